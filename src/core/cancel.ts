@@ -1,0 +1,45 @@
+// The vocabulary of stopping: what is aimed at, why, what the asker is told, how it ended.
+import type { CallId, RunId, Seq, SessionId, TurnId } from "./ids.ts";
+
+/** Cancelling a session covers what was accepted before; a run, all it owns; a call leaves its run going. */
+export type Target = SessionId | RunId | CallId;
+
+/** Why. Closed, because people will count by it. `by` names who asked, where that is known. */
+export type CancelReason =
+  | { readonly kind: "user"; readonly note?: string; readonly by?: string }
+  | { readonly kind: "policy"; readonly note: string }
+  | { readonly kind: "timeout"; readonly limitMs: number }
+  | { readonly kind: "superseded"; readonly by: RunId }
+  | { readonly kind: "parent"; readonly id: SessionId | RunId | TurnId | CallId }
+  | { readonly kind: "closed" }
+  | { readonly kind: "shutdown" };
+
+/** What the asker is told at once. When the target ends is told by its outcome, not here. */
+export type CancelReceipt =
+  /** It had not begun, and never will. */
+  | { readonly kind: "withdrawn" }
+  /** It has been winding down since `since`. `first` says whether this request was the one that counted. */
+  | { readonly kind: "stopping"; readonly since: Seq; readonly first: boolean }
+  /** Too late. It had already ended, like this. */
+  | { readonly kind: "settled"; readonly outcome: Outcome }
+  | { readonly kind: "unknown" };
+
+/** What a cancel of a whole session found. `idle`: there was nothing to cancel, and nothing was changed. */
+export type SessionReceipt =
+  | { readonly kind: "idle" | "unknown"; readonly runs: readonly [] }
+  | { readonly kind: "stopping" | "withdrawn"; readonly runs: readonly Covered[] };
+
+export interface Covered {
+  readonly runId: RunId;
+  readonly receipt: CancelReceipt;
+}
+
+/** How it ended. Exactly one per run, turn and call; written once. */
+export type Outcome =
+  /** `into`: a steer whose text was taken into that run. */
+  | { readonly kind: "completed"; readonly into?: RunId }
+  | { readonly kind: "failed"; readonly code: string; readonly message: string }
+  /** `abandoned` names the work that did not stop when asked; its late results are dropped. */
+  | { readonly kind: "cancelled"; readonly reason: CancelReason; readonly abandoned?: readonly string[] }
+  /** Its worker vanished. We do not know what it did, and do not pretend to. */
+  | { readonly kind: "lost" };

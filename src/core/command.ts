@@ -1,0 +1,114 @@
+// Everything that may be asked of a lane, and what the asker is told. Time, ids and digests arrive in commands.
+import type { CancelReason, CancelReceipt, SessionReceipt } from "./cancel.ts";
+import type { ControlCode } from "./control-error.ts";
+import type { CallEnd, Resume, TurnEnd } from "./decide-run.ts";
+import type { CallId, RunId, Seq, TurnId } from "./ids.ts";
+import type { Delivery, Json, Prompt } from "./prompt.ts";
+
+export type Command =
+  | { readonly type: "create"; readonly title?: string }
+  | Accept
+  | { readonly type: "edit"; readonly runId: RunId; readonly prompt: Prompt }
+  | { readonly type: "move"; readonly runId: RunId; readonly to: Place }
+  | { readonly type: "withdraw"; readonly runId: RunId; readonly reason: CancelReason }
+  | { readonly type: "steer"; readonly runId: RunId }
+  | { readonly type: "cancel-session"; readonly reason: CancelReason }
+  | { readonly type: "cancel-run"; readonly runId: RunId; readonly reason: CancelReason }
+  /** By the caller's own key: usable before the acceptance was answered. */
+  | { readonly type: "cancel-key"; readonly key: string; readonly reason: CancelReason }
+  | { readonly type: "cancel-call"; readonly callId: CallId; readonly reason: CancelReason }
+  | { readonly type: "close"; readonly reason: CancelReason }
+  /** From here on, said by the worker that drives the lane. */
+  | { readonly type: "start" }
+  | { readonly type: "take"; readonly turnId: TurnId }
+  | { readonly type: "extend"; readonly turnId: TurnId; readonly text: string }
+  | { readonly type: "call"; readonly callId: CallId; readonly name: string; readonly input: Json }
+  | { readonly type: "settle-turn"; readonly end: TurnEnd }
+  | { readonly type: "settle-call"; readonly end: CallEnd }
+  | { readonly type: "recover"; readonly resume: Resume }
+  | { readonly type: "park" };
+
+export interface Accept {
+  readonly type: "accept";
+  readonly runId: RunId;
+  readonly prompt: Prompt;
+  readonly delivery: Delivery;
+  readonly key?: string;
+  readonly content?: string;
+  /** The run that settled long ago under the same key, if the store knows one. */
+  readonly earlier?: { readonly runId: RunId; readonly acceptedAt: Seq; readonly content: string | undefined };
+}
+
+/** Where in the queue: next, last, or just before another. */
+export type Place = "front" | "back" | { readonly before: RunId };
+
+/** The answer to each command. */
+export interface Answers {
+  create: Created;
+  accept: Accepted | Refused;
+  edit: QueueReceipt;
+  move: QueueReceipt;
+  withdraw: QueueReceipt;
+  steer: QueueReceipt;
+  "cancel-session": SessionReceipt;
+  "cancel-run": CancelReceipt;
+  "cancel-key": CancelReceipt & { readonly runId?: RunId };
+  "cancel-call": CancelReceipt;
+  close: SessionReceipt;
+  start: RunId | undefined;
+  take: readonly Taken[];
+  extend: undefined;
+  call: Called | Refused;
+  "settle-turn": Settled;
+  "settle-call": Settled;
+  recover: undefined;
+  park: undefined;
+}
+
+export type Answer<C extends Command> = Answers[C["type"]];
+
+export interface Created {
+  /** False: it existed, and was left as it is. */
+  readonly kind: "created" | "existed";
+  readonly seq: Seq;
+}
+
+export interface Accepted {
+  readonly kind: "accepted";
+  readonly runId: RunId;
+  readonly seq: Seq;
+  /** How it joined: a steer without a live run was queued. */
+  readonly joined: "queue" | "steer";
+  /** Runs before it, the live one included. */
+  readonly ahead: number;
+  /** True for the second request under one idempotency key. */
+  readonly repeated: boolean;
+}
+
+export interface Refused {
+  readonly kind: "refused";
+  readonly code: ControlCode;
+  readonly message: string;
+}
+
+/** The answer to a change of the queue. `started`: too late, it is under way. `unknown`: not in the queue (any more). */
+export type QueueReceipt =
+  | { readonly kind: "changed"; readonly seq: Seq }
+  | { readonly kind: "unchanged" }
+  | { readonly kind: "started" }
+  | { readonly kind: "unknown" }
+  | Refused;
+
+/** A steer that was taken in, in the order in which they were accepted. */
+export interface Taken {
+  readonly runId: RunId;
+  readonly prompt: Prompt;
+}
+
+export interface Called {
+  readonly kind: "called";
+  readonly callId: CallId;
+}
+
+/** `late`: it had been settled or abandoned before, so this end was dropped. */
+export type Settled = "recorded" | "late";

@@ -1,0 +1,64 @@
+// Operating failures and refusals, as a caller sees them. Endings are values (outcomes), not errors.
+
+/** What went wrong, in one word. Closed: clients branch on it. */
+export type ControlCode =
+  | "invalid"
+  | "not_found"
+  | "conflict"
+  | "closed"
+  | "busy"
+  | "queue_full"
+  | "overloaded"
+  | "shutting_down"
+  | "store_full"
+  | "store_locked"
+  | "store_corrupt"
+  | "store_newer"
+  | "unavailable"
+  | "internal";
+
+interface Advice {
+  readonly retryable: boolean;
+  readonly hint: string;
+}
+
+/** One table, so that every edge (library, HTTP, ACP, command line) gives the same advice. */
+export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
+  invalid: { retryable: false, hint: "Correct the request; sending it again unchanged will fail again." },
+  not_found: { retryable: false, hint: "Check the id. Sessions are made with createSession()." },
+  conflict: { retryable: false, hint: "Use a new idempotency key for a different request." },
+  closed: { retryable: false, hint: "The session was closed. Create a new one." },
+  busy: { retryable: true, hint: 'Wait for the live run to end, or use delivery "queue", "steer" or "interrupt".' },
+  queue_full: { retryable: true, hint: "Wait until queued runs have started, or withdraw some." },
+  overloaded: { retryable: true, hint: "Try again a little later." },
+  shutting_down: { retryable: true, hint: "Send it again once the server is back." },
+  store_full: { retryable: true, hint: "Free disk space. Belay goes on by itself once writes succeed." },
+  store_locked: { retryable: true, hint: "Another program holds the database. Stop it, or use another file." },
+  store_corrupt: {
+    retryable: false,
+    hint: "Do not write to this file. Restore a backup, or salvage it with sqlite3 .recover.",
+  },
+  store_newer: { retryable: false, hint: "The file was written by a newer Belay. Upgrade; the file was not touched." },
+  unavailable: { retryable: true, hint: "The store did not answer. Retry with the same idempotency key." },
+  internal: { retryable: false, hint: "This is a fault in Belay. The log has the details." },
+};
+
+export class ControlError extends Error {
+  override readonly name = "ControlError";
+  readonly code: ControlCode;
+  readonly retryable: boolean;
+  readonly hint: string;
+
+  constructor(code: ControlCode, message: string, options?: ErrorOptions & { readonly hint?: string }) {
+    super(message, options);
+    this.code = code;
+    this.retryable = ADVICE[code].retryable;
+    this.hint = options?.hint ?? ADVICE[code].hint;
+  }
+}
+
+/** Whatever was thrown, as something a client may see. Details of foreign errors stay in `cause`, for the log. */
+export function toControlError(thrown: unknown): ControlError {
+  if (thrown instanceof ControlError) return thrown;
+  return new ControlError("internal", "Something went wrong inside Belay.", { cause: thrown });
+}

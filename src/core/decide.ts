@@ -1,0 +1,301 @@
+// The whole policy of a lane: for every command, the facts that follow and what the asker is told.
+// Pure and synchronous: nothing here can be interrupted half-way, so "at the same moment" has an answer: the log's order.
+import type { CancelReason, Covered, SessionReceipt } from "./cancel.ts";
+import type { Accept, Accepted, Answers, Command, Place, QueueReceipt, Refused, Taken } from "./command.ts";
+import {
+  cancelOneCall,
+  cancelRun,
+  type Decided,
+  parkRun,
+  recoverRun,
+  requestCall,
+  settleCall,
+  settleTurn,
+} from "./decide-run.ts";
+import type { Event } from "./event.ts";
+import { type RunId, runOf, type TurnId, turnId } from "./ids.ts";
+import { type Lane, leadingInterrupts, placeFor, type Waiting } from "./lane.ts";
+import { QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
+import { promptBytes } from "./prompt.ts";
+
+type CommandOf<T extends Command["type"]> = Extract<Command, { type: T }>;
+type Deciders = { readonly [T in Command["type"]]: (lane: Lane, command: CommandOf<T>) => Decided<Answers[T]> };
+
+const deciders: Deciders = {
+  create,
+  accept,
+  edit: (lane, { runId, prompt }) =>
+    changeQueued(lane, runId, () => edited(lane, runId, [{ type: "run.edited", runId, prompt }], promptBytes(prompt))),
+  move: (lane, { runId, to }) => changeQueued(lane, runId, () => move(lane, runId, to)),
+  withdraw: (lane, { runId, reason }) => changeWaiting(lane, runId, () => changed(lane, [withdrawn(runId, reason)])),
+  steer: (lane, { runId }) => changeQueued(lane, runId, () => steer(lane, runId)),
+  "cancel-session": (lane, { reason }) => cancelSession(lane, reason),
+  "cancel-run": (lane, { runId, reason }) => cancelById(lane, runId, reason),
+  "cancel-key": (lane, { key, reason }) => cancelByKey(lane, key, reason),
+  "cancel-call": (lane, { callId, reason }) =>
+    lane.live?.id === runOf(callId)
+      ? cancelOneCall(lane.live, callId, reason, lane.head + 1)
+      : nothing({ kind: "unknown" }),
+  close: (lane, { reason }) => close(lane, reason),
+  start,
+  take: (lane, { turnId: id }) => take(lane, id),
+  extend: (lane, { turnId: id, text }) => ({
+    events: lane.live?.turn === id ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, text }] : [],
+    answer: undefined,
+  }),
+  call,
+  "settle-turn": (lane, { end }) => settled(lane, lane.live?.turn === end.turnId ? settleTurn(lane.live, end) : []),
+  "settle-call": (lane, { end }) =>
+    settled(lane, lane.live?.id === runOf(end.callId) ? settleCall(lane.live, end) : []),
+  recover: (lane, { resume }) => unasked(lane, lane.live === undefined ? [] : recoverRun(lane.live, resume)),
+  park: (lane) => unasked(lane, lane.live === undefined ? [] : parkRun(lane.live)),
+};
+
+/** The facts that follow. An empty list is an answer too: nothing changes. */
+export function decide<C extends Command>(lane: Lane, command: C): Decided<Answers[C["type"]]> {
+  // The table is typed per command; TypeScript cannot follow the correlation through an index.
+  const decider = deciders[command.type] as unknown as (lane: Lane, command: C) => Decided<Answers[C["type"]]>;
+  return decider(lane, command);
+}
+
+function create(lane: Lane, command: CommandOf<"create">): Decided<Answers["create"]> {
+  if (lane.phase !== "absent") return nothing({ kind: "existed", seq: 1 });
+  const { title } = command;
+  const event: Event = { type: "session.created", sessionId: lane.id, ...(title === undefined ? {} : { title }) };
+  return { events: [event], answer: { kind: "created", seq: 1 } };
+}
+
+function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
+  const known = earlierUnder(lane, command);
+  if (known !== undefined) return nothing(repeat(lane, known, command.content));
+  const refusal = refuse(lane, command);
+  if (refusal !== undefined) return nothing(refusal);
+
+  const { type: _, earlier: __, ...rest } = command;
+  const events: Event[] = [{ type: "run.accepted", ...rest }];
+  if (command.delivery === "interrupt" && lane.live !== undefined) {
+    events.push(...cancelRun(lane.live, { kind: "superseded", by: command.runId }, lane.head + 2).events);
+  }
+  return { events: withRequeued(lane, events), answer: accepted(lane, command) };
+}
+
+function refuse(lane: Lane, command: Accept): Refused | undefined {
+  if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
+  if (lane.phase === "closed") return refused("closed", `Session ${lane.id} is closed.`);
+  const waiting = lane.queue.length + lane.steers.length;
+  if (command.delivery === "reject" && (lane.live !== undefined || waiting > 0)) {
+    return refused("busy", `Session ${lane.id} is busy${lane.live === undefined ? "" : ` with ${lane.live.id}`}.`);
+  }
+  if (waiting >= QUEUE_RUNS_MAX)
+    return refused("queue_full", `${waiting} runs are waiting in ${lane.id}; that is the limit.`);
+  if (queueBytes(lane) + promptBytes(command.prompt) > QUEUE_BYTES_MAX) {
+    return refused("queue_full", `The prompts waiting in ${lane.id} would exceed ${QUEUE_BYTES_MAX} bytes.`);
+  }
+  return undefined;
+}
+
+function accepted(lane: Lane, command: Accept): Accepted {
+  const place = placeFor(lane, command.delivery);
+  const before = place === "steers" ? 0 : place === "front" ? leadingInterrupts(lane.queue) : lane.queue.length;
+  return {
+    kind: "accepted",
+    runId: command.runId,
+    seq: lane.head + 1,
+    joined: place === "steers" ? "steer" : "queue",
+    ahead: before + (lane.live === undefined ? 0 : 1),
+    repeated: false,
+  };
+}
+
+type Known = NonNullable<Accept["earlier"]>;
+
+/** The run that already stands under this id or key, wherever it is. */
+function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): Known | undefined {
+  for (const run of everyone(lane)) {
+    if (run.id === runId || (key !== undefined && run.key === key)) {
+      return { runId: run.id, acceptedAt: run.acceptedAt, content: run.content };
+    }
+  }
+  return earlier;
+}
+
+function repeat(lane: Lane, known: Known, content: string | undefined): Accepted | Refused {
+  if (known.content !== content) return refused("conflict", "This idempotency key was used for a different prompt.");
+  const steer = lane.steers.some((run) => run.id === known.runId);
+  const place = lane.queue.findIndex((run) => run.id === known.runId);
+  const ahead = place === -1 ? 0 : place + (lane.live === undefined ? 0 : 1);
+  return {
+    kind: "accepted",
+    runId: known.runId,
+    seq: known.acceptedAt,
+    joined: steer ? "steer" : "queue",
+    ahead,
+    repeated: true,
+  };
+}
+
+/** Covers everything accepted so far and nothing accepted later: whoever is in the state now, by name. */
+function cancelSession(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
+  if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
+  const waiting = [...lane.queue, ...lane.steers];
+  const fresh = lane.live !== undefined && lane.live.phase !== "stopping" ? [lane.live.id] : [];
+  const covers = [...fresh, ...waiting.map((run) => run.id)];
+  if (covers.length === 0) {
+    if (lane.live === undefined) return nothing({ kind: "idle", runs: [] });
+    return nothing({
+      kind: "stopping",
+      runs: [coveredLive(lane.live.id, cancelRun(lane.live, reason, lane.head + 1))],
+    });
+  }
+  const live = lane.live === undefined ? undefined : cancelRun(lane.live, reason, lane.head + 2);
+  const runs: Covered[] = waiting.map((run) => ({ runId: run.id, receipt: { kind: "withdrawn" } }));
+  if (lane.live !== undefined && live !== undefined) runs.unshift(coveredLive(lane.live.id, live));
+  return {
+    events: [
+      { type: "session.cancel_requested", reason, covers },
+      ...(live?.events ?? []),
+      ...waiting.map((run) => withdrawn(run.id, reason)),
+    ],
+    answer: { kind: lane.live === undefined ? "withdrawn" : "stopping", runs },
+  };
+}
+
+const coveredLive = (runId: RunId, live: ReturnType<typeof cancelRun>): Covered => ({ runId, receipt: live.answer });
+
+function cancelById(lane: Lane, runId: RunId, reason: CancelReason): Decided<Answers["cancel-run"]> {
+  if (lane.live?.id === runId) {
+    const decided = cancelRun(lane.live, reason, lane.head + 1);
+    return { events: withRequeued(lane, decided.events), answer: decided.answer };
+  }
+  if (!isWaiting(lane, runId)) return nothing({ kind: "unknown" });
+  return { events: [withdrawn(runId, reason)], answer: { kind: "withdrawn" } };
+}
+
+function cancelByKey(lane: Lane, key: string, reason: CancelReason): Decided<Answers["cancel-key"]> {
+  const run = everyone(lane).find((one) => one.key === key);
+  if (run === undefined) return nothing({ kind: "unknown" });
+  const decided = cancelById(lane, run.id, reason);
+  return { events: decided.events, answer: { ...decided.answer, runId: run.id } };
+}
+
+function close(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
+  if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
+  if (lane.phase === "closed") return nothing({ kind: "idle", runs: [] });
+  const cancelled = cancelSession({ ...lane, head: lane.head + 1 }, reason);
+  return { events: [{ type: "session.closed", reason }, ...cancelled.events], answer: cancelled.answer };
+}
+
+function start(lane: Lane): Decided<Answers["start"]> {
+  const next = lane.queue[0];
+  if (lane.live !== undefined || next === undefined) return nothing(undefined);
+  return {
+    events: [
+      { type: "run.started", runId: next.id },
+      { type: "turn.requested", runId: next.id, turnId: turnId(next.id, 1) },
+    ],
+    answer: next.id,
+  };
+}
+
+function take(lane: Lane, id: TurnId): Decided<readonly Taken[]> {
+  if (lane.live?.phase !== "running" || lane.live.turn !== id) return nothing([]);
+  return {
+    events: takeSteers(lane, lane.live.id, id),
+    answer: lane.steers.map((run) => ({ runId: run.id, prompt: run.prompt })),
+  };
+}
+
+/** Steers keep their own outcome: being taken in is what they asked for, so that is how they end. */
+function takeSteers(lane: Lane, into: RunId, id: TurnId): readonly Event[] {
+  return lane.steers.flatMap((run): Event[] => [
+    { type: "run.taken", runId: run.id, into, turnId: id },
+    { type: "run.settled", runId: run.id, outcome: { kind: "completed", into } },
+  ]);
+}
+
+function call(lane: Lane, { callId, name, input }: CommandOf<"call">): Decided<Answers["call"]> {
+  const run = lane.live?.id === runOf(callId) ? lane.live : undefined;
+  const event = run === undefined ? undefined : requestCall(run, callId, name, input);
+  if (event === undefined) return nothing(refused("busy", `${runOf(callId)} begins no new calls.`));
+  return { events: [event], answer: { kind: "called", callId } };
+}
+
+function settled(lane: Lane, events: readonly Event[]): Decided<Answers["settle-turn"]> {
+  return events.length === 0 ? nothing("late") : { events: follow(lane, events), answer: "recorded" };
+}
+
+function unasked(lane: Lane, events: readonly Event[]): Decided<undefined> {
+  return { events: follow(lane, events), answer: undefined };
+}
+
+/** A new turn takes in the steers that wait for it; the end of the run sends them to the queue. */
+function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
+  if (lane.steers.length === 0) return events;
+  const turn = events.find((event) => event.type === "turn.requested");
+  if (turn?.type === "turn.requested") return [...events, ...takeSteers(lane, turn.runId, turn.turnId)];
+  return withRequeued(lane, events);
+}
+
+function withRequeued(lane: Lane, events: readonly Event[]): readonly Event[] {
+  const ended = events.some((event) => event.type === "run.settled" && event.runId === lane.live?.id);
+  if (!ended) return events;
+  return [...events, ...lane.steers.map((run): Event => ({ type: "run.requeued", runId: run.id }))];
+}
+
+function changeQueued(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {
+  if (lane.queue.some((run) => run.id === id)) return change();
+  return nothing({ kind: lane.live?.id === id ? "started" : "unknown" });
+}
+
+function changeWaiting(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {
+  return lane.steers.some((run) => run.id === id) ? change() : changeQueued(lane, id, change);
+}
+
+function edited(lane: Lane, id: RunId, events: readonly Event[], bytes: number): Decided<QueueReceipt> {
+  const others = { ...lane, queue: lane.queue.filter((run) => run.id !== id) };
+  if (queueBytes(others) + bytes <= QUEUE_BYTES_MAX) return changed(lane, events);
+  return nothing(refused("queue_full", `The prompts waiting in ${lane.id} would exceed ${QUEUE_BYTES_MAX} bytes.`));
+}
+
+function move(lane: Lane, id: RunId, to: Place): Decided<QueueReceipt> {
+  const rest = lane.queue.filter((run) => run.id !== id);
+  const index = placeIndex(rest, to);
+  if (index === -1) return nothing({ kind: "unknown" });
+  if (lane.queue[index]?.id === id) return nothing({ kind: "unchanged" });
+  return changed(lane, [{ type: "run.moved", runId: id, index }]);
+}
+
+function placeIndex(rest: readonly Waiting[], to: Place): number {
+  if (to === "front") return 0;
+  if (to === "back") return rest.length;
+  return rest.findIndex((run) => run.id === to.before);
+}
+
+function steer(lane: Lane, id: RunId): Decided<QueueReceipt> {
+  // Without a live run that will have another turn it stays what it is: a queued run.
+  if (lane.live?.phase !== "running") return nothing({ kind: "unchanged" });
+  return changed(lane, [{ type: "run.steered", runId: id }]);
+}
+
+const changed = (lane: Lane, events: readonly Event[]): Decided<QueueReceipt> => ({
+  events,
+  answer: { kind: "changed", seq: lane.head + 1 },
+});
+
+const nothing = <A>(answer: A): Decided<A> => ({ events: [], answer });
+const refused = (code: Refused["code"], message: string): Refused => ({ kind: "refused", code, message });
+const withdrawn = (runId: RunId, reason: CancelReason): Event => ({
+  type: "run.settled",
+  runId,
+  outcome: { kind: "cancelled", reason },
+});
+
+const isWaiting = (lane: Lane, id: RunId): boolean =>
+  lane.queue.some((run) => run.id === id) || lane.steers.some((run) => run.id === id);
+
+type Standing = Pick<Waiting, "id" | "key" | "content" | "acceptedAt">;
+const everyone = (lane: Lane): readonly Standing[] =>
+  lane.live === undefined ? [...lane.queue, ...lane.steers] : [lane.live, ...lane.queue, ...lane.steers];
+
+const queueBytes = (lane: Lane): number => sumBytes(lane.queue) + sumBytes(lane.steers);
+const sumBytes = (runs: readonly Waiting[]): number => runs.reduce((sum, run) => sum + run.bytes, 0);

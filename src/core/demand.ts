@@ -1,0 +1,36 @@
+// What the world must be doing for a state to be true. Derived, so it cannot be lost: after a crash the same question
+// has the same answer.
+import type { CancelReason } from "./cancel.ts";
+import type { Work } from "./ids.ts";
+import type { Run } from "./run.ts";
+
+export type Effect =
+  | { readonly type: "begin"; readonly work: Work }
+  | { readonly type: "stop"; readonly work: Work; readonly reason: CancelReason };
+
+export function demand(run: Run): readonly Effect[] {
+  switch (run.phase) {
+    case "parked":
+      return [];
+    case "running":
+      return [
+        ...(run.turn === undefined ? [] : [{ type: "begin", work: run.turn } as const]),
+        ...run.live.map(
+          (call): Effect =>
+            call.phase === "stopping"
+              ? { type: "stop", work: call.id, reason: call.reason }
+              : { type: "begin", work: call.id },
+        ),
+      ];
+    case "ending": // Whoever asked for these calls has ended; nobody could use their results.
+      return stopAll(run, { kind: "parent", id: run.id });
+    case "stopping":
+      return stopAll(run, run.reason);
+  }
+}
+
+function stopAll(run: Run, reason: CancelReason): readonly Effect[] {
+  const stops: Effect[] = run.live.map((call) => ({ type: "stop", work: call.id, reason }));
+  if (run.turn !== undefined) stops.push({ type: "stop", work: run.turn, reason });
+  return stops;
+}

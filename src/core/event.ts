@@ -1,0 +1,92 @@
+// The facts a session's log is made of. Past tense, noun first, never revised. Names here are for life.
+import type { CancelReason, Outcome } from "./cancel.ts";
+import type { CallId, RunId, Seq, SessionId, TurnId } from "./ids.ts";
+import type { Delivery, Json, Prompt } from "./prompt.ts";
+
+export type SessionEvent =
+  | { readonly type: "session.created"; readonly sessionId: SessionId; readonly title?: string }
+  | { readonly type: "session.cancel_requested"; readonly reason: CancelReason; readonly covers: readonly RunId[] }
+  | { readonly type: "session.closed"; readonly reason: CancelReason };
+
+/** What happens to a run before it starts, or instead of it. */
+export type QueueEvent =
+  | {
+      readonly type: "run.accepted";
+      readonly runId: RunId;
+      readonly prompt: Prompt;
+      readonly delivery: Delivery;
+      readonly key?: string;
+      /** Digest of what was asked under `key`: the same key with other content is a conflict. */
+      readonly content?: string;
+    }
+  | { readonly type: "run.edited"; readonly runId: RunId; readonly prompt: Prompt }
+  /** `index`: its place in the queue from now on, 0 being next. */
+  | { readonly type: "run.moved"; readonly runId: RunId; readonly index: number }
+  /** A queued run now waits to be taken into the live run. */
+  | { readonly type: "run.steered"; readonly runId: RunId }
+  /** A steer that found no live run any more is a queued run again. */
+  | { readonly type: "run.requeued"; readonly runId: RunId }
+  /** A steer's text was taken into another run's turn. Its own outcome follows at once. */
+  | { readonly type: "run.taken"; readonly runId: RunId; readonly into: RunId; readonly turnId: TurnId };
+
+export type RunEvent =
+  | { readonly type: "run.started"; readonly runId: RunId }
+  | { readonly type: "run.cancel_requested"; readonly runId: RunId; readonly reason: CancelReason }
+  /** Set down at shutdown, to be taken up at the next start. */
+  | { readonly type: "run.parked"; readonly runId: RunId }
+  /** Taken up by another worker, or after a restart. `attempt` counts the workers it has seen vanish. */
+  | { readonly type: "run.recovered"; readonly runId: RunId; readonly attempt: number }
+  | { readonly type: "run.settled"; readonly runId: RunId; readonly outcome: Outcome };
+
+export type TurnEvent =
+  | { readonly type: "turn.requested"; readonly runId: RunId; readonly turnId: TurnId }
+  /** The next piece of text of a turn that is still going on. Kept, so that a crash loses little of it. */
+  | { readonly type: "turn.extended"; readonly runId: RunId; readonly turnId: TurnId; readonly text: string }
+  | {
+      readonly type: "turn.settled";
+      readonly runId: RunId;
+      readonly turnId: TurnId;
+      readonly outcome: Outcome;
+      /** `turn`: once its calls have settled, another turn is asked for. `end`: the run ends like this turn. */
+      readonly next: Next;
+      /** The whole text, where the turn's end is known. After a crash it is what `turn.extended` has kept. */
+      readonly text?: string;
+      readonly usage?: Usage;
+    };
+
+export type CallEvent =
+  | {
+      readonly type: "call.requested";
+      readonly runId: RunId;
+      readonly callId: CallId;
+      readonly name: string;
+      readonly input: Json;
+    }
+  | {
+      readonly type: "call.cancel_requested";
+      readonly runId: RunId;
+      readonly callId: CallId;
+      readonly reason: CancelReason;
+    }
+  | {
+      readonly type: "call.settled";
+      readonly runId: RunId;
+      readonly callId: CallId;
+      readonly outcome: Outcome;
+      /** What it returned, or what it had put aside when it was stopped. */
+      readonly result?: Json;
+    };
+
+export type Next = "turn" | "end";
+
+/** What a turn cost. `estimated`: counted by us, because the provider did not say. */
+export interface Usage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly estimated: boolean;
+}
+
+export type Event = SessionEvent | QueueEvent | RunEvent | TurnEvent | CallEvent;
+
+/** An event as the log has it. */
+export type Recorded = Event & { readonly seq: Seq; readonly at: number };

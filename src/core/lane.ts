@@ -1,0 +1,168 @@
+// A session's lane as its log tells it: who is live, who waits, who is next.
+//
+// Invariants
+// 1. At most one live run.
+// 2. A run is in exactly one place: queue, steers, live; or it has settled and is in none.
+// 3. Bounded: settled runs leave the state, so it does not grow with the log.
+import { Bug } from "./bug.ts";
+import type { Event } from "./event.ts";
+import type { RunId, Seq, SessionId } from "./ids.ts";
+import { type Delivery, type Prompt, promptBytes } from "./prompt.ts";
+import { evolveRun, type Run } from "./run.ts";
+
+/** A run that has not begun. */
+export interface Waiting {
+  readonly id: RunId;
+  readonly prompt: Prompt;
+  readonly delivery: Delivery;
+  readonly acceptedAt: Seq;
+  readonly key: string | undefined;
+  readonly content: string | undefined;
+  /** What it counts against the queue's limit. */
+  readonly bytes: number;
+}
+
+export interface Lane {
+  readonly id: SessionId;
+  /** `absent`: the log is empty, nobody has created the session. */
+  readonly phase: "absent" | "open" | "closed";
+  readonly head: Seq;
+  readonly live: Run | undefined;
+  /** Next first. */
+  readonly queue: readonly Waiting[];
+  /** Waiting to be taken into the live run, oldest first. */
+  readonly steers: readonly Waiting[];
+}
+
+export function emptyLane(id: SessionId): Lane {
+  return { id, phase: "absent", head: 0, live: undefined, queue: NONE, steers: NONE };
+}
+
+/** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
+export function evolve(lane: Lane, event: Event): Lane {
+  const head = lane.head + 1;
+  switch (event.type) {
+    case "session.created":
+      return { ...lane, head, phase: "open" };
+    case "session.cancel_requested":
+      return { ...lane, head };
+    case "session.closed":
+      return { ...lane, head, phase: "closed" };
+    case "run.accepted":
+      return accept({ ...lane, head }, waiting(event, head));
+    case "run.edited":
+      return {
+        ...lane,
+        head,
+        queue: lane.queue.map((run) => (run.id === event.runId ? edited(run, event.prompt) : run)),
+      };
+    case "run.moved":
+      return {
+        ...lane,
+        head,
+        queue: insertAt(without(lane.queue, event.runId), event.index, find(lane.queue, event.runId)),
+      };
+    case "run.steered":
+      return {
+        ...lane,
+        head,
+        queue: without(lane.queue, event.runId),
+        steers: [...lane.steers, find(lane.queue, event.runId)],
+      };
+    case "run.requeued":
+      return {
+        ...lane,
+        head,
+        steers: without(lane.steers, event.runId),
+        queue: byAcceptance(lane.queue, find(lane.steers, event.runId)),
+      };
+    case "run.taken":
+      return { ...lane, head };
+    case "run.started":
+      return { ...lane, head, queue: without(lane.queue, event.runId), live: started(find(lane.queue, event.runId)) };
+    case "run.settled":
+      return settle({ ...lane, head }, event.runId);
+    default:
+      return { ...lane, head, live: evolveRun(liveRun(lane, event.runId), event, head) };
+  }
+}
+
+function accept(lane: Lane, run: Waiting): Lane {
+  switch (placeFor(lane, run.delivery)) {
+    case "steers":
+      return { ...lane, steers: [...lane.steers, run] };
+    case "front":
+      return { ...lane, queue: insertAt(lane.queue, leadingInterrupts(lane.queue), run) };
+    case "back":
+      return { ...lane, queue: [...lane.queue, run] };
+  }
+}
+
+/** Where an accepted prompt goes. A steer needs a run that will have another turn. */
+export function placeFor(lane: Lane, delivery: Delivery): "steers" | "front" | "back" {
+  if (delivery === "steer" && lane.live?.phase === "running") return "steers";
+  return delivery === "interrupt" ? "front" : "back";
+}
+
+/** Interrupts go before the queue, and keep their order among themselves. */
+export function leadingInterrupts(queue: readonly Waiting[]): number {
+  const first = queue.findIndex((run) => run.delivery !== "interrupt");
+  return first === -1 ? queue.length : first;
+}
+
+function settle(lane: Lane, id: RunId): Lane {
+  if (lane.live?.id === id) return { ...lane, live: undefined };
+  return { ...lane, queue: without(lane.queue, id), steers: without(lane.steers, id) };
+}
+
+function started(run: Waiting): Run {
+  return {
+    phase: "running",
+    id: run.id,
+    prompt: run.prompt,
+    acceptedAt: run.acceptedAt,
+    key: run.key,
+    content: run.content,
+    attempt: 1,
+    turns: 0,
+    calls: 0,
+    turn: undefined,
+    live: [],
+  };
+}
+
+function waiting(event: Extract<Event, { type: "run.accepted" }>, acceptedAt: Seq): Waiting {
+  const { runId: id, prompt, delivery, key, content } = event;
+  return { id, prompt, delivery, acceptedAt, key, content, bytes: promptBytes(prompt) };
+}
+
+const edited = (run: Waiting, prompt: Prompt): Waiting => ({ ...run, prompt, bytes: promptBytes(prompt) });
+
+function liveRun(lane: Lane, id: RunId): Run {
+  if (lane.live?.id !== id) throw new Bug(`${id} is not live in ${lane.id}`);
+  return lane.live;
+}
+
+function find(runs: readonly Waiting[], id: RunId): Waiting {
+  const run = runs.find((one) => one.id === id);
+  if (run === undefined) throw new Bug(`${id} is not waiting where the log says it is`);
+  return run;
+}
+
+/** Shared, so that a hundred thousand idle lanes do not hold a hundred thousand empty arrays. */
+const NONE: readonly Waiting[] = [];
+
+function without(runs: readonly Waiting[], id: RunId): readonly Waiting[] {
+  const rest = runs.filter((run) => run.id !== id);
+  return rest.length === 0 ? NONE : rest;
+}
+
+function insertAt(runs: readonly Waiting[], index: number, run: Waiting): readonly Waiting[] {
+  return [...runs.slice(0, index), run, ...runs.slice(index)];
+}
+
+/** Back into the queue at the place its acceptance gives it. */
+function byAcceptance(queue: readonly Waiting[], run: Waiting): readonly Waiting[] {
+  const after = queue.findIndex((one) => one.delivery !== "interrupt" && one.acceptedAt > run.acceptedAt);
+  return insertAt(queue, after === -1 ? queue.length : after, run);
+}

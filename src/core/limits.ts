@@ -1,0 +1,74 @@
+// Every bound of the system, each with its reason. A limit is a decision.
+
+/** A queue longer than this is a client that does not listen; the 101st prompt is refused, not dropped. */
+export const QUEUE_RUNS_MAX = 100;
+
+/** What one session may keep waiting. Bounds memory, and the snapshot that carries the queue. */
+export const QUEUE_BYTES_MAX = 4 * 1024 * 1024;
+
+/** A prompt is text and a little data; attachments travel by reference. */
+export const PROMPT_BYTES_MAX = 1024 * 1024;
+
+/** Input and result of a call, in the log. More belongs into a file. */
+export const CALL_BYTES_MAX = 1024 * 1024;
+
+/** The text of one turn that is kept. What comes after it is counted, not kept. */
+export const TURN_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Nesting of JSON that clients hand in; deeper structures break other people's parsers. */
+export const JSON_DEPTH_MAX = 64;
+
+/** An idempotency key is an id, not a document. */
+export const KEY_CHARS_MAX = 256;
+
+/** A note about why something was cancelled. */
+export const NOTE_CHARS_MAX = 4096;
+
+/** Live calls of one run. Beyond this a model is looping. */
+export const CALLS_LIVE_MAX = 256;
+
+/** A run that has taken its worker down this often is not started again. */
+export const ATTEMPTS_MAX = 3;
+
+/** How often a decision is made anew because another writer was faster, before we say that we are overloaded. */
+export const COMMIT_ATTEMPTS_MAX = 64;
+
+/** How many events a loaded lane may be ahead of its snapshot: the most that is folded when it is loaded again. */
+export const SNAPSHOT_EVENTS = 256;
+
+/** One page of history: small enough to decode within a millisecond or so, large enough to amortise the trip. */
+export const PAGE_EVENTS_MAX = 256;
+
+/** Events of a session kept in memory for its followers, so that a live tail does not read the store. */
+export const TAIL_EVENTS_MAX = 128;
+
+/** Deltas waiting for one subscriber. Beyond it the oldest are dropped and counted. */
+export const DELTA_BYTES_MAX = 256 * 1024;
+
+/** Cooperative work gets this long to stop before it is abandoned and named. */
+export const GRACE_MS = 1_500;
+
+/** Text of a live turn is durable at most this long after it was produced. */
+export const EXTEND_MS = 250;
+
+/** Runs that are live at once in one worker, unless the host says otherwise. */
+export const LIVE_RUNS_MAX = 1_024;
+
+/** How long a worker may be silent before another may drive its lanes. */
+export const LEASE_TTL_MS = 10_000;
+
+/** Renewing at a third of the term survives two failed attempts. */
+export const LEASE_RENEW_MS = 3_000;
+
+/** Total time of an orderly shutdown, everything included. */
+export const SHUTDOWN_MS = 10_000;
+
+/** First and longest pause between attempts to record what cannot be refused, while the store is in trouble. */
+export const RETRY_FIRST_MS = 50;
+export const RETRY_LAST_MS = 2_000;
+
+/** Lanes that are idle and stay loaded. More are forgotten and loaded again when they are needed. */
+export const IDLE_LANES_MAX = 1_024;
+
+/** How long a caller may ask to wait for a settlement in one request. */
+export const WAIT_MS_MAX = 10 * 60_000;

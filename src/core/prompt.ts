@@ -1,0 +1,34 @@
+// What a client submits, and how it joins a session that is busy.
+
+/** JSON, as clients and tools exchange it. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+export interface Prompt {
+  readonly text: string;
+  /** Anything else for the agent. Belay carries it and does not look inside. */
+  readonly data?: Json;
+}
+
+/**
+ * - `queue`: a run of its own, after those before it.
+ * - `steer`: taken into the live run at its next turn; without one, a queued run.
+ * - `interrupt`: cancels the live run, then runs before the queue.
+ * - `reject`: refused if the session is busy.
+ */
+export type Delivery = "queue" | "steer" | "interrupt" | "reject";
+
+/** What a prompt costs a queue, in bytes of UTF-8. */
+export function promptBytes(prompt: Prompt): number {
+  return utf8Bytes(prompt.text) + (prompt.data === undefined ? 0 : utf8Bytes(JSON.stringify(prompt.data)));
+}
+
+/** Not TextEncoder: the core knows no platform, and this allocates nothing. */
+export function utf8Bytes(text: string): number {
+  let bytes = text.length;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    // A surrogate pair is two units and four bytes, so each half counts one more than its unit.
+    if (unit >= 0x80) bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2;
+  }
+  return bytes;
+}
