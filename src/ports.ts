@@ -105,8 +105,8 @@ export type Claim =
 export interface Clock {
   now(): number;
   elapsed(): number;
-  /** Calls once, after `ms`. The answer takes it back. */
-  after(ms: number, call: () => void): () => void;
+  /** Calls once, after `ms`. The answer takes it back. An `idle` timer does not keep a program alive that has ended. */
+  after(ms: number, call: () => void, kind?: "idle"): () => void;
 }
 
 /** Ids and digests: the only randomness there is. */
@@ -162,6 +162,11 @@ export interface CallOptions {
   /** May be begun again if a crash left its end unknown. */
   readonly idempotent?: boolean;
   readonly timeoutMs?: number;
+  /**
+   * After a crash the turn is asked again. `recorded` (default): a call that ended before the crash, with the same name
+   * and input, is answered from the log instead of being repeated. `begin`: always a call of its own.
+   */
+  readonly again?: "recorded" | "begin";
 }
 
 export type CallResult =

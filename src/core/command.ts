@@ -5,7 +5,16 @@ import type { CallEnd, Resume, TurnEnd } from "./decide-run.ts";
 import type { CallId, RunId, Seq, TurnId } from "./ids.ts";
 import type { Delivery, Json, Prompt } from "./prompt.ts";
 
-export type Command =
+/** What is asked, and, if the asker wants it done once however often it arrives, under which key. */
+export type Command = Ask & { readonly once?: Once };
+
+export interface Once {
+  readonly key: string;
+  /** Digest of what is asked: the same key with other content is a conflict. */
+  readonly content: string;
+}
+
+type Ask =
   | { readonly type: "create"; readonly title?: string }
   | Accept
   | { readonly type: "edit"; readonly runId: RunId; readonly prompt: Prompt }

@@ -50,15 +50,17 @@ export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<Ca
 export function cancelOneCall(run: Run, callId: CallId, reason: CancelReason, next: Seq): Decided<CancelReceipt> {
   const call = run.live.find((one) => one.id === callId);
   if (call === undefined) return { events: [], answer: { kind: "unknown" } };
-  // A call of a run that is being stopped is being stopped with it.
-  if (run.phase === "stopping") return { events: [], answer: { kind: "stopping", since: run.since, first: false } };
+  // A call of a run that is being stopped is being stopped with it, unless it was stopped before.
+  if (run.phase === "stopping" && call.phase === "running")
+    return { events: [], answer: { kind: "stopping", since: run.since, first: false } };
   return cancelCall(run.id, call, reason, next);
 }
 
 /** Undefined: the run asks for nothing new any more (it is being stopped, or has too much going on). */
-export function requestCall(run: Run, callId: CallId, name: string, input: Json): Event | undefined {
+export function requestCall(run: Run, callId: CallId, name: string, input: Json): readonly Event[] | undefined {
+  if (run.live.some((call) => call.id === callId)) return []; // Its answer was lost, and it is asked again.
   if (run.phase !== "running" || run.turn === undefined || run.live.length >= CALLS_LIVE_MAX) return undefined;
-  return { type: "call.requested", runId: run.id, callId, name, input };
+  return [{ type: "call.requested", runId: run.id, callId, name, input }];
 }
 
 export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {
@@ -87,7 +89,7 @@ export function recoverRun(run: Run, resume: Resume): readonly Event[] {
     case "stopping":
       return [...lost, settle(cancelled(run.reason, run.abandoned))];
     case "ending":
-      return [...lost, settle(run.outcome)];
+      return [...lost, settle(uncancelled(run.outcome))];
     case "parked":
       return [{ type: "run.recovered", runId: run.id, attempt: run.attempt }, nextTurn(run)];
     case "running":
@@ -124,10 +126,9 @@ function outcomeOf(run: Run, last: Outcome, name: string): Outcome {
     case "stopping":
       return cancelled(run.reason, didNotStop(last) ? [...run.abandoned, name] : run.abandoned);
     case "ending":
-      return run.outcome;
+      return uncancelled(run.outcome);
     case "running":
-      // Nobody cancelled this run, so it is not cancelled, whatever its work says of itself.
-      return last.kind === "completed" || last.kind === "failed" ? last : stoppedByItself;
+      return uncancelled(last);
     case "parked":
       throw new Bug(`${run.id} is parked and owns nothing that could settle`);
   }
@@ -148,6 +149,10 @@ const didNotStop = (outcome: Outcome): boolean => outcome.kind === "cancelled" &
 function cancelled(reason: CancelReason, abandoned: readonly string[]): Outcome {
   return abandoned.length === 0 ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned };
 }
+
+/** Nobody cancelled this run, so it is not cancelled, whatever its work says of itself. */
+const uncancelled = (last: Outcome): Outcome =>
+  last.kind === "completed" || last.kind === "failed" ? last : stoppedByItself;
 
 const stoppedByItself: Outcome = {
   kind: "failed",

@@ -1,7 +1,7 @@
 // The whole policy of a lane: for every command, the facts that follow and what the asker is told.
 // Pure and synchronous: nothing here can be interrupted half-way, so "at the same moment" has an answer: the log's order.
 import type { CancelReason, Covered, SessionReceipt } from "./cancel.ts";
-import type { Accept, Accepted, Answers, Command, Place, QueueReceipt, Refused, Taken } from "./command.ts";
+import type { Accept, Accepted, Answers, Command, Once, Place, QueueReceipt, Refused, Taken } from "./command.ts";
 import {
   cancelOneCall,
   cancelRun,
@@ -16,7 +16,7 @@ import type { Event } from "./event.ts";
 import { type RunId, runOf, type TurnId, turnId } from "./ids.ts";
 import { type Lane, leadingInterrupts, placeFor, type Waiting } from "./lane.ts";
 import { QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
-import { promptBytes } from "./prompt.ts";
+import { type Json, promptBytes } from "./prompt.ts";
 
 type CommandOf<T extends Command["type"]> = Extract<Command, { type: T }>;
 type Deciders = { readonly [T in Command["type"]]: (lane: Lane, command: CommandOf<T>) => Decided<Answers[T]> };
@@ -55,8 +55,31 @@ const deciders: Deciders = {
 export function decide<C extends Command>(lane: Lane, command: C): Decided<Answers[C["type"]]> {
   // The table is typed per command; TypeScript cannot follow the correlation through an index.
   const decider = deciders[command.type] as unknown as (lane: Lane, command: C) => Decided<Answers[C["type"]]>;
-  return decider(lane, command);
+  return command.once === undefined
+    ? decider(lane, command)
+    : decideOnce(lane, command.once, () => decider(lane, command));
 }
+
+/** The same request again is answered as it was, and changes nothing; the same key for something else is refused. */
+function decideOnce<A>(lane: Lane, { key, content }: Once, decideNow: () => Decided<A>): Decided<A> {
+  const before = lane.answered.find((answered) => answered.key === key);
+  // What was recorded is what this kind of command answers; a key is bound to its content, and so to its command.
+  if (before !== undefined) return nothing((before.content === content ? before.answer : KEY_TAKEN) as A);
+  const { events, answer } = decideNow();
+  // A refusal may pass: the same request can succeed later.
+  if (lane.phase === "absent" || isRefused(answer)) return { events, answer };
+  return { events: [...events, { type: "request.answered", key, content, answer: answer as Json }], answer };
+}
+
+function isRefused(answer: unknown): boolean {
+  return typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
+}
+
+const KEY_TAKEN: Refused = {
+  kind: "refused",
+  code: "conflict",
+  message: "This idempotency key was used for a different request.",
+};
 
 function create(lane: Lane, command: CommandOf<"create">): Decided<Answers["create"]> {
   if (lane.phase !== "absent") return nothing({ kind: "existed", seq: 1 });
@@ -71,8 +94,9 @@ function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
   const refusal = refuse(lane, command);
   if (refusal !== undefined) return nothing(refusal);
 
-  const { type: _, earlier: __, ...rest } = command;
-  const events: Event[] = [{ type: "run.accepted", ...rest }];
+  const { runId, prompt, delivery, key, content } = command;
+  const named = { ...(key === undefined ? {} : { key }), ...(content === undefined ? {} : { content }) };
+  const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];
   if (command.delivery === "interrupt" && lane.live !== undefined) {
     events.push(...cancelRun(lane.live, { kind: "superseded", by: command.runId }, lane.head + 2).events);
   }
@@ -102,10 +126,14 @@ function accepted(lane: Lane, command: Accept): Accepted {
     runId: command.runId,
     seq: lane.head + 1,
     joined: place === "steers" ? "steer" : "queue",
-    ahead: before + (lane.live === undefined ? 0 : 1),
+    ahead: before + (isLive(lane, command.delivery) ? 1 : 0),
     repeated: false,
   };
 }
+
+/** A parked run that is interrupted ends in the same moment. */
+const isLive = (lane: Lane, delivery: Accept["delivery"]): boolean =>
+  lane.live !== undefined && !(lane.live.phase === "parked" && delivery === "interrupt");
 
 type Known = NonNullable<Accept["earlier"]>;
 
@@ -123,7 +151,8 @@ function repeat(lane: Lane, known: Known, content: string | undefined): Accepted
   if (known.content !== content) return refused("conflict", "This idempotency key was used for a different prompt.");
   const steer = lane.steers.some((run) => run.id === known.runId);
   const place = lane.queue.findIndex((run) => run.id === known.runId);
-  const ahead = place === -1 ? 0 : place + (lane.live === undefined ? 0 : 1);
+  const waits = steer || place !== -1;
+  const ahead = waits ? Math.max(place, 0) + (lane.live === undefined ? 0 : 1) : 0;
   return {
     kind: "accepted",
     runId: known.runId,
@@ -180,7 +209,7 @@ function cancelByKey(lane: Lane, key: string, reason: CancelReason): Decided<Ans
 
 function close(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
   if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
-  if (lane.phase === "closed") return nothing({ kind: "idle", runs: [] });
+  if (lane.phase === "closed") return cancelSession(lane, reason);
   const cancelled = cancelSession({ ...lane, head: lane.head + 1 }, reason);
   return { events: [{ type: "session.closed", reason }, ...cancelled.events], answer: cancelled.answer };
 }
@@ -215,9 +244,9 @@ function takeSteers(lane: Lane, into: RunId, id: TurnId): readonly Event[] {
 
 function call(lane: Lane, { callId, name, input }: CommandOf<"call">): Decided<Answers["call"]> {
   const run = lane.live?.id === runOf(callId) ? lane.live : undefined;
-  const event = run === undefined ? undefined : requestCall(run, callId, name, input);
-  if (event === undefined) return nothing(refused("busy", `${runOf(callId)} begins no new calls.`));
-  return { events: [event], answer: { kind: "called", callId } };
+  const events = run === undefined ? undefined : requestCall(run, callId, name, input);
+  if (events === undefined) return nothing(refused("busy", `${runOf(callId)} begins no new calls.`));
+  return { events, answer: { kind: "called", callId } };
 }
 
 function settled(lane: Lane, events: readonly Event[]): Decided<Answers["settle-turn"]> {
@@ -231,9 +260,11 @@ function unasked(lane: Lane, events: readonly Event[]): Decided<undefined> {
 /** A new turn takes in the steers that wait for it; the end of the run sends them to the queue. */
 function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
   if (lane.steers.length === 0) return events;
-  const turn = events.find((event) => event.type === "turn.requested");
-  if (turn?.type === "turn.requested") return [...events, ...takeSteers(lane, turn.runId, turn.turnId)];
-  return withRequeued(lane, events);
+  const at = events.findIndex((event) => event.type === "turn.requested");
+  const turn = events[at];
+  if (turn?.type !== "turn.requested") return withRequeued(lane, events);
+  // Before the turn, so that the log reads as the conversation went: said, then answered.
+  return [...events.slice(0, at), ...takeSteers(lane, turn.runId, turn.turnId), ...events.slice(at)];
 }
 
 function withRequeued(lane: Lane, events: readonly Event[]): readonly Event[] {

@@ -30,7 +30,12 @@ export function demand(run: Run): readonly Effect[] {
 }
 
 function stopAll(run: Run, reason: CancelReason): readonly Effect[] {
-  const stops: Effect[] = run.live.map((call) => ({ type: "stop", work: call.id, reason }));
+  const stops: Effect[] = run.live.map((call) => ({
+    type: "stop",
+    work: call.id,
+    // The first reason wins, also for a call that was cancelled before its run.
+    reason: call.phase === "stopping" ? call.reason : reason,
+  }));
   if (run.turn !== undefined) stops.push({ type: "stop", work: run.turn, reason });
   return stops;
 }

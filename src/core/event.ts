@@ -6,7 +6,9 @@ import type { Delivery, Json, Prompt } from "./prompt.ts";
 export type SessionEvent =
   | { readonly type: "session.created"; readonly sessionId: SessionId; readonly title?: string }
   | { readonly type: "session.cancel_requested"; readonly reason: CancelReason; readonly covers: readonly RunId[] }
-  | { readonly type: "session.closed"; readonly reason: CancelReason };
+  | { readonly type: "session.closed"; readonly reason: CancelReason }
+  /** A request that carried an idempotency key, and what was answered: the same request again gets the same answer. */
+  | { readonly type: "request.answered"; readonly key: string; readonly content: string; readonly answer: Json };
 
 /** What happens to a run before it starts, or instead of it. */
 export type QueueEvent =

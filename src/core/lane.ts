@@ -7,7 +7,8 @@
 import { Bug } from "./bug.ts";
 import type { Event } from "./event.ts";
 import type { RunId, Seq, SessionId } from "./ids.ts";
-import { type Delivery, type Prompt, promptBytes } from "./prompt.ts";
+import { ANSWERS_KEPT } from "./limits.ts";
+import { type Delivery, type Json, type Prompt, promptBytes } from "./prompt.ts";
 import { evolveRun, type Run } from "./run.ts";
 
 /** A run that has not begun. */
@@ -32,10 +33,18 @@ export interface Lane {
   readonly queue: readonly Waiting[];
   /** Waiting to be taken into the live run, oldest first. */
   readonly steers: readonly Waiting[];
+  /** The latest requests that carried an idempotency key, with their answers. */
+  readonly answered: readonly Answered[];
+}
+
+export interface Answered {
+  readonly key: string;
+  readonly content: string;
+  readonly answer: Json;
 }
 
 export function emptyLane(id: SessionId): Lane {
-  return { id, phase: "absent", head: 0, live: undefined, queue: NONE, steers: NONE };
+  return { id, phase: "absent", head: 0, live: undefined, queue: NONE, steers: NONE, answered: NO_ANSWERS };
 }
 
 /** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
@@ -48,6 +57,8 @@ export function evolve(lane: Lane, event: Event): Lane {
       return { ...lane, head };
     case "session.closed":
       return { ...lane, head, phase: "closed" };
+    case "request.answered":
+      return { ...lane, head, answered: [...lane.answered.slice(1 - ANSWERS_KEPT), answered(event)] };
     case "run.accepted":
       return accept({ ...lane, head }, waiting(event, head));
     case "run.edited":
@@ -67,7 +78,8 @@ export function evolve(lane: Lane, event: Event): Lane {
         ...lane,
         head,
         queue: without(lane.queue, event.runId),
-        steers: [...lane.steers, find(lane.queue, event.runId)],
+        // In the order of acceptance, not in which they became steers.
+        steers: byAcceptance(lane.steers, find(lane.queue, event.runId)),
       };
     case "run.requeued":
       return {
@@ -124,6 +136,7 @@ function started(run: Waiting): Run {
     key: run.key,
     content: run.content,
     attempt: 1,
+    recoveries: 0,
     turns: 0,
     calls: 0,
     turn: undefined,
@@ -151,6 +164,13 @@ function find(runs: readonly Waiting[], id: RunId): Waiting {
 
 /** Shared, so that a hundred thousand idle lanes do not hold a hundred thousand empty arrays. */
 const NONE: readonly Waiting[] = [];
+const NO_ANSWERS: readonly Answered[] = [];
+
+const answered = ({ key, content, answer }: Extract<Event, { type: "request.answered" }>): Answered => ({
+  key,
+  content,
+  answer,
+});
 
 function without(runs: readonly Waiting[], id: RunId): readonly Waiting[] {
   const rest = runs.filter((run) => run.id !== id);

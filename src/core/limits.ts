@@ -12,8 +12,8 @@ export const PROMPT_BYTES_MAX = 1024 * 1024;
 /** Input and result of a call, in the log. More belongs into a file. */
 export const CALL_BYTES_MAX = 1024 * 1024;
 
-/** The text of one turn that is kept. What comes after it is counted, not kept. */
-export const TURN_BYTES_MAX = 4 * 1024 * 1024;
+/** The text of one turn that is kept. What comes after it is counted and said, not kept. */
+export const TURN_CHARS_MAX = 1024 * 1024;
 
 /** Nesting of JSON that clients hand in; deeper structures break other people's parsers. */
 export const JSON_DEPTH_MAX = 64;
@@ -48,8 +48,8 @@ export const DELTA_BYTES_MAX = 256 * 1024;
 /** Cooperative work gets this long to stop before it is abandoned and named. */
 export const GRACE_MS = 1_500;
 
-/** Text of a live turn is durable at most this long after it was produced. */
-export const EXTEND_MS = 250;
+/** Text of a live turn is sent to the log this long after it was produced: durable well within 250 ms. */
+export const EXTEND_EVERY_MS = 150;
 
 /** Runs that are live at once in one worker, unless the host says otherwise. */
 export const LIVE_RUNS_MAX = 1_024;
@@ -72,3 +72,9 @@ export const IDLE_LANES_MAX = 1_024;
 
 /** How long a caller may ask to wait for a settlement in one request. */
 export const WAIT_MS_MAX = 10 * 60_000;
+
+/** A turn that waits for calls which were given up gets this long to notice. With the grace it stays within G12's bound. */
+export const TURN_GRACE_EXTRA_MS = 200;
+
+/** How many requests with an idempotency key a session remembers, besides prompts, whose keys are never forgotten. */
+export const ANSWERS_KEPT = 64;

@@ -20,6 +20,8 @@ interface Base {
   readonly content: string | undefined;
   /** How many workers it has seen vanish, and the one it has now. */
   readonly attempt: number;
+  /** How often it was taken up again: after those, and after shutdowns that parked it. */
+  readonly recoveries: number;
   /** Turns and calls asked for so far: the source of their ids. */
   readonly turns: number;
   readonly calls: number;
@@ -47,11 +49,11 @@ export type LiveEvent = Exclude<RunEvent, { type: "run.started" | "run.settled" 
 export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
   switch (event.type) {
     case "run.cancel_requested":
-      return { ...run, phase: "stopping", reason: event.reason, since: seq, abandoned: [] };
+      return { ...base(run), phase: "stopping", reason: event.reason, since: seq, abandoned: [] };
     case "run.parked":
-      return { ...run, phase: "parked" };
+      return { ...base(run), phase: "parked" };
     case "run.recovered":
-      return { ...run, phase: "running", attempt: event.attempt };
+      return { ...base(run), phase: "running", attempt: event.attempt, recoveries: run.recoveries + 1 };
     case "turn.requested":
       return { ...run, turn: event.turnId, turns: run.turns + 1 };
     case "turn.extended":
@@ -68,6 +70,12 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
     case "call.settled":
       return evolveCalls(run, event, seq);
   }
+}
+
+/** What outlives a change of phase. Nothing of an ending or a stop is carried into another phase. */
+function base(run: Run): Base {
+  const { id, prompt, acceptedAt, key, content, attempt, recoveries, turns, calls, turn, live } = run;
+  return { id, prompt, acceptedAt, key, content, attempt, recoveries, turns, calls, turn, live };
 }
 
 function settleTurn(run: Run, event: Extract<TurnEvent, { type: "turn.settled" }>): Run {

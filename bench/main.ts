@@ -1,0 +1,35 @@
+// Benchmarks: ours, peers and physical floors in one run, on one machine. Figures are ratios; nothing here is a test.
+//
+// npm run bench -- --only spine --json
+import { parseArgs } from "node:util";
+import { type Figures, report } from "./report.ts";
+import { spine } from "./spine/spine.ts";
+
+const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Promise<Figures>>> = { spine };
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    json: { type: "boolean", default: false },
+    seed: { type: "string", default: "1" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+if (values.help) {
+  console.log(`npm run bench -- [--only NAME] [--json]\n\nBenches: ${Object.keys(BENCHES).join(", ")}`);
+  process.exit(0);
+}
+const names = values.only === undefined ? Object.keys(BENCHES) : [values.only];
+const progress = (line: string): void => console.error(`  ${line}`);
+console.error(`seed ${values.seed} (these benches draw no random numbers)`);
+for (const name of names) {
+  const bench = BENCHES[name];
+  if (bench === undefined) {
+    console.error(`There is no bench "${name}". There is: ${Object.keys(BENCHES).join(", ")}.`);
+    process.exit(2);
+  }
+  console.error(`bench ${name}`);
+  const figures = await bench(progress);
+  console.log(values.json ? JSON.stringify({ bench: name, ...figures }) : report(name, figures));
+}

@@ -1,0 +1,161 @@
+// The clients of a simulation: they ask, in one tick or another, and write down what they are told.
+import type { CancelReason } from "../src/core/cancel.ts";
+import type { Place } from "../src/core/command.ts";
+import { toControlError } from "../src/core/control-error.ts";
+import type { CallId, RunId, Seq, SessionId } from "../src/core/ids.ts";
+import type { Delivery } from "../src/core/prompt.ts";
+import type { Facts } from "./facts.ts";
+import type { Life } from "./life.ts";
+import type { Oracle } from "./oracle.ts";
+import type { AskedRecord, CancelRecord, ChangeRecord, Follower, PromptRecord, WaitRecord } from "./records.ts";
+import type { Trace } from "./trace.ts";
+
+interface Parts {
+  readonly facts: Facts;
+  readonly trace: Trace;
+  readonly oracle: Oracle;
+  readonly life: () => Life;
+}
+
+export class Clients {
+  readonly asked: AskedRecord[] = [];
+  readonly followers: Follower[] = [];
+  readonly #parts: Parts;
+  #ticket = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  get prompts(): readonly PromptRecord[] {
+    return this.asked.filter((record) => record.kind === "prompt");
+  }
+
+  prompt(session: SessionId, asked: { text: string; delivery: Delivery; key: string | undefined }): PromptRecord {
+    const { text, delivery, key } = asked;
+    const { runId, accepted } = this.#engine.prompt(session, { prompt: { text }, delivery, key });
+    const record: PromptRecord = { kind: "prompt", ...this.#stamp(session), runId, ...asked, receipt: undefined };
+    this.#note(record, `prompt ${runId} ${delivery} ${key ?? ""} "${text}"`, accepted, (receipt) => {
+      record.receipt = receipt;
+      return `accepted ${receipt.runId} at ${receipt.seq}${receipt.repeated ? " again" : ""}`;
+    });
+    return record;
+  }
+
+  cancelSession(session: SessionId): void {
+    this.#cancel("session", session, session, (reason) => this.#engine.cancelSession(session, reason));
+  }
+
+  close(session: SessionId): void {
+    this.#cancel("close", session, session, (reason) => this.#engine.ask(session, { type: "close", reason }));
+  }
+
+  cancelRun(session: SessionId, runId: RunId): void {
+    this.#cancel("run", session, runId, (reason) => this.#engine.cancelRun(runId, reason));
+  }
+
+  cancelKey(session: SessionId, key: string): void {
+    this.#cancel("key", session, key, (reason) => this.#engine.cancelPrompt(session, key, reason));
+  }
+
+  cancelCall(session: SessionId, callId: CallId): void {
+    this.#cancel("call", session, callId, (reason) => this.#engine.cancelCall(callId, reason));
+  }
+
+  change(session: SessionId, runId: RunId, change: { verb: ChangeRecord["verb"]; to?: Place }): void {
+    const stamp = this.#stamp(session);
+    const text = `edit ${stamp.ticket}`;
+    const record: ChangeRecord = { kind: "change", ...stamp, verb: change.verb, runId, text, receipt: undefined };
+    const reason: CancelReason = { kind: "user", note: `w${stamp.ticket}` };
+    const command = {
+      edit: { type: "edit", runId, prompt: { text } },
+      move: { type: "move", runId, to: change.to ?? "front" },
+      withdraw: { type: "withdraw", runId, reason },
+      steer: { type: "steer", runId },
+    } as const;
+    this.#note(record, `${change.verb} ${runId}`, this.#engine.change(session, command[change.verb]), (receipt) => {
+      record.receipt = receipt;
+      return receipt.kind;
+    });
+    this.#parts.oracle.stopsAtOnce(session);
+  }
+
+  wait(session: SessionId, runId: RunId): void {
+    const record: WaitRecord = { kind: "wait", ...this.#stamp(session), runId, receipt: undefined };
+    this.#note(record, `wait ${runId}`, this.#engine.outcome(runId), (outcome) => {
+      record.receipt = { outcome };
+      return outcome?.kind ?? "no such run";
+    });
+  }
+
+  follow(session: SessionId, after: Seq): void {
+    const stop = new AbortController();
+    const stream = this.#engine.follow(session, { after, signal: stop.signal, deltas: "without" });
+    const life = this.#parts.life().number;
+    this.#parts.trace.note(`follow ${session} after ${after}`);
+    this.followers.push({ session, life, from: after, cursor: after, waiting: false, ended: false, stream, stop });
+  }
+
+  /** A follower asks for one more event. */
+  pull(follower: Follower): void {
+    follower.waiting = true;
+    follower.stream.next().then(
+      ({ value, done }) => {
+        follower.waiting = false;
+        if (done === true || value === undefined) follower.ended = true;
+        else if (this.#parts.life().number === follower.life) this.#parts.oracle.followed(follower, value);
+      },
+      () => {
+        follower.waiting = false;
+        follower.ended = true;
+      },
+    );
+  }
+
+  #cancel(
+    scope: CancelRecord["scope"],
+    session: SessionId,
+    target: string,
+    ask: (reason: CancelReason) => Promise<NonNullable<CancelRecord["receipt"]>>,
+  ): void {
+    const stamp = this.#stamp(session);
+    const note = `c${stamp.ticket}`;
+    const standing = this.#parts.facts.open(session).map((run) => run.id);
+    const record: CancelRecord = { kind: "cancel", ...stamp, scope, target, note, standing, receipt: undefined };
+    this.#note(record, `cancel ${scope} ${target}`, ask({ kind: "user", note }), (receipt) => {
+      record.receipt = receipt;
+      return receipt.kind;
+    });
+    this.#parts.oracle.stopsAtOnce(session);
+  }
+
+  /** Writes down the question, and later the answer; and has the answer checked the moment it is given. */
+  #note<T>(record: AskedRecord, question: string, answered: Promise<T>, told: (answer: T) => string): void {
+    const life = this.#parts.life();
+    const { trace, oracle } = this.#parts;
+    trace.note(`${record.ticket}. ${question}`);
+    this.asked.push(record);
+    answered.then(
+      (answer) => {
+        if (life.phase === "over") return;
+        trace.note(`  > ${record.ticket}. ${told(answer)}`);
+        oracle.answered(record, life);
+      },
+      (error: unknown) => {
+        if (life.phase === "over") return;
+        record.refused = toControlError(error).code;
+        trace.note(`  > ${record.ticket}. ${record.refused}`);
+        oracle.refused(record, life, error);
+      },
+    );
+  }
+
+  #stamp(session: SessionId): Pick<AskedRecord, "ticket" | "life" | "session" | "refused"> {
+    this.#ticket += 1;
+    return { ticket: this.#ticket, life: this.#parts.life().number, session, refused: undefined };
+  }
+
+  get #engine(): Life["engine"] {
+    return this.#parts.life().engine;
+  }
+}

@@ -1,0 +1,184 @@
+// What the logs say, kept apart from the engine: the reference against which everything that anybody is told is held.
+// Fed with each append at the moment the store has applied it, so "is it durable yet?" has an answer at every step.
+import type { CancelReason, Outcome } from "../src/core/cancel.ts";
+import type { Event, Recorded } from "../src/core/event.ts";
+import type { RunId, Seq, SessionId, Work } from "../src/core/ids.ts";
+import type { Delivery } from "../src/core/prompt.ts";
+
+export interface RunFacts {
+  readonly id: RunId;
+  readonly session: SessionId;
+  readonly acceptedAt: Seq;
+  readonly delivery: Delivery;
+  readonly key: string | undefined;
+  /** What was asked, before any edit. */
+  readonly asked: string;
+  text: string;
+  startedAt: Seq | undefined;
+  cancel: { readonly at: Seq; readonly reason: CancelReason } | undefined;
+  parked: boolean;
+  settledAt: Seq | undefined;
+  outcome: Outcome | undefined;
+}
+
+export interface WorkFacts {
+  readonly id: Work;
+  readonly runId: RunId;
+  readonly name: string;
+  cancel: { readonly at: Seq; readonly reason: CancelReason } | undefined;
+  /** What was kept of a turn's text while it went on. */
+  extended: string;
+  settled: { readonly at: Seq; readonly outcome: Outcome; readonly text: string | undefined } | undefined;
+}
+
+export class Facts {
+  readonly logs = new Map<SessionId, Recorded[]>();
+  readonly runs = new Map<RunId, RunFacts>();
+  readonly works = new Map<Work, WorkFacts>();
+  readonly closed = new Map<SessionId, Seq>();
+  /** Runs in the order in which they were started, across sessions. */
+  readonly starts: { readonly run: RunId; readonly session: SessionId }[] = [];
+  #order = 0;
+  /** When, in the order of all appends, a run was accepted, started, settled. */
+  readonly when = new Map<string, number>();
+
+  log(session: SessionId): readonly Recorded[] {
+    return this.logs.get(session) ?? NO_EVENTS;
+  }
+
+  head(session: SessionId): Seq {
+    return this.log(session).length;
+  }
+
+  at(session: SessionId, seq: Seq): Recorded | undefined {
+    return this.logs.get(session)?.[seq - 1];
+  }
+
+  /** Runs of a session that have no outcome, in order of acceptance. */
+  open(session: SessionId): readonly RunFacts[] {
+    const open: RunFacts[] = [];
+    for (const run of this.runs.values()) if (run.session === session && run.outcome === undefined) open.push(run);
+    return open;
+  }
+
+  live(session: SessionId): RunFacts | undefined {
+    return this.open(session).find((run) => run.startedAt !== undefined);
+  }
+
+  underKey(session: SessionId, key: string): RunFacts | undefined {
+    for (const run of this.runs.values()) if (run.session === session && run.key === key) return run;
+    return undefined;
+  }
+
+  /** The store has applied this batch. */
+  applied(session: SessionId, first: Seq, events: readonly Event[], at: number): void {
+    let log = this.logs.get(session);
+    if (log === undefined) {
+      log = [];
+      this.logs.set(session, log);
+    }
+    events.forEach((event, index) => {
+      log.push({ ...event, seq: first + index, at });
+      this.#note(session, event, first + index);
+    });
+  }
+
+  #note(session: SessionId, event: Event, seq: Seq): void {
+    this.#order += 1;
+    switch (event.type) {
+      case "session.closed":
+        this.closed.set(session, seq);
+        return;
+      case "run.accepted":
+        this.when.set(`accepted ${event.runId}`, this.#order);
+        this.#accepted(session, event, seq);
+        return;
+      case "turn.requested":
+        this.#work(event.turnId, event.runId, "turn");
+        return;
+      case "call.requested":
+        this.#work(event.callId, event.runId, event.name);
+        return;
+      case "turn.extended": {
+        const work = this.works.get(event.turnId);
+        if (work !== undefined) work.extended += event.text;
+        return;
+      }
+      case "turn.settled":
+        this.#settled(event.turnId, event.outcome, seq, event.text);
+        return;
+      case "call.settled":
+        this.#settled(event.callId, event.outcome, seq, undefined);
+        return;
+      case "call.cancel_requested": {
+        const work = this.works.get(event.callId);
+        if (work !== undefined) work.cancel ??= { at: seq, reason: event.reason };
+        return;
+      }
+      default:
+        if ("runId" in event) this.#noteRun(session, event, seq);
+    }
+  }
+
+  #noteRun(session: SessionId, event: Extract<Event, { runId: RunId }>, seq: Seq): void {
+    const run = this.runs.get(event.runId);
+    if (run === undefined) return; // The history checker reports it.
+    switch (event.type) {
+      case "run.edited":
+        run.text = event.prompt.text;
+        return;
+      case "run.started":
+        run.startedAt = seq;
+        this.starts.push({ run: run.id, session });
+        this.when.set(`started ${run.id}`, this.#order);
+        return;
+      case "run.cancel_requested":
+        run.cancel ??= { at: seq, reason: event.reason };
+        return;
+      case "run.parked":
+        run.parked = true;
+        return;
+      case "run.recovered":
+        run.parked = false;
+        return;
+      case "run.settled":
+        run.settledAt ??= seq;
+        run.outcome ??= event.outcome;
+        this.when.set(`settled ${run.id}`, this.#order);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #accepted(session: SessionId, event: Extract<Event, { type: "run.accepted" }>, seq: Seq): void {
+    if (this.runs.has(event.runId)) return;
+    this.runs.set(event.runId, {
+      id: event.runId,
+      session,
+      acceptedAt: seq,
+      delivery: event.delivery,
+      key: event.key,
+      asked: event.prompt.text,
+      text: event.prompt.text,
+      startedAt: undefined,
+      cancel: undefined,
+      parked: false,
+      settledAt: undefined,
+      outcome: undefined,
+    });
+  }
+
+  #work(id: Work, runId: RunId, name: string): void {
+    if (this.works.has(id)) return;
+    this.works.set(id, { id, runId, name, cancel: undefined, extended: "", settled: undefined });
+  }
+
+  #settled(id: Work, outcome: Outcome, at: Seq, text: string | undefined): void {
+    const work = this.works.get(id);
+    if (work !== undefined) work.settled ??= { at, outcome, text };
+  }
+}
+
+const NO_EVENTS: readonly Recorded[] = [];
+

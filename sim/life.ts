@@ -1,0 +1,116 @@
+// One life of the engine: from a start to a crash or an orderly end. The disk and the clock go on; nothing else does.
+import type { WorkerId } from "../src/core/ids.ts";
+import { Engine } from "../src/engine/engine.ts";
+import { type ShutdownMode, type ShutdownReport, shutDown } from "../src/engine/shutdown.ts";
+import type { Clock, Ids, Notice } from "../src/ports.ts";
+import type { ManualClock } from "../src/testing/manual-clock.ts";
+import { Actors, type Watch } from "./actors.ts";
+import { type Disk, SimStore } from "./sim-store.ts";
+
+export const GRACE_MS = 1_500;
+
+export interface LifeParts {
+  readonly number: number;
+  readonly disk: Disk;
+  readonly clock: ManualClock;
+  readonly ids: Ids;
+  readonly watch: Watch;
+  readonly slotsMax: number;
+  readonly onCrash: "resume" | "lose";
+  readonly notice: (notice: Notice) => void;
+}
+
+export class Life {
+  readonly number: number;
+  readonly store: SimStore;
+  readonly actors: Actors;
+  readonly engine: Engine;
+  phase: "starting" | "open" | "closing" | "over" = "starting";
+  /** Faults of the store it has met; while there are none, nobody may be told of trouble. */
+  faults = 0;
+  late = 0;
+  report: ShutdownReport | undefined;
+  readonly #clock: ManualClock;
+  readonly #timers = new Set<{ takeBack: () => void; idle: boolean }>();
+
+  constructor(parts: LifeParts) {
+    this.number = parts.number;
+    this.#clock = parts.clock;
+    this.store = new SimStore(parts.disk);
+    this.actors = new Actors(parts.watch);
+    this.engine = new Engine({
+      store: this.store,
+      agent: this.actors.agent,
+      clock: this.#lifeClock(),
+      ids: parts.ids,
+      notify: (notice) => {
+        if (this.phase === "over") return;
+        if (notice.type === "late") this.late += 1;
+        parts.notice(notice);
+      },
+      graceMs: GRACE_MS,
+      liveRunsMax: parts.slotsMax,
+      resume: parts.onCrash,
+    });
+  }
+
+  get worker(): WorkerId {
+    return this.engine.worker;
+  }
+
+  /** Timers of this life that keep a program alive. */
+  get busyTimers(): number {
+    let busy = 0;
+    for (const timer of this.#timers) if (!timer.idle) busy += 1;
+    return busy;
+  }
+
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  start(): Promise<void> {
+    return this.engine.start().then(() => {
+      if (this.phase === "starting") this.phase = "open";
+    });
+  }
+
+  close(mode: ShutdownMode, limitMs: number): Promise<void> {
+    this.phase = "closing";
+    return shutDown(this.engine, mode, limitMs).then((report) => {
+      this.report = report;
+    });
+  }
+
+  /** From here on nothing of it happens any more. */
+  end(): void {
+    this.phase = "over";
+    this.store.over = true;
+    this.store.parked.length = 0;
+    this.actors.over = true;
+    for (const timer of this.#timers) timer.takeBack();
+    this.#timers.clear();
+  }
+
+  /** Timers die with the life that set them. */
+  #lifeClock(): Clock {
+    return {
+      now: () => this.#clock.now(),
+      elapsed: () => this.#clock.elapsed(),
+      after: (ms, call, kind) => {
+        if (this.phase === "over") return () => {};
+        const timer = { takeBack: () => {}, idle: kind === "idle" };
+        this.#timers.add(timer);
+        const takeBack = this.#clock.after(ms, () => {
+          this.#timers.delete(timer);
+          call();
+        });
+        timer.takeBack = takeBack;
+        return () => {
+          this.#timers.delete(timer);
+          takeBack();
+        };
+      },
+    };
+  }
+}

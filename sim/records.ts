@@ -1,0 +1,67 @@
+// What clients asked, when, and what they were told. Tickets are drawn the moment something is asked: they are the real
+// time of a simulation.
+import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/cancel.ts";
+import type { Accepted, QueueReceipt } from "../src/core/command.ts";
+import type { Delta } from "../src/engine/feed.ts";
+import type { Gap } from "../src/engine/follow.ts";
+import type { ControlCode } from "../src/core/control-error.ts";
+import type { Recorded } from "../src/core/event.ts";
+import type { CallId, RunId, Seq, SessionId } from "../src/core/ids.ts";
+import type { Delivery } from "../src/core/prompt.ts";
+
+interface Asked {
+  readonly ticket: number;
+  readonly life: number;
+  readonly session: SessionId;
+  /** What was answered to whoever asked. Undefined: nothing yet; after a crash, nothing ever. */
+  refused: ControlCode | undefined;
+}
+
+export interface PromptRecord extends Asked {
+  readonly kind: "prompt";
+  readonly runId: RunId;
+  readonly text: string;
+  readonly delivery: Delivery;
+  readonly key: string | undefined;
+  receipt: Accepted | undefined;
+}
+
+/** A cancel. Its note is its own, so that whatever it caused can be traced back to it. */
+export interface CancelRecord extends Asked {
+  readonly kind: "cancel";
+  readonly scope: "session" | "close" | "run" | "key" | "call";
+  readonly target: SessionId | RunId | CallId | string;
+  readonly note: string;
+  /** Runs of the session that were in the log when it was asked. */
+  readonly standing: readonly RunId[];
+  receipt: SessionReceipt | (CancelReceipt & { readonly runId?: RunId }) | undefined;
+}
+
+export interface ChangeRecord extends Asked {
+  readonly kind: "change";
+  readonly verb: "edit" | "move" | "withdraw" | "steer";
+  readonly runId: RunId;
+  readonly text: string;
+  receipt: QueueReceipt | undefined;
+}
+
+export interface WaitRecord extends Asked {
+  readonly kind: "wait";
+  readonly runId: RunId;
+  receipt: { readonly outcome: Outcome | undefined } | undefined;
+}
+
+export type AskedRecord = PromptRecord | CancelRecord | ChangeRecord | WaitRecord;
+
+/** Somebody who reads a session's events, at their own pace. */
+export interface Follower {
+  readonly session: SessionId;
+  readonly life: number;
+  readonly from: Seq;
+  cursor: Seq;
+  /** Whether it is waiting for the next one. */
+  waiting: boolean;
+  ended: boolean;
+  readonly stream: AsyncGenerator<Recorded | Delta | Gap, void>;
+  readonly stop: AbortController;
+}

@@ -1,0 +1,137 @@
+// A store whose every call stands still until the scheduler moves it: first it is applied, then it is answered; or it
+// fails, or its answer is lost. One per life of the engine, all on the same disk.
+//
+// Invariants
+// 1. What is applied is on the disk, whatever becomes of the life that asked for it.
+// 2. A life that is over is answered nothing, and changes nothing.
+import { type ControlCode, ControlError } from "../src/core/control-error.ts";
+import type { Seq, SessionId } from "../src/core/ids.ts";
+import type { Appended, Batch, Page, Store } from "../src/ports.ts";
+import type { MemoryStore } from "../src/store/memory/memory-store.ts";
+import type { Facts } from "./facts.ts";
+import type { Trace } from "./trace.ts";
+
+/** What outlives a crash. */
+export interface Disk {
+  readonly store: MemoryStore;
+  readonly facts: Facts;
+  readonly trace: Trace;
+  /** Everything up to here is not kept any more, as far as readers of the log are concerned. */
+  readonly trimmedTo: Map<SessionId, Seq>;
+}
+
+export type Verb = "append" | "load" | "read" | "run" | "call" | "unattended" | "claim" | "renew" | "release" | "close";
+
+export class Parked {
+  readonly verb: Verb;
+  readonly about: string;
+  phase: "waiting" | "applied" | "over" = "waiting";
+  readonly #perform: () => Promise<unknown>;
+  readonly #resolve: (value: unknown) => void;
+  readonly #reject: (error: unknown) => void;
+  #result: Promise<unknown> | undefined;
+
+  constructor(
+    what: { readonly verb: Verb; readonly about: string },
+    perform: () => Promise<unknown>,
+    resolve: (value: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.verb = what.verb;
+    this.about = what.about;
+    this.#perform = perform;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  apply(): void {
+    if (this.phase !== "waiting") return;
+    this.phase = "applied";
+    this.#result = this.#perform();
+    // Looked at when it is answered; a life that ends before that must not leave an unhandled rejection behind.
+    this.#result.catch(ignore);
+  }
+
+  answer(): void {
+    this.apply();
+    this.phase = "over";
+    this.#result?.then(this.#resolve, this.#reject);
+  }
+
+  fail(code: ControlCode): void {
+    this.phase = "over";
+    this.#reject(new ControlError(code, `The store could not ${this.verb}.`));
+  }
+}
+
+export class SimStore implements Store {
+  readonly #disk: Disk;
+  readonly parked: Parked[] = [];
+  /** While false, calls do not stand still: for setting the scene. */
+  parks = true;
+  over = false;
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  append: Store["append"] = (batch) => this.#park("append", batch.session, () => this.#append(batch));
+  load: Store["load"] = (session) => this.#park("load", session, () => this.#disk.store.load(session));
+  read: Store["read"] = (session, page) =>
+    this.#park("read", `${session}>${page.after}`, () => this.#read(session, page));
+  run: Store["run"] = (by) =>
+    this.#park("run", typeof by === "string" ? by : by.key, () => this.#disk.store.run(by));
+  call: Store["call"] = (id) => this.#park("call", id, () => this.#disk.store.call(id));
+  unattended: Store["unattended"] = (limit) => this.#park("unattended", "", () => this.#disk.store.unattended(limit));
+  claim: Store["claim"] = (session, worker, ttlMs) =>
+    this.#park("claim", session, () => this.#disk.store.claim(session, worker, ttlMs));
+  renew: Store["renew"] = (worker, ttlMs) => this.#park("renew", "", () => this.#disk.store.renew(worker, ttlMs));
+  release: Store["release"] = (session, worker) =>
+    this.#park("release", session, () => this.#disk.store.release(session, worker));
+  runs: Store["runs"] = (session, page) => this.#disk.store.runs(session, page);
+  sessions: Store["sessions"] = (page) => this.#disk.store.sessions(page);
+  trim: Store["trim"] = (session, before) => this.#disk.store.trim(session, before);
+  /** A wait, not a call: it ends when the log has grown, and the scheduler decides when that is. */
+  grown: Store["grown"] = (session, after, signal) => this.#disk.store.grown(session, after, signal);
+  close: Store["close"] = () => this.#park("close", "", async () => undefined);
+
+  /** What the scheduler can still move. */
+  get standing(): readonly Parked[] {
+    return this.parked;
+  }
+
+  drop(parked: Parked): void {
+    const at = this.parked.indexOf(parked);
+    if (at !== -1) this.parked.splice(at, 1);
+  }
+
+  #park<T>(verb: Verb, about: string, perform: () => Promise<T>): Promise<T> {
+    if (this.over) return new Promise(ignore);
+    if (!this.parks) return perform();
+    return new Promise((resolve, reject) => {
+      const settle = resolve as (value: unknown) => void;
+      this.parked.push(new Parked({ verb, about }, perform, settle, reject));
+    });
+  }
+
+  async #append(batch: Batch): Promise<Appended> {
+    const appended = await this.#disk.store.append(batch);
+    if (appended.kind !== "appended") {
+      this.#disk.trace.note(`  = ${appended.kind}`);
+      return appended;
+    }
+    this.#disk.facts.applied(batch.session, batch.expected + 1, batch.events, batch.at);
+    for (const event of batch.events) {
+      this.#disk.trace.note(`  = ${batch.session} ${event.type} ${"runId" in event ? event.runId : ""}`);
+    }
+    return appended;
+  }
+
+  async #read(session: SessionId, page: { readonly after: Seq; readonly limit: number }): Promise<Page> {
+    const gapTo = this.#disk.trimmedTo.get(session) ?? 0;
+    if (page.after >= gapTo) return this.#disk.store.read(session, page);
+    return { ...(await this.#disk.store.read(session, { ...page, after: gapTo })), gapTo };
+  }
+}
+
+const ignore = (): void => {};

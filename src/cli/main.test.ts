@@ -1,0 +1,171 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Belay, openBelay } from "../library/belay.ts";
+import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
+
+const main = join(import.meta.dirname, "main.ts");
+let folder = "";
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "belay-cli-test-"));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Said {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+  /** From the signal to the end. */
+  readonly afterSignalMs: number;
+}
+
+/** Runs the command line as a user would. `whenSaid` sends a signal once the output contains a text. */
+function belay(words: readonly string[], whenSaid?: { readonly text: string; readonly send: NodeJS.Signals }) {
+  return new Promise<Said>((resolve, reject) => {
+    const child = spawn(process.execPath, [main, ...words], { env: { ...process.env, TMPDIR: folder, NO_COLOR: "1" } });
+    let out = "";
+    let err = "";
+    let sentAt: number | undefined;
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+      if (whenSaid === undefined || sentAt !== undefined || !out.includes(whenSaid.text)) return;
+      sentAt = performance.now();
+      child.kill(whenSaid.send);
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      err += text;
+    });
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, out, err, afterSignalMs: performance.now() - (sentAt ?? 0) }));
+  });
+}
+
+describe("finding the command", () => {
+  test("without a command it says what there is", async () => {
+    const { code, out } = await belay([]);
+    expect(code).toBe(0);
+    expect(out).toContain("belay verify FILE");
+  });
+
+  test("--version is the package's", async () => {
+    expect((await belay(["--version"])).out).toMatch(/^\d+\.\d+\.\d+/);
+  });
+
+  test.each([
+    [["dmeo"], "Did you mean: belay demo?"],
+    [["--verison"], "Did you mean: belay version?"],
+    [["frobnicate"], "belay --help lists what there is."],
+    [["verify", "x.db", "--jsno"], "Did you mean --json?"],
+    [["verify"], "Try: belay verify belay.db"],
+    [["verify", "a", "b"], "one file at a time"],
+    [["demo", "now"], "Try: belay demo"],
+  ])("%j is refused with advice", async (words, advice) => {
+    const { code, out, err } = await belay(words);
+    expect(code).toBe(EXIT_CODE.invalid);
+    expect(err).toContain(advice);
+    expect(err).not.toContain("    at ");
+    expect(out).toBe("");
+  });
+});
+
+describe("demo", () => {
+  test("plays to its end, says what happened, and takes its folder away", async () => {
+    const { code, out, err } = await belay(["demo", "--fast"]);
+    expect(err).toBe("");
+    expect(code).toBe(0);
+    for (const said of [
+      "withdrawn: it had not begun, and never will",
+      "completed: its words were taken into the live run",
+      "build completed, tests cancelled",
+      "given up: legacy_sync",
+      "came back late",
+      "idle: nothing was going on",
+      "The tool ran once",
+    ]) {
+      expect(out).toContain(said);
+    }
+    expect(out.trimEnd().endsWith("done")).toBe(true);
+    expect(out).not.toContain("\u001b[");
+    expect(readdirSync(folder).filter((name) => name.startsWith("belay-demo-"))).toEqual([]);
+  });
+
+  test.each(["SIGINT", "SIGTERM"] as const)("%s stops it within a second, in order", async (send) => {
+    const { code, out, afterSignalMs } = await belay(["demo"], { text: "agent", send });
+    expect(out).toContain("Stopped, as asked.");
+    expect(code).toBe(EXIT_SIGNAL[send]);
+    expect(afterSignalMs).toBeLessThan(1_000);
+    expect(readdirSync(folder).filter((name) => name.startsWith("belay-demo-"))).toEqual([]);
+  });
+});
+
+describe("verify", () => {
+  const file = (): string => join(folder, "verify.db");
+  let open: Belay;
+
+  beforeAll(async () => {
+    open = await openBelay({
+      store: file(),
+      agent: async (turn) => {
+        await turn.call("tool", {}, () => "ok");
+        return "done";
+      },
+    });
+    const session = await open.createSession();
+    const runs = ["one", "two", "three"].map((text) => session.prompt(text));
+    await runs[2]?.cancel();
+    await Promise.all(runs.map((run) => run.outcome));
+  });
+
+  afterAll(() => open.close());
+
+  test("a file that a server has open can be checked, and is in order", async () => {
+    const { code, out, err } = await belay(["verify", file()]);
+    expect(err).toBe("");
+    expect(out).toMatch(/1 session, 3 runs, \d+ events read/);
+    expect(out).toContain("Nothing was found.");
+    expect(code).toBe(0);
+  });
+
+  test("--json is one line, and it is the last", async () => {
+    const { code, out } = await belay(["verify", file(), "--json"]);
+    const last: unknown = JSON.parse(out.trimEnd().split("\n").at(-1) ?? "");
+    expect(last).toMatchObject({ verify: file(), sessions: 1, runs: 3, findings: [] });
+    expect(code).toBe(0);
+  });
+
+  test("a log that was tampered with is found out", async () => {
+    await open.close();
+    const database = new DatabaseSync(file());
+    const tampered = database.prepare("UPDATE event SET data = REPLACE(data, 'run.started', 'run.parked')").run();
+    database.close();
+    expect(tampered.changes).toBeGreaterThan(0);
+    const text = await belay(["verify", file()]);
+    expect(text.code).toBe(1);
+    expect(text.out).toMatch(/finding/);
+    const json = await belay(["verify", file(), "--json"]);
+    const { findings } = JSON.parse(json.out) as { findings: { guarantee: string; session: string; seq: number }[] };
+    expect(json.code).toBe(1);
+    expect(findings[0]).toMatchObject({ guarantee: expect.stringMatching(/^G\d+$/), seq: expect.any(Number) });
+  });
+
+  test("a file that is not there, is no file, is no database, or is too new is refused with its own code", async () => {
+    const garbage = join(folder, "garbage.db");
+    writeFileSync(garbage, "this is not a database, but it is long enough to have a header of one: ".repeat(4));
+    const newer = join(folder, "newer.db");
+    await (await openBelay({ store: newer, agent: () => {} })).close();
+    const database = new DatabaseSync(newer);
+    database.exec("PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)");
+    database.close();
+
+    const answers = await Promise.all(
+      [join(folder, "none.db"), folder, garbage, newer].map((one) => belay(["verify", one])),
+    );
+    expect(answers.map(({ code }) => code)).toEqual([3, 3, EXIT_CODE.store_corrupt, EXIT_CODE.store_newer]);
+    for (const { err } of answers) expect(err.trim().split("\n").length).toBe(2);
+  });
+});

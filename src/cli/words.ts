@@ -1,0 +1,69 @@
+// Receipts, outcomes and reasons as a person would say them.
+import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/cancel.ts";
+
+export function sayReceipt(receipt: CancelReceipt): string {
+  switch (receipt.kind) {
+    case "withdrawn":
+      return "withdrawn: it had not begun, and never will";
+    case "stopping":
+      return receipt.first
+        ? `stopping: recorded at position ${receipt.since} of the log; this request was the first`
+        : `stopping: it was already being stopped, since position ${receipt.since}; the first reason is kept`;
+    case "settled":
+      return `settled: too late, it had already ended: ${sayOutcome(receipt.outcome)}`;
+    case "unknown":
+      return "unknown: there is nothing of that name";
+  }
+}
+
+export function saySessionReceipt(receipt: SessionReceipt): string {
+  switch (receipt.kind) {
+    case "idle":
+      return "idle: nothing was going on, so nothing was changed";
+    case "unknown":
+      return "unknown: there is no such session";
+    case "withdrawn":
+      return `withdrawn: ${count(receipt.runs.length, "run")} had not begun, and never will`;
+    case "stopping":
+      return `stopping: it covers ${count(receipt.runs.length, "run")}, each with a receipt of its own`;
+  }
+}
+
+export function sayOutcome(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case "completed":
+      return outcome.into === undefined ? "completed" : "completed: its words were taken into the live run";
+    case "failed":
+      return `failed: ${outcome.message}`;
+    case "cancelled":
+      return `cancelled (${sayReason(outcome.reason)})${sayAbandoned(outcome.abandoned)}`;
+    case "lost":
+      return "lost: its worker vanished, and nobody knows what it did";
+  }
+}
+
+export function sayReason(reason: CancelReason): string {
+  switch (reason.kind) {
+    case "user":
+      return reason.note ?? "asked for";
+    case "policy":
+      return `by policy: ${reason.note}`;
+    case "timeout":
+      return `after its limit of ${reason.limitMs} ms`;
+    case "superseded":
+      return "interrupted by another prompt";
+    case "parent":
+      return "what it belonged to had ended";
+    case "closed":
+      return "the session was closed";
+    case "shutdown":
+      return "Belay was shut down";
+  }
+}
+
+function sayAbandoned(names: readonly string[] | undefined): string {
+  return names === undefined ? "" : `; did not stop in time and was given up: ${names.join(", ")}`;
+}
+
+/** "1 run", "2 runs". */
+export const count = (many: number, noun: string): string => `${many} ${noun}${many === 1 ? "" : "s"}`;

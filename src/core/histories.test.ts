@@ -1,0 +1,190 @@
+// Random histories: any commands in any order, then driven to their end. The log must tell a lawful story.
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  abandonedBy,
+  accept,
+  call,
+  cancelCall,
+  cancelKey,
+  cancelledBy,
+  cancelRun,
+  cancelSession,
+  close,
+  completed,
+  failed,
+  lost,
+  park,
+  policy,
+  recover,
+  settleCall,
+  settleTurn,
+  start,
+  user,
+} from "../../test/commands.ts";
+import { lawfulStep } from "../../test/lane-laws.ts";
+import { checkLog, validTranscript } from "../../test/log-laws.ts";
+import type { Accept, Command } from "./command.ts";
+import type { Event } from "./event.ts";
+import { type CallId, callId, type RunId, type TurnId, turnId } from "./ids.ts";
+import { emptyLane, evolve, type Lane } from "./lane.ts";
+
+/** A command in the making: what is wanted, and dice to pick its target by, from what is there when its time comes. */
+interface Wish {
+  readonly want: keyof typeof makers;
+  readonly die: number;
+  readonly other: number;
+}
+
+const deliveries = ["queue", "steer", "interrupt", "reject"] as const;
+const outcomes = [completed, failed, cancelledBy(user), lost, abandonedBy(user, "it")];
+const nextTurn = ["turn", "end"] as const;
+
+const makers = {
+  accept: (history: History, { die, other }: Wish): Command => {
+    const key = other % 3 === 0 ? {} : { key: `k${other % 12}`, content: `c${other % 2}` };
+    return history.remembered(accept(`run_${history.accepted++}`, { delivery: pick(deliveries, die), ...key }));
+  },
+  "accept again": (history: History, { die }: Wish): Command =>
+    history.remembered(accept(anyRun(history.lane, die), { content: `c${die % 2}` })),
+  edit: ({ lane }: History, { die }: Wish): Command => ({
+    type: "edit",
+    runId: anyRun(lane, die),
+    prompt: { text: `edit ${die}` },
+  }),
+  move: ({ lane }: History, { die, other }: Wish): Command => ({
+    type: "move",
+    runId: anyRun(lane, die),
+    to: pick(["front", "back", { before: anyRun(lane, other) }], other),
+  }),
+  withdraw: ({ lane }: History, { die }: Wish): Command => ({
+    type: "withdraw",
+    runId: anyRun(lane, die),
+    reason: policy,
+  }),
+  steer: ({ lane }: History, { die }: Wish): Command => ({ type: "steer", runId: anyRun(lane, die) }),
+  "cancel session": (_: History, { die }: Wish): Command => cancelSession(pick([user, policy], die)),
+  "cancel run": ({ lane }: History, { die, other }: Wish): Command =>
+    cancelRun(anyRun(lane, die), pick([user, policy], other)),
+  "cancel key": (_: History, { die }: Wish): Command => cancelKey(`k${die % 12}`),
+  "cancel call": ({ lane }: History, { die }: Wish): Command => cancelCall(anyCall(lane, die)),
+  close: (): Command => close(),
+  start: (): Command => start,
+  take: ({ lane }: History, { die }: Wish): Command => ({ type: "take", turnId: anyTurn(lane, die) }),
+  extend: ({ lane }: History, { die }: Wish): Command => ({ type: "extend", turnId: anyTurn(lane, die), text: "x" }),
+  call: ({ lane }: History): Command => call(callId(lane.live?.id ?? "run_x", (lane.live?.calls ?? 0) + 1)),
+  "call again": ({ lane }: History, { die }: Wish): Command => call(lane.live?.live[die % 4]?.id ?? "call_x.1"),
+  "settle turn": ({ lane }: History, { die, other }: Wish): Command =>
+    settleTurn(anyTurn(lane, die), { outcome: pick(outcomes, other), next: pick(nextTurn, die) }),
+  "settle call": ({ lane }: History, { die, other }: Wish): Command =>
+    settleCall(anyCall(lane, die), { outcome: pick(outcomes, other) }),
+  recover: (_: History, { die }: Wish): Command => recover(die % 5 === 0 ? "lose" : "resume"),
+  park: (): Command => park,
+};
+
+const often = ["accept", "start", "call", "settle turn", "settle call", "cancel run", "steer"] as const;
+const wanted = Object.keys(makers).filter((want): want is keyof typeof makers => want in makers && want !== "close");
+const wish: fc.Arbitrary<Wish> = fc.record({
+  want: fc.oneof(
+    { arbitrary: fc.constantFrom(...often), weight: 10 },
+    { arbitrary: fc.constantFrom(...wanted), weight: 9 },
+    { arbitrary: fc.constant("close" as const), weight: 1 },
+  ),
+  die: fc.nat(1_000),
+  other: fc.nat(1_000),
+});
+
+class History {
+  lane: Lane = emptyLane("ses_1");
+  readonly events: Event[] = [];
+  accepted = 0;
+
+  tell(command: Command): void {
+    const step = lawfulStep(this.lane, command);
+    this.lane = step.lane;
+    this.events.push(...step.events);
+  }
+
+  /** What a store adds to a prompt: the run that was accepted under this id or key before, settled or not. */
+  remembered(command: Accept): Accept {
+    const at = this.events.findIndex(
+      (event) =>
+        event.type === "run.accepted" &&
+        (event.runId === command.runId || (command.key !== undefined && event.key === command.key)),
+    );
+    const event = this.events[at];
+    if (event?.type !== "run.accepted") return command;
+    return { ...command, earlier: { runId: event.runId, acceptedAt: at + 1, content: event.content } };
+  }
+
+  /** Whatever still stands is brought to its end, as a worker would. */
+  finish(): void {
+    for (let patience = 1_000; patience > 0; patience -= 1) {
+      const { live } = this.lane;
+      if (live === undefined && this.lane.queue.length === 0) return;
+      if (live === undefined) this.tell(start);
+      else if (live.phase === "parked") this.tell(recover());
+      else if (live.turn !== undefined) this.tell(settleTurn(live.turn));
+      else this.tell(settleCall(live.live[0]?.id ?? "call_none.1"));
+    }
+    throw new Error("It does not come to an end.");
+  }
+}
+
+test("G4, G7, G8, G14, G16: any history, driven to its end, is a lawful one", () => {
+  fc.assert(
+    fc.property(fc.array(wish, { maxLength: 80, size: "max" }), (wishes) => {
+      const history = new History();
+      history.tell({ type: "create" });
+      for (const one of wishes) {
+        history.tell(makers[one.want](history, one));
+        validTranscript(history.events);
+      }
+      history.finish();
+      checkLog(history.events);
+      expect(history.events.reduce(evolve, emptyLane("ses_1"))).toEqual(history.lane);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test("G7: a prompt received after a cancel of its session is never touched by it", () => {
+  fc.assert(
+    fc.property(fc.array(wish, { maxLength: 40, size: "max" }), fc.constantFrom(...deliveries), (wishes, delivery) => {
+      const history = new History();
+      history.tell({ type: "create" });
+      for (const one of wishes) if (one.want !== "close") history.tell(makers[one.want](history, one));
+      history.tell(cancelSession());
+      history.tell(accept("run_after", { delivery }));
+      const refused = !history.events.some((event) => event.type === "run.accepted" && event.runId === "run_after");
+      expect(refused).toBe(delivery === "reject" && history.lane.live !== undefined);
+      history.finish();
+      const outcome = history.events.find((event) => event.type === "run.settled" && event.runId === "run_after");
+      if (!refused) expect(outcome).toMatchObject({ outcome: { kind: "completed" } });
+    }),
+    { numRuns: 200 },
+  );
+});
+
+function pick<T>(from: readonly [T, ...T[]] | readonly T[], die: number): T {
+  const one = from[die % from.length];
+  if (one === undefined) throw new Error("nothing to pick from");
+  return one;
+}
+
+/** Somebody who stands in the lane, or now and then somebody who does not. */
+function anyRun(lane: Lane, die: number): RunId {
+  const live = lane.live === undefined ? [] : [lane.live.id];
+  const standing: readonly RunId[] = [...live, ...[...lane.queue, ...lane.steers].map((run) => run.id), "run_0"];
+  return pick(standing, die);
+}
+
+function anyTurn(lane: Lane, die: number): TurnId {
+  if (lane.live === undefined) return "turn_x.1";
+  return die % 8 === 0 ? turnId(lane.live.id, 1) : (lane.live.turn ?? "turn_x.1");
+}
+
+function anyCall(lane: Lane, die: number): CallId {
+  const calls: readonly CallId[] = lane.live?.live.map((one) => one.id) ?? [];
+  return die % 8 === 0 || calls.length === 0 ? callId(lane.live?.id ?? "run_x", 1) : pick(calls, die);
+}

@@ -1,0 +1,38 @@
+// The limits that only make sense together.
+import { expect, test } from "vitest";
+import * as limits from "./limits.ts";
+
+test("G33: every limit is a finite, positive whole number", () => {
+  for (const [name, limit] of Object.entries(limits)) {
+    expect(Number.isSafeInteger(limit) && limit > 0, name).toBe(true);
+  }
+});
+
+test("G33: every limit says its unit", () => {
+  for (const name of Object.keys(limits))
+    expect(name).toMatch(/(ANSWERS|ATTEMPTS|BYTES|CALLS|CHARS|DEPTH|EVENTS|LANES|MS|RUNS)/);
+});
+
+test("a single prompt fits an empty queue", () => {
+  expect(limits.PROMPT_BYTES_MAX).toBeLessThanOrEqual(limits.QUEUE_BYTES_MAX);
+});
+
+test("a lease survives two failed renewals", () => {
+  expect(limits.LEASE_RENEW_MS * 3).toBeLessThan(limits.LEASE_TTL_MS);
+});
+
+test("G12: the grace leaves time to settle within the two seconds after a cancel", () => {
+  expect(limits.GRACE_MS + 500).toBeLessThanOrEqual(2_000);
+});
+
+test("a shutdown leaves time for the grace", () => {
+  expect(limits.GRACE_MS).toBeLessThan(limits.SHUTDOWN_MS);
+});
+
+test("pauses between attempts grow", () => {
+  expect(limits.RETRY_FIRST_MS).toBeLessThan(limits.RETRY_LAST_MS);
+});
+
+test("G25: a run that crashes its worker three times fails", () => {
+  expect(limits.ATTEMPTS_MAX).toBe(3);
+});

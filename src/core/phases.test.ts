@@ -1,0 +1,169 @@
+// Every phase a lane can be in × every command there is: nothing throws, and every law holds.
+import { describe, expect, test } from "vitest";
+import {
+  abandonedBy,
+  accept,
+  call,
+  cancelCall,
+  cancelKey,
+  cancelledBy,
+  cancelRun,
+  cancelSession,
+  close,
+  completed,
+  failed,
+  lost,
+  park,
+  policy,
+  recover,
+  settleCall,
+  settleTurn,
+  start,
+  user,
+} from "../../test/commands.ts";
+import { lawfulStep } from "../../test/lane-laws.ts";
+import { type Given, given, givenNoSession } from "../testing/given.ts";
+import type { Command } from "./command.ts";
+import { decide } from "./decide.ts";
+import { evolve } from "./lane.ts";
+
+const queued = given(accept("run_a", { key: "ka", content: "a" }), accept("run_b", { key: "kb" }), accept("run_c"));
+const live = queued.and(start);
+const calling = live.and(call("call_a.1", "build"), call("call_a.2", "test"));
+const steered = calling.and(accept("run_s", { key: "ks", delivery: "steer" }), { type: "steer", runId: "run_b" });
+const between = steered.and(settleTurn("turn_a.1", { next: "turn" }));
+const lastCall = between.and(settleCall("call_a.1"));
+const stopping = steered.and(cancelRun("run_a"));
+
+const phases: Readonly<Record<string, Given>> = {
+  absent: givenNoSession(),
+  "open and idle": given(),
+  queued,
+  "queued, with interrupts": queued.and(accept("run_i", { delivery: "interrupt" })),
+  "running a turn": live,
+  "running a turn and calls": calling,
+  "running, with steers": steered,
+  "running, one call being stopped": steered.and(cancelCall("call_a.1")),
+  "running calls between turns": between,
+  "running its last call between turns": lastCall,
+  "running, its last call being stopped": lastCall.and(cancelCall("call_a.2")),
+  "running for the last time": live.and(recover(), recover()),
+  ending: steered.and(settleTurn("turn_a.1", { outcome: failed })),
+  "ending with its last call": steered.and(settleCall("call_a.1"), settleTurn("turn_a.1")),
+  "ending, one call being stopped": steered.and(settleTurn("turn_a.1"), cancelCall("call_a.1")),
+  stopping,
+  "stopping a turn": live.and(cancelRun("run_a")),
+  "stopping its last call": lastCall.and(cancelRun("run_a")),
+  "stopping, something abandoned": stopping.and(settleCall("call_a.1", { outcome: abandonedBy(user, "build") })),
+  "stopping, one call stopped before": steered.and(cancelCall("call_a.1", policy), cancelRun("run_a")),
+  "stopping by an interrupt": live.and(accept("run_i", { delivery: "interrupt" })),
+  parked: live.and(park),
+  "parked, with steers": steered.and(park),
+  "closed and idle": given(close()),
+  "closed, stopping": steered.and(close()),
+};
+
+const cut = [completed, failed, lost, cancelledBy(user), abandonedBy(user, "x")];
+
+/** Every command, aimed at everything there is, and at what is not there. The keys see to it that none is forgotten. */
+const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { type: T }>[] } = {
+  create: [{ type: "create" }, { type: "create", title: "again" }],
+  accept: [
+    ...(["queue", "steer", "interrupt", "reject"] as const).map((delivery) => accept("run_n", { delivery })),
+    ...(["run_a", "run_b", "run_s"] as const).map((runId) => accept(runId, { content: "a" })),
+    ...["ka", "kb", "ks", "kn"].map((key) => accept("run_n", { key })),
+    accept("run_n", { key: "ka", content: "a" }),
+    accept("run_n", { earlier: { runId: "run_z", acceptedAt: 1, content: undefined } }),
+  ],
+  edit: targets((runId) => ({ type: "edit", runId, prompt: { text: "better" } })),
+  move: [
+    ...targets((runId) => ({ type: "move", runId, to: "front" }) as const),
+    ...targets((runId) => ({ type: "move", runId, to: "back" }) as const),
+    ...targets((before) => ({ type: "move", runId: "run_c", to: { before } }) as const),
+  ],
+  withdraw: targets((runId) => ({ type: "withdraw", runId, reason: policy })),
+  steer: targets((runId) => ({ type: "steer", runId })),
+  "cancel-session": [cancelSession(), cancelSession(policy)],
+  "cancel-run": targets((runId) => cancelRun(runId, policy)),
+  "cancel-key": ["ka", "kb", "ks", "kx"].map((key) => cancelKey(key)),
+  "cancel-call": (["call_a.1", "call_a.2", "call_a.9", "call_x.1"] as const).map((callId) => cancelCall(callId)),
+  close: [close(), close(user)],
+  start: [{ type: "start" }],
+  take: turns((turnId) => ({ type: "take", turnId })),
+  extend: turns((turnId) => ({ type: "extend", turnId, text: "more" })),
+  call: (["call_a.1", "call_a.3", "call_x.1"] as const).map((callId) => call(callId)),
+  "settle-turn": turns((turnId) =>
+    cut.flatMap((outcome) => [settleTurn(turnId, { outcome }), settleTurn(turnId, { outcome, next: "turn" })]),
+  ).flat(),
+  "settle-call": (["call_a.1", "call_a.2", "call_a.9", "call_x.1"] as const).flatMap((callId) =>
+    cut.map((outcome) => settleCall(callId, { outcome })),
+  ),
+  recover: [recover(), recover("lose")],
+  park: [{ type: "park" }],
+};
+
+function targets<C>(aim: (runId: "run_a" | "run_b" | "run_c" | "run_i" | "run_s" | "run_x") => C): readonly C[] {
+  return (["run_a", "run_b", "run_c", "run_i", "run_s", "run_x"] as const).map(aim);
+}
+
+function turns<C>(aim: (turnId: "turn_a.1" | "turn_a.2" | "turn_a.3" | "turn_x.1") => C): readonly C[] {
+  return (["turn_a.1", "turn_a.2", "turn_a.3", "turn_x.1"] as const).map(aim);
+}
+
+const isRefused = (answer: unknown): boolean =>
+  typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
+
+const everyCommand: readonly (readonly [string, readonly Command[]])[] = Object.entries(commands);
+
+describe.each(Object.entries(phases))("%s", (_, { lane }) => {
+  test.each(everyCommand)("%s", (__, variants) => {
+    for (const command of variants) lawfulStep(lane, command);
+  });
+
+  test("G10: whatever was cancelled, cancelling it again writes nothing", () => {
+    for (const command of [cancelSession(), ...commands["cancel-run"], ...commands["cancel-call"]]) {
+      const { lane: after } = lawfulStep(lane, command);
+      expect(decide(after, command).events).toEqual([]);
+    }
+  });
+
+  test("G2: any request made under a key is answered once, and its repetition changes nothing", () => {
+    for (const command of everyCommand.flatMap(([, variants]) => variants)) {
+      const plain = decide(lane, command);
+      if (plain.answer === undefined || lane.phase === "absent") continue;
+      const once = { key: "k", content: "c" };
+      const keyed = decide(lane, { ...command, once });
+      const { events, answer } = plain;
+      if (isRefused(answer)) {
+        expect(keyed, "G3: a refusal leaves no record").toEqual(plain);
+        continue;
+      }
+      expect(keyed).toEqual({ events: [...events, { type: "request.answered", ...once, answer }], answer });
+      const after = keyed.events.reduce(evolve, lane);
+      expect(decide(after, { ...command, once })).toEqual({ events: [], answer });
+      expect(decide(after, { ...command, once: { key: "k", content: "d" } })).toEqual({
+        events: [],
+        answer: {
+          kind: "refused",
+          code: "conflict",
+          message: "This idempotency key was used for a different request.",
+        },
+      });
+    }
+  });
+
+  test("any two commands in a row keep every law", () => {
+    for (const first of everyCommand.flatMap(([, variants]) => variants)) {
+      const { lane: after, events } = lawfulStep(lane, first);
+      if (events.length === 0) continue;
+      for (const [, variants] of everyCommand) for (const second of variants) lawfulStep(after, second);
+    }
+  });
+});
+
+test("the phases are the phases: each is what it is called", () => {
+  for (const [name, { lane }] of Object.entries(phases)) {
+    const phase = lane.live?.phase ?? (lane.queue.length > 0 ? "queued" : lane.phase);
+    expect(name).toContain(phase);
+  }
+});

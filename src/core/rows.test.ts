@@ -1,0 +1,68 @@
+// Which row each fact changes.
+import { expect, test } from "vitest";
+import { completed, user } from "../../test/commands.ts";
+import type { Event } from "./event.ts";
+import { type RowChange, rowChange } from "./rows.ts";
+
+const run = { runId: "run_a" } as const;
+const turn = { ...run, turnId: "turn_a.1" } as const;
+const call = { ...run, callId: "call_a.1" } as const;
+const prompt = { text: "hello" };
+
+/** Every event there is: a new one does not compile until somebody has decided about its row. */
+const changes: { readonly [T in Event["type"]]: readonly [Extract<Event, { type: T }>, RowChange | undefined] } = {
+  "session.created": [
+    { type: "session.created", sessionId: "ses_1", title: "Chores" },
+    { type: "create-session", title: "Chores" },
+  ],
+  "session.cancel_requested": [{ type: "session.cancel_requested", reason: user, covers: [] }, undefined],
+  "session.closed": [{ type: "session.closed", reason: user }, { type: "close-session" }],
+  "request.answered": [{ type: "request.answered", key: "k", content: "c", answer: null }, undefined],
+  "run.accepted": [
+    { type: "run.accepted", ...run, prompt, delivery: "queue", key: "k", content: "c" },
+    { type: "insert-run", id: "run_a", acceptedAt: 7, key: "k", content: "c" },
+  ],
+  "run.edited": [{ type: "run.edited", ...run, prompt }, undefined],
+  "run.moved": [{ type: "run.moved", ...run, index: 0 }, undefined],
+  "run.steered": [{ type: "run.steered", ...run }, undefined],
+  "run.requeued": [{ type: "run.requeued", ...run }, undefined],
+  "run.taken": [{ type: "run.taken", ...turn, into: "run_b" }, undefined],
+  "run.started": [
+    { type: "run.started", ...run },
+    { type: "start-run", id: "run_a" },
+  ],
+  "run.cancel_requested": [{ type: "run.cancel_requested", ...run, reason: user }, undefined],
+  "run.parked": [{ type: "run.parked", ...run }, undefined],
+  "run.recovered": [{ type: "run.recovered", ...run, attempt: 2 }, undefined],
+  "run.settled": [
+    { type: "run.settled", ...run, outcome: completed },
+    { type: "settle-run", id: "run_a", settledAt: 7, outcome: completed },
+  ],
+  "turn.requested": [{ type: "turn.requested", ...turn }, undefined],
+  "turn.extended": [{ type: "turn.extended", ...turn, text: "x" }, undefined],
+  "turn.settled": [{ type: "turn.settled", ...turn, outcome: completed, next: "end" }, undefined],
+  "call.requested": [{ type: "call.requested", ...call, name: "tool", input: null }, undefined],
+  "call.cancel_requested": [{ type: "call.cancel_requested", ...call, reason: user }, undefined],
+  "call.settled": [
+    { type: "call.settled", ...call, outcome: completed, result: 1 },
+    { type: "insert-call", id: "call_a.1", settledAt: 7, outcome: completed },
+  ],
+};
+
+test.each(Object.entries(changes))("%s", (_, [event, expected]) => {
+  expect(rowChange(event, 7)).toEqual(expected);
+});
+
+test("what was not given stays not given", () => {
+  expect(rowChange({ type: "session.created", sessionId: "ses_1" }, 1)).toEqual({
+    type: "create-session",
+    title: undefined,
+  });
+  expect(rowChange({ type: "run.accepted", ...run, prompt, delivery: "steer" }, 2)).toEqual({
+    type: "insert-run",
+    id: "run_a",
+    acceptedAt: 2,
+    key: undefined,
+    content: undefined,
+  });
+});

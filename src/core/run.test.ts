@@ -1,0 +1,160 @@
+// How a live run changes with each fact.
+import { expect, test } from "vitest";
+import { abandonedBy, cancelledBy, completed, failed, policy, user } from "../../test/commands.ts";
+import { Bug } from "./bug.ts";
+import { evolveCall } from "./call.ts";
+import { evolveRun, type LiveEvent, ownsNothing, type Run } from "./run.ts";
+
+const run: Run = {
+  phase: "running",
+  id: "run_a",
+  prompt: { text: "hello" },
+  acceptedAt: 2,
+  key: "k",
+  content: "c",
+  attempt: 1,
+  recoveries: 0,
+  turns: 1,
+  calls: 0,
+  turn: "turn_a.1",
+  live: [],
+};
+
+const turnSettled = {
+  type: "turn.settled",
+  runId: "run_a",
+  turnId: "turn_a.1",
+  outcome: completed,
+  next: "end",
+} as const;
+const requested = { type: "call.requested", runId: "run_a", callId: "call_a.1", name: "build", input: null } as const;
+const callSettled = { type: "call.settled", runId: "run_a", callId: "call_a.1", outcome: completed } as const;
+const cancelled = { type: "run.cancel_requested", runId: "run_a", reason: user } as const;
+
+/** The run after these facts, the first of which stands at 10. */
+const after = (...events: readonly LiveEvent[]): Run =>
+  events.reduce<Run>((state, event, index) => evolveRun(state, event, 10 + index), run);
+
+test("a cancel is kept with its reason and its place", () => {
+  expect(after(cancelled)).toEqual({ ...run, phase: "stopping", reason: user, since: 10, abandoned: [] });
+});
+
+test("a parked run keeps everything but its phase", () => {
+  expect(after({ type: "run.parked", runId: "run_a" })).toEqual({ ...run, phase: "parked" });
+});
+
+test("a recovered run runs, and remembers its attempts", () => {
+  const events = [
+    { type: "run.parked", runId: "run_a" },
+    { type: "run.recovered", runId: "run_a", attempt: 2 },
+  ] as const;
+  expect(after(...events)).toEqual({ ...run, attempt: 2, recoveries: 1 });
+});
+
+test("a requested turn is owned and counted", () => {
+  const next = { type: "turn.requested", runId: "run_a", turnId: "turn_a.2" } as const;
+  expect(after({ ...turnSettled, next: "turn" }, next)).toEqual({ ...run, turn: "turn_a.2", turns: 2 });
+});
+
+test("kept text changes nothing", () => {
+  expect(after({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" })).toBe(run);
+});
+
+test("requested calls are owned and counted, in their order", () => {
+  expect(after(requested, { ...requested, callId: "call_a.2", name: "test" })).toEqual({
+    ...run,
+    calls: 2,
+    live: [
+      { phase: "running", id: "call_a.1", name: "build" },
+      { phase: "running", id: "call_a.2", name: "test" },
+    ],
+  });
+});
+
+test("a settled call leaves, and its siblings stay", () => {
+  const state = after(requested, { ...requested, callId: "call_a.2", name: "test" }, callSettled);
+  expect(state).toEqual({ ...run, calls: 2, live: [{ phase: "running", id: "call_a.2", name: "test" }] });
+});
+
+test("a cancelled call is kept with its reason and its place, and its siblings as they were", () => {
+  const cancel = { type: "call.cancel_requested", runId: "run_a", callId: "call_a.2", reason: policy } as const;
+  expect(after(requested, { ...requested, callId: "call_a.2", name: "test" }, cancel).live).toEqual([
+    { phase: "running", id: "call_a.1", name: "build" },
+    { phase: "stopping", id: "call_a.2", name: "test", reason: policy, since: 12 },
+  ]);
+});
+
+test("a call's request is not a change of the call", () => {
+  const call = { phase: "running", id: "call_a.1", name: "build" } as const;
+  expect(evolveCall(call, requested, 9)).toBe(call);
+});
+
+test("a turn that ends the run while calls are live makes it an ending run", () => {
+  const state = after(requested, { ...turnSettled, outcome: failed });
+  expect(state).toMatchObject({ phase: "ending", outcome: failed, turn: undefined });
+});
+
+test("a turn that asks for another does not make it an ending run", () => {
+  expect(after(requested, { ...turnSettled, next: "turn" })).toMatchObject({ phase: "running", turn: undefined });
+});
+
+test("a turn that ends while the run is being stopped leaves it being stopped", () => {
+  expect(after(requested, cancelled, turnSettled)).toMatchObject({ phase: "stopping", turn: undefined, abandoned: [] });
+});
+
+test("G12: what was abandoned is noted by name, the turn as a turn", () => {
+  const state = after(
+    requested,
+    { ...requested, callId: "call_a.2", name: "test" },
+    cancelled,
+    { ...callSettled, outcome: abandonedBy(user, "anything") },
+    { ...turnSettled, outcome: abandonedBy(user, "anything") },
+  );
+  expect(state).toMatchObject({ phase: "stopping", abandoned: ["build", "turn"] });
+});
+
+test("what stopped when asked to, finished or failed is not noted", () => {
+  for (const outcome of [cancelledBy(user), completed, failed]) {
+    expect(after(requested, cancelled, { ...callSettled, outcome })).toMatchObject({ abandoned: [] });
+    expect(after(cancelled, { ...turnSettled, outcome })).toMatchObject({ abandoned: [] });
+  }
+});
+
+test("a call abandoned in a run that goes on is not noted", () => {
+  const state = after(requested, { ...callSettled, outcome: abandonedBy(user, "build") });
+  expect(state).toEqual({ ...run, calls: 1 });
+});
+
+test("an abandoned call whose request is not known is noted by its id", () => {
+  const state = after(cancelled, { ...callSettled, outcome: abandonedBy(user, "build") });
+  expect(state).toMatchObject({ abandoned: ["call_a.1"] });
+});
+
+test("an ending run that is cancelled keeps nothing of its ending", () => {
+  const state = after(requested, turnSettled, cancelled);
+  expect(state).toEqual({
+    ...run,
+    phase: "stopping",
+    turn: undefined,
+    calls: 1,
+    live: [{ phase: "running", id: "call_a.1", name: "build" }],
+    reason: user,
+    since: 12,
+    abandoned: [],
+  });
+});
+
+test("a turn that settles without being owned is a contradiction", () => {
+  expect(() => after({ ...turnSettled, turnId: "turn_a.2" })).toThrow(
+    new Bug("turn_a.2 settled, but run_a owns turn_a.1"),
+  );
+  expect(() => after({ ...turnSettled, next: "turn" }, turnSettled)).toThrow(
+    new Bug("turn_a.1 settled, but run_a owns no turn"),
+  );
+});
+
+test("a run owns nothing only without a turn and without calls", () => {
+  expect(ownsNothing(run)).toBe(false);
+  expect(ownsNothing({ ...run, turn: undefined })).toBe(true);
+  expect(ownsNothing({ ...run, turn: undefined, live: [{ phase: "running", id: "call_a.1", name: "x" }] })).toBe(false);
+});

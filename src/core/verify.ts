@@ -1,0 +1,303 @@
+// Re-checks a session's log against the contract, from nothing but the log: what `belay verify` tells a user, and what
+// every test of the whole house ends with. Shares no rule with `decide`, so that a mistake there is seen here.
+//
+// Invariants
+// 1. One pass. Per run without an outcome a small bounded state; per settled run its id, and its key if it had one.
+// 2. After a finding it goes on from what the log says, so that one mistake is reported once.
+import type { CancelReason, Outcome } from "./cancel.ts";
+import type { Event, Recorded } from "./event.ts";
+import type { RunId, Seq } from "./ids.ts";
+import { ATTEMPTS_MAX } from "./limits.ts";
+import type { Delivery } from "./prompt.ts";
+import { LiveCheck, type LiveRunEvent } from "./verify-run.ts";
+
+/** A promise of the contract that this log shows broken, where, and how. */
+export interface Finding {
+  readonly guarantee: string;
+  readonly seq: Seq;
+  readonly message: string;
+}
+
+export interface VerifyOptions {
+  /** How often a run may be taken up after crashes. Default: Belay's own limit. */
+  readonly attemptsMax?: number;
+}
+
+/** Everything this log shows that the contract rules out. An empty list is the good answer. */
+export function verify(events: Iterable<Recorded>, options: VerifyOptions = {}): readonly Finding[] {
+  return checked(events, options).findings;
+}
+
+/** The same for a log at rest, when nothing is going on any more: then every accepted run has an outcome, too. */
+export function verifyAtRest(events: Iterable<Recorded>, options: VerifyOptions = {}): readonly Finding[] {
+  const check = checked(events, options);
+  check.atRest();
+  return check.findings;
+}
+
+function checked(events: Iterable<Recorded>, options: VerifyOptions): LogCheck {
+  const check = new LogCheck(options.attemptsMax ?? ATTEMPTS_MAX);
+  for (const event of events) check.note(event);
+  return check;
+}
+
+/** A run that has not begun. */
+interface WaitingCheck {
+  readonly id: RunId;
+  readonly delivery: Delivery;
+  readonly acceptedAt: Seq;
+  /** Why it must end without beginning, once a cancel of the session has named it. */
+  reason: CancelReason | undefined;
+}
+
+type Of<T extends Event["type"]> = Extract<Event, { type: T }>;
+
+class LogCheck {
+  readonly findings: Finding[] = [];
+  readonly #attemptsMax: number;
+  #seq: Seq = 0;
+  #begun = false;
+  /** The log was trimmed: it speaks of runs whose acceptance is not kept. */
+  #partial = false;
+  #phase: "absent" | "open" | "closed" = "absent";
+  #live: LiveCheck | undefined;
+  #queue: WaitingCheck[] = [];
+  #steers: WaitingCheck[] = [];
+  readonly #settled = new Set<RunId>();
+  readonly #keys = new Map<string, RunId>();
+  /** A steer that was taken in, and whose outcome must follow at once. */
+  #taken: { readonly run: RunId; readonly into: RunId } | undefined;
+  /** The live run an interrupt must cancel at once. */
+  #interrupts: RunId | undefined;
+
+  constructor(attemptsMax: number) {
+    this.#attemptsMax = attemptsMax;
+  }
+
+  note(event: Recorded): void {
+    this.#follows(event.seq);
+    this.#followsAtOnce(event);
+    switch (event.type) {
+      case "session.created":
+        if (this.#phase !== "absent") this.#report("G3", "The session was created twice.");
+        this.#phase = "open";
+        return;
+      case "session.closed":
+        this.#phase = "closed";
+        return;
+      case "session.cancel_requested":
+        this.#cancelSession(event);
+        return;
+      case "request.answered":
+        return; // Says what somebody was told; the facts stand in the events before it.
+      case "run.accepted":
+        this.#accept(event);
+        return;
+      case "run.edited":
+      case "run.moved":
+      case "run.steered":
+        this.#change(event);
+        return;
+      case "run.requeued":
+        this.#requeue(event);
+        return;
+      case "run.taken":
+        this.#take(event);
+        return;
+      case "run.started":
+        this.#start(event);
+        return;
+      case "run.settled":
+        this.#settle(event);
+        return;
+      default:
+        this.#noteLive(event);
+        return;
+    }
+  }
+
+  atRest(): void {
+    const live = this.#live;
+    if (live !== undefined) this.#report("G24", `${live.id} has begun and has no outcome.`);
+    for (const { id, reason } of [...this.#queue, ...this.#steers]) {
+      if (reason === undefined) this.#report("G1", `${id} was accepted and has no outcome.`);
+      else this.#report("G8", `${id} was cancelled before it began and has no outcome.`);
+    }
+  }
+
+  #follows(seq: Seq): void {
+    if (!this.#begun) {
+      this.#begun = true;
+      this.#partial = seq > 1;
+      if (this.#partial) this.#phase = "open";
+    } else if (seq !== this.#seq + 1) {
+      this.#seq = seq;
+      this.#report("G29", `${seq} does not follow the position before it; the log has a gap or a repetition.`);
+    }
+    this.#seq = seq;
+  }
+
+  /** Some facts come in pairs: the second must be the very next event. */
+  #followsAtOnce(event: Recorded): void {
+    const { run, into } = this.#taken ?? {};
+    this.#taken = undefined;
+    if (run !== undefined && !(event.type === "run.settled" && event.runId === run)) {
+      this.#report("G5", `${run} was taken into ${into}, but its own outcome did not follow at once.`);
+    }
+    const interrupted = this.#interrupts;
+    this.#interrupts = undefined;
+    if (interrupted !== undefined && !(event.type === "run.cancel_requested" && event.runId === interrupted)) {
+      this.#report("G5", `An interrupt was accepted, but ${interrupted} was not cancelled at once.`);
+    }
+    if (this.#live !== undefined || this.#steers.length === 0) return;
+    if (event.type === "run.requeued" || event.type === "run.settled") return;
+    const forgotten = this.#steers.map((steer) => steer.id).join(", ");
+    this.#report("G5", `The live run ended and ${forgotten} was neither taken in nor put back into the queue.`);
+    this.#queue.push(...this.#steers);
+    this.#steers = [];
+  }
+
+  #accept({ runId, delivery, key }: Of<"run.accepted">): void {
+    if (this.#phase !== "open") this.#report("G3", `${runId} was accepted although the session is ${this.#phase}.`);
+    if (this.#waits(runId) !== undefined || this.#live?.id === runId || this.#settled.has(runId)) {
+      this.#report("G2", `${runId} was accepted twice.`);
+      return;
+    }
+    const earlier = key === undefined ? undefined : this.#keys.get(key);
+    if (earlier !== undefined) this.#report("G2", `${runId} was accepted under the key that ${earlier} has.`);
+    if (key !== undefined) this.#keys.set(key, runId);
+    if (delivery === "reject" && (this.#live !== undefined || this.#queue.length > 0)) {
+      this.#report("G5", `${runId} was to be refused by a busy session, and was accepted by one.`);
+    }
+    const run: WaitingCheck = { id: runId, delivery, acceptedAt: this.#seq, reason: undefined };
+    if (delivery === "steer" && this.#live?.takesSteers === true) this.#steers.push(run);
+    else if (delivery === "interrupt") this.#queue.splice(this.#interruptsAhead(), 0, run);
+    else this.#queue.push(run);
+    if (delivery === "interrupt" && this.#live?.covered === "no") this.#interrupts = this.#live.id;
+  }
+
+  #interruptsAhead(): number {
+    const first = this.#queue.findIndex((run) => run.delivery !== "interrupt");
+    return first === -1 ? this.#queue.length : first;
+  }
+
+  #change(event: Of<"run.edited" | "run.moved" | "run.steered">): void {
+    const run = this.#queue.find((one) => one.id === event.runId);
+    const what = event.type.slice("run.".length);
+    if (run === undefined) {
+      this.#unlessPartial("G6", `${event.runId} was ${what}, but it was not in the queue.`);
+      return;
+    }
+    if (run.reason !== undefined) this.#report("G8", `${run.id} was ${what} after it had been cancelled.`);
+    if (event.type === "run.edited") return;
+    this.#queue = this.#queue.filter((one) => one !== run);
+    if (event.type === "run.moved") {
+      if (event.index > this.#queue.length) this.#report("G6", `${run.id} was moved to a place the queue has not.`);
+      this.#queue.splice(event.index, 0, run);
+      return;
+    }
+    if (this.#live?.takesSteers !== true) this.#report("G5", `${run.id} was steered, but no live run can take it in.`);
+    this.#steers.push(run);
+  }
+
+  #requeue({ runId }: Of<"run.requeued">): void {
+    const run = this.#steers.find((one) => one.id === runId);
+    if (run === undefined) {
+      this.#unlessPartial("G5", `${runId} went back to the queue, but it was no steer.`);
+      return;
+    }
+    this.#steers = this.#steers.filter((one) => one !== run);
+    const after = this.#queue.findIndex((one) => one.delivery !== "interrupt" && one.acceptedAt > run.acceptedAt);
+    this.#queue.splice(after === -1 ? this.#queue.length : after, 0, run);
+  }
+
+  #take({ runId, into, turnId }: Of<"run.taken">): void {
+    const run = this.#steers.find((one) => one.id === runId);
+    if (run === undefined) {
+      this.#unlessPartial("G5", `${runId} was taken in, but it was no steer.`);
+      return;
+    }
+    if (this.#live?.id !== into || this.#live.turn !== turnId || !this.#live.takesSteers) {
+      this.#unlessPartial("G5", `${runId} was taken into ${turnId}, which is not going on.`);
+    }
+    this.#taken = { run: runId, into };
+  }
+
+  #start({ runId }: Of<"run.started">): void {
+    const run = this.#queue.find((one) => one.id === runId);
+    if (run === undefined) this.#unlessPartial("G4", `${runId} began, but it was not in the queue.`);
+    else if (run.reason !== undefined) this.#report("G11", `${runId} began after it had been cancelled.`);
+    else if (this.#queue[0] !== run) this.#report("G4", `${runId} began before ${this.#queue[0]?.id}, which is ahead.`);
+    if (this.#live !== undefined) this.#report("G4", `${runId} began while ${this.#live.id} was live.`);
+    this.#queue = this.#queue.filter((one) => one !== run);
+    this.#live = new LiveCheck(runId, this.#attemptsMax);
+  }
+
+  #settle({ runId, outcome }: Of<"run.settled">): void {
+    const waiting = this.#waits(runId);
+    if (this.#live?.id === runId) {
+      this.#live.settle(outcome, (guarantee, message) => this.#report(guarantee, message));
+      this.#live = undefined;
+    } else if (waiting !== undefined) {
+      this.#settleWaiting(waiting, outcome);
+    } else if (this.#settled.has(runId)) {
+      this.#report("G14", `${runId} has a second outcome.`);
+    } else {
+      this.#unlessPartial("G3", `${runId} has an outcome, but was never accepted.`);
+    }
+    this.#settled.add(runId);
+  }
+
+  #settleWaiting(run: WaitingCheck, outcome: Outcome): void {
+    const taken = this.#steers.includes(run) && outcome.kind === "completed" && outcome.into !== undefined;
+    if (taken && this.#live?.id !== outcome.into) {
+      this.#report("G5", `${run.id} ended as taken into ${outcome.into}, which is not live.`);
+    } else if (!taken && outcome.kind !== "cancelled") {
+      this.#report("G15", `${run.id} ended as ${outcome.kind}, but it had not begun.`);
+    } else if (taken && run.reason !== undefined) {
+      this.#report("G15", `${run.id} was cancelled and then ended as ${outcome.kind}.`);
+    }
+    this.#queue = this.#queue.filter((one) => one !== run);
+    this.#steers = this.#steers.filter((one) => one !== run);
+  }
+
+  #cancelSession({ covers, reason }: Of<"session.cancel_requested">): void {
+    const named = new Set(covers);
+    for (const run of [...this.#queue, ...this.#steers]) {
+      if (!named.delete(run.id))
+        this.#report("G7", `A cancel of the session does not cover ${run.id}, accepted before it.`);
+      run.reason ??= reason;
+    }
+    const live = this.#live;
+    if (live !== undefined && live.covered === "no") {
+      if (!named.delete(live.id))
+        this.#report("G7", `A cancel of the session does not cover ${live.id}, which is live.`);
+      live.reason = reason;
+      live.covered = "session";
+    }
+    for (const id of named) {
+      this.#unlessPartial("G7", `A cancel of the session covers ${id}, which it cannot reach.`);
+    }
+  }
+
+  #noteLive(event: LiveRunEvent): void {
+    if (this.#live?.id === event.runId) {
+      this.#live.note(event, (guarantee, message) => this.#report(guarantee, message));
+      return;
+    }
+    if (this.#settled.has(event.runId)) this.#report("G16", `${event.type} of ${event.runId} comes after its outcome.`);
+    else this.#unlessPartial("G4", `${event.type} of ${event.runId}, which is not live.`);
+  }
+
+  #waits(id: RunId): WaitingCheck | undefined {
+    return this.#queue.find((run) => run.id === id) ?? this.#steers.find((run) => run.id === id);
+  }
+
+  #unlessPartial(guarantee: string, message: string): void {
+    if (!this.#partial) this.#report(guarantee, message);
+  }
+
+  #report(guarantee: string, message: string): void {
+    this.findings.push({ guarantee, seq: this.#seq, message });
+  }
+}

@@ -1,0 +1,303 @@
+// The only writer. Every command of everybody becomes facts here, in the order in which it was received.
+//
+// Invariants
+// 1. Nobody is answered before the facts their answer speaks of are durable.
+// 2. A refused command leaves nothing: neither in memory nor in the log.
+// 3. What must not be lost (a cancel, the end of a piece of work) is never refused for the store's trouble; it waits here.
+import type { Answer, Command } from "../core/command.ts";
+import { ControlError, toControlError } from "../core/control-error.ts";
+import { decide } from "../core/decide.ts";
+import type { Event, Recorded } from "../core/event.ts";
+import { evolve, type Lane } from "../core/lane.ts";
+import {
+  COMMIT_ATTEMPTS_MAX,
+  PAGE_EVENTS_MAX,
+  RETRY_FIRST_MS,
+  RETRY_LAST_MS,
+  SNAPSHOT_EVENTS,
+} from "../core/limits.ts";
+import type { Batch, Clock, Notify, Store } from "../ports.ts";
+import type { Entry, LiveLane } from "./live-lane.ts";
+
+/** What follows from a decision, in the rest of the house. */
+export interface Consequences {
+  /** The lane has decided something. Not durable yet. */
+  decided(lane: LiveLane, command: Command): void;
+  /** These facts are durable. */
+  recorded(lane: LiveLane, events: readonly Recorded[]): void;
+  /** Nothing is on its way any more. */
+  rested(lane: LiveLane): void;
+  /** Somebody else drives this lane now. */
+  fenced(lane: LiveLane): void;
+}
+
+export class Commit {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #notify: Notify;
+  readonly #then: Consequences;
+
+  constructor(ports: {
+    readonly store: Store;
+    readonly clock: Clock;
+    readonly notify: Notify;
+    readonly consequences: Consequences;
+  }) {
+    this.#store = ports.store;
+    this.#clock = ports.clock;
+    this.#notify = ports.notify;
+    this.#then = ports.consequences;
+  }
+
+  /** Registers a command in this very tick. Resolves when its facts are durable; rejects if it was refused by trouble. */
+  submit<C extends Command>(lane: LiveLane, command: C, prepare?: (command: C) => Promise<C>): Promise<Answer<C>> {
+    return new Promise((resolve, reject) => {
+      // An entry is kept among entries of other commands; its callbacks fit its own command by construction.
+      const entry = { command, prepare, resolve, reject, events: NO_EVENTS, answer: undefined } as unknown as Entry;
+      if (lane.phase === "gone") return reject(movedAway(lane));
+      lane.mailbox.push(entry);
+      if (lane.phase === "ready") this.pump(lane);
+    });
+  }
+
+  /** Decides what has been received, until something must be waited for. */
+  pump(lane: LiveLane): void {
+    if (lane.pumping) return;
+    lane.pumping = true;
+    let entry = lane.mailbox[0];
+    while (entry !== undefined) {
+      if (entry.prepare !== undefined) {
+        void this.#prepare(lane, entry);
+        return;
+      }
+      lane.mailbox.shift();
+      this.#decide(lane, entry);
+      entry = lane.mailbox[0];
+    }
+    lane.pumping = false;
+  }
+
+  /** Resolves when nothing of this lane is on its way to the store. */
+  quiet(lane: LiveLane): Promise<void> {
+    if (lane.pending.length === 0 && lane.flying.length === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      lane.quiet = [...lane.quiet, resolve];
+    });
+  }
+
+  async #prepare(lane: LiveLane, entry: Entry): Promise<void> {
+    try {
+      entry.command = (await entry.prepare?.(entry.command)) ?? entry.command;
+      if (lane.mailbox.shift() === entry) this.#decide(lane, entry);
+    } catch (error) {
+      lane.mailbox.shift();
+      entry.reject(toControlError(error));
+    }
+    lane.pumping = false;
+    this.pump(lane);
+  }
+
+  #decide(lane: LiveLane, entry: Entry): void {
+    try {
+      this.#apply(lane, entry);
+    } catch (error) {
+      // A contradiction in our own state must not take the worker down, nor leave the asker waiting.
+      this.#notify({ type: "bug", session: lane.id, error });
+      entry.reject(toControlError(error));
+      return;
+    }
+    lane.pending.push(entry);
+    this.#flushSoon(lane);
+    if (entry.events.length > 0) this.#then.decided(lane, entry.command);
+  }
+
+  #apply(lane: LiveLane, entry: Entry): void {
+    const decided = decide(lane.decided, entry.command);
+    let next = lane.decided;
+    for (const event of decided.events) next = evolve(next, event);
+    entry.events = decided.events;
+    entry.answer = decided.answer;
+    lane.decided = next;
+  }
+
+  /** In a microtask, so that what is decided in one tick is one batch. */
+  #flushSoon(lane: LiveLane): void {
+    if (lane.flushing || lane.flying.length > 0) return;
+    lane.flushing = true;
+    queueMicrotask(() => {
+      lane.flushing = false;
+      this.#flush(lane);
+    });
+  }
+
+  #flush(lane: LiveLane): void {
+    if (lane.flying.length > 0 || lane.pending.length === 0 || lane.phase !== "ready") return;
+    lane.takeBackRetry?.();
+    lane.takeBackRetry = undefined;
+    lane.flying = lane.pending;
+    lane.pending = [];
+    lane.sent = lane.decided;
+    const events = eventsOf(lane.flying);
+    if (events.length === 0) {
+      this.#landed(lane, events, 0);
+      return;
+    }
+    const at = this.#clock.now();
+    this.#store.append(batch(lane, events, at)).then(
+      (appended) => {
+        if (appended.kind === "appended") return this.#landed(lane, events, at);
+        if (appended.kind === "fenced") return this.#fenced(lane);
+        void this.#moved(lane);
+      },
+      (error: unknown) => this.#failed(lane, toControlError(error)),
+    );
+  }
+
+  #landed(lane: LiveLane, events: readonly Event[], at: number): void {
+    const first = lane.durable.head + 1;
+    const landed = lane.flying;
+    lane.durable = lane.sent ?? lane.durable;
+    lane.flying = [];
+    lane.attempts = 0;
+    if (events.length > 0) {
+      if (lane.durable.head - lane.snapshotAt >= SNAPSHOT_EVENTS) lane.snapshotAt = lane.durable.head;
+      this.#then.recorded(
+        lane,
+        events.map((event, index): Recorded => ({ ...event, seq: first + index, at })),
+      );
+    }
+    for (const entry of landed) entry.resolve(entry.answer);
+    if (lane.pending.length > 0) this.#flushSoon(lane);
+    else this.#rest(lane);
+  }
+
+  /** Somebody was faster: look again, and decide everything anew that was decided on what turned out to be old. */
+  async #moved(lane: LiveLane): Promise<void> {
+    lane.attempts += 1;
+    try {
+      if (lane.attempts > COMMIT_ATTEMPTS_MAX) {
+        throw new ControlError("overloaded", `Session ${lane.id} is written to faster than Belay can decide.`);
+      }
+      await this.#catchUp(lane);
+      this.#again(lane, [...lane.flying, ...lane.pending]);
+    } catch (error) {
+      this.#failed(lane, toControlError(error));
+    }
+  }
+
+  async #catchUp(lane: LiveLane): Promise<void> {
+    for (;;) {
+      const page = await this.#store.read(lane.id, { after: lane.durable.head, limit: PAGE_EVENTS_MAX });
+      if (page.events.length === 0) return;
+      let next: Lane = lane.durable;
+      for (const event of page.events) next = evolve(next, event);
+      lane.durable = next;
+      this.#then.recorded(lane, page.events);
+    }
+  }
+
+  #again(lane: LiveLane, entries: readonly Entry[]): void {
+    lane.flying = [];
+    lane.pending = [];
+    lane.decided = lane.durable;
+    for (const entry of entries) this.#decide(lane, entry);
+  }
+
+  /** The store could not. Whoever can be refused is refused; the rest is kept, and tried until it is recorded. */
+  #failed(lane: LiveLane, error: ControlError): void {
+    const entries = [...lane.flying, ...lane.pending];
+    this.#notify({ type: "store", session: lane.id, code: error.code, message: error.message });
+    const kept = entries.filter((entry) => isLasting(entry.command));
+    for (const entry of entries) {
+      if (!isLasting(entry.command)) entry.reject(error);
+      else if (isCancel(entry.command)) notRecorded(entry, error);
+    }
+    lane.flying = [];
+    lane.pending = [];
+    lane.decided = lane.durable;
+    if (kept.length === 0) {
+      this.#rest(lane);
+      return;
+    }
+    for (const entry of kept) {
+      this.#apply(lane, entry);
+      lane.pending.push(entry);
+    }
+    const pause = Math.min(RETRY_FIRST_MS * 2 ** lane.attempts, RETRY_LAST_MS);
+    lane.attempts = Math.min(lane.attempts + 1, 8);
+    lane.takeBackRetry = this.#clock.after(pause, () => void this.#retry(lane));
+  }
+
+  /** What was lost may have been written after all: read before writing. */
+  async #retry(lane: LiveLane): Promise<void> {
+    if (lane.flying.length > 0 || lane.pending.length === 0 || lane.phase !== "ready") return;
+    const entries = lane.pending;
+    lane.flying = entries;
+    lane.pending = [];
+    try {
+      await this.#catchUp(lane);
+      this.#again(lane, [...entries, ...lane.pending]);
+    } catch (error) {
+      this.#failed(lane, toControlError(error));
+    }
+  }
+
+  #fenced(lane: LiveLane): void {
+    const entries = [...lane.flying, ...lane.pending, ...lane.mailbox.splice(0)];
+    lane.phase = "gone";
+    lane.flying = [];
+    lane.pending = [];
+    for (const entry of entries) entry.reject(movedAway(lane));
+    letGo(lane);
+    this.#then.fenced(lane);
+  }
+
+  #rest(lane: LiveLane): void {
+    letGo(lane);
+    this.#then.rested(lane);
+  }
+}
+
+function letGo(lane: LiveLane): void {
+  const waiting = lane.quiet;
+  lane.quiet = [];
+  for (const resolve of waiting) resolve();
+}
+
+const NO_EVENTS: readonly Event[] = [];
+
+function batch(lane: LiveLane, events: readonly Event[], at: number): Batch {
+  const state = lane.sent ?? lane.decided;
+  return {
+    session: lane.id,
+    expected: lane.durable.head,
+    events,
+    at,
+    ...(lane.epoch === undefined ? {} : { epoch: lane.epoch }),
+    ...(state.head - lane.snapshotAt >= SNAPSHOT_EVENTS ? { snapshot: state } : {}),
+  };
+}
+
+function eventsOf(entries: readonly Entry[]): readonly Event[] {
+  if (entries.length === 1) return entries[0]?.events ?? NO_EVENTS;
+  return entries.flatMap((entry) => entry.events);
+}
+
+const isCancel = (command: Command): boolean => command.type.startsWith("cancel-") || command.type === "close";
+
+/** Facts about the world, and requests to stop: refusing them would not make them untrue. */
+export const isLasting = (command: Command): boolean =>
+  isCancel(command) || command.type === "settle-turn" || command.type === "settle-call" || command.type === "park";
+
+/** The asker of a cancel is told the truth now; the cancel itself is kept. */
+function notRecorded(entry: Entry, error: ControlError): void {
+  const message = `The stop was carried out here, but could not be recorded yet: ${error.message}`;
+  entry.reject(new ControlError(error.code, message, { cause: error }));
+  entry.resolve = ignore;
+  entry.reject = ignore;
+}
+
+const ignore = (): void => {};
+
+const movedAway = (lane: LiveLane): ControlError =>
+  new ControlError("unavailable", `Session ${lane.id} is driven by another worker now.`);

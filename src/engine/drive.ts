@@ -1,0 +1,110 @@
+// Where a run meets the world: what the state demands is begun or stopped, once each.
+//
+// Invariants
+// 1. Nothing begins before its request is durable: a call that began unrecorded could be begun twice.
+// 2. Nothing begins once its stop is decided.
+// 3. What is asked to stop has a limit; then it is given up, named, and what it says later is dropped.
+import type { CancelReason } from "../core/cancel.ts";
+import { demand } from "../core/demand.ts";
+import type { Work } from "../core/ids.ts";
+import type { Lane } from "../core/lane.ts";
+import { TURN_GRACE_EXTRA_MS } from "../core/limits.ts";
+import type { Clock } from "../ports.ts";
+import type { LiveLane } from "./live-lane.ts";
+import type { LiveWork } from "./live-work.ts";
+
+export interface World {
+  /** The handle of a piece of work the state demands; made when it is first met. Undefined: nobody here can do it. */
+  handle(lane: LiveLane, work: Work): LiveWork | undefined;
+}
+
+export class Drive {
+  readonly #clock: Clock;
+  readonly #graceMs: number;
+  readonly #world: World;
+
+  constructor(parts: { readonly clock: Clock; readonly graceMs: number; readonly world: World }) {
+    this.#clock = parts.clock;
+    this.#graceMs = parts.graceMs;
+    this.#world = parts.world;
+  }
+
+  /** Begins and stops what the state demands. What is already live, or already stopping, is left alone. */
+  satisfy(lane: LiveLane): void {
+    const run = lane.decided.live;
+    if (run === undefined) return;
+    for (const effect of demand(run)) {
+      const work = this.#world.handle(lane, effect.work);
+      if (work === undefined) continue;
+      if (effect.type === "stop") this.stop(lane, work, effect.reason);
+      else if (work.phase === "waiting" && owns(lane.durable, effect.work)) {
+        work.phase = "live";
+        work.owner.begin();
+      }
+    }
+  }
+
+  /** Asks a piece of work to stop, in this very tick. Never waits; a second request changes nothing. */
+  stop(lane: LiveLane, work: LiveWork, reason: CancelReason): void {
+    switch (work.phase) {
+      case "waiting":
+        work.phase = "abandoned";
+        work.scope.cancel(reason);
+        work.owner.giveUp(reason, "unbegun");
+        return;
+      case "live":
+        work.phase = "stopping";
+        work.scope.cancel(reason);
+        work.takeBackGrace = this.#clock.after(this.#graceFor(lane, work), () => this.#abandon(work, reason));
+        return;
+      case "stopping":
+      case "abandoned":
+      case "ended":
+        return;
+    }
+  }
+
+  /** Its own end arrived. False: it comes too late to count. */
+  ended(lane: LiveLane, work: LiveWork): boolean {
+    work.takeBackGrace?.();
+    work.takeBackGrace = undefined;
+    const counts = work.phase === "live" || work.phase === "stopping";
+    if (counts) work.phase = "ended";
+    this.forget(lane, work);
+    return counts;
+  }
+
+  forget(lane: LiveLane, work: LiveWork): void {
+    const at = lane.works.indexOf(work);
+    if (at !== -1) lane.works.splice(at, 1);
+    if (lane.works.length > 0) return;
+    const waiting = lane.still;
+    lane.still = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  /** Resolves when nothing of this lane is going on in the world. */
+  still(lane: LiveLane): Promise<void> {
+    if (lane.works.length === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      lane.still = [...lane.still, resolve];
+    });
+  }
+
+  #abandon(work: LiveWork, reason: CancelReason): void {
+    if (work.phase !== "stopping") return;
+    work.phase = "abandoned";
+    work.owner.giveUp(reason, "abandoned");
+  }
+
+  /** A turn that waits for its calls gets a moment to end after the last of them was given up. */
+  #graceFor(lane: LiveLane, work: LiveWork): number {
+    const waits = work.id.startsWith("turn_") && lane.works.some((other) => other.id.startsWith("call_"));
+    return waits ? this.#graceMs + TURN_GRACE_EXTRA_MS : this.#graceMs;
+  }
+}
+
+function owns(lane: Lane, work: Work): boolean {
+  const run = lane.live;
+  return run !== undefined && (run.turn === work || run.live.some((call) => call.id === work));
+}

@@ -1,0 +1,366 @@
+// The house: one object that accepts, cancels, drives and tells. It takes no decision of its own; `core` does.
+import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/cancel.ts";
+import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
+import { ControlError } from "../core/control-error.ts";
+import type { Resume } from "../core/decide-run.ts";
+import type { Recorded } from "../core/event.ts";
+import { type CallId, type RunId, runOf, type Seq, type SessionId, type WorkerId } from "../core/ids.ts";
+import { LEASE_RENEW_MS, LEASE_TTL_MS } from "../core/limits.ts";
+import type { Delivery, Prompt } from "../core/prompt.ts";
+import type { Agent, Clock, Ids, Notify, Store } from "../ports.ts";
+import { Commit } from "./commit.ts";
+import { Dispatch } from "./dispatch.ts";
+import { Drive } from "./drive.ts";
+import { type Delta, Feeds } from "./feed.ts";
+import { follow, type Gap } from "./follow.ts";
+import { Lanes } from "./lanes.ts";
+import type { LiveLane } from "./live-lane.ts";
+import { Outcomes } from "./outcomes.ts";
+import { makeWorld } from "./world.ts";
+
+export interface EngineParts {
+  readonly store: Store;
+  readonly agent: Agent;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly notify: Notify;
+  readonly graceMs: number;
+  readonly liveRunsMax: number;
+  readonly resume: Resume;
+}
+
+export interface Asked {
+  readonly prompt: Prompt;
+  readonly delivery: Delivery;
+  readonly key: string | undefined;
+}
+
+export class Engine {
+  readonly worker: WorkerId;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly lanes: Lanes;
+  readonly dispatch: Dispatch;
+  readonly drive: Drive;
+  readonly commit: Commit;
+  readonly #ids: Ids;
+  readonly #feeds = new Feeds();
+  readonly #outcomes = new Outcomes();
+  phase: "open" | "closing" | "parking" | "closed" = "open";
+  #takeBackRenew: (() => void) | undefined;
+
+  constructor(parts: EngineParts) {
+    const { store, clock, notify } = parts;
+    this.store = store;
+    this.clock = clock;
+    this.#ids = parts.ids;
+    this.worker = parts.ids.make("wrk_") as WorkerId;
+    const commit = (): Commit => this.commit;
+    const world = makeWorld({
+      ...parts,
+      feeds: this.#feeds,
+      commit,
+      drive: () => this.drive,
+      parking: () => this.phase === "parking",
+    });
+    this.drive = new Drive({ clock, graceMs: parts.graceMs, world });
+    this.dispatch = new Dispatch({ slotsMax: parts.liveRunsMax, clock, commit });
+    this.commit = new Commit({ store, clock, notify, consequences: this });
+    this.lanes = new Lanes({ ...parts, worker: this.worker, commit, ready: (lane) => this.#changed(lane) });
+  }
+
+  /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
+  async start(): Promise<void> {
+    await this.#attend();
+    this.#renewLater();
+  }
+
+  async create(
+    session: SessionId | undefined,
+    title: string | undefined,
+  ): Promise<{ id: SessionId; created: Created }> {
+    this.#refuseWhenClosing();
+    const id = session ?? (this.#ids.make("ses_") as SessionId);
+    const lane = session === undefined ? await this.lanes.fresh(id) : this.lanes.get(id);
+    const command: Command & { type: "create" } = { type: "create", ...(title === undefined ? {} : { title }) };
+    const created = await this.commit.submit(lane, command);
+    // A session that was absent had no lease to take.
+    if (lane.epoch === undefined) await this.#adopt(lane);
+    return { id, created };
+  }
+
+  /** Registers a prompt in this very tick: whatever follows, also in the same tick, comes after it. */
+  prompt(session: SessionId, asked: Asked): { readonly runId: RunId; readonly accepted: Promise<Accepted> } {
+    const runId = this.#ids.make("run_") as RunId;
+    if (this.phase !== "open") return { runId, accepted: Promise.reject(closing()) };
+    this.lanes.moveIn(runId, session);
+    const { prompt, delivery, key } = asked;
+    const content =
+      key === undefined ? undefined : this.#ids.digest(JSON.stringify([delivery, prompt.text, prompt.data]));
+    const command: Command & { type: "accept" } = {
+      type: "accept",
+      runId,
+      prompt,
+      delivery,
+      ...(key === undefined ? {} : { key }),
+      ...(content === undefined ? {} : { content }),
+    };
+    const lane = this.lanes.get(session);
+    const prepare = key === undefined ? undefined : (known: typeof command) => this.#lookUpKey(lane, known, key);
+    const accepted = this.commit.submit(lane, command, prepare).then(
+      (answer) => this.#acceptedOrThrown(runId, answer),
+      (error: unknown) => {
+        this.lanes.moveOut(runId);
+        throw error;
+      },
+    );
+    return { runId, accepted };
+  }
+
+  /** Each cancel takes an idempotency key: the same request again gets the same answer and cancels nothing newer. */
+  async cancelSession(session: SessionId, reason: CancelReason, key?: string): Promise<SessionReceipt> {
+    return this.#stopping(this.lanes.get(session), { type: "cancel-session", reason }, key);
+  }
+
+  async cancelRun(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+    const here = this.lanes.home(runId);
+    if (here === undefined) return this.#cancelElsewhere(runId, reason, key);
+    const receipt = await this.#stopping(this.lanes.get(here), { type: "cancel-run", runId, reason }, key);
+    return receipt.kind === "unknown" ? this.#settledRun(runId) : receipt;
+  }
+
+  /** By the key a prompt was given. */
+  async cancelPrompt(
+    session: SessionId,
+    key: string,
+    reason: CancelReason,
+  ): Promise<Answer<Command & { type: "cancel-key" }>> {
+    const receipt = await this.#stopping(this.lanes.get(session), { type: "cancel-key", key, reason });
+    if (receipt.kind !== "unknown") return receipt;
+    const row = await this.store.run({ session, key });
+    if (row?.outcome === undefined) return receipt;
+    return { kind: "settled", outcome: row.outcome, runId: row.id };
+  }
+
+  async cancelCall(callId: CallId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+    const session = this.lanes.home(runOf(callId)) ?? (await this.store.run(runOf(callId)))?.session;
+    if (session === undefined) return { kind: "unknown" };
+    const lane = this.lanes.get(session);
+    const receipt = await this.#stopping(lane, { type: "cancel-call", callId, reason }, key);
+    if (receipt.kind !== "unknown") return receipt;
+    await this.commit.quiet(lane);
+    const row = await this.store.call(callId);
+    return row === undefined ? receipt : { kind: "settled", outcome: row.outcome };
+  }
+
+  /** Anything else that is asked of a session. */
+  async ask<C extends Command>(session: SessionId, command: C, key?: string): Promise<Answer<C>> {
+    this.#refuseWhenClosing();
+    return this.#submit(this.lanes.get(session), command, key);
+  }
+
+  /** A change of the queue, by whoever it belongs to. */
+  async change(session: SessionId, command: QueueChange, key?: string): Promise<QueueReceipt> {
+    const receipt = await this.ask(session, command, key);
+    if (receipt.kind !== "unknown") return receipt;
+    const state = (await this.loaded(session))?.durable;
+    return state === undefined
+      ? { kind: "refused", code: "not_found", message: `There is no session ${session}.` }
+      : receipt;
+  }
+
+  /** The lane with everything decided so far durable; undefined if there is no such session. */
+  async loaded(session: SessionId): Promise<LiveLane | undefined> {
+    const lane = this.lanes.get(session);
+    // Any command waits for the load; this one changes nothing.
+    await this.commit.submit(lane, NOTHING);
+    return lane.durable.phase === "absent" ? undefined : lane;
+  }
+
+  digest(text: string): string {
+    return this.#ids.digest(text);
+  }
+
+  /** Resolves with the run's own outcome, once it is durable. Undefined: no such run. */
+  async outcome(runId: RunId): Promise<Outcome | undefined> {
+    let takeBack = (): void => {};
+    const coming = new Promise<Outcome>((resolve, reject) => {
+      takeBack = this.#outcomes.wait(runId, (outcome) =>
+        outcome === undefined ? reject(leaving(runId)) : resolve(outcome),
+      );
+    });
+    // Registered first, looked up second: an outcome that is recorded in between is not missed.
+    if (this.lanes.home(runId) !== undefined) return coming;
+    const row = await this.store.run(runId);
+    if (row !== undefined && row.outcome === undefined) {
+      this.lanes.get(row.session);
+      return coming;
+    }
+    takeBack();
+    return row?.outcome;
+  }
+
+  follow(
+    session: SessionId,
+    from: { after: Seq; signal: AbortSignal; deltas: "with" | "without" },
+  ): AsyncGenerator<Recorded | Delta | Gap, void> {
+    const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
+    const said = (): Delta | undefined => this.lanes.peek(session)?.said();
+    return follow(this.store, this.#feeds, session, { ...from, drives, said });
+  }
+
+  // What follows from a decision (Consequences).
+
+  decided(lane: LiveLane, command: Command): void {
+    // A stop is carried out as soon as it is decided, also if the store cannot record it yet. Everything else that the
+    // state demands waits until it is durable, because it can still be refused.
+    if (command.type.startsWith("cancel-") || command.type === "close") this.drive.satisfy(lane);
+    this.dispatch.note(lane);
+  }
+
+  recorded(lane: LiveLane, events: readonly Recorded[]): void {
+    for (const event of events) if (event.type === "run.settled") this.lanes.moveOut(event.runId);
+    this.#feeds.push(lane.id, events);
+    this.#outcomes.recorded(events);
+    this.#changed(lane);
+  }
+
+  rested(lane: LiveLane): void {
+    this.lanes.note(lane);
+  }
+
+  fenced(lane: LiveLane): void {
+    this.lanes.forget(lane);
+    this.dispatch.forget(lane);
+    for (const work of [...lane.works]) work.scope.cancel({ kind: "shutdown" });
+  }
+
+  /** Closes: no new prompts. The orderly part is `shutdown.ts`'s. */
+  stopAccepting(phase: "closing" | "parking"): void {
+    this.phase = phase;
+    this.dispatch.stop();
+    this.#takeBackRenew?.();
+  }
+
+  /** The last thing: whoever still waits or follows is let go. */
+  closed(): void {
+    this.phase = "closed";
+    this.#outcomes.close();
+    this.#feeds.closeAll();
+  }
+
+  #changed(lane: LiveLane): void {
+    this.drive.satisfy(lane);
+    this.dispatch.note(lane);
+    this.lanes.note(lane);
+  }
+
+  /** A cancel behind something that waits for the store does not wait with it: what is live is asked to stop now. */
+  #stopping<C extends Command & { readonly reason: CancelReason }>(
+    lane: LiveLane,
+    command: C,
+    key?: string,
+  ): Promise<Answer<C>> {
+    if (lane.phase === "ready" && lane.pumping) this.#stopNow(lane, command);
+    return this.#submit(lane, command, key);
+  }
+
+  async #submit<C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> {
+    if (key === undefined) return this.commit.submit(lane, command);
+    const content = this.#ids.digest(JSON.stringify(command));
+    const answer: Answer<C> | Refused = await this.commit.submit(lane, { ...command, once: { key, content } });
+    if (isRefused(answer) && answer.code === "conflict") throw new ControlError(answer.code, answer.message);
+    return answer;
+  }
+
+  #stopNow(lane: LiveLane, command: Command & { readonly reason: CancelReason }): void {
+    const run = lane.decided.live;
+    if (run === undefined) return;
+    const all =
+      command.type === "cancel-session" ||
+      (command.type === "cancel-run" && command.runId === run.id) ||
+      (command.type === "cancel-key" && command.key === run.key);
+    for (const work of [...lane.works]) {
+      if (all || (command.type === "cancel-call" && work.id === command.callId)) work.scope.cancel(command.reason);
+    }
+  }
+
+  async #cancelElsewhere(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+    const row = await this.store.run(runId);
+    if (row === undefined) return { kind: "unknown" };
+    if (row.outcome !== undefined) return { kind: "settled", outcome: row.outcome };
+    const receipt = await this.#stopping(this.lanes.get(row.session), { type: "cancel-run", runId, reason }, key);
+    return receipt.kind === "unknown" ? this.#settledRun(runId) : receipt;
+  }
+
+  async #settledRun(runId: RunId): Promise<CancelReceipt> {
+    const row = await this.store.run(runId);
+    return row?.outcome === undefined ? { kind: "unknown" } : { kind: "settled", outcome: row.outcome };
+  }
+
+  async #lookUpKey(lane: LiveLane, command: Command & { type: "accept" }, key: string): Promise<typeof command> {
+    await this.commit.quiet(lane);
+    const row = await this.store.run({ session: lane.id, key });
+    return row === undefined
+      ? command
+      : { ...command, earlier: { runId: row.id, acceptedAt: row.acceptedAt, content: row.content } };
+  }
+
+  #acceptedOrThrown(runId: RunId, answer: Accepted | Refused): Accepted {
+    if (answer.kind === "refused" || answer.runId !== runId) this.lanes.moveOut(runId);
+    if (answer.kind === "refused") throw new ControlError(answer.code, answer.message);
+    return answer;
+  }
+
+  async #adopt(lane: LiveLane): Promise<void> {
+    const claim = await this.store.claim(lane.id, this.worker, LEASE_TTL_MS);
+    if (claim.kind === "claimed") lane.epoch = claim.epoch;
+    this.#changed(lane);
+  }
+
+  /** Sessions with work and no living driver become ours. */
+  async #attend(): Promise<void> {
+    for (const session of await this.store.unattended(ATTEND_MAX)) this.lanes.get(session);
+  }
+
+  #renewLater(): void {
+    this.#takeBackRenew = this.clock.after(LEASE_RENEW_MS, () => void this.#renew(), "idle");
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      for (const session of await this.store.renew(this.worker, LEASE_TTL_MS)) {
+        const lane = this.lanes.peek(session);
+        if (lane !== undefined) this.fenced(lane);
+      }
+      if (this.phase === "open") await this.#attend();
+    } catch {
+      // The store is in trouble: the leases run out by themselves, and every write is fenced by the store.
+    }
+    if (this.phase === "open") this.#renewLater();
+  }
+
+  #refuseWhenClosing(): void {
+    if (this.phase !== "open") throw closing();
+  }
+}
+
+export type QueueChange = Extract<Command, { readonly type: "edit" | "move" | "withdraw" | "steer" }>;
+
+function isRefused(answer: unknown): answer is Refused {
+  return typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
+}
+
+const NOTHING = { type: "extend", turnId: "turn_none.0", text: "" } as const;
+
+/** Far more than one worker can have open; the rest is taken up at the next renewal. */
+const ATTEND_MAX = 100_000;
+
+const leaving = (runId: RunId): ControlError =>
+  new ControlError(
+    "shutting_down",
+    `Belay has shut down; ${runId} has no outcome yet and is taken up at the next start.`,
+  );
+
+const closing = (): ControlError =>
+  new ControlError("shutting_down", "Belay is shutting down and accepts nothing new.");

@@ -1,0 +1,73 @@
+// Why is this session busy? Read off the state, in the words of the glossary.
+import type { CancelReason } from "../core/cancel.ts";
+import type { CallId, RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
+import type { Lane } from "../core/lane.ts";
+import type { LiveLane } from "./live-lane.ts";
+
+export interface Explanation {
+  readonly sessionId: SessionId;
+  /** The position in the log this speaks of. */
+  readonly asOf: Seq;
+  readonly busy: boolean;
+  readonly live: LiveExplained | undefined;
+  readonly queue: readonly { readonly runId: RunId; readonly text: string }[];
+  readonly steers: readonly { readonly runId: RunId; readonly text: string }[];
+  /** One sentence for people. */
+  readonly summary: string;
+}
+
+export interface LiveExplained {
+  readonly runId: RunId;
+  readonly phase: "running" | "ending" | "stopping" | "parked";
+  readonly reason: CancelReason | undefined;
+  readonly attempt: number;
+  readonly turn: TurnId | undefined;
+  readonly calls: readonly { readonly callId: CallId; readonly name: string; readonly phase: "running" | "stopping" }[];
+}
+
+export function explain(lane: LiveLane): Explanation {
+  const state = lane.durable;
+  return {
+    sessionId: state.id,
+    asOf: state.head,
+    busy: state.live !== undefined || state.queue.length > 0,
+    live: liveExplained(state),
+    queue: state.queue.map((run) => ({ runId: run.id, text: run.prompt.text })),
+    steers: state.steers.map((run) => ({ runId: run.id, text: run.prompt.text })),
+    summary: summary(state, lane.epoch !== undefined),
+  };
+}
+
+function liveExplained(state: Lane): LiveExplained | undefined {
+  const run = state.live;
+  if (run === undefined) return undefined;
+  return {
+    runId: run.id,
+    phase: run.phase,
+    reason: run.phase === "stopping" ? run.reason : undefined,
+    attempt: run.attempt,
+    turn: run.turn,
+    calls: run.live.map((call) => ({ callId: call.id, name: call.name, phase: call.phase })),
+  };
+}
+
+function summary(state: Lane, ours: boolean): string {
+  const behind = state.queue.length === 0 ? "" : ` ${state.queue.length} queued behind it.`;
+  const run = state.live;
+  if (run === undefined) {
+    if (state.queue.length > 0) return `Not running: ${state.queue.length} queued, waiting for a free slot.`;
+    return state.phase === "closed" ? "Closed." : "Idle. A cancel would change nothing.";
+  }
+  const who = ours ? "" : " (driven by another worker)";
+  const calls = run.live.map((call) => call.name).join(", ");
+  switch (run.phase) {
+    case "stopping":
+      return `${run.id} has been stopping since ${run.since}${who}; it waits for ${calls || "its turn"}.${behind}`;
+    case "ending":
+      return `${run.id} has ended and waits for ${calls}${who}.${behind}`;
+    case "parked":
+      return `${run.id} is parked until a worker takes it up.${behind}`;
+    case "running":
+      return `${run.id} is running${who}${calls === "" ? "" : `; calls: ${calls}`}. A cancel would stop it.${behind}`;
+  }
+}

@@ -1,0 +1,93 @@
+// Everything after a position, and then everything as it happens. Every subscriber reads through here.
+import type { Recorded } from "../core/event.ts";
+import type { Seq, SessionId } from "../core/ids.ts";
+import { PAGE_EVENTS_MAX } from "../core/limits.ts";
+import type { Store } from "../ports.ts";
+import { type Delta, Ear, type Feed, type Feeds } from "./feed.ts";
+
+/** Said once, in place of events that retention has removed: the next event follows `to`. */
+export interface Gap {
+  readonly type: "gap";
+  readonly from: Seq;
+  readonly to: Seq;
+}
+
+export interface Following {
+  readonly after: Seq;
+  readonly signal: AbortSignal;
+  /** With deltas: the text of live turns as it comes. */
+  readonly deltas: "with" | "without";
+  /** Whether this worker drives the session; else only the store knows that it grows. */
+  readonly drives: () => boolean;
+  /** What the live turn has said so far. */
+  readonly said: () => Delta | undefined;
+}
+
+/**
+ * Yields each event once, in order, without gaps, until `signal` aborts.
+ *
+ * There is no buffer of events to overflow: a slow reader reads later pages later, and slows nobody.
+ */
+export async function* follow(
+  store: Store,
+  feeds: Feeds,
+  session: SessionId,
+  following: Following,
+): AsyncGenerator<Recorded | Delta | Gap, void> {
+  const { signal } = following;
+  // The feed is opened before the first read, so nothing falls between history and live tail.
+  const feed = feeds.open(session);
+  const ear = new Ear();
+  const stopListening = following.deltas === "with" ? listen(feed, ear, following) : undefined;
+  let cursor = following.after;
+  let caughtUp = false;
+  try {
+    while (!signal.aborted && !feeds.closed) {
+      if (caughtUp) yield* ear.take();
+      const near = feed.after(cursor);
+      if (!caughtUp || near === undefined) {
+        const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });
+        if (page.gapTo !== undefined && page.gapTo > cursor) {
+          yield { type: "gap", from: cursor + 1, to: page.gapTo };
+          cursor = page.gapTo;
+        }
+        caughtUp = page.events.length < PAGE_EVENTS_MAX;
+        for (const event of page.events) {
+          cursor = event.seq;
+          if (event.type === "turn.settled") ear.skip(event.turnId);
+          yield event;
+        }
+        continue;
+      }
+      for (const event of near) {
+        cursor = event.seq;
+        yield event;
+      }
+      if (near.length === 0) caughtUp = await grown(store, feed, session, { ...following, after: cursor });
+    }
+  } finally {
+    stopListening?.();
+    feeds.close(session);
+  }
+}
+
+/** Whoever joins in the middle of a turn first hears what was said before, in one piece. */
+function listen(feed: Feed, ear: Ear, following: Following): () => void {
+  const said = following.said();
+  if (said !== undefined) ear.hear(said);
+  return feed.listen(ear);
+}
+
+/** Waits until there may be more. False: the store must be asked, since another worker writes. */
+async function grown(store: Store, feed: Feed, session: SessionId, following: Following): Promise<boolean> {
+  if (following.drives()) {
+    await feed.next(following.signal);
+    return true;
+  }
+  // Either may come first; the other must not be left waiting for ever.
+  const either = new AbortController();
+  const signal = AbortSignal.any([following.signal, either.signal]);
+  await Promise.race([feed.next(signal), store.grown(session, following.after, signal)]);
+  either.abort();
+  return false;
+}

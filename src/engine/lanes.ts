@@ -1,0 +1,145 @@
+// The lanes this worker has in memory. A lane is loaded when it is needed and let go when it is idle.
+//
+// Invariants
+// 1. One LiveLane per session at a time; whoever needs it asks here, each time.
+// 2. A lane whose log has a live run that nobody drives is recovered before any other command is decided.
+
+import { toControlError } from "../core/control-error.ts";
+import type { Resume } from "../core/decide-run.ts";
+import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
+import { emptyLane, evolve, type Lane } from "../core/lane.ts";
+import { IDLE_LANES_MAX, LEASE_TTL_MS } from "../core/limits.ts";
+import type { Loaded, Store } from "../ports.ts";
+import type { Commit } from "./commit.ts";
+import { LiveLane } from "./live-lane.ts";
+
+interface Parts {
+  readonly store: Store;
+  readonly worker: WorkerId;
+  readonly resume: Resume;
+  readonly commit: () => Commit;
+  /** A lane became ready, or was let go. */
+  readonly ready: (lane: LiveLane) => void;
+}
+
+export class Lanes {
+  readonly #parts: Parts;
+  readonly #lanes = new Map<SessionId, LiveLane>();
+  readonly #idle = new Set<LiveLane>();
+  /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
+  readonly #homes = new Map<RunId, SessionId>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** The session's lane; if it is not in memory it is loaded, and what is submitted meanwhile waits in its mailbox. */
+  get(session: SessionId): LiveLane {
+    const known = this.#lanes.get(session);
+    if (known !== undefined && known.phase !== "gone") return known;
+    const lane = new LiveLane(session);
+    this.#lanes.set(session, lane);
+    void this.#load(lane);
+    return lane;
+  }
+
+  /** A session nobody can have written to yet, since its id was made just now. */
+  async fresh(session: SessionId): Promise<LiveLane> {
+    const lane = new LiveLane(session);
+    this.#lanes.set(session, lane);
+    await this.#claim(lane);
+    lane.phase = "ready";
+    return lane;
+  }
+
+  peek(session: SessionId): LiveLane | undefined {
+    return this.#lanes.get(session);
+  }
+
+  all(): Iterable<LiveLane> {
+    return this.#lanes.values();
+  }
+
+  home(run: RunId): SessionId | undefined {
+    return this.#homes.get(run);
+  }
+
+  moveIn(run: RunId, session: SessionId): void {
+    this.#homes.set(run, session);
+  }
+
+  moveOut(run: RunId): void {
+    this.#homes.delete(run);
+  }
+
+  /** Lets idle lanes go, oldest first, beyond what may stay in memory. */
+  note(lane: LiveLane): void {
+    this.#idle.delete(lane);
+    if (!lane.idle) return;
+    if (lane.durable.phase === "absent") {
+      // Somebody asked for a session that does not exist. Nothing of it stays.
+      this.forget(lane);
+      return;
+    }
+    this.#idle.add(lane);
+    for (const oldest of this.#idle) {
+      if (this.#idle.size <= IDLE_LANES_MAX) return;
+      this.forget(oldest);
+      void this.#release(oldest).catch(ignore);
+    }
+  }
+
+  forget(lane: LiveLane): void {
+    lane.phase = "gone";
+    this.#idle.delete(lane);
+    if (this.#lanes.get(lane.id) === lane) this.#lanes.delete(lane.id);
+  }
+
+  async #load(lane: LiveLane): Promise<void> {
+    try {
+      // Claimed before it is read: what another driver wrote until then is in it, and later it can write nothing.
+      await this.#claim(lane);
+      const loaded = await this.#parts.store.load(lane.id);
+      if (loaded === undefined) await this.#release(lane);
+      else lane.durable = fold(lane.id, loaded);
+      lane.decided = lane.durable;
+      lane.snapshotAt = loaded?.snapshot?.head ?? 0;
+    } catch (error) {
+      this.forget(lane);
+      for (const entry of lane.mailbox.splice(0)) entry.reject(toControlError(error));
+      return;
+    }
+    this.#becomeReady(lane);
+  }
+
+  #becomeReady(lane: LiveLane): void {
+    for (const run of [...lane.durable.queue, ...lane.durable.steers]) this.#homes.set(run.id, lane.id);
+    if (lane.durable.live !== undefined) this.#homes.set(lane.durable.live.id, lane.id);
+    const waiting = lane.mailbox.splice(0);
+    lane.phase = "ready";
+    if (lane.durable.live !== undefined && lane.epoch !== undefined) {
+      void this.#parts.commit().submit(lane, { type: "recover", resume: this.#parts.resume }).catch(ignore);
+    }
+    lane.mailbox.push(...waiting);
+    this.#parts.commit().pump(lane);
+    this.#parts.ready(lane);
+  }
+
+  async #claim(lane: LiveLane): Promise<void> {
+    const claim = await this.#parts.store.claim(lane.id, this.#parts.worker, LEASE_TTL_MS);
+    lane.epoch = claim.kind === "claimed" ? claim.epoch : undefined;
+  }
+
+  async #release(lane: LiveLane): Promise<void> {
+    lane.epoch = undefined;
+    await this.#parts.store.release(lane.id, this.#parts.worker);
+  }
+}
+
+function fold(session: SessionId, loaded: Loaded): Lane {
+  let lane = loaded.snapshot ?? emptyLane(session);
+  for (const event of loaded.events) lane = evolve(lane, event);
+  return lane;
+}
+
+const ignore = (): void => {};

@@ -1,0 +1,47 @@
+// Who waits for which run. Released by that run's own outcome, once it is durable, and by nothing else.
+import type { Outcome } from "../core/cancel.ts";
+import type { Recorded } from "../core/event.ts";
+import type { RunId } from "../core/ids.ts";
+
+/** Undefined: this worker closes, and will not learn how the run ends. */
+type Release = (outcome: Outcome | undefined) => void;
+
+export class Outcomes {
+  readonly #waiting = new Map<RunId, Release | Release[]>();
+
+  /** The answer takes it back. */
+  wait(run: RunId, release: Release): () => void {
+    const others = this.#waiting.get(run);
+    if (others === undefined) this.#waiting.set(run, release);
+    else if (Array.isArray(others)) others.push(release);
+    else this.#waiting.set(run, [others, release]);
+    return () => this.#forget(run, release);
+  }
+
+  recorded(events: readonly Recorded[]): void {
+    for (const event of events) {
+      if (event.type !== "run.settled") continue;
+      const waiting = this.#waiting.get(event.runId);
+      this.#waiting.delete(event.runId);
+      if (waiting === undefined) continue;
+      if (Array.isArray(waiting)) for (const release of waiting) release(event.outcome);
+      else waiting(event.outcome);
+    }
+  }
+
+  /** Nobody waits for ever, also not for a worker that has closed. */
+  close(): void {
+    const waiting = [...this.#waiting.values()].flat();
+    this.#waiting.clear();
+    for (const release of waiting) release(undefined);
+  }
+
+  #forget(run: RunId, release: Release): void {
+    const waiting = this.#waiting.get(run);
+    if (waiting === release) this.#waiting.delete(run);
+    if (!Array.isArray(waiting)) return;
+    const rest = waiting.filter((one) => one !== release);
+    if (rest.length === 0) this.#waiting.delete(run);
+    else this.#waiting.set(run, rest);
+  }
+}

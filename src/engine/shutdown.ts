@@ -1,0 +1,63 @@
+// An orderly end: refuse, stop or park, settle, flush; all within one limit.
+import type { SessionId } from "../core/ids.ts";
+import type { Engine } from "./engine.ts";
+import type { LiveLane } from "./live-lane.ts";
+
+/**
+ * `park`: live runs are set down and taken up at the next start; what is queued stays queued.
+ * `cancel`: live and queued runs end as cancelled, with reason `shutdown`.
+ */
+export type ShutdownMode = "park" | "cancel";
+
+export interface ShutdownReport {
+  /** Sessions that had not come to rest when the limit came. Their runs are recovered at the next start. */
+  readonly unfinished: readonly SessionId[];
+}
+
+export async function shutDown(engine: Engine, mode: ShutdownMode, limitMs: number): Promise<ShutdownReport> {
+  engine.stopAccepting(mode === "park" ? "parking" : "closing");
+  const lanes = [...engine.lanes.all()].filter(
+    (lane) => lane.phase === "ready" && !(lane.idle && lane.works.length === 0),
+  );
+  const open = new Set(lanes);
+  const rest = Promise.all(
+    lanes.map(async (lane) => {
+      await (mode === "park" ? park(engine, lane) : cancel(engine, lane));
+      open.delete(lane);
+    }),
+  );
+  const limit = timeLimit(engine, limitMs);
+  await Promise.race([rest, limit.reached]);
+  limit.takeBack();
+  engine.closed();
+  await Promise.race([engine.store.close(), timeLimit(engine, CLOSE_MS).reached]);
+  return { unfinished: [...open].map((lane) => lane.id) };
+}
+
+/** What the store may take to put down its last page, on top of the limit, before we leave anyway. */
+const CLOSE_MS = 1_000;
+
+async function park(engine: Engine, lane: LiveLane): Promise<void> {
+  // A run that is already being stopped is not set down; it ends.
+  const parks = lane.decided.live?.phase === "running";
+  if (parks) for (const work of [...lane.works]) engine.drive.stop(lane, work, { kind: "shutdown" });
+  await engine.drive.still(lane);
+  await engine.commit.quiet(lane);
+  if (lane.decided.live?.phase === "running") await engine.commit.submit(lane, { type: "park" });
+  await engine.commit.quiet(lane);
+}
+
+async function cancel(engine: Engine, lane: LiveLane): Promise<void> {
+  // A store in trouble refuses the receipt, not the stop; there is nobody here to show either.
+  await engine.cancelSession(lane.id, { kind: "shutdown" }).catch(() => undefined);
+  await engine.drive.still(lane);
+  await engine.commit.quiet(lane);
+}
+
+function timeLimit(engine: Engine, ms: number): { readonly reached: Promise<void>; readonly takeBack: () => void } {
+  let takeBack = (): void => {};
+  const reached = new Promise<void>((resolve) => {
+    takeBack = engine.clock.after(ms, resolve);
+  });
+  return { reached, takeBack };
+}

@@ -1,0 +1,59 @@
+// What the agent sees of a turn. Getters, so that it can be taken apart: `async ({ prompt, emit, signal }) => …`.
+import type { RunId, SessionId, TurnId } from "../core/ids.ts";
+import type { Prompt } from "../core/prompt.ts";
+import type { Turn } from "../ports.ts";
+import type { LiveTurn } from "./live-turn.ts";
+
+export class TurnFacade implements Turn {
+  readonly #turn: LiveTurn;
+
+  constructor(turn: LiveTurn) {
+    this.#turn = turn;
+  }
+
+  get sessionId(): SessionId {
+    return this.#turn.desk.sessionId;
+  }
+
+  get runId(): RunId {
+    return this.#turn.run.id;
+  }
+
+  get turnId(): TurnId {
+    return this.#turn.turnId;
+  }
+
+  get prompt(): Prompt {
+    return this.#turn.run.prompt;
+  }
+
+  get attempt(): number {
+    return this.#turn.run.attempt;
+  }
+
+  get signal(): AbortSignal {
+    return this.#turn.work.scope.signal;
+  }
+
+  get transcript(): Turn["transcript"] {
+    return () => quiet(this.#turn.desk.transcript());
+  }
+
+  get emit(): Turn["emit"] {
+    return (text) => this.#turn.emit(text);
+  }
+
+  get call(): Turn["call"] {
+    return (name, input, execute, options) => quiet(this.#turn.call(name, input, execute, options));
+  }
+
+  get takeSteers(): Turn["takeSteers"] {
+    return () => quiet(this.#turn.desk.take());
+  }
+}
+
+/** Whoever does not wait for an answer must not be taken down by its rejection; whoever does still sees it. */
+function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

@@ -1,0 +1,126 @@
+// What clients and tools hand in, checked before anything is recorded. Bad input leaves no trace.
+import type { CancelReason } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
+import { CALL_BYTES_MAX, JSON_DEPTH_MAX, KEY_CHARS_MAX, NOTE_CHARS_MAX, PROMPT_BYTES_MAX } from "../core/limits.ts";
+import { type Delivery, type Json, type Prompt, promptBytes, utf8Bytes } from "../core/prompt.ts";
+
+const DELIVERIES: ReadonlySet<unknown> = new Set<Delivery>(["queue", "steer", "interrupt", "reject"]);
+
+export function checkPrompt(given: unknown): Prompt {
+  const asked: unknown = typeof given === "string" ? { text: given } : given;
+  if (!isObject(asked)) throw invalid("A prompt is a string, or an object with `text`.");
+  const { text, data, ...rest } = asked;
+  rejectUnknown(rest, "A prompt");
+  if (typeof text !== "string") throw invalid("A prompt's `text` is a string.");
+  if (text.trim() === "" && data === undefined) throw invalid("The prompt is empty.");
+  const prompt: Prompt =
+    data === undefined ? { text: text.toWellFormed() } : { text: text.toWellFormed(), data: checkJson(data, "`data`") };
+  const bytes = promptBytes(prompt);
+  if (bytes > PROMPT_BYTES_MAX) throw invalid(`The prompt has ${bytes} bytes; the limit is ${PROMPT_BYTES_MAX}.`);
+  return prompt;
+}
+
+export function checkDelivery(given: unknown): Delivery {
+  if (given === undefined) return "queue";
+  if (!isDelivery(given)) {
+    throw invalid(`Delivery ${show(given)} is not one of "queue", "steer", "interrupt", "reject".`);
+  }
+  return given;
+}
+
+export function checkKey(given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given !== "string" || given === "" || given.length > KEY_CHARS_MAX || !given.isWellFormed()) {
+    throw invalid(`An idempotency key is a string of 1 to ${KEY_CHARS_MAX} characters.`);
+  }
+  return given;
+}
+
+/** A reason as people give it: nothing, a note, or a whole reason. */
+export function checkReason(given: unknown): CancelReason {
+  if (given === undefined) return { kind: "user" };
+  if (typeof given === "string") return { kind: "user", note: checkNote(given) };
+  if (!isObject(given)) throw invalid("A cancel's `reason` is a string or an object with `kind`.");
+  const { kind, note, by, ...rest } = given;
+  rejectUnknown(rest, "A reason");
+  if (kind === "user") {
+    return {
+      kind,
+      ...(note === undefined ? {} : { note: checkNote(note) }),
+      ...(by === undefined ? {} : { by: checkNote(by) }),
+    };
+  }
+  if (kind === "policy" && by === undefined) return { kind, note: checkNote(note) };
+  throw invalid('A cancel\'s `reason.kind` is "user" or "policy"; the other kinds are Belay\'s own.');
+}
+
+export function checkCallJson(given: unknown, what: string): Json {
+  const json = checkJson(given, what);
+  const bytes = utf8Bytes(JSON.stringify(json));
+  if (bytes > CALL_BYTES_MAX) throw invalid(`${what} has ${bytes} bytes; the limit is ${CALL_BYTES_MAX}.`);
+  return json;
+}
+
+/** A copy, made of plain data only: nothing that is changed later, has a prototype or cannot be stored. */
+function checkJson(given: unknown, what: string, depth = 0): Json {
+  if (depth > JSON_DEPTH_MAX) throw invalid(`${what} is nested deeper than ${JSON_DEPTH_MAX} levels.`);
+  switch (typeof given) {
+    case "string":
+      return given.toWellFormed();
+    case "boolean":
+      return given;
+    case "number":
+      if (Number.isFinite(given)) return given;
+      throw invalid(`${what} contains ${given}, which JSON does not have.`);
+    case "object":
+      if (given === null) return null;
+      if (Array.isArray(given)) return given.map((item) => checkJson(item, what, depth + 1));
+      return checkObject(given, what, depth);
+    default:
+      throw invalid(
+        `${what} contains ${typeof given === "undefined" ? "undefined" : `a ${typeof given}`}; only JSON can be stored.`,
+      );
+  }
+}
+
+function checkObject(given: object, what: string, depth: number): Json {
+  if (Object.hasOwn(given, "toJSON") || "toJSON" in given) {
+    const { toJSON } = given as { readonly toJSON: unknown };
+    if (typeof toJSON === "function") return checkJson(toJSON.call(given), what, depth + 1);
+  }
+  const prototype: unknown = Object.getPrototypeOf(given);
+  if (prototype !== Object.prototype && prototype !== null)
+    throw invalid(`${what} contains an object that is not plain data.`);
+  const copy: Record<string, Json> = Object.create(null);
+  for (const [key, value] of Object.entries(given)) {
+    if (value !== undefined) copy[key.toWellFormed()] = checkJson(value, what, depth + 1);
+  }
+  return { ...copy };
+}
+
+export function rejectUnknown(rest: object, what: string): void {
+  const unknown = Object.keys(rest);
+  if (unknown.length > 0) throw invalid(`${what} has no ${unknown.map((key) => `\`${key}\``).join(", ")}.`);
+}
+
+/** A whole number of milliseconds within a bound, as options give it. */
+export function checkMs(given: unknown, what: string, max: number): number {
+  if (typeof given !== "number" || !Number.isInteger(given) || given < 0 || given > max) {
+    throw invalid(`${what} is a whole number of milliseconds from 0 to ${max}.`);
+  }
+  return given;
+}
+
+function checkNote(given: unknown): string {
+  if (typeof given !== "string" || given.length > NOTE_CHARS_MAX) {
+    throw invalid(`A note is a string of at most ${NOTE_CHARS_MAX} characters.`);
+  }
+  return given.toWellFormed();
+}
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isDelivery = (value: unknown): value is Delivery => DELIVERIES.has(value);
+export const invalid = (message: string): ControlError => new ControlError("invalid", message);
+const show = (value: unknown): string => (typeof value === "string" ? `"${value.slice(0, 40)}"` : typeof value);

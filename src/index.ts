@@ -1,0 +1,38 @@
+// The public surface, name by name. What is not here is not promised.
+export type {
+  CancelReason,
+  CancelReceipt,
+  Covered,
+  Outcome,
+  SessionReceipt,
+  Target,
+} from "./core/cancel.ts";
+export type { Accepted, Place, QueueReceipt } from "./core/command.ts";
+export { type ControlCode, ControlError } from "./core/control-error.ts";
+export type { Event, Recorded, Usage } from "./core/event.ts";
+export type { CallId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
+export type { Delivery, Json, Prompt } from "./core/prompt.ts";
+export type { CallRow, RunRow } from "./core/rows.ts";
+export type { Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
+export type { Explanation } from "./engine/explain.ts";
+export type { Delta } from "./engine/feed.ts";
+export type { Gap } from "./engine/follow.ts";
+export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
+export { type Belay, type BelayOptions, openBelay } from "./library/belay.ts";
+export type { CancelOptions, RunHandle, Waited } from "./library/run.ts";
+export type { PromptOptions, Queue, QueuedRun, Session } from "./library/session.ts";
+export type {
+  Agent,
+  CallOptions,
+  CallResult,
+  Clock,
+  Execute,
+  Ids,
+  LiveCall,
+  Notice,
+  Notify,
+  SessionRow,
+  Store,
+  Turn,
+  TurnResult,
+} from "./ports.ts";

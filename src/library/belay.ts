@@ -1,0 +1,176 @@
+// What a user types: open Belay, make sessions, stop anything.
+import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
+import { isCallId, isRunId, isSessionId, type RunId, type SessionId } from "../core/ids.ts";
+import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS } from "../core/limits.ts";
+import { Engine } from "../engine/engine.ts";
+import { randomIds } from "../engine/random-ids.ts";
+import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { checkKey, checkMs, checkReason, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
+import type { Agent, Clock, Ids, Notify, SessionRow, Store } from "../ports.ts";
+import { type CancelOptions, RunHandle, type Waited, waitFor } from "./run.ts";
+import { Session } from "./session.ts";
+
+export interface BelayOptions {
+  /** The function that carries out a run's turns. */
+  readonly agent: Agent;
+  /** A file for the embedded SQLite store, `":memory:"` for one that forgets, or a store of your own. */
+  readonly store: string | Store;
+  /** How long work may take to stop before it is given up and named. Default 1500. */
+  readonly graceMs?: number;
+  /** Runs that are live at once. Default 1024. */
+  readonly liveRunsMax?: number;
+  /** What becomes of a run whose worker vanished: taken up again (default), or ended as `lost`. */
+  readonly onCrash?: "resume" | "lose";
+  /** Told about things an operator should know: late results, trouble with the store. */
+  readonly onNotice?: Notify;
+  /** For tests: time and ids that can be foreseen. */
+  readonly clock?: Clock;
+  readonly ids?: Ids;
+}
+
+/** Opens the store, takes up what an earlier life left, and is ready for prompts. */
+export async function openBelay(options: BelayOptions): Promise<Belay> {
+  const { agent, store, onCrash, onNotice, clock, ids } = checkOptions(options);
+  const time = clock ?? systemClock;
+  const engine = new Engine({
+    agent,
+    store: typeof store === "string" ? await openStore(store, time) : store,
+    clock: time,
+    ids: ids ?? randomIds(),
+    notify: onNotice ?? (() => {}),
+    graceMs: options.graceMs ?? GRACE_MS,
+    liveRunsMax: options.liveRunsMax ?? LIVE_RUNS_MAX,
+    resume: onCrash ?? "resume",
+  });
+  await engine.start();
+  return new Belay(engine);
+}
+
+export class Belay {
+  readonly #engine: Engine;
+  #closing: Promise<ShutdownReport> | undefined;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
+  async createSession(
+    options: { readonly id?: string; readonly key?: string; readonly title?: string } = {},
+  ): Promise<Session> {
+    const { id, key, title, ...rest } = options;
+    rejectUnknown(rest, "createSession()");
+    if (id !== undefined && key !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
+    if (id !== undefined && !isSessionId(id))
+      throw invalid('A session id begins with "ses_" and has letters, digits, . _ -');
+    if (title !== undefined && (typeof title !== "string" || title.length > 1024))
+      throw invalid("A title is a short string.");
+    const named = id ?? keyedId(this.#engine, checkKey(key));
+    const made = await this.#engine.create(named as SessionId | undefined, title);
+    return new Session(this.#engine, made.id);
+  }
+
+  /** A handle on a session. Nothing is looked up: a session that does not exist refuses what is asked of it. */
+  session(id: string): Session {
+    if (!isSessionId(id)) throw invalid('A session id begins with "ses_".');
+    return new Session(this.#engine, id);
+  }
+
+  /** Sessions in order of creation. */
+  sessions(page: { readonly after?: string; readonly limit?: number } = {}): Promise<readonly SessionRow[]> {
+    return this.#engine.store.sessions({ after: page.after as SessionId | undefined, limit: page.limit ?? 100 });
+  }
+
+  /** A handle on a run that was accepted earlier. */
+  async run(id: string): Promise<RunHandle> {
+    if (!isRunId(id)) throw invalid('A run id begins with "run_".');
+    const row = await this.#engine.store.run(id);
+    if (row === undefined) throw new ControlError("not_found", `There is no run ${id}.`);
+    const accepted = {
+      kind: "accepted",
+      runId: row.id,
+      seq: row.acceptedAt,
+      joined: "queue",
+      ahead: 0,
+      repeated: true,
+    } as const;
+    return new RunHandle(this.#engine, {
+      sessionId: row.session,
+      runId: row.id,
+      accepted: Promise.resolve(accepted),
+      key: undefined,
+    });
+  }
+
+  /** Stops a session, a run or one call, whichever the id names. The receipt says what that meant. */
+  cancel(target: SessionId, options?: CancelOptions): Promise<SessionReceipt>;
+  cancel(target: Exclude<Target, SessionId>, options?: CancelOptions): Promise<CancelReceipt & Waited>;
+  cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;
+  async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & Waited)> {
+    if (typeof target !== "string") throw invalid("cancel() takes the id of a session, a run or a call.");
+    const reason = checkReason(options.reason);
+    const key = checkKey(options.key);
+    if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);
+    if (isRunId(target))
+      return waitFor(this.#engine, target, await this.#engine.cancelRun(target, reason, key), options);
+    if (isCallId(target)) return this.#engine.cancelCall(target, reason, key);
+    throw invalid('An id begins with "ses_", "run_" or "call_".');
+  }
+
+  /** How much is going on in this worker. */
+  get load(): { readonly live: number; readonly waiting: number; readonly max: number } {
+    return this.#engine.dispatch.load;
+  }
+
+  /**
+   * Shuts down in order, within `limitMs` altogether. `park` (default) sets live runs down for the next start;
+   * `cancel` ends them, and what is queued. A second call waits for the first.
+   */
+  close(options: { readonly mode?: ShutdownMode; readonly limitMs?: number } = {}): Promise<ShutdownReport> {
+    this.#closing ??= shutDown(
+      this.#engine,
+      options.mode ?? "park",
+      options.limitMs === undefined ? SHUTDOWN_MS : checkMs(options.limitMs, "limitMs", 3_600_000),
+    );
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** Loaded on demand: whoever brings a store of their own does not pay for ours. */
+async function openStore(place: string, clock: Clock): Promise<Store> {
+  if (place === ":memory:") {
+    const { MemoryStore } = await import("../store/memory/memory-store.ts");
+    return new MemoryStore({ clock });
+  }
+  const { openSqliteStore } = await import("../store/sqlite/sqlite-store.ts");
+  return openSqliteStore({ file: place });
+}
+
+/** The same key makes the same id, so the store itself sees to it that there is one session. */
+function keyedId(engine: Engine, key: string | undefined): SessionId | undefined {
+  return key === undefined ? undefined : `ses_${engine.digest(key).slice(0, 32).replaceAll(/[-_]/g, "0")}`;
+}
+
+function checkOptions(options: BelayOptions): BelayOptions {
+  if (!isObject(options)) throw invalid("openBelay() takes { agent, store }.");
+  const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, ...rest } = options;
+  rejectUnknown(rest, "openBelay()");
+  if (typeof agent !== "function") throw invalid("`agent` is a function: (turn) => …");
+  if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
+  if (store === "") throw invalid("`store` is empty.");
+  if (graceMs !== undefined) checkMs(graceMs, "graceMs", 600_000);
+  if (liveRunsMax !== undefined && (!Number.isInteger(liveRunsMax) || liveRunsMax < 1)) {
+    throw invalid("`liveRunsMax` is a whole number from 1.");
+  }
+  if (onCrash !== undefined && onCrash !== "resume" && onCrash !== "lose")
+    throw invalid('`onCrash` is "resume" or "lose".');
+  return options;
+}
+
+export type { RunId };

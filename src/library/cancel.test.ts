@@ -1,0 +1,321 @@
+// Cancelling, as a user of the library does it: what is covered, what the receipts say, how it ends.
+import { describe, expect, test } from "vitest";
+import { ControlError } from "../core/control-error.ts";
+import type { Json } from "../core/prompt.ts";
+import { deaf, gate, openHouse, untilAborted, waits } from "./fixture.ts";
+
+const user = { kind: "user" } as const;
+const cancelled = { kind: "cancelled", reason: user } as const;
+
+describe("a session's cancel covers exactly the past", () => {
+  test("G7: prompts and a cancel in one tick: those before it are covered, the one after it is not", async () => {
+    const { belay, begun } = await openHouse({ first: waits, second: waits });
+    const session = await belay.createSession();
+    const first = session.prompt("first");
+    const second = session.prompt("second");
+    const receipt = session.cancel();
+    const third = session.prompt("third");
+    expect(await receipt).toMatchObject({ kind: "stopping", runs: [{ runId: first.id }, { runId: second.id }] });
+    expect(await first.outcome).toEqual(cancelled);
+    expect(await second.outcome).toEqual(cancelled);
+    expect(await third.outcome).toEqual({ kind: "completed" });
+    expect(begun).toEqual(["third"]);
+  });
+
+  test("G7: a cancel that came first does not touch a prompt of the same tick", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const receipt = session.cancel();
+    const run = session.prompt("after");
+    expect(await receipt).toEqual({ kind: "idle", runs: [] });
+    expect(await run.outcome).toEqual({ kind: "completed" });
+  });
+
+  test("G7: an idle cancel changes nothing, and the log does not grow", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const before = (await session.explain()).asOf;
+    expect(await session.cancel()).toEqual({ kind: "idle", runs: [] });
+    expect((await session.explain()).asOf).toBe(before);
+    expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
+  });
+
+  test("G7: by handle, by run id and by the caller's key, before the acceptance was answered", async () => {
+    const { belay, begun } = await openHouse({ a: waits, b: waits, c: waits });
+    const session = await belay.createSession();
+    const byHandle = session.prompt("a");
+    const handled = byHandle.cancel();
+    const byId = session.prompt("b");
+    const identified = belay.cancel(byId.id);
+    const byKey = session.prompt("c", { key: "mine" });
+    const keyed = session.cancelPrompt("mine");
+    for (const run of [byHandle, byId, byKey]) expect(await run.outcome).toEqual(cancelled);
+    for (const receipt of [handled, identified]) expect((await receipt).kind).toMatch(/stopping|withdrawn/);
+    expect(await keyed).toMatchObject({ runId: byKey.id });
+    expect(begun).toEqual([]);
+  });
+
+  test("G8: a cancelled session gives each covered run its own outcome, also those that never began", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const runs = [session.prompt("live"), session.prompt("queued 1"), session.prompt("queued 2")];
+    await began("live");
+    const receipt = await session.cancel({ reason: "enough" });
+    expect(receipt.runs.map((covered) => covered.receipt.kind)).toEqual(["stopping", "withdrawn", "withdrawn"]);
+    for (const run of runs) {
+      expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user", note: "enough" } });
+    }
+  });
+
+  test("a keyed cancel that is repeated answers as before and touches nothing newer", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    expect(await session.cancel({ key: "c1" })).toEqual({ kind: "idle", runs: [] });
+    const run = session.prompt("live");
+    await began("live");
+    expect(await session.cancel({ key: "c1" })).toEqual({ kind: "idle", runs: [] });
+    await expect(session.cancel({ key: "c1", reason: "other" })).rejects.toMatchObject({ code: "conflict" });
+    expect((await session.cancel()).kind).toBe("stopping");
+    expect((await run.outcome).kind).toBe("cancelled");
+  });
+});
+
+describe("the receipt is the truth", () => {
+  test("G10: stopping, first or not, then settled, and the first reason is kept", async () => {
+    const { belay, began } = await openHouse({ live: deaf });
+    const session = await belay.createSession();
+    const run = session.prompt("live");
+    await began("live");
+    const [first, second] = await Promise.all([run.cancel({ reason: "one" }), run.cancel({ reason: "two" })]);
+    expect(first).toMatchObject({ kind: "stopping", first: true });
+    expect(second).toMatchObject({ kind: "stopping", first: false });
+    const outcome = await run.outcome;
+    expect(outcome).toMatchObject({ kind: "cancelled", reason: { kind: "user", note: "one" } });
+    expect(await run.cancel()).toEqual({ kind: "settled", outcome });
+  });
+
+  test("G10: withdrawn, for a run that had not begun", async () => {
+    const { belay, began, begun } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const live = session.prompt("live");
+    const queued = session.prompt("queued");
+    await began("live");
+    expect(await queued.cancel()).toEqual({ kind: "withdrawn" });
+    expect(await queued.outcome).toEqual(cancelled);
+    await live.cancel({ waitMs: 1000 });
+    expect(begun).toEqual(["live"]);
+  });
+
+  test("G10: unknown, for what never was", async () => {
+    const { belay } = await openHouse();
+    expect(await belay.cancel("run_never")).toEqual({ kind: "unknown" });
+    expect(await belay.cancel("call_never.1")).toEqual({ kind: "unknown" });
+    expect(await belay.cancel("ses_never")).toEqual({ kind: "unknown", runs: [] });
+  });
+
+  test("G10: a stale id never hits the run that came after it", async () => {
+    const { belay, began } = await openHouse({ second: waits });
+    const session = await belay.createSession();
+    const first = session.prompt("first");
+    await first.outcome;
+    const second = session.prompt("second");
+    await began("second");
+    expect(await first.cancel()).toEqual({ kind: "settled", outcome: { kind: "completed" } });
+    expect((await session.explain()).live?.phase).toBe("running");
+    await second.cancel({ waitMs: 1000 });
+  });
+
+  test("G12: waiting for the settlement has a limit, and the answer says which came first", async () => {
+    const { belay, began } = await openHouse({ live: deaf }, { graceMs: 30 });
+    const session = await belay.createSession();
+    const run = session.prompt("live");
+    await began("live");
+    expect(await run.cancel({ waitMs: 0 })).toMatchObject({ ended: { kind: "limit", waitMs: 0 } });
+    expect(await run.cancel({ waitMs: 5000 })).toMatchObject({
+      ended: { kind: "settled", outcome: { kind: "cancelled" } },
+    });
+  });
+});
+
+describe("one call", () => {
+  test("G9: cancelling a call leaves its run and its siblings alone", async () => {
+    const sibling = gate();
+    const results: Json[] = [];
+    const { belay } = await openHouse({
+      work: async (turn) => {
+        const [stopped, other] = await Promise.all([
+          turn.call("stopped", null, (call) => {
+            call.partial("half");
+            return untilAborted(call.signal);
+          }),
+          turn.call("sibling", null, async () => {
+            await sibling.passed;
+            return "whole";
+          }),
+        ]);
+        results.push({ ...stopped } as unknown as Json, { ...other } as unknown as Json);
+        return "went on";
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    for await (const event of run) {
+      if (event.type === "call.requested" && event.name === "sibling") {
+        const [call] = (await session.explain()).live?.calls ?? [];
+        expect(await belay.cancel(call?.callId ?? "", { reason: "not that one" })).toMatchObject({ kind: "stopping" });
+        sibling.open();
+      }
+    }
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    expect(results).toMatchObject([
+      { kind: "cancelled", reason: { note: "not that one" }, partial: "half" },
+      { kind: "completed", value: "whole" },
+    ]);
+  });
+
+  test("G15: a call that finished although it was asked to stop has finished", async () => {
+    const asked = gate();
+    const { belay } = await openHouse({
+      work: async (turn) => {
+        const result = await turn.call("stubborn", null, async ({ signal }) => {
+          asked.open();
+          await untilAborted(signal).catch(() => {});
+          return "finished anyway";
+        });
+        return JSON.stringify(result);
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await asked.passed;
+    const [call] = (await session.explain()).live?.calls ?? [];
+    await belay.cancel(call?.callId ?? "");
+    expect(await run.text()).toContain("finished anyway");
+    expect(await belay.cancel(call?.callId ?? "")).toEqual({ kind: "settled", outcome: { kind: "completed" } });
+  });
+
+  test("a call with a time limit is cancelled for it, and its run goes on", async () => {
+    const { belay } = await openHouse({
+      work: async (turn) =>
+        (await turn.call("slow", null, ({ signal }) => untilAborted(signal), { timeoutMs: 5 })).kind,
+    });
+    const session = await belay.createSession();
+    expect(await session.prompt("work").text()).toBe("cancelled");
+  });
+});
+
+describe("what does not cooperate", () => {
+  test("G12: a deaf turn is given up, named, and the next prompt runs; what it says later is dropped and noticed", async () => {
+    const end = gate();
+    const { belay, began, notices } = await openHouse({
+      deaf: async () => {
+        await end.passed;
+        return "too late";
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("deaf");
+    await began("deaf");
+    await run.cancel();
+    expect(await run.outcome).toEqual({ ...cancelled, abandoned: ["turn"] });
+    expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
+    const head = (await session.explain()).asOf;
+    end.open();
+    await expect
+      .poll(() => notices)
+      .toContainEqual({ type: "late", runId: run.id, work: "turn", outcome: "completed" });
+    expect((await session.explain()).asOf).toBe(head);
+  });
+
+  test("G12: a deaf tool is named in the outcome, and its turn may still end by itself", async () => {
+    const { belay, began } = await openHouse({
+      work: async (turn) => {
+        const result = await turn.call("deaf-tool", null, () => new Promise(() => {}));
+        return result.kind;
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await began("work");
+    await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(1);
+    await run.cancel();
+    expect(await run.outcome).toEqual({ ...cancelled, abandoned: ["deaf-tool"] });
+  });
+
+  test("G11: once a cancel is decided no new call begins", async () => {
+    let began = 0;
+    const { belay, began: turnBegan } = await openHouse({
+      work: async (turn) => {
+        await untilAborted(turn.signal).catch(() => {});
+        const result = await turn.call("after", null, () => {
+          began += 1;
+        });
+        return result.kind;
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await turnBegan("work");
+    await run.cancel();
+    expect((await run.outcome).kind).toBe("cancelled");
+    expect(began).toBe(0);
+  });
+});
+
+describe("the outcome is true", () => {
+  test("G15: an error that smells of an abort, without a cancel, is a failure", async () => {
+    const { belay } = await openHouse({
+      odd: () => Promise.reject(new DOMException("The operation was aborted", "AbortError")),
+    });
+    const session = await belay.createSession();
+    expect(await session.prompt("odd").outcome).toMatchObject({ kind: "failed" });
+  });
+
+  test("G15: an answer that contains the word interrupted is completed", async () => {
+    const { belay } = await openHouse({ odd: () => "interrupted and cancelled" });
+    const session = await belay.createSession();
+    expect(await session.prompt("odd").outcome).toEqual({ kind: "completed" });
+  });
+
+  test("G15: a turn that completes after the cancel was recorded leaves the run cancelled, its text kept", async () => {
+    const { belay, began } = await openHouse({
+      work: async (turn) => {
+        turn.emit("first half, ");
+        await untilAborted(turn.signal).catch(() => {});
+        turn.emit("second half");
+        return undefined;
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await began("work");
+    await run.cancel();
+    expect(await run.outcome).toEqual(cancelled);
+    expect(await session.transcript()).toMatchObject([
+      { role: "user", text: "work" },
+      { role: "assistant", text: "first half, second half", finish: { kind: "cancelled" } },
+    ]);
+  });
+
+  test("G32: leaving the loop over a run's events cancels nothing", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    for await (const _ of run) break;
+    expect(await run.outcome).toEqual({ kind: "completed" });
+  });
+});
+
+test("a closed session refuses, says so, and has stopped what was going on", async () => {
+  const { belay, began } = await openHouse({ live: waits });
+  const session = await belay.createSession();
+  const live = session.prompt("live");
+  await began("live");
+  const queued = session.prompt("queued");
+  await session.close();
+  expect(await live.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "closed" } });
+  expect(await queued.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "closed" } });
+  const refused = session.prompt("more");
+  await expect(refused.accepted).rejects.toBeInstanceOf(ControlError);
+  await expect(refused.outcome).rejects.toMatchObject({ code: "closed", retryable: false });
+});

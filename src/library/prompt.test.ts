@@ -1,0 +1,241 @@
+// Prompting, as a user of the library does it: acceptance, keys, deliveries, the queue, and bad input.
+import { describe, expect, test } from "vitest";
+import { gate, openHouse, waits } from "./fixture.ts";
+import type { Session } from "./session.ts";
+
+const heads = async (session: Session): Promise<number> => (await session.explain()).asOf;
+
+describe("idempotency keys", () => {
+  test("G2: two requests under one key that race are one run", async () => {
+    const { belay, begun } = await openHouse();
+    const session = await belay.createSession();
+    const [a, b] = [session.prompt("once", { key: "k" }), session.prompt("once", { key: "k" })];
+    const [first, second] = await Promise.all([a.accepted, b.accepted]);
+    expect(second).toMatchObject({ runId: first.runId, seq: first.seq, repeated: true });
+    expect(a.id).toBe(b.id);
+    expect(await a.outcome).toEqual(await b.outcome);
+    expect(begun).toEqual(["once"]);
+  });
+
+  test("G2: the key of a run that ended long ago still names it", async () => {
+    const { belay, begun } = await openHouse();
+    const session = await belay.createSession();
+    const first = session.prompt("once", { key: "k" });
+    await first.outcome;
+    for (let index = 0; index < 5; index += 1) await session.prompt(`more ${index}`).outcome;
+    const again = session.prompt("once", { key: "k" });
+    expect((await again.accepted).repeated).toBe(true);
+    expect(again.id).toBe(first.id);
+    expect(begun.filter((text) => text === "once")).toHaveLength(1);
+  });
+
+  test("G2: the same key for another prompt is a conflict, and leaves nothing", async () => {
+    const { belay, began } = await openHouse({ once: waits });
+    const session = await belay.createSession();
+    const first = session.prompt("once", { key: "k" });
+    await began("once");
+    const head = await heads(session);
+    await expect(session.prompt("other", { key: "k" }).accepted).rejects.toMatchObject({ code: "conflict" });
+    expect(await heads(session)).toBe(head);
+    await first.cancel({ waitMs: 1000 });
+  });
+
+  test("a session made twice under one key is one session", async () => {
+    const { belay } = await openHouse();
+    const [a, b] = await Promise.all([belay.createSession({ key: "s" }), belay.createSession({ key: "s" })]);
+    expect(a.id).toBe(b.id);
+    expect(await belay.sessions()).toHaveLength(1);
+  });
+});
+
+describe("one at a time", () => {
+  test("G4: runs start in the order of acceptance, each after the one before has ended, however that ended", async () => {
+    const { belay, begun } = await openHouse({ bad: () => Promise.reject(new Error("no")), slow: waits });
+    const session = await belay.createSession();
+    const runs = ["bad", "slow", "good"].map((text) => session.prompt(text));
+    expect(await runs[0]?.outcome).toEqual({ kind: "failed", code: "error", message: "no" });
+    await runs[1]?.accepted;
+    await runs[1]?.cancel();
+    expect(await runs[2]?.outcome).toEqual({ kind: "completed" });
+    expect(begun).toEqual(["bad", "slow", "good"]);
+  });
+
+  test("G16: a waiter on one run is released when that one ends, not when the next does", async () => {
+    const { belay } = await openHouse({ b: waits });
+    const session = await belay.createSession();
+    const [a, b] = [session.prompt("a"), session.prompt("b")];
+    expect(await a.outcome).toEqual({ kind: "completed" });
+    expect((await session.explain()).live?.runId).toBe(b.id);
+    await b.cancel({ waitMs: 1000 });
+  });
+
+  test("G4: with one slot, sessions take turns", async () => {
+    const { belay, begun } = await openHouse({}, { liveRunsMax: 1 });
+    const [one, two] = [await belay.createSession(), await belay.createSession()];
+    const runs = ["1a", "1b", "1c"].map((text) => one.prompt(text));
+    runs.push(...["2a", "2b"].map((text) => two.prompt(text)));
+    await Promise.all(runs.map((run) => run.outcome));
+    expect(begun).toEqual(["1a", "2a", "1b", "2b", "1c"]);
+  });
+});
+
+describe("deliveries", () => {
+  test("G5: a steer is taken into the live run, with an identity and an outcome of its own", async () => {
+    const go = gate();
+    const { belay, began } = await openHouse({
+      work: async (turn) => {
+        await go.passed;
+        return (await turn.takeSteers()).map((steer) => steer.text).join();
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await began("work");
+    const steers = ["left", "right"].map((text) => session.prompt(text, { delivery: "steer" }));
+    expect(await steers[1]?.accepted).toMatchObject({ joined: "steer" });
+    go.open();
+    expect(await run.text()).toBe("left,right");
+    for (const steer of steers) expect(await steer.outcome).toEqual({ kind: "completed", into: run.id });
+  });
+
+  test("G5: a steer that finds no live run any more becomes a run of its own", async () => {
+    const go = gate();
+    const { belay, began, begun } = await openHouse({
+      work: async () => {
+        await go.passed;
+        return "did not look";
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await began("work");
+    const steer = session.prompt("left", { delivery: "steer" });
+    await steer.accepted;
+    go.open();
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    expect(await steer.outcome).toEqual({ kind: "completed" });
+    expect(begun).toEqual(["work", "left"]);
+  });
+
+  test("G5: an interrupt cancels the live run and runs before the queue", async () => {
+    const { belay, began, begun } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const live = session.prompt("live");
+    await began("live");
+    const queued = session.prompt("queued");
+    const urgent = session.prompt("urgent", { delivery: "interrupt" });
+    expect(await live.outcome).toEqual({ kind: "cancelled", reason: { kind: "superseded", by: urgent.id } });
+    await queued.outcome;
+    expect(begun).toEqual(["live", "urgent", "queued"]);
+  });
+
+  test("G5: reject is refused while busy, and accepted when idle", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const live = session.prompt("live");
+    await began("live");
+    await expect(session.prompt("now", { delivery: "reject" }).accepted).rejects.toMatchObject({ code: "busy" });
+    await live.cancel({ waitMs: 1000 });
+    expect(await session.prompt("now", { delivery: "reject" }).outcome).toEqual({ kind: "completed" });
+  });
+});
+
+describe("the queue belongs to the user", () => {
+  test("G6: list, edit, move, withdraw and steer, until they start", async () => {
+    const { belay, began, begun } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const live = session.prompt("live");
+    await began("live");
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((text) => session.prompt(text));
+    await d?.accepted;
+    expect((await session.queue.list()).map((run) => run.prompt.text)).toEqual(["a", "b", "c", "d"]);
+    expect(await session.queue.edit(a?.id ?? "", "a2")).toMatchObject({ kind: "changed" });
+    expect(await session.queue.move(c?.id ?? "", "front")).toMatchObject({ kind: "changed" });
+    expect(await session.queue.withdraw(b?.id ?? "")).toMatchObject({ kind: "changed" });
+    expect(await session.queue.steer(d?.id ?? "")).toMatchObject({ kind: "changed" });
+    expect(await session.queue.edit(live.id, "no")).toEqual({ kind: "started" });
+    expect(await session.queue.edit("run_never", "no")).toEqual({ kind: "unknown" });
+    await live.cancel();
+    await Promise.all([a, b, c, d].map((run) => run?.outcome));
+    expect(begun).toEqual(["live", "c", "a2", "d"]);
+  });
+
+  test("G6: the queue is bounded, and says so", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    session.prompt("live");
+    await began("live");
+    const runs = Array.from({ length: 100 }, (_, index) => session.prompt(`${index}`));
+    await runs.at(-1)?.accepted;
+    await expect(session.prompt("one more").accepted).rejects.toMatchObject({ code: "queue_full", retryable: true });
+    await session.cancel();
+  });
+});
+
+describe("bad input", () => {
+  const bad: readonly (readonly [string, unknown, unknown])[] = [
+    ["an empty prompt", "", {}],
+    ["a blank prompt", "  \n", {}],
+    ["a number", 7, {}],
+    ["nothing", undefined, {}],
+    ["an unknown field", { text: "x", role: "user" }, {}],
+    ["data that is not JSON", { text: "x", data: { f: () => 1 } }, {}],
+    ["data that is not finite", { text: "x", data: [Number.NaN] }, {}],
+    ["data that is nested too deeply", { text: "x", data: JSON.parse(`${"[".repeat(70)}${"]".repeat(70)}`) }, {}],
+    ["a prompt that is too large", "x".repeat(1024 * 1024 + 1), {}],
+    ["an unknown delivery", "x", { delivery: "later" }],
+    ["an empty key", "x", { key: "" }],
+    ["a key that is too long", "x", { key: "k".repeat(257) }],
+    ["an unknown option", "x", { priority: 1 }],
+  ];
+  test.each(bad)("G3: %s is refused with a code and leaves no trace", async (_, prompt, options) => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const head = await heads(session);
+    expect(() => session.prompt(prompt as string, options as object)).toThrow(
+      expect.objectContaining({ name: "ControlError", code: "invalid", retryable: false, hint: expect.any(String) }),
+    );
+    expect(await heads(session)).toBe(head);
+  });
+
+  test("G3: a prompt for a session that does not exist is refused, and makes none", async () => {
+    const { belay } = await openHouse();
+    const run = belay.session("ses_nowhere").prompt("hello");
+    await expect(run.accepted).rejects.toMatchObject({ code: "not_found" });
+    expect(await run.cancel()).toEqual({ kind: "unknown" });
+    expect(await belay.sessions()).toEqual([]);
+    await expect(belay.session("ses_nowhere").explain()).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test.each([
+    ["a bad id", () => ({ id: "nope" })],
+    ["a bad title", () => ({ title: 7 })],
+    ["an unknown option", () => ({ name: "x" })],
+  ])("G3: createSession() refuses %s", async (_, options) => {
+    const { belay } = await openHouse();
+    await expect(belay.createSession(options() as object)).rejects.toMatchObject({ code: "invalid" });
+    expect(await belay.sessions()).toEqual([]);
+  });
+
+  test("a lone surrogate is made well-formed instead of breaking whoever reads it later", async () => {
+    const { belay, begun } = await openHouse();
+    const session = await belay.createSession();
+    await session.prompt("half a \ud83d pair").outcome;
+    expect(begun).toEqual(["half a \ufffd pair"]);
+  });
+
+  test("a cancel with a bad reason is refused", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    await expect(session.cancel({ reason: { kind: "shutdown" } as never })).rejects.toMatchObject({ code: "invalid" });
+    await expect(session.cancel({ force: true } as never)).rejects.toMatchObject({ code: "invalid" });
+    await expect(belay.cancel("everything")).rejects.toMatchObject({ code: "invalid" });
+  });
+});
+
+test("what an agent returns that is no result fails its run, not the worker", async () => {
+  const { belay } = await openHouse({ odd: () => ({ text: 7 }) as never });
+  const session = await belay.createSession();
+  expect(await session.prompt("odd").outcome).toMatchObject({ kind: "failed", code: "invalid" });
+  expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
+});

@@ -1,0 +1,143 @@
+// A run as its prompter holds it: acceptance, events, outcome, and the means to stop it, from the first tick on.
+import type { CancelReceipt, Outcome } from "../core/cancel.ts";
+import type { Accepted } from "../core/command.ts";
+import { ControlError } from "../core/control-error.ts";
+import type { Recorded } from "../core/event.ts";
+import type { RunId, SessionId } from "../core/ids.ts";
+import { WAIT_MS_MAX } from "../core/limits.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Delta } from "../engine/feed.ts";
+import type { Gap } from "../engine/follow.ts";
+import { checkKey, checkMs, checkReason, rejectUnknown } from "../engine/validate.ts";
+
+export interface CancelOptions {
+  /** A note, or `{ kind: "user" | "policy", note, by }`. The first reason given is kept. */
+  readonly reason?: string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };
+  /** Wait this long for the settlement; the receipt then also says how it ended, or that the limit came first. */
+  readonly waitMs?: number;
+  /** The same cancel again under this key gets the same answer, and touches nothing that came later. */
+  readonly key?: string;
+}
+
+/** What waiting for the settlement brought, if it was asked for. */
+export interface Waited {
+  readonly ended?:
+    | { readonly kind: "settled"; readonly outcome: Outcome }
+    | { readonly kind: "limit"; readonly waitMs: number };
+}
+
+interface Begun {
+  readonly sessionId: SessionId;
+  readonly runId: RunId;
+  readonly accepted: Promise<Accepted>;
+  readonly key: string | undefined;
+}
+
+export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
+  readonly sessionId: SessionId;
+  /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
+  readonly accepted: Promise<Accepted>;
+  readonly #engine: Engine;
+  readonly #key: string | undefined;
+  #id: RunId;
+  #outcome: Promise<Outcome> | undefined;
+
+  constructor(engine: Engine, begun: Begun) {
+    this.#engine = engine;
+    this.sessionId = begun.sessionId;
+    this.#id = begun.runId;
+    this.#key = begun.key;
+    this.accepted = unpunished(
+      begun.accepted.then((accepted) => {
+        this.#id = accepted.runId;
+        return accepted;
+      }),
+    );
+  }
+
+  /** Usable at once. A prompt that repeats an idempotency key takes the first one's id when it is accepted. */
+  get id(): RunId {
+    return this.#id;
+  }
+
+  /** Resolves with this run's own outcome, once it is durable. Rejects only if the prompt was refused. */
+  get outcome(): Promise<Outcome> {
+    this.#outcome ??= unpunished(this.accepted.then(({ runId }) => this.#await(runId)));
+    return this.#outcome;
+  }
+
+  /** Stops this run and no other, also before its acceptance was answered. */
+  cancel(options: CancelOptions = {}): Promise<CancelReceipt & Waited> {
+    return unpunished(this.#cancel(options));
+  }
+
+  async #cancel(options: CancelOptions): Promise<CancelReceipt & Waited> {
+    const { reason, waitMs, key, ...rest } = options;
+    rejectUnknown(rest, "cancel()");
+    const checked = checkReason(reason);
+    const receipt =
+      this.#key === undefined
+        ? await this.#engine.cancelRun(this.#id, checked, checkKey(key))
+        : await this.#engine.cancelPrompt(this.sessionId, this.#key, checked);
+    return waitFor(this.#engine, this.#id, receipt, { ...(waitMs === undefined ? {} : { waitMs }) });
+  }
+
+  /** Everything this run's turns have said, once it has ended. */
+  async text(): Promise<string> {
+    let text = "";
+    for await (const event of this.#events("without")) {
+      if (event.type === "turn.settled") text += event.text ?? "";
+    }
+    return text;
+  }
+
+  /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */
+  [Symbol.asyncIterator](): AsyncGenerator<Recorded | Delta | Gap, void> {
+    return this.#events("with");
+  }
+
+  async *#events(deltas: "with" | "without"): AsyncGenerator<Recorded | Delta | Gap, void> {
+    const { runId, seq } = await this.accepted;
+    const stop = new AbortController();
+    try {
+      for await (const event of this.#engine.follow(this.sessionId, { after: seq - 1, signal: stop.signal, deltas })) {
+        if (event.type === "gap") yield event;
+        if (!("runId" in event) || event.runId !== runId) continue;
+        yield event;
+        if (event.type === "run.settled") return;
+      }
+    } finally {
+      stop.abort();
+    }
+  }
+
+  async #await(runId: RunId): Promise<Outcome> {
+    const outcome = await this.#engine.outcome(runId);
+    if (outcome === undefined) throw new ControlError("not_found", `There is no run ${runId}.`);
+    return outcome;
+  }
+}
+
+/** Adds what became of it, if the caller wants to wait and there is something to wait for. */
+export async function waitFor(
+  engine: Engine,
+  runId: RunId,
+  receipt: CancelReceipt,
+  options: CancelOptions,
+): Promise<CancelReceipt & Waited> {
+  if (options.waitMs === undefined || receipt.kind !== "stopping") return receipt;
+  const waitMs = checkMs(options.waitMs, "waitMs", WAIT_MS_MAX);
+  let takeBack = (): void => {};
+  const limit = new Promise<undefined>((resolve) => {
+    takeBack = engine.clock.after(waitMs, () => resolve(undefined));
+  });
+  const outcome = await Promise.race([engine.outcome(runId), limit]);
+  takeBack();
+  return { ...receipt, ended: outcome === undefined ? { kind: "limit", waitMs } : { kind: "settled", outcome } };
+}
+
+/** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */
+export function unpunished<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

@@ -1,0 +1,180 @@
+// A session as its users hold it: prompts in, events out, and a queue that belongs to them.
+import type { SessionReceipt } from "../core/cancel.ts";
+import type { Place, QueueReceipt } from "../core/command.ts";
+import { ControlError } from "../core/control-error.ts";
+import type { Recorded } from "../core/event.ts";
+import { isRunId, type RunId, type Seq, type SessionId } from "../core/ids.ts";
+import type { Delivery, Prompt } from "../core/prompt.ts";
+import type { RunRow } from "../core/rows.ts";
+import { type Message, transcript } from "../core/transcript.ts";
+import type { Engine, QueueChange } from "../engine/engine.ts";
+import { type Explanation, explain } from "../engine/explain.ts";
+import type { Delta } from "../engine/feed.ts";
+import type { Gap } from "../engine/follow.ts";
+import { readAll } from "../engine/replay.ts";
+import { checkDelivery, checkKey, checkPrompt, checkReason, invalid, rejectUnknown } from "../engine/validate.ts";
+import { type CancelOptions, RunHandle, unpunished, waitFor } from "./run.ts";
+
+export interface PromptOptions {
+  /** How it joins a busy session. Default `queue`. */
+  readonly delivery?: Delivery;
+  /** The same key and prompt again give the same run; the same key with another prompt is a conflict. */
+  readonly key?: string;
+}
+
+export interface QueuedRun {
+  readonly runId: RunId;
+  readonly prompt: Prompt;
+  readonly joined: "queue" | "steer";
+}
+
+export class Session {
+  readonly id: SessionId;
+  readonly queue: Queue;
+  readonly #engine: Engine;
+
+  constructor(engine: Engine, id: SessionId) {
+    this.#engine = engine;
+    this.id = id;
+    this.queue = new Queue(engine, id);
+  }
+
+  /**
+   * Registers a prompt in this very tick and hands back its run. A cancel that follows covers it; one that came before
+   * does not. Throws for input that could never be accepted.
+   */
+  prompt(prompt: string | Prompt, options: PromptOptions = {}): RunHandle {
+    const { delivery, key, ...rest } = options;
+    rejectUnknown(rest, "prompt()");
+    const checked = { prompt: checkPrompt(prompt), delivery: checkDelivery(delivery), key: checkKey(key) };
+    const { runId, accepted } = this.#engine.prompt(this.id, checked);
+    return new RunHandle(this.#engine, { sessionId: this.id, runId, accepted, key: checked.key });
+  }
+
+  /** Stops everything accepted before, and nothing accepted after. An idle session is left as it is. */
+  cancel(options: CancelOptions = {}): Promise<SessionReceipt> {
+    return unpunished(this.#cancel(options));
+  }
+
+  async #cancel(options: CancelOptions): Promise<SessionReceipt> {
+    const { reason, waitMs, key, ...rest } = options;
+    rejectUnknown(rest, "cancel()");
+    const receipt = await this.#engine.cancelSession(this.id, checkReason(reason), checkKey(key));
+    if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
+    const runs = await Promise.all(
+      receipt.runs.map(async ({ runId, receipt: one }) => ({
+        runId,
+        receipt: await waitFor(this.#engine, runId, one, { waitMs }),
+      })),
+    );
+    return { kind: receipt.kind, runs };
+  }
+
+  /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
+  cancelPrompt(key: string, options: Pick<CancelOptions, "reason"> = {}): ReturnType<Engine["cancelPrompt"]> {
+    const checked = checkKey(key);
+    if (checked === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
+    return this.#engine.cancelPrompt(this.id, checked, checkReason(options.reason));
+  }
+
+  /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
+  close(options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<SessionReceipt> {
+    const reason = options.reason === undefined ? ({ kind: "closed" } as const) : checkReason(options.reason);
+    return this.#engine.ask(this.id, { type: "close", reason }, checkKey(options.key));
+  }
+
+  /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
+  async *events(
+    options: { readonly after?: Seq; readonly deltas?: "with" | "without"; readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Recorded | Delta | Gap, void> {
+    const { after = 0, deltas = "without", signal, ...rest } = options;
+    rejectUnknown(rest, "events()");
+    if (!Number.isInteger(after) || after < 0)
+      throw invalid("`after` is a position in the log: a whole number from 0.");
+    const stop = new AbortController();
+    const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
+    try {
+      yield* this.#engine.follow(this.id, { after, signal: either, deltas });
+    } finally {
+      stop.abort();
+    }
+  }
+
+  /** The conversation so far, as the log tells it. */
+  async transcript(): Promise<readonly Message[]> {
+    return transcript(await Array.fromAsync(readAll(this.#engine.store, this.id, 0)));
+  }
+
+  /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
+  async explain(): Promise<Explanation> {
+    const lane = await this.#engine.loaded(this.id);
+    if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.id}.`);
+    return explain(lane);
+  }
+
+  /** Its runs, newest first. */
+  runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {
+    return this.#engine.store.runs(this.id, {
+      before: page.before ?? Number.MAX_SAFE_INTEGER,
+      limit: page.limit ?? 100,
+    });
+  }
+}
+
+/** The same change again under this key gets the same answer. */
+type Keyed = Pick<CancelOptions, "key">;
+
+/** The runs that have not begun. Each change is decided against their start: it is in time, or it says `started`. */
+export class Queue {
+  readonly #engine: Engine;
+  readonly #session: SessionId;
+
+  constructor(engine: Engine, session: SessionId) {
+    this.#engine = engine;
+    this.#session = session;
+  }
+
+  async list(): Promise<readonly QueuedRun[]> {
+    const lane = await this.#engine.loaded(this.#session);
+    if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.#session}.`);
+    const { queue, steers } = lane.durable;
+    return [
+      ...steers.map(({ id, prompt }) => ({ runId: id, prompt, joined: "steer" as const })),
+      ...queue.map(({ id, prompt }) => ({ runId: id, prompt, joined: "queue" as const })),
+    ];
+  }
+
+  edit(run: string, prompt: string | Prompt, options: Keyed = {}): Promise<QueueReceipt> {
+    return this.#change({ type: "edit", runId: checkRun(run), prompt: checkPrompt(prompt) }, options);
+  }
+
+  move(run: string, to: Place, options: Keyed = {}): Promise<QueueReceipt> {
+    return this.#change({ type: "move", runId: checkRun(run), to: checkPlace(to) }, options);
+  }
+
+  withdraw(run: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<QueueReceipt> {
+    return this.#change({ type: "withdraw", runId: checkRun(run), reason: checkReason(options.reason) }, options);
+  }
+
+  /** Lets the live run take it in at its next turn, instead of running it on its own. */
+  steer(run: string, options: Keyed = {}): Promise<QueueReceipt> {
+    return this.#change({ type: "steer", runId: checkRun(run) }, options);
+  }
+
+  async #change(command: QueueChange, { key }: Keyed): Promise<QueueReceipt> {
+    const receipt = await this.#engine.change(this.#session, command, checkKey(key));
+    if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
+    return receipt;
+  }
+}
+
+function checkRun(run: string): RunId {
+  if (typeof run !== "string" || !isRunId(run)) throw invalid('A run id begins with "run_".');
+  return run;
+}
+
+function checkPlace(to: Place): Place {
+  if (to === "front" || to === "back") return to;
+  if (typeof to === "object" && to !== null && isRunId(to.before)) return { before: to.before };
+  throw invalid('A place is "front", "back" or { before: runId }.');
+}

@@ -1,0 +1,70 @@
+// Facts for the store suite: short logs that a lane could have written.
+import { expect } from "vitest";
+import type { Outcome } from "../core/cancel.ts";
+import type { ControlCode } from "../core/control-error.ts";
+import type { Event } from "../core/event.ts";
+import { callId, type RunId, type Seq, type SessionId, turnId } from "../core/ids.ts";
+import { emptyLane, evolve, type Lane } from "../core/lane.ts";
+import type { Batch, Store } from "../ports.ts";
+
+export const SES: SessionId = "ses_a";
+export const completed: Outcome = { kind: "completed" };
+
+export const created = (sessionId: SessionId, title?: string): Event =>
+  title === undefined ? { type: "session.created", sessionId } : { type: "session.created", sessionId, title };
+
+export const accepted = (runId: RunId, more: { readonly key?: string; readonly text?: string } = {}): Event => ({
+  type: "run.accepted",
+  runId,
+  prompt: { text: more.text ?? "hello" },
+  delivery: "queue",
+  ...(more.key === undefined ? {} : { key: more.key, content: `digest of ${more.key}` }),
+});
+
+export const started = (runId: RunId): readonly Event[] => [
+  { type: "run.started", runId },
+  { type: "turn.requested", runId, turnId: turnId(runId, 1) },
+];
+
+export const settled = (runId: RunId, outcome: Outcome = completed): Event => ({ type: "run.settled", runId, outcome });
+
+export const callSettled = (runId: RunId, ordinal: number, outcome: Outcome): Event => ({
+  type: "call.settled",
+  runId,
+  callId: callId(runId, ordinal),
+  outcome,
+});
+
+/** A whole small life: eight facts in one append. */
+export const wholeRun = (runId: RunId): readonly Event[] => [
+  accepted(runId),
+  ...started(runId),
+  { type: "turn.extended", runId, turnId: turnId(runId, 1), text: "so far" },
+  { type: "turn.settled", runId, turnId: turnId(runId, 1), outcome: completed, next: "end", text: "all of it" },
+  settled(runId),
+];
+
+export const batch = (
+  session: SessionId,
+  expected: Seq,
+  events: readonly Event[],
+  more: Partial<Pick<Batch, "at" | "epoch" | "snapshot">> = {},
+): Batch => ({ session, expected, events, at: 1_000, ...more });
+
+/** Appends, and insists that it was. Answers the new head. */
+export async function add(store: Store, session: SessionId, expected: Seq, events: readonly Event[]): Promise<Seq> {
+  const answer = await store.append(batch(session, expected, events));
+  expect(answer).toEqual({ kind: "appended", head: expected + events.length });
+  return expected + events.length;
+}
+
+export const fold = (session: SessionId, events: readonly Event[]): Lane => events.reduce(evolve, emptyLane(session));
+
+/** The head as any reader sees it. */
+export async function headOf(store: Store, session: SessionId): Promise<Seq> {
+  return (await store.load(session))?.head ?? 0;
+}
+
+export async function refusedAs(code: ControlCode, doing: Promise<unknown>): Promise<void> {
+  await expect(doing).rejects.toMatchObject({ name: "ControlError", code });
+}

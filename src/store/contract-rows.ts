@@ -1,0 +1,158 @@
+// The store suite: the rows derived from events, and what the store itself refuses to hold.
+import { describe, expect, it } from "vitest";
+import type { Outcome } from "../core/cancel.ts";
+import type { Suite } from "./contract.ts";
+import {
+  accepted,
+  add,
+  batch,
+  callSettled,
+  created,
+  headOf,
+  refusedAs,
+  SES,
+  settled,
+  started,
+} from "./contract-facts.ts";
+
+export function rowContract(suite: Suite): void {
+  found(suite);
+  listed(suite);
+  guarded(suite);
+}
+
+function found({ opened }: Suite): void {
+  describe("finding", () => {
+    it("finds a run by its id wherever it is in its life", async () => {
+      const { store } = opened();
+      expect(await store.run("run_1")).toBeUndefined();
+      await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" })]);
+      const row = { id: "run_1", session: SES, acceptedAt: 2, key: "k", content: "digest of k" };
+      const open = { ...row, settledAt: undefined, outcome: undefined };
+      expect(await store.run("run_1")).toStrictEqual({ ...open, phase: "waiting" });
+      await add(store, SES, 2, started("run_1"));
+      expect(await store.run("run_1")).toStrictEqual({ ...open, phase: "live" });
+      const outcome: Outcome = { kind: "cancelled", reason: { kind: "user", note: "enough" }, abandoned: ["turn"] };
+      await add(store, SES, 4, [settled("run_1", outcome)]);
+      expect(await store.run("run_1")).toStrictEqual({ ...row, phase: "settled", settledAt: 5, outcome });
+    });
+
+    it("G2: finds a run by its key, in its own session only", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" })]);
+      await add(store, "ses_b", 0, [created("ses_b"), accepted("run_2", { key: "k" }), accepted("run_3")]);
+      expect(await store.run({ session: SES, key: "k" })).toMatchObject({ id: "run_1" });
+      expect(await store.run({ session: "ses_b", key: "k" })).toMatchObject({ id: "run_2" });
+      expect(await store.run({ session: SES, key: "other" })).toBeUndefined();
+      expect(await store.run({ session: "ses_none", key: "k" })).toBeUndefined();
+      expect(await store.run("run_3")).toMatchObject({ key: undefined, content: undefined });
+    });
+
+    it("finds a call once it has settled", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]);
+      expect(await store.call("call_1.1")).toBeUndefined();
+      await add(store, SES, 4, [callSettled("run_1", 1, { kind: "lost" })]);
+      const row = { id: "call_1.1", session: SES, settledAt: 5, outcome: { kind: "lost" } };
+      expect(await store.call("call_1.1")).toStrictEqual(row);
+    });
+  });
+}
+
+function listed({ opened }: Suite): void {
+  describe("listing", () => {
+    it("lists the runs of a session newest first, in pages", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [
+        created(SES),
+        accepted("run_1"),
+        accepted("run_2"),
+        accepted("run_3"),
+        settled("run_2"),
+      ]);
+      await add(store, "ses_b", 0, [created("ses_b"), accepted("run_9")]);
+      const ids = async (before: number, limit: number) =>
+        (await store.runs(SES, { before, limit })).map((run) => `${run.id} ${run.phase}`);
+      expect(await ids(100, 10)).toEqual(["run_3 waiting", "run_2 settled", "run_1 waiting"]);
+      expect(await ids(100, 2)).toEqual(["run_3 waiting", "run_2 settled"]);
+      expect(await ids(3, 2)).toEqual(["run_1 waiting"]);
+      expect(await ids(2, 2)).toEqual([]);
+      expect(await store.runs("ses_none", { before: 100, limit: 10 })).toEqual([]);
+    });
+
+    it("lists sessions in the order of their creation, in pages", async () => {
+      const { store } = opened();
+      const at = 5_000;
+      await store.append(batch("ses_z", 0, [created("ses_z", "Last letter")], { at }));
+      // The clock went backwards. The order of creation did not.
+      await store.append(batch("ses_m", 0, [created("ses_m"), accepted("run_1")], { at: at - 1_000 }));
+      await add(store, "ses_a", 0, [created("ses_a"), { type: "session.closed", reason: { kind: "user" } }]);
+      const all = await store.sessions({ after: undefined, limit: 10 });
+      expect(all).toStrictEqual([
+        { id: "ses_z", head: 1, createdAt: 5_000, title: "Last letter", phase: "open" },
+        { id: "ses_m", head: 2, createdAt: 4_000, title: undefined, phase: "open" },
+        { id: "ses_a", head: 2, createdAt: 1_000, title: undefined, phase: "closed" },
+      ]);
+      expect(await store.sessions({ after: undefined, limit: 2 })).toEqual(all.slice(0, 2));
+      expect(await store.sessions({ after: "ses_z", limit: 1 })).toEqual(all.slice(1, 2));
+      expect(await store.sessions({ after: "ses_a", limit: 10 })).toEqual([]);
+      expect(await store.sessions({ after: "ses_none", limit: 10 })).toEqual([]);
+    });
+  });
+}
+
+function guarded({ opened }: Suite): void {
+  describe("guarding", () => {
+    it("G4: refuses a second live run in a session, and records nothing of it", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1"), accepted("run_2"), ...started("run_1")]);
+      await refusedAs("internal", store.append(batch(SES, 5, started("run_2"))));
+      expect(await headOf(store, SES)).toBe(5);
+      expect(await store.run("run_2")).toMatchObject({ phase: "waiting" });
+      await add(store, SES, 5, [settled("run_1"), ...started("run_2")]);
+    });
+
+    it("G4: lets every session have a live run of its own", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]);
+      await add(store, "ses_b", 0, [created("ses_b"), accepted("run_2"), ...started("run_2")]);
+    });
+
+    it("G14: refuses a second outcome of a run, and keeps the first", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1"), settled("run_1", { kind: "lost" })]);
+      await refusedAs("internal", store.append(batch(SES, 3, [settled("run_1")])));
+      await refusedAs("internal", store.append(batch(SES, 3, started("run_1"))));
+      expect(await headOf(store, SES)).toBe(3);
+      expect(await store.run("run_1")).toMatchObject({ outcome: { kind: "lost" }, settledAt: 3 });
+    });
+
+    it("G14: refuses a second outcome within one batch, and one of a run it does not know", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1")]);
+      await add(store, "ses_b", 0, [created("ses_b")]);
+      await refusedAs("internal", store.append(batch(SES, 2, [settled("run_1"), settled("run_1")])));
+      await refusedAs("internal", store.append(batch(SES, 2, [settled("run_none")])));
+      await refusedAs("internal", store.append(batch("ses_b", 1, [settled("run_1")])));
+      expect(await store.run("run_1")).toMatchObject({ phase: "waiting" });
+    });
+
+    it("G2: refuses a second run under one key of a session", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" }), settled("run_1")]);
+      await refusedAs("internal", store.append(batch(SES, 3, [accepted("run_2", { key: "k" })])));
+      const twice = [accepted("run_2", { key: "x" }), accepted("run_3", { key: "x" })];
+      await refusedAs("internal", store.append(batch(SES, 3, twice)));
+      expect(await store.run("run_2")).toBeUndefined();
+      expect(await headOf(store, SES)).toBe(3);
+    });
+
+    it("refuses to create a session twice, and a call to settle twice", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1"), callSettled("run_1", 1, { kind: "lost" })]);
+      await refusedAs("internal", store.append(batch(SES, 3, [created(SES)])));
+      await refusedAs("internal", store.append(batch(SES, 3, [callSettled("run_1", 1, { kind: "lost" })])));
+      expect(await headOf(store, SES)).toBe(3);
+    });
+  });
+}

@@ -1,0 +1,82 @@
+// The store suite: forgetting the past.
+import { describe, expect, it } from "vitest";
+import type { Event } from "../core/event.ts";
+import type { Seq } from "../core/ids.ts";
+import { evolve } from "../core/lane.ts";
+import type { Store } from "../ports.ts";
+import type { Suite } from "./contract.ts";
+import { accepted, add, batch, created, fold, SES, settled, wholeRun } from "./contract-facts.ts";
+
+export function trimContract({ opened }: Suite): void {
+  describe("trimming", () => {
+    it("G30: forgets what is older, and tells readers below of the gap", async () => {
+      const { store } = opened();
+      const head = await snapshotted(store, [created(SES), ...wholeRun("run_1"), ...wholeRun("run_2")]);
+      expect(await store.trim(SES, 5)).toEqual({ kept: 5 });
+      const page = await store.read(SES, { after: 0, limit: 3 });
+      expect(page.gapTo).toBe(4);
+      expect(page.events.map((event) => event.seq)).toEqual([5, 6, 7]);
+      expect(await store.read(SES, { after: 3, limit: 1 })).toMatchObject({ gapTo: 4, events: [{ seq: 5 }] });
+      expect((await store.read(SES, { after: 4, limit: 1 })).gapTo).toBeUndefined();
+      expect((await store.read(SES, { after: 4, limit: 100 })).events).toHaveLength(head - 4);
+    });
+
+    it("never forgets what came after the last snapshot, so that loading goes on", async () => {
+      const { store } = opened();
+      const first = [created(SES), ...wholeRun("run_1")];
+      const head = await snapshotted(store, first);
+      await add(store, SES, head, wholeRun("run_2"));
+      expect(await store.trim(SES, 1_000)).toEqual({ kept: head + 1 });
+      const loaded = await store.load(SES);
+      expect(loaded?.head).toBe(head + 6);
+      const lane = (loaded?.events ?? []).reduce(evolve, loaded?.snapshot ?? fold(SES, []));
+      expect(lane).toEqual(fold(SES, [...first, ...wholeRun("run_2")]));
+    });
+
+    it("forgets nothing of a log that has no snapshot", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), ...wholeRun("run_1")]);
+      expect(await store.trim(SES, 5)).toEqual({ kept: 1 });
+      expect((await store.read(SES, { after: 0, limit: 100 })).events).toHaveLength(7);
+    });
+
+    it("never forgets events of a run that has no outcome", async () => {
+      const { store } = opened();
+      const head = await snapshotted(store, [
+        created(SES),
+        ...wholeRun("run_1"),
+        accepted("run_2"),
+        ...wholeRun("run_3"),
+      ]);
+      expect(await store.trim(SES, head)).toEqual({ kept: 8 });
+      await snapshotted(store, [settled("run_2")], head);
+      expect(await store.trim(SES, head)).toEqual({ kept: head });
+    });
+
+    it("never takes back what it has forgotten, and keeps the rows", async () => {
+      const { store } = opened();
+      const head = await snapshotted(store, [created(SES), accepted("run_1", { key: "k" }), settled("run_1")]);
+      expect(await store.trim(SES, head + 1)).toEqual({ kept: head + 1 });
+      expect(await store.trim(SES, 1)).toEqual({ kept: head + 1 });
+      expect(await store.read(SES, { after: 0, limit: 10 })).toEqual({ events: [], gapTo: head });
+      expect(await store.run({ session: SES, key: "k" })).toMatchObject({ id: "run_1", acceptedAt: 2 });
+      expect(await store.load(SES)).toMatchObject({ head, events: [] });
+      expect(await store.sessions({ after: undefined, limit: 1 })).toMatchObject([{ head }]);
+      await add(store, SES, head, [accepted("run_2")]);
+    });
+
+    it("answers for a session that does not exist that nothing is gone", async () => {
+      expect(await opened().store.trim("ses_none", 10)).toEqual({ kept: 1 });
+    });
+  });
+}
+
+let folded: readonly Event[] = [];
+
+/** Appends with a snapshot of the lane after it. */
+async function snapshotted(store: Store, events: readonly Event[], expected: Seq = 0): Promise<Seq> {
+  folded = expected === 0 ? events : [...folded, ...events];
+  const snapshot = fold(SES, folded);
+  expect(await store.append(batch(SES, expected, events, { snapshot }))).toMatchObject({ kind: "appended" });
+  return expected + events.length;
+}

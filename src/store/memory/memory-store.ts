@@ -1,0 +1,228 @@
+// The reference store: the contract in its shortest form, and what tests and the simulation run on. Keeps nothing.
+//
+// Invariants
+// 1. An append has happened, or has not, when `append` returns: before its promise is awaited. So a simulation decides
+//    the order of things by the order in which it calls.
+// 2. Holds texts, not the caller's objects: what is read is what a database would give back.
+import { ControlError } from "../../core/control-error.ts";
+import type { Recorded } from "../../core/event.ts";
+import type { CallId, RunId, Seq, SessionId, WorkerId } from "../../core/ids.ts";
+import { type CallRow, type RunRow, rowChange } from "../../core/rows.ts";
+import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
+import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";
+import { decodeLane, encodeLane } from "../../wire/lane.ts";
+import { Growth } from "../growth.ts";
+import { Leases } from "../leases.ts";
+import { Book, Draft, type KeptRun } from "./projection.ts";
+
+/** One append. */
+interface Row {
+  readonly first: Seq;
+  readonly count: number;
+  readonly at: number;
+  readonly data: string;
+}
+
+interface Log {
+  readonly rows: Row[];
+  head: Seq;
+  /** The first position that is kept. */
+  keptFrom: Seq;
+  snapshot: { readonly seq: Seq; readonly data: string } | undefined;
+}
+
+export class MemoryStore implements Store {
+  readonly #book = new Book();
+  readonly #logs = new Map<SessionId, Log>();
+  readonly #growth = new Growth();
+  readonly #leases: Leases;
+  #epoch = 0;
+  #closed = false;
+
+  constructor({ clock }: { readonly clock: Clock }) {
+    this.#leases = new Leases(clock);
+  }
+
+  async append(batch: Batch): Promise<Appended> {
+    this.#requireOpen();
+    const { session, expected, events, at, snapshot } = batch;
+    if (this.#leases.fences(session, batch.epoch)) return { kind: "fenced" };
+    const log = this.#logs.get(session);
+    const head = log?.head ?? 0;
+    if (head !== expected) return { kind: "moved", head };
+
+    const data = encodeEvents(events);
+    const lane = snapshot === undefined ? undefined : encodeLane(snapshot, head + events.length);
+    const draft = new Draft(this.#book, session);
+    events.forEach((event, index) => {
+      const change = rowChange(event, head + index + 1);
+      if (change !== undefined) draft.apply(change, at);
+    });
+    draft.keep();
+    this.#write(log ?? this.#begin(session), { first: head + 1, count: events.length, at, data }, lane);
+    this.#growth.note(session, head + events.length);
+    return { kind: "appended", head: head + events.length };
+  }
+
+  async load(session: SessionId): Promise<Loaded | undefined> {
+    this.#requireOpen();
+    const log = this.#logs.get(session);
+    if (log === undefined) return undefined;
+    const snapshot = log.snapshot === undefined ? undefined : decodeLane(log.snapshot.data);
+    return { snapshot, events: eventsAfter(log, log.snapshot?.seq ?? 0, Number.POSITIVE_INFINITY), head: log.head };
+  }
+
+  async read(session: SessionId, { after, limit }: { readonly after: Seq; readonly limit: number }): Promise<Page> {
+    this.#requireOpen();
+    const log = this.#logs.get(session);
+    if (log === undefined) return { events: [] };
+    const gapTo = log.keptFrom - 1;
+    if (after >= gapTo) return { events: eventsAfter(log, after, limit) };
+    return { events: eventsAfter(log, gapTo, limit), gapTo };
+  }
+
+  async grown(session: SessionId, after: Seq, signal: AbortSignal): Promise<void> {
+    this.#requireOpen();
+    if ((this.#logs.get(session)?.head ?? 0) > after) return;
+    await this.#growth.wait(session, after, signal);
+  }
+
+  async run(by: RunId | { readonly session: SessionId; readonly key: string }): Promise<RunRow | undefined> {
+    this.#requireOpen();
+    const id = typeof by === "string" ? by : this.#book.sessions.get(by.session)?.keys.get(by.key);
+    const run = id === undefined ? undefined : this.#book.runs.get(id);
+    return run === undefined ? undefined : runRow(run);
+  }
+
+  async call(id: CallId): Promise<CallRow | undefined> {
+    this.#requireOpen();
+    const call = this.#book.calls.get(id);
+    return call === undefined ? undefined : { ...call, outcome: decodeOutcome(call.outcome) };
+  }
+
+  async runs(
+    session: SessionId,
+    { before, limit }: { readonly before: Seq; readonly limit: number },
+  ): Promise<readonly RunRow[]> {
+    this.#requireOpen();
+    const found: RunRow[] = [];
+    const ids = this.#book.sessions.get(session)?.runs ?? [];
+    for (let index = ids.length - 1; index >= 0 && found.length < limit; index -= 1) {
+      const run = this.#book.runs.get(ids[index] ?? "run_");
+      if (run !== undefined && run.acceptedAt < before) found.push(runRow(run));
+    }
+    return found;
+  }
+
+  async sessions({
+    after,
+    limit,
+  }: {
+    readonly after: SessionId | undefined;
+    readonly limit: number;
+  }): Promise<readonly SessionRow[]> {
+    this.#requireOpen();
+    const found: SessionRow[] = [];
+    let passed = after === undefined;
+    for (const [id, { createdAt, title, phase }] of this.#book.sessions) {
+      if (found.length >= limit) break;
+      if (passed) found.push({ id, head: this.#logs.get(id)?.head ?? 0, createdAt, title, phase });
+      passed ||= id === after;
+    }
+    return found;
+  }
+
+  async unattended(limit: number): Promise<readonly SessionId[]> {
+    this.#requireOpen();
+    const found: SessionId[] = [];
+    for (const [id, { open }] of this.#book.sessions) {
+      if (found.length >= limit) break;
+      if (open.size > 0 && !this.#leases.attended(id)) found.push(id);
+    }
+    return found;
+  }
+
+  async claim(session: SessionId, worker: WorkerId, ttlMs: number): Promise<Claim> {
+    this.#requireOpen();
+    return this.#leases.claim(session, worker, ttlMs, () => {
+      this.#epoch += 1;
+      return this.#epoch;
+    });
+  }
+
+  async renew(worker: WorkerId, ttlMs: number): Promise<readonly SessionId[]> {
+    this.#requireOpen();
+    return this.#leases.renew(worker, ttlMs);
+  }
+
+  async release(session: SessionId, worker: WorkerId): Promise<void> {
+    this.#requireOpen();
+    this.#leases.release(session, worker);
+  }
+
+  async trim(session: SessionId, before: Seq): Promise<{ readonly kept: Seq }> {
+    this.#requireOpen();
+    const log = this.#logs.get(session);
+    if (log === undefined) return { kept: 1 };
+    let kept = Math.min(before, (log.snapshot?.seq ?? 0) + 1);
+    for (const id of this.#book.sessions.get(session)?.open ?? []) {
+      kept = Math.min(kept, this.#book.runs.get(id)?.acceptedAt ?? kept);
+    }
+    log.keptFrom = Math.max(log.keptFrom, kept);
+    const first = log.rows.findIndex((row) => row.first + row.count > log.keptFrom);
+    log.rows.splice(0, first === -1 ? log.rows.length : first);
+    return { kept: log.keptFrom };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#growth.end();
+  }
+
+  #begin(session: SessionId): Log {
+    const log: Log = { rows: [], head: 0, keptFrom: 1, snapshot: undefined };
+    this.#logs.set(session, log);
+    return log;
+  }
+
+  #write(log: Log, row: Row, lane: string | undefined): void {
+    if (row.count > 0) log.rows.push(row);
+    log.head += row.count;
+    if (lane !== undefined) log.snapshot = { seq: log.head, data: lane };
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new ControlError("unavailable", "The store is closed.");
+  }
+}
+
+/** Decodes only the rows that hold some of what is asked for. */
+function eventsAfter(log: Log, after: Seq, limit: number): readonly Recorded[] {
+  const found: Recorded[] = [];
+  for (let index = rowAfter(log.rows, after); index < log.rows.length && found.length < limit; index += 1) {
+    const row = log.rows[index];
+    if (row === undefined) break;
+    for (const event of decodeEvents(row.data, row.first, row.at)) {
+      if (event.seq > after && found.length < limit) found.push(event);
+    }
+  }
+  return found;
+}
+
+/** The index of the first row that ends after `after`, by halving. */
+function rowAfter(rows: readonly Row[], after: Seq): number {
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const row = rows[middle];
+    if (row !== undefined && row.first + row.count - 1 <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const runRow = (run: KeptRun): RunRow => ({
+  ...run,
+  outcome: run.outcome === undefined ? undefined : decodeOutcome(run.outcome),
+});

@@ -1,0 +1,155 @@
+// The rows that follow from one append, worked out aside so that they are kept all or not at all.
+//
+// Invariants
+// 1. Only `keep` changes the book, and only once nothing can be refused any more.
+// 2. What a database guards with constraints is guarded here: one live run per session, one outcome per run, one run per
+//    key, no event of a session that does not exist. A breach is `internal`: the decision that led to it was wrong.
+import { ControlError } from "../../core/control-error.ts";
+import type { CallId, RunId, Seq, SessionId } from "../../core/ids.ts";
+import type { RowChange, RunRow } from "../../core/rows.ts";
+import { encodeOutcome } from "../../wire/event.ts";
+
+/** A run or call as kept: the outcome as text, so that nobody can change it from outside. */
+export type KeptRun = Omit<RunRow, "outcome"> & { readonly outcome: string | undefined };
+export interface KeptCall {
+  readonly id: CallId;
+  readonly session: SessionId;
+  readonly settledAt: Seq;
+  readonly outcome: string;
+}
+
+/** The rows of all sessions. */
+export class Book {
+  readonly sessions = new Map<SessionId, SessionPart>();
+  readonly runs = new Map<RunId, KeptRun>();
+  readonly calls = new Map<CallId, KeptCall>();
+}
+
+/** What is kept of one session beside its log. */
+export interface SessionPart {
+  readonly createdAt: number;
+  readonly title: string | undefined;
+  phase: "open" | "closed";
+  live: RunId | undefined;
+  /** Oldest first. */
+  readonly runs: RunId[];
+  readonly open: Set<RunId>;
+  readonly keys: Map<string, RunId>;
+}
+
+/** One append's rows, in the making. */
+export class Draft {
+  readonly #book: Book;
+  readonly #id: SessionId;
+  readonly #runs = new Map<RunId, KeptRun>();
+  readonly #calls: KeptCall[] = [];
+  #part: SessionPart | undefined;
+  #live: RunId | undefined;
+  #closed = false;
+
+  constructor(book: Book, id: SessionId) {
+    this.#book = book;
+    this.#id = id;
+    this.#part = book.sessions.get(id);
+    this.#live = this.#part?.live;
+  }
+
+  /** Throws `internal` if the change would break a promise of the store. */
+  apply(change: RowChange, at: number): void {
+    switch (change.type) {
+      case "create-session":
+        this.#refuseIf(this.#part !== undefined, "exists already");
+        this.#part = emptyPart(change.title, at);
+        return;
+      case "close-session":
+        this.#closed = true;
+        return;
+      case "insert-run":
+        this.#insertRun(change);
+        return;
+      case "start-run":
+        this.#refuseIf(
+          this.#live !== undefined,
+          `has a live run, ${this.#live ?? ""}, and cannot have ${change.id} too`,
+        );
+        this.#change(change.id, { phase: "live" });
+        this.#live = change.id;
+        return;
+      case "settle-run":
+        this.#change(change.id, {
+          phase: "settled",
+          settledAt: change.settledAt,
+          outcome: encodeOutcome(change.outcome),
+        });
+        if (this.#live === change.id) this.#live = undefined;
+        return;
+      case "insert-call": {
+        const { id, settledAt } = change;
+        const known = this.#book.calls.has(id) || this.#calls.some((call) => call.id === id);
+        this.#refuseIf(known, `has recorded an outcome of ${id} already`);
+        this.#calls.push({ id, session: this.#id, settledAt, outcome: encodeOutcome(change.outcome) });
+        return;
+      }
+    }
+  }
+
+  /** Makes the draft the truth. */
+  keep(): void {
+    const part = this.#part;
+    if (part === undefined) throw this.#breach("does not exist");
+    this.#book.sessions.set(this.#id, part);
+    part.live = this.#live;
+    if (this.#closed) part.phase = "closed";
+    for (const run of this.#runs.values()) this.#keepRun(part, run);
+    for (const call of this.#calls) this.#book.calls.set(call.id, call);
+  }
+
+  #keepRun(part: SessionPart, run: KeptRun): void {
+    if (!this.#book.runs.has(run.id)) {
+      part.runs.push(run.id);
+      part.open.add(run.id);
+      if (run.key !== undefined) part.keys.set(run.key, run.id);
+    }
+    this.#book.runs.set(run.id, run);
+    if (run.phase === "settled") part.open.delete(run.id);
+  }
+
+  #insertRun({ id, acceptedAt, key, content }: Extract<RowChange, { type: "insert-run" }>): void {
+    this.#refuseIf(this.#runs.has(id) || this.#book.runs.has(id), `cannot accept ${id} a second time`);
+    this.#refuseIf(key !== undefined && this.#hasKey(key), `has a run under the key ${key ?? ""} already`);
+    const session = this.#id;
+    const fresh = { phase: "waiting", settledAt: undefined, outcome: undefined } as const;
+    this.#runs.set(id, { id, session, acceptedAt, key, content, ...fresh });
+  }
+
+  #hasKey(key: string): boolean {
+    if (this.#part?.keys.has(key) === true) return true;
+    for (const run of this.#runs.values()) if (run.key === key) return true;
+    return false;
+  }
+
+  #change(id: RunId, to: Partial<KeptRun>): void {
+    const run = this.#runs.get(id) ?? this.#book.runs.get(id);
+    if (run?.session !== this.#id) throw this.#breach(`has no run ${id}`);
+    this.#refuseIf(run.phase === "settled", `has recorded an outcome of ${id} already`);
+    this.#runs.set(id, { ...run, ...to });
+  }
+
+  #refuseIf(wrong: boolean, why: string): void {
+    if (wrong) throw this.#breach(why);
+  }
+
+  #breach(why: string): ControlError {
+    return new ControlError("internal", `Session ${this.#id} ${why}. Nothing was recorded.`);
+  }
+}
+
+const emptyPart = (title: string | undefined, createdAt: number): SessionPart => ({
+  createdAt,
+  title,
+  phase: "open",
+  live: undefined,
+  runs: [],
+  open: new Set(),
+  keys: new Map(),
+});

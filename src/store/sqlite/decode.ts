@@ -1,0 +1,33 @@
+// Rows of the database as the rest of Belay knows them.
+import type { Recorded } from "../../core/event.ts";
+import type { Seq } from "../../core/ids.ts";
+import type { CallRow, RunRow } from "../../core/rows.ts";
+import type { SessionRow } from "../../ports.ts";
+import { decodeEvents, decodeOutcome } from "../../wire/event.ts";
+import type { EventRow, StoredCall, StoredRun, StoredSession } from "./log-reader.ts";
+
+/** The events after `after`, at most `limit`: the first and the last append may hold more than was asked for. */
+export function eventsOf(rows: readonly EventRow[], after: Seq, limit: number): readonly Recorded[] {
+  const found: Recorded[] = [];
+  for (const row of rows) {
+    for (const event of decodeEvents(row.data, row.seq, row.at)) {
+      if (event.seq > after && event.seq <= after + limit) found.push(event);
+    }
+  }
+  return found;
+}
+
+export const runRow = (run: StoredRun): RunRow => ({
+  id: run.id,
+  session: run.session,
+  phase: run.phase,
+  acceptedAt: run.acceptedAt,
+  settledAt: run.settledAt ?? undefined,
+  key: run.key ?? undefined,
+  content: run.content ?? undefined,
+  outcome: run.outcome === null ? undefined : decodeOutcome(run.outcome),
+});
+
+export const callRow = (call: StoredCall): CallRow => ({ ...call, outcome: decodeOutcome(call.outcome) });
+
+export const sessionRow = (session: StoredSession): SessionRow => ({ ...session, title: session.title ?? undefined });

@@ -1,0 +1,140 @@
+// The queries, each on one consistent state of the file. In the reader's thread: a large page delays no commit.
+import type { StatementSync } from "node:sqlite";
+import type { CallId, RunId, Seq, SessionId } from "../../core/ids.ts";
+import type { Database } from "./database.ts";
+import { HEAD } from "./statements.ts";
+
+/** One append: decoded by whoever asked, because texts travel between threads faster than objects. */
+export interface EventRow {
+  readonly seq: Seq;
+  readonly count: number;
+  readonly at: number;
+  readonly data: string;
+}
+
+export interface StoredRun {
+  readonly id: RunId;
+  readonly session: SessionId;
+  readonly phase: "waiting" | "live" | "settled";
+  readonly acceptedAt: Seq;
+  readonly settledAt: Seq | null;
+  readonly key: string | null;
+  readonly content: string | null;
+  readonly outcome: string | null;
+}
+
+export interface StoredCall {
+  readonly id: CallId;
+  readonly session: SessionId;
+  readonly settledAt: Seq;
+  readonly outcome: string;
+}
+
+export interface StoredSession {
+  readonly id: SessionId;
+  readonly head: Seq;
+  readonly createdAt: number;
+  readonly title: string | null;
+  readonly phase: "open" | "closed";
+}
+
+/** What may be asked of the reader, and what it answers. */
+export interface ReaderVerbs {
+  load: {
+    readonly ask: SessionId;
+    readonly answer: {
+      readonly head: Seq;
+      readonly snapshot: string | null;
+      readonly after: Seq;
+      readonly rows: readonly EventRow[];
+    } | null;
+  };
+  read: {
+    readonly ask: { readonly session: SessionId; readonly after: Seq; readonly limit: number };
+    readonly answer: { readonly keptFrom: Seq; readonly rows: readonly EventRow[] } | null;
+  };
+  head: { readonly ask: SessionId; readonly answer: Seq };
+  run: { readonly ask: RunId; readonly answer: StoredRun | null };
+  key: { readonly ask: { readonly session: SessionId; readonly key: string }; readonly answer: StoredRun | null };
+  call: { readonly ask: CallId; readonly answer: StoredCall | null };
+  runs: {
+    readonly ask: { readonly session: SessionId; readonly before: Seq; readonly limit: number };
+    readonly answer: readonly StoredRun[];
+  };
+  sessions: {
+    readonly ask: { readonly after: SessionId | null; readonly limit: number };
+    readonly answer: readonly StoredSession[];
+  };
+  /** Sessions with open runs, by number, so that they can be gone through in pages. */
+  open: {
+    readonly ask: { readonly after: number; readonly limit: number };
+    readonly answer: readonly { readonly number: number; readonly id: SessionId }[];
+  };
+}
+
+type Answers = { readonly [V in keyof ReaderVerbs]: (ask: ReaderVerbs[V]["ask"]) => ReaderVerbs[V]["answer"] };
+
+/** The queries on one connection. */
+export function queries(database: Database): Answers {
+  const sql = (text: string): StatementSync => database.prepare(text);
+  const run = `SELECT run.id, session.id AS session, run.phase, accepted_at AS acceptedAt, settled_at AS settledAt,
+    key, content, outcome FROM run JOIN session ON session.number = run.session`;
+  const standing = sql(`SELECT number, kept_from AS keptFrom, ${HEAD} AS head FROM session WHERE id = ?`);
+  const snapshot = sql("SELECT seq, data FROM snapshot WHERE session = ?");
+  const rows = sql(`SELECT seq, count, at, data FROM event WHERE session = ?1
+    AND seq >= COALESCE((SELECT MAX(seq) FROM event WHERE session = ?1 AND seq <= ?2), 0) ORDER BY seq`);
+  const runById = sql(`${run} WHERE run.id = ?`);
+  const runByKey = sql(`${run} WHERE session.id = ? AND key = ?`);
+  const call = sql(`SELECT call.id, session.id AS session, settled_at AS settledAt, outcome
+    FROM call JOIN session ON session.number = call.session WHERE call.id = ?`);
+  const runs = sql(`${run} WHERE run.session = (SELECT number FROM session WHERE id = ?) AND accepted_at < ?
+    ORDER BY accepted_at DESC LIMIT ?`);
+  const sessions = sql(`SELECT id, ${HEAD} AS head, created_at AS createdAt, title, phase FROM session
+    WHERE number > CASE WHEN ?1 IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = ?1) END
+    ORDER BY number LIMIT ?2`);
+  const open = sql(`SELECT DISTINCT session AS number, (SELECT id FROM session WHERE number = run.session) AS id
+    FROM run WHERE phase <> 'settled' AND session > ? ORDER BY session LIMIT ?`);
+
+  const eventRows = (session: number, after: Seq, limit: number): EventRow[] => {
+    const found: EventRow[] = [];
+    let last = after;
+    for (const row of rows.iterate(session, after + 1)) {
+      const one = row as unknown as EventRow;
+      if (last >= after + limit) break;
+      found.push(one);
+      last = one.seq + one.count - 1;
+    }
+    return found;
+  };
+  const orNull = <A>(found: unknown): A | null => (found === undefined ? null : (found as A));
+
+  return {
+    load: (session) => {
+      const found = standing.get(session);
+      if (found === undefined) return null;
+      const kept = snapshot.get(Number(found.number));
+      const after = kept === undefined ? 0 : Number(kept.seq);
+      const head = Number(found.head);
+      const lane = kept === undefined ? null : String(kept.data);
+      return {
+        head,
+        snapshot: lane,
+        after,
+        rows: after >= head ? [] : eventRows(Number(found.number), after, head - after),
+      };
+    },
+    read: ({ session, after, limit }) => {
+      const found = standing.get(session);
+      if (found === undefined) return null;
+      const keptFrom = Number(found.keptFrom);
+      return { keptFrom, rows: eventRows(Number(found.number), Math.max(after, keptFrom - 1), limit) };
+    },
+    head: (session) => Number(standing.get(session)?.head ?? 0),
+    run: (id) => orNull(runById.get(id)),
+    key: ({ session, key }) => orNull(runByKey.get(session, key)),
+    call: (id) => orNull(call.get(id)),
+    runs: ({ session, before, limit }) => runs.all(session, before, limit) as unknown as StoredRun[],
+    sessions: ({ after, limit }) => sessions.all(after, limit) as unknown as StoredSession[],
+    open: ({ after, limit }) => open.all(after, limit) as unknown as { number: number; id: SessionId }[],
+  };
+}

@@ -1,0 +1,199 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Batch } from "../../ports.ts";
+import { accepted, batch, created, SES, settled, started } from "../contract-facts.ts";
+import { type Database, openDatabase } from "./database.ts";
+import type { LogWriter } from "./log-writer.ts";
+import { type Cell, packBatch, unpackBatches, type Written } from "./message.ts";
+import { openFile } from "./open-file.ts";
+
+let directory = "";
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "belay-writer-"));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const append = (writer: LogWriter, ...batches: readonly Batch[]): readonly Written[] => {
+  const cells: Cell[] = [];
+  for (const one of batches) packBatch(cells, one);
+  return writer.append(unpackBatches(cells));
+};
+const appended = (head: number): Written => ({ kind: "appended", head });
+const logged = (writer: LogWriter): number =>
+  writer.with((database) => Number(database.prepare("SELECT SUM(count) AS n FROM event").get()?.n));
+
+describe("a group of appends", () => {
+  it("is one transaction, and a bad one among them fails alone", () => {
+    const { writer, close } = openFile(join(directory, "belay.db"));
+    append(writer, batch(SES, 0, [created(SES), accepted("run_1"), settled("run_1")]));
+    const answers = append(
+      writer,
+      batch(SES, 3, [accepted("run_2")]),
+      batch(SES, 4, [settled("run_1")]),
+      batch(SES, 4, [accepted("run_3")]),
+      batch(SES, 4, [accepted("run_4")]),
+      batch("ses_b", 0, [created("ses_b")]),
+    );
+    expect(answers).toMatchObject([
+      appended(4),
+      { kind: "failed", code: "internal" },
+      appended(5),
+      { kind: "moved", head: 5 },
+      appended(1),
+    ]);
+    close();
+  });
+});
+
+describe("a full disk", () => {
+  it("G28: fails what does not fit as full, writes nothing of it, and goes on when there is room again", () => {
+    let database: Database | undefined;
+    const { writer, close } = openFile(join(directory, "belay.db"), (path) => {
+      database = openDatabase(path);
+      return database;
+    });
+    append(writer, batch(SES, 0, [created(SES)]));
+    database?.exec("PRAGMA max_page_count = 20");
+    const large = batch(SES, 1, [accepted("run_1", { text: "x".repeat(200_000) })]);
+    const small = batch("ses_b", 0, [created("ses_b")]);
+    expect(append(writer, large, small)).toMatchObject([{ kind: "failed", code: "store_full" }, appended(1)]);
+    expect(append(writer, large)).toMatchObject([{ kind: "failed", code: "store_full" }]);
+    expect(logged(writer)).toBe(2);
+    database?.exec("PRAGMA max_page_count = 1000000");
+    expect(append(writer, large)).toEqual([appended(2)]);
+    close();
+  });
+
+  const mounted = canMount();
+  it.skipIf(!mounted)(
+    `G28: leaves room for the outcomes of runs that are under way, and refuses new ones${mounted ? "" : " (skipped: no right to mount a small disk)"}`,
+    () => {
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", directory]);
+      try {
+        const { writer, close } = openFile(join(directory, "belay.db"));
+        append(writer, batch(SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]));
+        expect(() => writeFileSync(join(directory, "filler"), Buffer.alloc(8_000_000, 1))).toThrow("ENOSPC");
+        const next = batch(SES, 4, [accepted("run_2", { text: "x".repeat(20_000) })]);
+        expect(append(writer, next)).toMatchObject([{ kind: "failed", code: "store_full" }]);
+        // Enough of them that they cannot all fit into what was left over.
+        const pieces = Array.from({ length: 20 }, (_, index) =>
+          batch(SES, 4 + index, [
+            { type: "turn.extended", runId: "run_1", turnId: "turn_1.1", text: "y".repeat(4_000) },
+          ]),
+        );
+        expect(append(writer, ...pieces).map((one) => one.kind)).toEqual(pieces.map(() => "appended"));
+        expect(append(writer, batch(SES, 24, [settled("run_1")]))).toEqual([appended(25)]);
+        expect(append(writer, { ...next, expected: 25 })).toMatchObject([{ kind: "failed", code: "store_full" }]);
+        rmSync(join(directory, "filler"));
+        expect(append(writer, { ...next, expected: 25 })).toEqual([appended(26)]);
+        close();
+      } finally {
+        execFileSync("umount", [directory]);
+      }
+    },
+  );
+});
+
+describe("a commit that fails in the middle", () => {
+  const first = batch(SES, 0, [created(SES)]);
+  const second = batch(SES, 1, [accepted("run_1")]);
+
+  it("G28: is answered as appended if it is found in the file", () => {
+    const disk = failingDisk("after");
+    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    append(writer, first);
+    disk.failNext(1);
+    expect(append(writer, second, batch("ses_b", 0, [created("ses_b")]))).toEqual([appended(2), appended(1)]);
+    expect(logged(writer)).toBe(3);
+    expect(append(writer, batch(SES, 2, [accepted("run_2")]))).toEqual([appended(3)]);
+    close();
+  });
+
+  it("G28: is made again if it is not, and stands once in the log", () => {
+    const disk = failingDisk("before");
+    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    append(writer, first);
+    disk.failNext(1);
+    expect(append(writer, second)).toEqual([appended(2)]);
+    expect(logged(writer)).toBe(2);
+    close();
+  });
+
+  it("G28: is answered as unavailable while the disk keeps failing, and the next append works by itself", () => {
+    const disk = failingDisk("before");
+    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    append(writer, first);
+    disk.failNext(2);
+    expect(append(writer, second)).toMatchObject([{ kind: "failed", code: "unavailable" }]);
+    expect(append(writer, second)).toEqual([appended(2)]);
+    close();
+  });
+
+  it("G28: is answered as unavailable if nobody can look, and never written twice", () => {
+    const disk = failingDisk("after");
+    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    append(writer, first);
+    disk.failNext(1);
+    disk.vanish();
+    expect(append(writer, second)).toMatchObject([{ kind: "failed", code: "unavailable" }]);
+    disk.comeBack();
+    expect(append(writer, second)).toEqual([{ kind: "moved", head: 2 }]);
+    expect(logged(writer)).toBe(2);
+    close();
+  });
+});
+
+/** A disk whose commits fail when told to: before anything was written, or after all was. */
+function failingDisk(when: "before" | "after") {
+  let failures = 0;
+  let gone = false;
+  const fail = (): never => {
+    throw Object.assign(new Error("disk I/O error"), { code: "ERR_SQLITE_ERROR", errcode: 10 });
+  };
+  const open = (path: string): Database => {
+    if (gone) fail();
+    const database = openDatabase(path);
+    const prepare: Database["prepare"] = (sql) => {
+      const statement = database.prepare(sql);
+      if (sql !== "COMMIT") return statement;
+      const commit = statement.run.bind(statement);
+      statement.run = () => {
+        if (failures === 0) return commit();
+        failures -= 1;
+        if (when === "after") commit();
+        return fail();
+      };
+      return statement;
+    };
+    return { exec: (sql) => database.exec(sql), prepare, close: () => database.close() };
+  };
+  return {
+    open,
+    failNext: (count: number) => {
+      failures = count;
+    },
+    vanish: () => {
+      gone = true;
+    },
+    comeBack: () => {
+      gone = false;
+    },
+  };
+}
+
+function canMount(): boolean {
+  const probe = mkdtempSync(join(tmpdir(), "belay-mount-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", probe], { stdio: "ignore" });
+    execFileSync("umount", [probe], { stdio: "ignore" });
+    return true;
+  } catch {
+    // No right to, or no such file system: the caller skips, and says so.
+    return false;
+  } finally {
+    rmSync(probe, { recursive: true, force: true });
+  }
+}

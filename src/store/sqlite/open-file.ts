@@ -1,0 +1,66 @@
+// Opening a file for writing: ours, alone, whole, of this version. In this order, so that a refusal leaves no trace.
+import { existsSync } from "node:fs";
+import { type Database, openDatabase, useWriteAheadLog } from "./database.ts";
+import { requireOurs, requireWhole } from "./inspect.ts";
+import { RESERVE_BYTES } from "./limits.ts";
+import { LogWriter } from "./log-writer.ts";
+import { migrate } from "./migrate.ts";
+import { lockPath, takeEpochs, takeLock } from "./owner.ts";
+import { Reserve } from "./reserve.ts";
+import { MIGRATIONS } from "./schema.ts";
+import { troubleError } from "./trouble.ts";
+
+export interface OpenFile {
+  readonly writer: LogWriter;
+  /** Takes a block of epochs that are higher than all before. Answers the one before the first. */
+  epochs(): number;
+  close(): void;
+}
+
+/** Throws a ControlError if the file is in use, damaged, newer, or not ours. */
+export function openFile(file: string, open: (path: string) => Database = openDatabase): OpenFile {
+  try {
+    // Before the lock too, so that nothing is put beside a file that is not ours. With a lock's file there, an owner may
+    // be alive in this process, and reading the header by hand would drop the locks that it has on the database.
+    if (!existsSync(lockPath(file))) requireOurs(file, MIGRATIONS);
+    const lock = takeLock(file);
+    try {
+      requireOurs(file, MIGRATIONS);
+      prepare(file);
+      const writer = new LogWriter({ file, reserve: new Reserve(`${file}.reserve`, RESERVE_BYTES), connect });
+      const owner = { pid: process.pid, since: Date.now() };
+      const close = (): void => {
+        try {
+          writer.close();
+        } finally {
+          lock.release();
+        }
+      };
+      return { writer, epochs: () => writer.with((database) => takeEpochs(database, owner)), close };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  } catch (error) {
+    throw troubleError(error, file);
+  }
+
+  function connect(): Database {
+    const database = open(file);
+    useWriteAheadLog(database);
+    return database;
+  }
+}
+
+/** Checks and migrates. A new file gets its tables before its write-ahead log, so that it is either empty or complete. */
+function prepare(file: string): void {
+  const database = openDatabase(file);
+  try {
+    requireWhole(database, file);
+    migrate(database, MIGRATIONS);
+    // The header of the file itself must tell the version: that is where the next one looks first.
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { ControlError } from "../../core/control-error.ts";
+import type { Seq, SessionId } from "../../core/ids.ts";
+import { accepted, batch, created, refusedAs, SES } from "../contract-facts.ts";
+import { type Cell, packWritten, unpackBatches, type Written } from "./message.ts";
+import { Outbox } from "./outbox.ts";
+
+describe("the appends of one round of the event loop", () => {
+  it("travel in one message, in order, and each gets its own answer", async () => {
+    const { outbox, messages, heads } = outboxTo((sessions) =>
+      sessions.map((_, index): Written => ({ kind: index === 1 ? "moved" : "appended", head: index + 10 })),
+    );
+    const answers = await Promise.all([
+      outbox.add(batch(SES, 0, [created(SES)])),
+      outbox.add(batch("ses_b", 0, [created("ses_b")])),
+      outbox.add(batch(SES, 1, [accepted("run_1")])),
+    ]);
+    expect(messages).toEqual([[SES, "ses_b", SES]]);
+    expect(answers.map((answer) => answer.kind)).toEqual(["appended", "moved", "appended"]);
+    expect(heads).toEqual([
+      [SES, 10],
+      ["ses_b", 11],
+      [SES, 12],
+    ]);
+  });
+
+  it("are sent at once when flushed, and not again when the round ends", async () => {
+    const { outbox, messages } = outboxTo((sessions) => sessions.map((): Written => ({ kind: "appended", head: 1 })));
+    const first = outbox.add(batch(SES, 0, [created(SES)]));
+    outbox.flush();
+    expect(messages).toHaveLength(1);
+    await first;
+    await outbox.add(batch("ses_b", 0, [created("ses_b")]));
+    expect(messages).toEqual([[SES], ["ses_b"]]);
+  });
+
+  it("do not include one that cannot be encoded", async () => {
+    const { outbox, messages } = outboxTo((sessions) => sessions.map((): Written => ({ kind: "appended", head: 1 })));
+    const cyclic: Record<string, unknown> = {};
+    cyclic.self = cyclic;
+    const bad = outbox.add(batch(SES, 0, [{ ...created(SES), ...cyclic }]));
+    const good = outbox.add(batch("ses_b", 0, [created("ses_b")]));
+    await expect(bad).rejects.toThrow("circular");
+    expect(await good).toEqual({ kind: "appended", head: 1 });
+    expect(messages).toEqual([["ses_b"]]);
+  });
+});
+
+describe("an append of which nobody knows what became", () => {
+  it("makes its head unknown, and only its own", async () => {
+    const { outbox, heads } = outboxTo(() => [
+      { kind: "failed", code: "unavailable", message: "?" },
+      { kind: "failed", code: "store_full", message: "full" },
+    ]);
+    const asked = [outbox.add(batch(SES, 0, [created(SES)])), outbox.add(batch("ses_b", 0, [created("ses_b")]))];
+    await Promise.all([refusedAs("unavailable", asked[0] ?? never()), refusedAs("store_full", asked[1] ?? never())]);
+    expect(heads).toEqual([[SES, undefined]]);
+  });
+
+  it("is every one that a dead writer had been sent", async () => {
+    const { outbox, heads } = outboxTo(() => {
+      throw new ControlError("unavailable", "The writer has died.");
+    });
+    await refusedAs("unavailable", outbox.add(batch(SES, 0, [created(SES)])));
+    expect(heads).toEqual([[SES, undefined]]);
+  });
+});
+
+function outboxTo(write: (sessions: readonly SessionId[]) => readonly Written[]) {
+  const messages: (readonly SessionId[])[] = [];
+  const heads: [SessionId, Seq | undefined][] = [];
+  const request = async (_: string, cells: readonly Cell[]): Promise<readonly Cell[]> => {
+    const sessions = unpackBatches(cells).map(({ session }) => session);
+    messages.push(sessions);
+    const answer: Cell[] = [];
+    for (const one of write(sessions)) packWritten(answer, one);
+    return answer;
+  };
+  const outbox = new Outbox({ request }, (session, head) => heads.push([session, head]));
+  return { outbox, messages, heads };
+}
+
+const never = (): Promise<never> => Promise.reject(new Error("no such append"));

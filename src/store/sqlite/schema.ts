@@ -1,0 +1,84 @@
+// The tables. Text in a module and not a .sql file, so that it is there after a build too.
+//
+// Invariants
+// 1. A migration that was released is never changed; a new version is a new entry at the end.
+// 2. What we advertise is a constraint, not a habit: one live run per session, one outcome per run, one run per key.
+
+/** "BLAY", in the header of every file that is ours. */
+export const APPLICATION_ID = 0x424c4159;
+
+/** Entry `n` leads from version `n` to `n + 1`. */
+export type Migrations = readonly string[];
+
+const VERSION_1 = `
+CREATE TABLE store (
+  id          INTEGER PRIMARY KEY CHECK (id = 1),
+  epoch       INTEGER NOT NULL,
+  owner_pid   INTEGER,
+  owner_since INTEGER
+) STRICT;
+INSERT INTO store (id, epoch) VALUES (1, 0);
+
+-- Numbered in order of creation. Other tables refer to the number: it is a quarter of the size of an id.
+CREATE TABLE session (
+  number     INTEGER PRIMARY KEY,
+  id         TEXT    NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL,
+  title      TEXT,
+  phase      TEXT    NOT NULL DEFAULT 'open' CHECK (phase IN ('open', 'closed')),
+  kept_from  INTEGER NOT NULL DEFAULT 1
+) STRICT;
+
+-- One row for each append. A table with a rowid, not clustered by its key: appends of many sessions then go to the same
+-- page, which measured two to three times as many of them a second.
+CREATE TABLE event (
+  session INTEGER NOT NULL REFERENCES session (number),
+  seq     INTEGER NOT NULL CHECK (seq > 0),
+  count   INTEGER NOT NULL CHECK (count > 0),
+  at      INTEGER NOT NULL,
+  data    TEXT    NOT NULL,
+  PRIMARY KEY (session, seq)
+) STRICT;
+
+CREATE TABLE snapshot (
+  session INTEGER PRIMARY KEY REFERENCES session (number),
+  seq     INTEGER NOT NULL,
+  data    TEXT    NOT NULL
+) STRICT;
+
+-- A projection of event, written in the same transaction.
+CREATE TABLE run (
+  id          TEXT    NOT NULL PRIMARY KEY,
+  session     INTEGER NOT NULL REFERENCES session (number),
+  phase       TEXT    NOT NULL DEFAULT 'waiting' CHECK (phase IN ('waiting', 'live', 'settled')),
+  accepted_at INTEGER NOT NULL,
+  settled_at  INTEGER,
+  key         TEXT,
+  content     TEXT,
+  outcome     TEXT,
+  CHECK ((phase = 'settled') = (outcome IS NOT NULL)),
+  CHECK ((phase = 'settled') = (settled_at IS NOT NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX run_in_order ON run (session, accepted_at);
+CREATE INDEX run_without_outcome ON run (session, accepted_at) WHERE phase <> 'settled';
+CREATE UNIQUE INDEX one_run_per_key ON run (session, key) WHERE key IS NOT NULL;
+
+-- A lane has at most one live run. Not a rule we follow: a row that cannot exist.
+CREATE UNIQUE INDEX one_live_run_per_session ON run (session) WHERE phase = 'live';
+
+-- A run settles once.
+CREATE TRIGGER one_outcome_per_run BEFORE UPDATE ON run WHEN old.phase = 'settled'
+BEGIN
+  SELECT RAISE(ABORT, 'the run has an outcome already');
+END;
+
+CREATE TABLE call (
+  id         TEXT    NOT NULL PRIMARY KEY,
+  session    INTEGER NOT NULL REFERENCES session (number),
+  settled_at INTEGER NOT NULL,
+  outcome    TEXT    NOT NULL
+) STRICT;
+`;
+
+export const MIGRATIONS: Migrations = [VERSION_1];

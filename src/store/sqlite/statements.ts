@@ -1,0 +1,116 @@
+// The SQL of the writer, prepared once for each connection.
+import type { StatementSync } from "node:sqlite";
+import { ControlError } from "../../core/control-error.ts";
+import type { Seq, SessionId } from "../../core/ids.ts";
+import type { Database } from "./database.ts";
+import type { PackedBatch, PackedChange } from "./message.ts";
+
+/** A session's head: where its last append ends, or its snapshot if retention has taken all the rest. */
+export const HEAD = `COALESCE(
+  (SELECT seq + count - 1 FROM event WHERE event.session = session.number ORDER BY seq DESC LIMIT 1),
+  (SELECT seq FROM snapshot WHERE snapshot.session = session.number),
+  0)`;
+
+export class Statements {
+  readonly begin: StatementSync;
+  readonly commit: StatementSync;
+  readonly rollback: StatementSync;
+  readonly standing: StatementSync;
+  readonly insertEvent: StatementSync;
+  readonly putSnapshot: StatementSync;
+  readonly eventAt: StatementSync;
+  readonly checkpoint: StatementSync;
+  readonly #insertSession: StatementSync;
+  readonly #closeSession: StatementSync;
+  readonly #insertRun: StatementSync;
+  readonly #startRun: StatementSync;
+  readonly #settleRun: StatementSync;
+  readonly #insertCall: StatementSync;
+  readonly #trimmable: StatementSync;
+  readonly #keepFrom: StatementSync;
+  readonly #forget: StatementSync;
+
+  constructor(database: Database) {
+    const sql = (text: string): StatementSync => database.prepare(text);
+    this.begin = sql("BEGIN IMMEDIATE");
+    this.commit = sql("COMMIT");
+    this.rollback = sql("ROLLBACK");
+    this.standing = sql(`SELECT number, ${HEAD} AS head FROM session WHERE id = ?`);
+    this.insertEvent = sql("INSERT INTO event (session, seq, count, at, data) VALUES (?, ?, ?, ?, ?)");
+    this.putSnapshot = sql(
+      "INSERT INTO snapshot (session, seq, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq, data = excluded.data",
+    );
+    this.eventAt = sql(
+      "SELECT at, data FROM event WHERE session = (SELECT number FROM session WHERE id = ?) AND seq = ?",
+    );
+    this.checkpoint = sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    this.#insertSession = sql("INSERT INTO session (id, created_at, title) VALUES (?, ?, ?)");
+    this.#closeSession = sql("UPDATE session SET phase = 'closed' WHERE number = ?");
+    this.#insertRun = sql("INSERT INTO run (id, session, accepted_at, key, content) VALUES (?, ?, ?, ?, ?)");
+    this.#startRun = sql("UPDATE run SET phase = 'live' WHERE id = ? AND session = ?");
+    this.#settleRun = sql("UPDATE run SET phase = 'settled', settled_at = ?, outcome = ? WHERE id = ? AND session = ?");
+    this.#insertCall = sql("INSERT INTO call (id, session, settled_at, outcome) VALUES (?, ?, ?, ?)");
+    this.#trimmable = sql(`
+      SELECT number, kept_from AS kept, COALESCE((SELECT seq FROM snapshot WHERE session = number), 0) + 1 AS snapshot,
+        (SELECT MIN(accepted_at) FROM run WHERE session = number AND phase <> 'settled') AS open
+      FROM session WHERE id = ?`);
+    this.#keepFrom = sql("UPDATE session SET kept_from = ? WHERE number = ?");
+    this.#forget = sql("DELETE FROM event WHERE session = ?1 AND seq < ?2 AND seq + count <= ?2");
+  }
+
+  /** Changes the rows that follow from a batch. Answers the number of its session. */
+  project(number: number | undefined, batch: PackedBatch): number {
+    let session = number;
+    for (const change of batch.changes) {
+      if (change.type === "create-session") {
+        session = Number(this.#insertSession.run(batch.session, batch.at, change.first).lastInsertRowid);
+      } else {
+        this.#change(required(session, batch.session), change);
+      }
+    }
+    return required(session, batch.session);
+  }
+
+  /** Forgets what is before `before`, as far as snapshot and open runs allow. Answers what is kept. */
+  trim(session: SessionId, before: Seq): Seq {
+    const found = this.#trimmable.get(session);
+    if (found === undefined) return 1;
+    const open = found.open === null ? before : Number(found.open);
+    const kept = Math.max(Number(found.kept), Math.min(before, Number(found.snapshot), open));
+    this.#keepFrom.run(kept, Number(found.number));
+    this.#forget.run(Number(found.number), kept);
+    return kept;
+  }
+
+  #change(session: number, { type, id, at, first, second }: PackedChange): void {
+    switch (type) {
+      case "create-session":
+        return;
+      case "close-session":
+        this.#closeSession.run(session);
+        return;
+      case "insert-run":
+        this.#insertRun.run(id, session, at, first, second);
+        return;
+      case "start-run":
+        requireChanged(this.#startRun.run(id, session).changes, id);
+        return;
+      case "settle-run":
+        requireChanged(this.#settleRun.run(at, first, id, session).changes, id);
+        return;
+      case "insert-call":
+        this.#insertCall.run(id, session, at, first);
+        return;
+    }
+  }
+}
+
+function required(number: number | undefined, session: SessionId): number {
+  if (number !== undefined) return number;
+  throw new ControlError("internal", `Session ${session} does not exist. Nothing was recorded.`);
+}
+
+function requireChanged(changes: number | bigint, id: string | null): void {
+  if (Number(changes) === 1) return;
+  throw new ControlError("internal", `There is no run ${id} in this session. Nothing was recorded.`);
+}

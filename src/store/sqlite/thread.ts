@@ -1,0 +1,89 @@
+// A thread of the store, as seen from the main thread: requests go in, answers come out, in order.
+//
+// Invariants
+// 1. A request that is outstanding keeps the process alive; an idle thread does not.
+// 2. A thread that dies rejects what is outstanding as `unavailable`. The next request starts another one.
+import { Worker } from "node:worker_threads";
+import { ControlError } from "../../core/control-error.ts";
+import type { Ask, Reply } from "./message.ts";
+
+type Verbs<V> = { readonly [K in keyof V]: { readonly ask: unknown; readonly answer: unknown } };
+
+interface Outstanding {
+  readonly resolve: (answer: never) => void;
+  readonly reject: (error: ControlError) => void;
+}
+
+/** `V` says what the thread can be asked. */
+export class Thread<V extends Verbs<V>> {
+  readonly #entry: string;
+  readonly #data: unknown;
+  readonly #outstanding = new Map<number, Outstanding>();
+  #worker: Worker | undefined;
+  #lastId = 0;
+
+  /** `entry`: the name of a module beside this one. */
+  constructor(entry: "writer" | "reader", data: unknown) {
+    this.#entry = entry;
+    this.#data = data;
+  }
+
+  request<K extends keyof V & string>(verb: K, ask: V[K]["ask"]): Promise<V[K]["answer"]> {
+    const worker = this.#running();
+    this.#lastId += 1;
+    const message: Ask = { id: this.#lastId, verb, ask };
+    return new Promise((resolve, reject) => {
+      if (this.#outstanding.size === 0) worker.ref();
+      this.#outstanding.set(message.id, { resolve, reject });
+      worker.postMessage(message);
+    });
+  }
+
+  /** Ends the thread, whatever it is doing. What is outstanding is rejected as `unavailable`. */
+  async end(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    this.#lose(worker, new ControlError("unavailable", "The store is closed."));
+    await worker.terminate();
+  }
+
+  get started(): boolean {
+    return this.#worker !== undefined;
+  }
+
+  #running(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    // Sources run as they are in development; a build has only the compiled modules.
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const entry = new URL(`./${this.#entry}.${extension}`, import.meta.url);
+    // Without the program's own flags: some of them, like --input-type, no thread can be started with.
+    const worker = new Worker(entry, { workerData: this.#data, execArgv: [] });
+    worker.unref();
+    worker.on("message", (replies: readonly Reply[]) => this.#settle(worker, replies));
+    worker.on("error", (error) => this.#died(worker, error));
+    worker.on("exit", () => this.#died(worker, undefined));
+    this.#worker = worker;
+    return worker;
+  }
+
+  #settle(worker: Worker, replies: readonly Reply[]): void {
+    for (const reply of replies) {
+      const request = this.#outstanding.get(reply.id);
+      this.#outstanding.delete(reply.id);
+      if ("code" in reply) request?.reject(new ControlError(reply.code, reply.message));
+      else request?.resolve(reply.answer as never);
+    }
+    if (this.#outstanding.size === 0) worker.unref();
+  }
+
+  #died(worker: Worker, cause: unknown): void {
+    this.#lose(worker, new ControlError("unavailable", `The store's ${this.#entry} has died.`, { cause }));
+  }
+
+  #lose(worker: Worker, error: ControlError): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    for (const request of this.#outstanding.values()) request.reject(error);
+    this.#outstanding.clear();
+  }
+}

@@ -1,0 +1,74 @@
+// What SQLite says, in the words of the store. The five kinds differ in what may be claimed afterwards.
+import { ControlError } from "../../core/control-error.ts";
+
+/**
+ * - `breach`: the append contradicts what is stored. Only it is refused.
+ * - `full`, `locked`, `corrupt`: nothing was written.
+ * - `unclear`: the disk failed in the middle, so somebody has to look.
+ */
+export type Trouble = "breach" | "full" | "locked" | "corrupt" | "unclear";
+
+const BUSY = 5;
+const LOCKED = 6;
+const CORRUPT = 11;
+const FULL = 13;
+const CONSTRAINT = 19;
+const NOT_A_DATABASE = 26;
+
+export function troubleOf(thrown: unknown): Trouble {
+  if (thrown instanceof ControlError) return troubleOfCode(thrown);
+  switch (primaryCode(thrown)) {
+    case CONSTRAINT:
+      return "breach";
+    case FULL:
+      return "full";
+    case BUSY:
+    case LOCKED:
+      return "locked";
+    case CORRUPT:
+    case NOT_A_DATABASE:
+      return "corrupt";
+    default:
+      return "unclear";
+  }
+}
+
+/** The same as an error for callers, who are told the file and what SQLite said. */
+export function troubleError(thrown: unknown, file: string): ControlError {
+  if (thrown instanceof ControlError) return thrown;
+  const said = thrown instanceof Error ? thrown.message : String(thrown);
+  switch (troubleOf(thrown)) {
+    case "breach":
+      return new ControlError("internal", `The store refused facts that contradict it: ${said}.`, { cause: thrown });
+    case "full":
+      return new ControlError("store_full", `There is no space left for ${file}.`, { cause: thrown });
+    case "locked":
+      return new ControlError("store_locked", `Another program is writing to ${file}.`, { cause: thrown });
+    case "corrupt":
+      return new ControlError("store_corrupt", `${file} is damaged: ${said}.`, { cause: thrown });
+    case "unclear":
+      return new ControlError("unavailable", `${file} cannot be used: ${said}.`, { cause: thrown });
+  }
+}
+
+function troubleOfCode({ code }: ControlError): Trouble {
+  switch (code) {
+    case "internal":
+      return "breach";
+    case "store_full":
+      return "full";
+    case "store_locked":
+      return "locked";
+    case "store_corrupt":
+    case "store_newer":
+      return "corrupt";
+    default:
+      return "unclear";
+  }
+}
+
+/** The low byte is the code everybody knows; the rest says more than we need. */
+function primaryCode(thrown: unknown): number | undefined {
+  if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number") return undefined;
+  return thrown.errcode & 0xff;
+}

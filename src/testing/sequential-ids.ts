@@ -1,0 +1,15 @@
+// Ids that can be foreseen: run_1, run_2, … Each kind is counted on its own.
+import { createHash } from "node:crypto";
+import type { Ids } from "../ports.ts";
+
+export function sequentialIds(first = 1): Ids {
+  const next = new Map<string, number>();
+  return {
+    make(prefix) {
+      const number = next.get(prefix) ?? first;
+      next.set(prefix, number + 1);
+      return `${prefix}${number}`;
+    },
+    digest: (text) => createHash("sha256").update(text).digest("base64url"),
+  };
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import type { Event } from "../core/event.ts";
+import { decodeEvents, decodeOutcome, encodeEvents, encodeOutcome } from "./event.ts";
+
+const events: readonly Event[] = [
+  { type: "run.accepted", runId: "run_1", prompt: { text: "hi", data: [null, 1.5, { a: "b" }] }, delivery: "steer" },
+  { type: "run.started", runId: "run_1" },
+  { type: "run.settled", runId: "run_1", outcome: { kind: "lost" } },
+];
+
+describe("the text of an append", () => {
+  it("gives back its events with their positions and time", () => {
+    const read = decodeEvents(encodeEvents(events), 7, 99);
+    expect(read).toStrictEqual(events.map((event, index) => ({ ...event, seq: 7 + index, at: 99 })));
+  });
+
+  it("begins with its version", () => {
+    expect(encodeEvents(events)).toMatch(/^\[1,\{"type":"run\.accepted"/);
+    expect(decodeEvents(encodeEvents([]), 1, 0)).toEqual([]);
+  });
+
+  it("is well-formed also where an event is not", () => {
+    const text = encodeEvents([{ type: "turn.extended", runId: "run_1", turnId: "turn_1.1", text: "\ud800" }]);
+    expect(text.isWellFormed()).toBe(true);
+    expect(decodeEvents(text, 1, 0)[0]).toMatchObject({ text: "\ud800" });
+  });
+
+  it("is refused as newer if a newer Belay wrote it, never read in part", () => {
+    expect(() => decodeEvents('[2,{"type":"run.started","runId":"run_1"}]', 1, 0)).toThrow(
+      expect.objectContaining({ code: "store_newer" }),
+    );
+  });
+
+  it.each([
+    "",
+    "{}",
+    "[]",
+    "[0]",
+    '["1"]',
+    "[1,null]",
+    '[1,{"type":"run.invented"}]',
+    '[1,{"type":7}]',
+    '[1,{"type":"toString"}]',
+  ])("is refused as corrupt if nobody wrote it: %s", (text) => {
+    expect(() => decodeEvents(text, 1, 0)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+  });
+});
+
+describe("the text of an outcome", () => {
+  it("gives back the outcome", () => {
+    const outcome = { kind: "cancelled", reason: { kind: "user", note: "\udfff" }, abandoned: ["turn"] } as const;
+    expect(decodeOutcome(encodeOutcome(outcome))).toStrictEqual(outcome);
+  });
+
+  it.each(["null", "[]", "{}", "{"])("is refused as corrupt if it is none: %s", (text) => {
+    expect(() => decodeOutcome(text)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+  });
+});

@@ -1,0 +1,103 @@
+// How facts are written down: one text for each append, with a version. What is stored and what is sent are this.
+//
+// Invariants
+// 1. Reading gives back what was written, lone surrogates included: JSON escapes them, so the text itself is well-formed.
+// 2. A new type of event, or a new meaning of an old one, raises VERSION. A text of a higher version is refused as
+//    `store_newer`, never read in part: a lane folded from facts it does not understand would be a wrong lane.
+// 3. Every version that was ever released can be read.
+import type { Outcome } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
+import type { Event, Recorded } from "../core/event.ts";
+import type { Seq } from "../core/ids.ts";
+
+const VERSION = 1;
+
+/** A record, so that the compiler notices a type that is missing here. */
+const KNOWN: Readonly<Record<Event["type"], true>> = {
+  "session.created": true,
+  "session.cancel_requested": true,
+  "session.closed": true,
+  "request.answered": true,
+  "run.accepted": true,
+  "run.edited": true,
+  "run.moved": true,
+  "run.steered": true,
+  "run.requeued": true,
+  "run.taken": true,
+  "run.started": true,
+  "run.cancel_requested": true,
+  "run.parked": true,
+  "run.recovered": true,
+  "run.settled": true,
+  "turn.requested": true,
+  "turn.extended": true,
+  "turn.settled": true,
+  "call.requested": true,
+  "call.cancel_requested": true,
+  "call.settled": true,
+};
+
+/** The events of one append: `[version, event, event, …]`. */
+export function encodeEvents(events: readonly Event[]): string {
+  const text = JSON.stringify(events);
+  return events.length === 0 ? `[${VERSION}]` : `[${VERSION},${text.slice(1)}`;
+}
+
+/** The events of one append, the first of them at `first`, all recorded at `at`. */
+export function decodeEvents(text: string, first: Seq, at: number): readonly Recorded[] {
+  const items = parseArray(text);
+  requireVersion(items[0], VERSION, "events");
+  const events: Recorded[] = [];
+  for (let index = 1; index < items.length; index += 1) {
+    events.push(recorded(items[index], first + index - 1, at));
+  }
+  return events;
+}
+
+/** An outcome as it stands in a row of its own. */
+export const encodeOutcome = (outcome: Outcome): string => JSON.stringify(outcome);
+
+export function decodeOutcome(text: string): Outcome {
+  const value = parse(text);
+  if (!isObject(value) || typeof value.kind !== "string") throw corrupt("An outcome is not one.");
+  return value as unknown as Outcome;
+}
+
+/** Refuses what a newer Belay has written, and what nobody has. */
+export function requireVersion(version: unknown, known: number, what: string): void {
+  if (version === known) return;
+  if (typeof version === "number" && version > known) {
+    throw new ControlError("store_newer", `The ${what} are of version ${version}; this Belay reads up to ${known}.`);
+  }
+  throw corrupt(`The ${what} have no known version.`);
+}
+
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw corrupt("A stored text is not JSON.", error);
+  }
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const corrupt = (message: string, cause?: unknown): ControlError =>
+  new ControlError("store_corrupt", message, { cause });
+
+function recorded(item: unknown, seq: Seq, at: number): Recorded {
+  if (!isObject(item) || typeof item.type !== "string" || !Object.hasOwn(KNOWN, item.type)) {
+    throw corrupt(`The event at ${seq} is none that this version of the log can hold.`);
+  }
+  // Written into the fresh object, not spread into another: this is the hot path of every read.
+  item.seq = seq;
+  item.at = at;
+  return item as unknown as Recorded;
+}
+
+function parseArray(text: string): readonly unknown[] {
+  const value = parse(text);
+  if (!Array.isArray(value)) throw corrupt("A stored append is not a list.");
+  return value;
+}

@@ -1,0 +1,43 @@
+// How a lane's snapshot is written down: what a load starts from instead of the beginning of its log.
+//
+// Invariants
+// 1. A lane read back equals the lane written, fields that are undefined included: JSON drops them, we put them back.
+// 2. A snapshot of a higher version is refused as `store_newer`.
+import { Bug } from "../core/bug.ts";
+import type { Seq } from "../core/ids.ts";
+import type { Lane, Waiting } from "../core/lane.ts";
+import type { Run } from "../core/run.ts";
+import { corrupt, isObject, parse, requireVersion } from "./event.ts";
+
+const VERSION = 1;
+
+/** The lane as it stands at `head`. A lane of another position would make every later load wrong, so it is a bug. */
+export function encodeLane(lane: Lane, head: Seq): string {
+  if (lane.head !== head)
+    throw new Bug(`the snapshot of ${lane.id} is of ${lane.head}, but its log will be at ${head}`);
+  return JSON.stringify({ v: VERSION, lane });
+}
+
+export function decodeLane(text: string): Lane {
+  const value = parse(text);
+  if (!isObject(value)) throw corrupt("A snapshot is not one.");
+  requireVersion(value.v, VERSION, "snapshot");
+  const stored = value.lane;
+  if (!isObject(stored) || !Array.isArray(stored.queue) || !Array.isArray(stored.steers)) {
+    throw corrupt("A snapshot holds no lane.");
+  }
+  const lane = stored as unknown as Lane;
+  return {
+    id: lane.id,
+    phase: lane.phase,
+    head: lane.head,
+    live: lane.live === undefined ? undefined : restoreRun(lane.live),
+    queue: lane.queue.map(restoreWaiting),
+    steers: lane.steers.map(restoreWaiting),
+    answered: lane.answered ?? [],
+  };
+}
+
+const restoreWaiting = (run: Waiting): Waiting => ({ ...run, key: run.key, content: run.content });
+
+const restoreRun = (run: Run): Run => ({ ...run, key: run.key, content: run.content, turn: run.turn });

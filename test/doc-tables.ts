@@ -1,0 +1,133 @@
+// The tables in the documentation that are read off the code: limits, events, error codes.
+// `node test/doc-tables.ts` writes them; its test fails if they are not current.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { EXIT_CODE } from "../src/cli/exit-code.ts";
+import { ADVICE, type ControlCode } from "../src/core/control-error.ts";
+import type { Event } from "../src/core/event.ts";
+import * as coreLimits from "../src/core/limits.ts";
+import * as sqliteLimits from "../src/store/sqlite/limits.ts";
+import { nodes, parse, ROOT } from "./house.ts";
+
+interface Table {
+  /** The page it stands on, between `<!-- begin NAME -->` and `<!-- end NAME -->`. */
+  readonly page: string;
+  readonly name: string;
+  readonly make: () => string;
+}
+
+export const TABLES: readonly Table[] = [
+  { page: "docs/operating.md", name: "limits", make: () => limits("src/core/limits.ts", coreLimits) },
+  { page: "docs/operating.md", name: "sqlite limits", make: () => limits("src/store/sqlite/limits.ts", sqliteLimits) },
+  { page: "docs/events.md", name: "events", make: events },
+  { page: "docs/events.md", name: "codes", make: codes },
+];
+
+/** The page with its tables as they should be. */
+export function current(page: string, text: string): string {
+  return TABLES.filter((table) => table.page === page).reduce(withTable, text);
+}
+
+function withTable(text: string, { name, make }: Table): string {
+  const [begin, end] = [`<!-- begin ${name} -->\n`, `<!-- end ${name} -->`];
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from === -1 || to === -1) throw new Error(`There is no place for the table of ${name}.`);
+  return text.slice(0, from) + begin + make() + text.slice(to);
+}
+
+/** What each event tells. A record, so that the compiler notices one that is missing here. */
+const MEANING: Readonly<Record<Event["type"], string>> = {
+  "session.created": "The session exists. Always the first event of a log.",
+  "session.cancel_requested": "Somebody cancelled the session; `covers` names every run it reaches.",
+  "session.closed": "The session accepts nothing any more. Its log is kept.",
+  "request.answered": "A request with an idempotency key was answered like this; asked again, it gets the same answer.",
+  "run.accepted": "A prompt became a run. From here on it reaches exactly one outcome.",
+  "run.edited": "A queued run has another prompt.",
+  "run.moved": "A queued run has another place; 0 is next.",
+  "run.steered": "A queued run now waits to be taken into the live run.",
+  "run.requeued": "A steer that found no live run any more is a queued run.",
+  "run.taken": "A steer was taken into a turn of the live run. Its own outcome follows at once.",
+  "run.started": "A queued run is live. At most one per session is.",
+  "run.cancel_requested": "The live run was cancelled. Nothing new of it begins.",
+  "run.parked": "Set down at shutdown, to be taken up at the next start.",
+  "run.recovered": "Taken up again, after a shutdown that parked it or a worker that vanished.",
+  "run.settled": "How the run ended. Once per run, and the last that is heard of it.",
+  "turn.requested": "The agent is asked for a turn.",
+  "turn.extended": "The next piece of the text of a turn that is going on.",
+  "turn.settled": "How the turn ended, with its whole text. `next` says whether another one follows.",
+  "call.requested": "A turn asked for a tool call. It begins after this is recorded, never before.",
+  "call.cancel_requested": "This one call was cancelled. Its run and its siblings go on.",
+  "call.settled": "How the call ended, and what it returned or had put aside.",
+};
+
+function events(): string {
+  const fields = fieldsByType(readFileSync(join(ROOT, "src/core/event.ts"), "utf8"));
+  const rows = Object.entries(MEANING).map(([type, meaning]) => {
+    const names = (fields.get(type) ?? []).map((name) => `\`${name}\``).join(", ");
+    return [`\`${type}\``, names, meaning];
+  });
+  return table(["event", "carries", "tells"], rows);
+}
+
+/** The fields of each event, in the order of their declaration; optional ones with a question mark. */
+function fieldsByType(text: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>();
+  for (const node of nodes(parse({ path: "event.ts", text }))) {
+    if (!ts.isTypeLiteralNode(node)) continue;
+    const members = node.members.filter(ts.isPropertySignature);
+    const type = members.find((member) => member.name.getText() === "type")?.type?.getText();
+    if (type === undefined) continue;
+    const fields = members.filter((member) => member.name.getText() !== "type");
+    const names = fields.map((one) => one.name.getText() + (one.questionToken === undefined ? "" : "?"));
+    found.set(type.replaceAll('"', ""), names);
+  }
+  return found;
+}
+
+function codes(): string {
+  const rows = Object.entries(ADVICE).map(([code, { retryable, hint }]) => {
+    return [`\`${code}\``, retryable ? "yes" : "no", String(EXIT_CODE[code as ControlCode]), hint];
+  });
+  return table(["code", "worth another try", "exit code", "advice"], rows);
+}
+
+/** Every exported number of a module, with the sentence that stands above it. */
+function limits(path: string, values: Readonly<Record<string, unknown>>): string {
+  const source = parse({ path, text: readFileSync(join(ROOT, path), "utf8") });
+  let reason = "";
+  const rows = source.statements.filter(ts.isVariableStatement).map((statement) => {
+    const name = statement.declarationList.declarations[0]?.name.getText() ?? "";
+    const [comment] = ts.getJSDocCommentsAndTags(statement);
+    // Without a sentence of its own it shares the one before it.
+    reason = typeof comment?.comment === "string" ? comment.comment.replaceAll(/\s*\n\s*/g, " ") : reason;
+    return [`\`${name}\``, readable(name, Number(values[name])), reason];
+  });
+  return table(["limit", "value", "because"], rows);
+}
+
+function readable(name: string, value: number): string {
+  if (name.endsWith("_KIB")) return readable("BYTES", value * 1024);
+  if (name.includes("BYTES") || name.includes("CHARS_MAX")) return binary(value, name.includes("BYTES") ? "B" : "");
+  if (/(^|_)MS(_|$)/.test(name)) return value >= 60_000 ? `${value / 60_000} min` : `${value.toLocaleString("en")} ms`;
+  return value.toLocaleString("en");
+}
+
+function binary(value: number, unit: string): string {
+  if (value % 2 ** 20 === 0) return `${value / 2 ** 20} Mi${unit}`;
+  return value % 1024 === 0 ? `${value / 1024} Ki${unit}` : `${value.toLocaleString("en")} ${unit}`.trim();
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return `${[line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n")}\n`;
+}
+
+if (import.meta.main) {
+  for (const page of new Set(TABLES.map((one) => one.page))) {
+    const path = join(ROOT, page);
+    writeFileSync(path, current(page, readFileSync(path, "utf8")));
+    console.log(`${page} is current.`);
+  }
+}
