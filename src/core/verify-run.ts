@@ -37,6 +37,11 @@ export class LiveCheck {
     return this.covered === "no" && this.#phase === "running";
   }
 
+  /** Whether a steer can be taken into this turn: it is going on, or is the one about to be asked for. */
+  takesInto(id: TurnId): boolean {
+    return this.takesSteers && id === (this.turn ?? turnId(this.id, this.#turns + 1));
+  }
+
   note(event: LiveRunEvent, report: Report): void {
     switch (event.type) {
       case "run.cancel_requested":

@@ -217,8 +217,8 @@ class LogCheck {
       this.#unlessPartial("G5", `${runId} was taken in, but it was no steer.`);
       return;
     }
-    if (this.#live?.id !== into || this.#live.turn !== turnId || !this.#live.takesSteers) {
-      this.#unlessPartial("G5", `${runId} was taken into ${turnId}, which is not going on.`);
+    if (this.#live?.id !== into || !this.#live.takesInto(turnId)) {
+      this.#unlessPartial("G5", `${runId} was taken into ${turnId}, which does not take it.`);
     }
     this.#taken = { run: runId, into };
   }

@@ -25,6 +25,8 @@ export interface Consequences {
   decided(lane: LiveLane, command: Command): void;
   /** These facts are durable. */
   recorded(lane: LiveLane, events: readonly Recorded[]): void;
+  /** What is durable was read again, because somebody else wrote or nobody knew. */
+  caughtUp(lane: LiveLane): void;
   /** Nothing is on its way any more. */
   rested(lane: LiveLane): void;
   /** Somebody else drives this lane now. */
@@ -62,7 +64,7 @@ export class Commit {
 
   /** Decides what has been received, until something must be waited for. */
   pump(lane: LiveLane): void {
-    if (lane.pumping) return;
+    if (lane.pumping || lane.doubt) return;
     lane.pumping = true;
     let entry = lane.mailbox[0];
     while (entry !== undefined) {
@@ -122,7 +124,7 @@ export class Commit {
 
   /** In a microtask, so that what is decided in one tick is one batch. */
   #flushSoon(lane: LiveLane): void {
-    if (lane.flushing || lane.flying.length > 0) return;
+    if (lane.flushing || lane.flying.length > 0 || lane.doubt) return;
     lane.flushing = true;
     queueMicrotask(() => {
       lane.flushing = false;
@@ -131,7 +133,7 @@ export class Commit {
   }
 
   #flush(lane: LiveLane): void {
-    if (lane.flying.length > 0 || lane.pending.length === 0 || lane.phase !== "ready") return;
+    if (lane.flying.length > 0 || lane.pending.length === 0 || lane.phase !== "ready" || lane.doubt) return;
     lane.takeBackRetry?.();
     lane.takeBackRetry = undefined;
     lane.flying = lane.pending;
@@ -201,27 +203,30 @@ export class Commit {
     lane.pending = [];
     lane.decided = lane.durable;
     for (const entry of entries) this.#decide(lane, entry);
+    this.#then.caughtUp(lane);
   }
 
   /** The store could not. Whoever can be refused is refused; the rest is kept, and tried until it is recorded. */
   #failed(lane: LiveLane, error: ControlError): void {
-    const entries = [...lane.flying, ...lane.pending];
     this.#notify({ type: "store", session: lane.id, code: error.code, message: error.message });
+    // Nobody knows what was written: until the log has been read, nothing may be decided on what we believe.
+    lane.doubt ||= !WROTE_NOTHING.has(error.code);
+    const entries = [...lane.flying, ...lane.pending, ...(lane.doubt && !lane.pumping ? lane.mailbox.splice(0) : [])];
+    lane.flying = [];
+    lane.pending = [];
+    lane.decided = lane.durable;
     const kept = entries.filter((entry) => isLasting(entry.command));
     for (const entry of entries) {
       if (!isLasting(entry.command)) entry.reject(error);
       else if (isCancel(entry.command)) notRecorded(entry, error);
     }
-    lane.flying = [];
-    lane.pending = [];
-    lane.decided = lane.durable;
-    if (kept.length === 0) {
-      this.#rest(lane);
-      return;
-    }
     for (const entry of kept) {
       this.#apply(lane, entry);
       lane.pending.push(entry);
+    }
+    if (kept.length === 0 && !lane.doubt) {
+      this.#rest(lane);
+      return;
     }
     const pause = Math.min(RETRY_FIRST_MS * 2 ** lane.attempts, RETRY_LAST_MS);
     lane.attempts = Math.min(lane.attempts + 1, 8);
@@ -230,16 +235,20 @@ export class Commit {
 
   /** What was lost may have been written after all: read before writing. */
   async #retry(lane: LiveLane): Promise<void> {
-    if (lane.flying.length > 0 || lane.pending.length === 0 || lane.phase !== "ready") return;
-    const entries = lane.pending;
-    lane.flying = entries;
+    lane.takeBackRetry = undefined;
+    if (lane.flying.length > 0 || lane.phase !== "ready") return;
+    lane.flying = lane.pending;
     lane.pending = [];
     try {
       await this.#catchUp(lane);
-      this.#again(lane, [...entries, ...lane.pending]);
     } catch (error) {
       this.#failed(lane, toControlError(error));
+      return;
     }
+    lane.doubt = false;
+    this.#again(lane, [...lane.flying, ...lane.pending]);
+    this.pump(lane);
+    if (lane.pending.length === 0) this.#rest(lane);
   }
 
   #fenced(lane: LiveLane): void {
@@ -263,6 +272,9 @@ function letGo(lane: LiveLane): void {
   lane.quiet = [];
   for (const resolve of waiting) resolve();
 }
+
+/** After these codes a store promises that nothing of the batch is in the log. */
+const WROTE_NOTHING: ReadonlySet<string> = new Set(["store_full", "store_locked", "store_corrupt", "overloaded"]);
 
 const NO_EVENTS: readonly Event[] = [];
 

@@ -51,11 +51,12 @@ export class Drive {
         work.phase = "abandoned";
         work.scope.cancel(reason);
         work.owner.giveUp(reason, "unbegun");
+        this.#noteStill(lane);
         return;
       case "live":
         work.phase = "stopping";
         work.scope.cancel(reason);
-        work.takeBackGrace = this.#clock.after(this.#graceFor(lane, work), () => this.#abandon(work, reason));
+        work.takeBackGrace = this.#clock.after(this.#graceFor(lane, work), () => this.#abandon(lane, work, reason));
         return;
       case "stopping":
       case "abandoned":
@@ -70,39 +71,51 @@ export class Drive {
     work.takeBackGrace = undefined;
     const counts = work.phase === "live" || work.phase === "stopping";
     if (counts) work.phase = "ended";
-    this.forget(lane, work);
+    this.#noteStill(lane);
     return counts;
   }
 
+  /**
+   * Its end is recorded, or it never came into being. Until then it is kept, although it is over: the state still
+   * demands it, and would otherwise have it begun again.
+   */
   forget(lane: LiveLane, work: LiveWork): void {
     const at = lane.works.indexOf(work);
     if (at !== -1) lane.works.splice(at, 1);
-    if (lane.works.length > 0) return;
-    const waiting = lane.still;
-    lane.still = [];
-    for (const resolve of waiting) resolve();
+    this.#noteStill(lane);
   }
 
   /** Resolves when nothing of this lane is going on in the world. */
   still(lane: LiveLane): Promise<void> {
-    if (lane.works.length === 0) return Promise.resolve();
+    if (!lane.works.some(isGoingOn)) return Promise.resolve();
     return new Promise((resolve) => {
       lane.still = [...lane.still, resolve];
     });
   }
 
-  #abandon(work: LiveWork, reason: CancelReason): void {
+  #noteStill(lane: LiveLane): void {
+    if (lane.still.length === 0 || lane.works.some(isGoingOn)) return;
+    const waiting = lane.still;
+    lane.still = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  #abandon(lane: LiveLane, work: LiveWork, reason: CancelReason): void {
     if (work.phase !== "stopping") return;
     work.phase = "abandoned";
     work.owner.giveUp(reason, "abandoned");
+    this.#noteStill(lane);
   }
 
   /** A turn that waits for its calls gets a moment to end after the last of them was given up. */
   #graceFor(lane: LiveLane, work: LiveWork): number {
-    const waits = work.id.startsWith("turn_") && lane.works.some((other) => other.id.startsWith("call_"));
+    const waits =
+      work.id.startsWith("turn_") && lane.works.some((other) => other.id.startsWith("call_") && isGoingOn(other));
     return waits ? this.#graceMs + TURN_GRACE_EXTRA_MS : this.#graceMs;
   }
 }
+
+const isGoingOn = (work: LiveWork): boolean => work.phase !== "ended" && work.phase !== "abandoned";
 
 function owns(lane: Lane, work: Work): boolean {
   const run = lane.live;

@@ -183,6 +183,7 @@ export class Engine {
 
   /** Resolves with the run's own outcome, once it is durable. Undefined: no such run. */
   async outcome(runId: RunId): Promise<Outcome | undefined> {
+    if (this.phase === "closed") throw leaving(runId);
     let takeBack = (): void => {};
     const coming = new Promise<Outcome>((resolve, reject) => {
       takeBack = this.#outcomes.wait(runId, (outcome) =>
@@ -225,6 +226,10 @@ export class Engine {
     this.#changed(lane);
   }
 
+  caughtUp(lane: LiveLane): void {
+    this.#changed(lane);
+  }
+
   rested(lane: LiveLane): void {
     this.lanes.note(lane);
   }
@@ -245,6 +250,7 @@ export class Engine {
   /** The last thing: whoever still waits or follows is let go. */
   closed(): void {
     this.phase = "closed";
+    for (const lane of this.lanes.all()) lane.takeBackRetry?.();
     this.#outcomes.close();
     this.#feeds.closeAll();
   }
@@ -261,11 +267,12 @@ export class Engine {
     command: C,
     key?: string,
   ): Promise<Answer<C>> {
-    if (lane.phase === "ready" && lane.pumping) this.#stopNow(lane, command);
+    if (lane.phase === "ready" && (lane.pumping || lane.doubt)) this.#stopNow(lane, command);
     return this.#submit(lane, command, key);
   }
 
   async #submit<C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> {
+    if (this.phase === "closed") throw closing();
     if (key === undefined) return this.commit.submit(lane, command);
     const content = this.#ids.digest(JSON.stringify(command));
     const answer: Answer<C> | Refused = await this.commit.submit(lane, { ...command, once: { key, content } });

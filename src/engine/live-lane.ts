@@ -46,6 +46,8 @@ export class LiveLane {
   /** Counts up while other writers are faster, or the store is in trouble. */
   attempts = 0;
   pumping = false;
+  /** Nobody knows whether the last batch was written. Nothing is decided until the log has been read. */
+  doubt = false;
   flushing = false;
   /** Its place among the live runs of this worker; `starting`: taken, and the start is being decided. */
   slot: "free" | "starting" | "held" = "free";
@@ -65,6 +67,7 @@ export class LiveLane {
   get idle(): boolean {
     return (
       this.phase === "ready" &&
+      !this.doubt &&
       this.decided.live === undefined &&
       this.decided.queue.length === 0 &&
       this.mailbox.length === 0 &&
@@ -75,8 +78,8 @@ export class LiveLane {
 
   /** What its live turn has said so far, for whoever begins to listen in the middle of it. */
   said(): Delta | undefined {
-    for (const { owner } of this.works) {
-      if (owner instanceof LiveTurn && owner.text !== "") {
+    for (const { owner, phase } of this.works) {
+      if (owner instanceof LiveTurn && owner.text !== "" && (phase === "live" || phase === "stopping")) {
         return { type: "delta", runId: owner.run.id, turnId: owner.turnId, text: owner.text };
       }
     }

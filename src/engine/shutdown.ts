@@ -30,8 +30,16 @@ export async function shutDown(engine: Engine, mode: ShutdownMode, limitMs: numb
   await Promise.race([rest, limit.reached]);
   limit.takeBack();
   engine.closed();
+  await release(engine);
   await Promise.race([engine.store.close(), timeLimit(engine, CLOSE_MS).reached]);
   return { unfinished: [...open].map((lane) => lane.id) };
+}
+
+/** The next worker need not wait until our leases have run out. */
+async function release(engine: Engine): Promise<void> {
+  const ours = [...engine.lanes.all()].filter((lane) => lane.epoch !== undefined);
+  // A lease that cannot be given up runs out by itself.
+  await Promise.allSettled(ours.map((lane) => engine.store.release(lane.id, engine.worker)));
 }
 
 /** What the store may take to put down its last page, on top of the limit, before we leave anyway. */

@@ -121,13 +121,12 @@ class Desk implements TurnDesk {
   async ended(work: LiveWork, end: CallEnd): Promise<unknown> {
     if (!this.#drive.ended(this.#lane, work)) return this.#late(work, end.outcome.kind);
     if (this.#parts.parking() && end.outcome.kind === "cancelled") return;
-    return this.#commit.submit(this.#lane, { type: "settle-call", end });
+    return this.#settleCall(work, end);
   }
 
   async gaveUp(work: LiveWork, end: CallEnd): Promise<unknown> {
-    this.#drive.forget(this.#lane, work);
     if (this.#parts.parking()) return;
-    return this.#commit.submit(this.#lane, { type: "settle-call", end });
+    return this.#settleCall(work, end);
   }
 
   turnEnded(turn: LiveTurn, ended: Ended<unknown>): void {
@@ -137,17 +136,28 @@ class Desk implements TurnDesk {
     }
     const setDown = this.#parts.parking() && ended.kind === "cancelled" && ended.reason.kind === "shutdown";
     if (setDown) void turn.keep();
-    else this.#settle(turn.end(ended));
+    else void this.#settleTurn(turn, turn.end(ended));
   }
 
   turnGivenUp(turn: LiveTurn, outcome: Outcome): void {
-    this.#drive.forget(this.#lane, turn.work);
-    if (!this.#parts.parking()) this.#settle(turn.settled(outcome));
+    if (!this.#parts.parking()) void this.#settleTurn(turn, turn.settled(outcome));
   }
 
-  #settle(end: TurnEnd): void {
-    // Refused only by a lane that another worker has taken over, and then it is theirs to say how the turn ended.
-    this.#commit.submit(this.#lane, { type: "settle-turn", end }).catch(() => {});
+  async #settleTurn(turn: LiveTurn, end: TurnEnd): Promise<void> {
+    try {
+      await this.#commit.submit(this.#lane, { type: "settle-turn", end });
+    } catch {
+      // Refused only by a lane that another worker has taken over, and then it is theirs to say how the turn ended.
+    }
+    this.#drive.forget(this.#lane, turn.work);
+  }
+
+  async #settleCall(work: LiveWork, end: CallEnd): Promise<void> {
+    try {
+      await this.#commit.submit(this.#lane, { type: "settle-call", end });
+    } finally {
+      this.#drive.forget(this.#lane, work);
+    }
   }
 
   #refuse(live: LiveCall, error: unknown): void {

@@ -134,6 +134,7 @@ function guarded({ opened }: Suite): void {
       await refusedAs("internal", store.append(batch(SES, 2, [settled("run_1"), settled("run_1")])));
       await refusedAs("internal", store.append(batch(SES, 2, [settled("run_none")])));
       await refusedAs("internal", store.append(batch("ses_b", 1, [settled("run_1")])));
+      await refusedAs("internal", store.append(batch("ses_b", 1, started("run_1"))));
       expect(await store.run("run_1")).toMatchObject({ phase: "waiting" });
     });
 

@@ -1,7 +1,7 @@
 // The store suite: forgetting the past.
 import { describe, expect, it } from "vitest";
 import type { Event } from "../core/event.ts";
-import type { Seq } from "../core/ids.ts";
+import type { RunId, Seq } from "../core/ids.ts";
 import { evolve } from "../core/lane.ts";
 import type { Store } from "../ports.ts";
 import type { Suite } from "./contract.ts";
@@ -19,6 +19,22 @@ export function trimContract({ opened }: Suite): void {
       expect(await store.read(SES, { after: 3, limit: 1 })).toMatchObject({ gapTo: 4, events: [{ seq: 5 }] });
       expect((await store.read(SES, { after: 4, limit: 1 })).gapTo).toBeUndefined();
       expect((await store.read(SES, { after: 4, limit: 100 })).events).toHaveLength(head - 4);
+    });
+
+    it("G30: gives a reader below the gap a whole page from behind it", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES)]);
+      for (let head = 1; head < 20; head += 2) {
+        const run: RunId = `run_${head}`;
+        await add(store, SES, head, [accepted(run)]);
+        await add(store, SES, head + 1, [settled(run)]);
+      }
+      const { events } = await store.read(SES, { after: 0, limit: 100 });
+      await store.append(batch(SES, 21, [], { snapshot: fold(SES, events) }));
+      expect(await store.trim(SES, 11)).toEqual({ kept: 11 });
+      const page = await store.read(SES, { after: 0, limit: 4 });
+      expect(page).toMatchObject({ gapTo: 10, events: [{ seq: 11 }, { seq: 12 }, { seq: 13 }, { seq: 14 }] });
+      expect((await store.read(SES, { after: 9, limit: 100 })).events).toHaveLength(11);
     });
 
     it("never forgets what came after the last snapshot, so that loading goes on", async () => {

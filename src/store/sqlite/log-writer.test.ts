@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -48,6 +48,29 @@ describe("a group of appends", () => {
   });
 });
 
+describe("a lock of another program", () => {
+  it("is waited for once for a whole group, not once for each append", () => {
+    let begun = 0;
+    const { writer, close } = openFile(join(directory, "belay.db"), (path) => {
+      const database = openDatabase(path);
+      const prepare: Database["prepare"] = (sql) => {
+        const statement = database.prepare(sql);
+        if (sql !== "BEGIN IMMEDIATE") return statement;
+        statement.run = () => {
+          begun += 1;
+          throw Object.assign(new Error("database is locked"), { code: "ERR_SQLITE_ERROR", errcode: 5 });
+        };
+        return statement;
+      };
+      return { exec: (sql) => database.exec(sql), prepare, close: () => database.close() };
+    });
+    const answers = append(writer, batch(SES, 0, [created(SES)]), batch("ses_b", 0, [created("ses_b")]));
+    expect(answers).toMatchObject([{ code: "store_locked" }, { code: "store_locked" }]);
+    expect(begun).toBe(1);
+    close();
+  });
+});
+
 describe("a full disk", () => {
   it("G28: fails what does not fit as full, writes nothing of it, and goes on when there is room again", () => {
     let database: Database | undefined;
@@ -78,6 +101,7 @@ describe("a full disk", () => {
         expect(() => writeFileSync(join(directory, "filler"), Buffer.alloc(8_000_000, 1))).toThrow("ENOSPC");
         const next = batch(SES, 4, [accepted("run_2", { text: "x".repeat(20_000) })]);
         expect(append(writer, next)).toMatchObject([{ kind: "failed", code: "store_full" }]);
+        expect(existsSync(join(directory, "belay.db.reserve"))).toBe(true);
         // Enough of them that they cannot all fit into what was left over.
         const pieces = Array.from({ length: 20 }, (_, index) =>
           batch(SES, 4 + index, [
@@ -137,9 +161,8 @@ describe("a commit that fails in the middle", () => {
     const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
     append(writer, first);
     disk.failNext(1);
-    disk.vanish();
+    disk.vanishOnce();
     expect(append(writer, second)).toMatchObject([{ kind: "failed", code: "unavailable" }]);
-    disk.comeBack();
     expect(append(writer, second)).toEqual([{ kind: "moved", head: 2 }]);
     expect(logged(writer)).toBe(2);
     close();
@@ -154,7 +177,10 @@ function failingDisk(when: "before" | "after") {
     throw Object.assign(new Error("disk I/O error"), { code: "ERR_SQLITE_ERROR", errcode: 10 });
   };
   const open = (path: string): Database => {
-    if (gone) fail();
+    if (gone) {
+      gone = false;
+      fail();
+    }
     const database = openDatabase(path);
     const prepare: Database["prepare"] = (sql) => {
       const statement = database.prepare(sql);
@@ -175,11 +201,9 @@ function failingDisk(when: "before" | "after") {
     failNext: (count: number) => {
       failures = count;
     },
-    vanish: () => {
+    /** The next attempt to open the file fails. */
+    vanishOnce: () => {
       gone = true;
-    },
-    comeBack: () => {
-      gone = false;
     },
   };
 }

@@ -58,7 +58,6 @@ export class Thread<V extends Verbs<V>> {
     const entry = new URL(`./${this.#entry}.${extension}`, import.meta.url);
     // Without the program's own flags: some of them, like --input-type, no thread can be started with.
     const worker = new Worker(entry, { workerData: this.#data, execArgv: [] });
-    worker.unref();
     worker.on("message", (replies: readonly Reply[]) => this.#settle(worker, replies));
     worker.on("error", (error) => this.#died(worker, error));
     worker.on("exit", () => this.#died(worker, undefined));

@@ -1,0 +1,227 @@
+// The second phase of every schedule: faults are over, everybody is answered, and everything must come to rest. Then the
+// logs and the house are looked at as a whole.
+//
+// Invariants
+// 1. Takes no choices: what a schedule leaves behind is brought to rest always in the same way.
+import { verifyAtRest } from "../src/core/verify.ts";
+import { type Actor, TurnActor } from "./actors.ts";
+import type { PromptRecord } from "./records.ts";
+import { noteOf, what } from "./oracle.ts";
+import type { Simulation } from "./simulation.ts";
+
+/** Far more steps than any schedule needs; whoever uses them up goes round in circles. */
+const STEPS_MAX = 2_000;
+/** Idle timers (the renewal of leases) that may pass before nothing more is expected from them. */
+const RENEWALS_MAX = 6;
+
+export async function comeToRest(simulation: Simulation): Promise<void> {
+  simulation.trace.note("rest");
+  let renewals = 0;
+  for (let step = 0; step < STEPS_MAX; step += 1) {
+    await simulation.drain();
+    if (simulation.violations.length > 0) return;
+    if (await settleSomething(simulation)) continue;
+    if (simulation.clock.pending.length === 0 || (isOver(simulation) && simulation.life.busyTimers === 0)) break;
+    if (simulation.life.busyTimers === 0) renewals += 1;
+    if (renewals > RENEWALS_MAX) break;
+    simulation.tick();
+  }
+  if (simulation.violations.length === 0) lookAtEverything(simulation);
+}
+
+/** One step towards rest that needs no time; false if there is none. */
+async function settleSomething(simulation: Simulation): Promise<boolean> {
+  const { life } = simulation;
+  const parked = life.store.parked[0];
+  if (parked !== undefined) {
+    simulation.answer(parked);
+    return true;
+  }
+  if (life.report !== undefined) {
+    await simulation.restartAfterClose();
+    return true;
+  }
+  const follower = simulation.clients.followers.find(
+    (one) => one.life === life.number && !one.waiting && !one.ended,
+  );
+  if (follower !== undefined) {
+    simulation.clients.pull(follower);
+    return true;
+  }
+  const actor = nextToEnd(life.actors.going, simulation);
+  if (actor === undefined) return false;
+  endActor(simulation, actor);
+  return true;
+}
+
+/** Those that do not heed a cancel end only after they were given up: late, and to no effect. */
+function nextToEnd(going: readonly Actor[], simulation: Simulation): Actor | undefined {
+  const stays = (actor: Actor): boolean =>
+    actor.stubborn && actor.aborted && simulation.facts.works.get(actor.id)?.settled === undefined;
+  const calls = going.filter((actor) => !(actor instanceof TurnActor) && !stays(actor));
+  return calls[0] ?? going.find((actor) => actor instanceof TurnActor && !stays(actor) && actor.waitsFor === 0) ?? going.find((actor) => !stays(actor));
+}
+
+function endActor(simulation: Simulation, actor: Actor): void {
+  simulation.trace.note(`end ${actor.id}`);
+  if (actor.aborted && !actor.stubborn) actor.fail();
+  else if (actor instanceof TurnActor) actor.complete("end");
+  else actor.complete();
+}
+
+function isOver(simulation: Simulation): boolean {
+  const answered = simulation.clients.asked.every(
+    (record) => record.life !== simulation.life.number || record.refused !== undefined || record.receipt !== undefined,
+  );
+  return answered && simulation.sessions.every((session) => simulation.facts.open(session).length === 0);
+}
+
+function lookAtEverything(simulation: Simulation): void {
+  for (const session of simulation.sessions) {
+    for (const { guarantee, seq, message } of verifyAtRest(simulation.facts.log(session))) {
+      simulation.violate(guarantee, `${session} at ${seq}: ${message}`);
+    }
+  }
+  checkAnswers(simulation);
+  checkPrompts(simulation);
+  checkCoverage(simulation);
+  checkWorks(simulation);
+  checkFairness(simulation);
+  checkHouse(simulation);
+}
+
+function checkAnswers(simulation: Simulation): void {
+  for (const record of simulation.clients.asked) {
+    if (record.life !== simulation.life.number) continue;
+    if (record.refused === undefined && record.receipt === undefined) {
+      simulation.violate("G8", `${what(record)} was never answered.`);
+    }
+  }
+  for (const follower of simulation.clients.followers) {
+    if (follower.life !== simulation.life.number || follower.ended) continue;
+    const head = simulation.facts.head(follower.session);
+    if (follower.cursor !== head) {
+      simulation.violate("G30", `A follower of ${follower.session} stands at ${follower.cursor}; the log has ${head}.`);
+    }
+  }
+}
+
+/** Nobody knows what became of these; a refusal with any other code means that nothing happened. */
+const UNSURE: ReadonlySet<string | undefined> = new Set(["unavailable", undefined]);
+
+function checkPrompts(simulation: Simulation): void {
+  const { facts, clients } = simulation;
+  for (const record of clients.prompts) {
+    const run = facts.runs.get(record.runId);
+    if (run !== undefined && !UNSURE.has(record.refused) && record.receipt === undefined) {
+      simulation.violate("G3", `${what(record)} was refused (${record.refused}) and is in the log.`);
+    }
+    if (run !== undefined && record.receipt?.repeated === true) {
+      simulation.violate("G2", `${what(record)} was told that it is ${record.receipt.runId}, and runs as well.`);
+    }
+  }
+  for (const run of facts.runs.values()) {
+    const outcome = run.outcome;
+    if (outcome?.kind === "cancelled" && outcome.reason.kind === "superseded" && !facts.runs.has(outcome.reason.by)) {
+      simulation.violate("G3", `${run.id} was stopped for ${outcome.reason.by}, which was never accepted.`);
+    }
+  }
+}
+
+/** A cancel of a session covers what was asked before it and nothing that was asked after it, by the clients' own clock. */
+function checkCoverage(simulation: Simulation): void {
+  const { facts, clients } = simulation;
+  for (const cancel of clients.asked) {
+    if (cancel.kind !== "cancel") continue;
+    const wide = cancel.scope === "session" || cancel.scope === "close";
+    const log = facts.log(cancel.session);
+    const at = log.find((event) => event.type === "session.cancel_requested" && noteOf(event.reason) === cancel.note)?.seq;
+    for (const prompt of clients.prompts) {
+      const run = facts.runs.get(prompt.runId);
+      if (run === undefined) continue;
+      const reason = run.outcome?.kind === "cancelled" ? noteOf(run.outcome.reason) : undefined;
+      if (reason === cancel.note && !(wide ? prompt.session === cancel.session && prompt.ticket < cancel.ticket : aimsAt(cancel.target, prompt))) {
+        simulation.violate("G7", `${what(cancel)} reached ${prompt.runId}, which it does not cover.`);
+      }
+      if (!wide || at === undefined || prompt.session !== cancel.session || prompt.life !== cancel.life) continue;
+      if (prompt.ticket < cancel.ticket !== run.acceptedAt < at) {
+        simulation.violate("G7", `${what(cancel)} and ${what(prompt)} are recorded in the other order.`);
+      }
+    }
+  }
+}
+
+/** Calls are cancelled without their run; then no run has the cancel's note. */
+const aimsAt = (target: string, { runId, key }: PromptRecord): boolean => target === runId || target === key;
+
+/** What a piece of work really did is what is recorded of it. */
+function checkWorks(simulation: Simulation): void {
+  const { facts, life } = simulation;
+  let late = 0;
+  for (const actor of [...life.actors.turns, ...life.actors.calls]) {
+    const settled = facts.works.get(actor.id)?.settled;
+    if (settled === undefined) continue;
+    const { outcome } = settled;
+    if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += 1;
+    else if ((outcome.kind === "completed" || outcome.kind === "failed") && outcome.kind !== actor.end) {
+      simulation.violate("G15", `${actor.id} is recorded as ${outcome.kind}; it has ${actor.end ?? "not ended"}.`);
+    } else if (outcome.kind === "cancelled" && actor.stubborn && outcome.reason.kind !== "shutdown" && actor.end === "completed") {
+      simulation.violate("G12", `${actor.id} did not stop when asked, and is not named as abandoned.`);
+    }
+    if (actor instanceof TurnActor && settled.text !== undefined && !actor.text.startsWith(settled.text)) {
+      simulation.violate("G17", `${actor.id} said "${actor.text}"; the log has "${settled.text}".`);
+    }
+  }
+  if (life.late < late) simulation.violate("G12", `${late} late results were dropped, ${life.late} were noticed.`);
+  checkAbandoned(simulation);
+}
+
+/** A run's outcome names the work that did not stop, and no other. */
+function checkAbandoned(simulation: Simulation): void {
+  const { facts } = simulation;
+  for (const run of facts.runs.values()) {
+    if (run.outcome?.kind !== "cancelled" || run.cancel === undefined) continue;
+    const since = run.cancel.at;
+    const expected = [...facts.works.values()].flatMap(({ runId, name, settled }) =>
+      runId === run.id && settled?.outcome.kind === "cancelled" && settled.outcome.abandoned !== undefined && settled.at > since
+        ? [name]
+        : [],
+    );
+    const named = [...(run.outcome.abandoned ?? [])];
+    if (named.toSorted().join() !== expected.toSorted().join()) {
+      simulation.violate("G12", `${run.id} names [${named}] as abandoned; its work says [${expected}].`);
+    }
+  }
+}
+
+/** With one slot, a session that waits is not passed twice by the same other session. */
+function checkFairness(simulation: Simulation): void {
+  const { facts } = simulation;
+  if (simulation.slots !== 1 || simulation.lives > 1 || simulation.life.faults > 0) return;
+  const when = (what: string): number => facts.when.get(what) ?? Number.POSITIVE_INFINITY;
+  for (let index = 0; index + 1 < facts.starts.length; index += 1) {
+    const [one, two] = [facts.starts[index], facts.starts[index + 1]];
+    if (one === undefined || two === undefined || one.session !== two.session) continue;
+    for (const other of facts.runs.values()) {
+      if (other.session === one.session || other.delivery === "steer") continue;
+      const waits = when(`accepted ${other.id}`) < when(`started ${one.run}`);
+      if (waits && when(`started ${other.id}`) > when(`started ${two.run}`) && when(`settled ${other.id}`) > when(`started ${two.run}`)) {
+        simulation.violate("G4", `${other.session} waits with ${other.id} while ${one.session} starts ${one.run} and ${two.run}.`);
+        return;
+      }
+    }
+  }
+}
+
+/** Nothing is left lying about: no work, no timer, no command, no slot. */
+function checkHouse(simulation: Simulation): void {
+  const { life } = simulation;
+  for (const lane of life.engine.lanes.all()) {
+    const left = lane.mailbox.length + lane.pending.length + lane.flying.length;
+    if (lane.works.length > 0) simulation.violate("G33", `${lane.id} still holds ${lane.works.length} pieces of work.`);
+    if (left > 0) simulation.violate("G33", `${lane.id} still holds ${left} commands.`);
+  }
+  const { live, waiting } = life.engine.dispatch.load;
+  if (live > 0 || waiting > 0) simulation.violate("G33", `${live} slots are taken and ${waiting} lanes wait, at rest.`);
+  if (life.busyTimers > 0) simulation.violate("G33", `${life.busyTimers} timers are left at rest.`);
+}

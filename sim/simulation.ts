@@ -1,0 +1,240 @@
+// One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and the oracle that
+// watches them. It does nothing by itself; a schedule moves it, one step at a time.
+import type { SessionId } from "../src/core/ids.ts";
+import type { Ids, Notice } from "../src/ports.ts";
+import { MemoryStore } from "../src/store/memory/memory-store.ts";
+import { ManualClock } from "../src/testing/manual-clock.ts";
+import type { CallActor, TurnActor, Watch } from "./actors.ts";
+import { type Chooser, chance } from "./chooser.ts";
+import { Clients } from "./clients.ts";
+import { Facts } from "./facts.ts";
+import { Life } from "./life.ts";
+import { Oracle, type Violation } from "./oracle.ts";
+import type { Disk, Parked } from "./sim-store.ts";
+import { Trace } from "./trace.ts";
+
+export interface SimulationOptions {
+  readonly sessions: number;
+  /** Runs that may be live at once, across sessions. */
+  readonly slots: number;
+  readonly onCrash: "resume" | "lose";
+  /** How many of a hundred turns and calls do not stop when asked. */
+  readonly stubbornPercent: number;
+}
+
+/** What becomes of a vanished worker's leases before the next one starts. */
+export type Takeover = "released" | "expired" | "held";
+
+const LEASE_MS = 10_001;
+
+export class Simulation implements Watch {
+  readonly chooser: Chooser;
+  readonly clock = new ManualClock(1_000_000);
+  readonly facts = new Facts();
+  readonly trace: Trace;
+  readonly disk: Disk;
+  readonly sessions: SessionId[] = [];
+  readonly clients: Clients;
+  readonly oracle: Oracle;
+  readonly violations: Violation[] = [];
+  life: Life;
+  lives = 1;
+  readonly #options: SimulationOptions;
+  readonly #ids = simIds();
+  /** How often each call of each run has really been carried out, in all lives. */
+  readonly #carriedOut = new Map<string, CallActor[]>();
+
+  constructor(options: SimulationOptions, chooser: Chooser, keep: "lines" | "hash" = "hash") {
+    this.#options = options;
+    this.chooser = chooser;
+    this.trace = new Trace(keep);
+    const store = new MemoryStore({ clock: this.clock });
+    this.disk = { store, facts: this.facts, trace: this.trace, trimmedTo: new Map() };
+    const life = (): Life => this.life;
+    const violate = (rule: string, message: string): void => this.violate(rule, message);
+    this.oracle = new Oracle({ facts: this.facts, trimmedTo: this.disk.trimmedTo, life, violate });
+    this.clients = new Clients({ facts: this.facts, trace: this.trace, oracle: this.oracle, life });
+    this.life = this.#newLife(1);
+  }
+
+  get slots(): number {
+    return this.#options.slots;
+  }
+
+  /** The first life, with its sessions made. */
+  async begin(): Promise<void> {
+    this.life.store.parks = false;
+    await this.life.start();
+    for (let number = 1; number <= this.#options.sessions; number += 1) {
+      this.sessions.push((await this.life.engine.create(undefined, undefined)).id);
+    }
+    this.life.store.parks = true;
+  }
+
+  violate(rule: string, message: string): void {
+    this.trace.note(`  ! ${rule} ${message}`);
+    this.violations.push({ rule, message });
+  }
+
+  /** Everything that can happen by itself has happened when this resolves. */
+  drain(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  apply(parked: Parked): void {
+    this.trace.note(`apply ${parked.verb} ${parked.about}`);
+    parked.apply();
+  }
+
+  answer(parked: Parked): void {
+    this.trace.note(`answer ${parked.verb} ${parked.about}`);
+    this.life.store.drop(parked);
+    parked.answer();
+  }
+
+  fail(parked: Parked, code: "store_full" | "store_locked" | "unavailable"): void {
+    this.trace.note(`fail ${parked.verb} ${parked.about} ${code}`);
+    this.life.faults += 1;
+    this.life.store.drop(parked);
+    parked.fail(code);
+  }
+
+  loseAnswer(parked: Parked): void {
+    this.trace.note(`lose answer of ${parked.verb} ${parked.about}`);
+    this.life.faults += 1;
+    this.life.store.drop(parked);
+    parked.apply();
+    parked.fail("unavailable");
+  }
+
+  /** Time passes until the next timer fires. */
+  tick(): void {
+    const next = this.clock.pending[0];
+    if (next === undefined) return;
+    this.trace.note(`tick ${next.inMs}`);
+    this.clock.tick(next.inMs);
+  }
+
+  /** The worker vanishes. What it had sent to the store arrives, or does not. */
+  async crash(takeover: Takeover): Promise<void> {
+    this.trace.note(`crash ${takeover}`);
+    for (const parked of this.life.store.parked) {
+      if (parked.verb === "append" && parked.phase === "waiting" && chance(this.chooser, 50)) this.apply(parked);
+    }
+    await this.drain();
+    await this.#restart(takeover);
+  }
+
+  /** The orderly end has been reached: on to the next life. */
+  async restartAfterClose(): Promise<void> {
+    const { report } = this.life;
+    this.trace.note(`restart, ${report?.unfinished.length} unfinished`);
+    for (const session of this.sessions) {
+      if (report?.unfinished.includes(session) === true) continue;
+      const live = this.facts.live(session);
+      if (live !== undefined && !live.parked) {
+        this.violate("G25", `${live.id} was neither set down nor ended by an orderly shutdown.`);
+      }
+    }
+    await this.#restart("released");
+  }
+
+  async #restart(takeover: Takeover): Promise<void> {
+    const { worker } = this.life;
+    this.life.end();
+    this.oracle.stopped.clear();
+    await this.drain();
+    if (takeover === "released") for (const session of this.sessions) await this.disk.store.release(session, worker);
+    if (takeover === "expired") this.clock.tick(LEASE_MS);
+    this.lives += 1;
+    this.life = this.#newLife(this.lives);
+    void this.life.start();
+  }
+
+  // What the world shows (Watch).
+
+  stubborn(): boolean {
+    const { stubbornPercent } = this.#options;
+    return stubbornPercent > 0 && chance(this.chooser, stubbornPercent);
+  }
+
+  turnBegan(actor: TurnActor): void {
+    const { turnId, runId, prompt } = actor.turn;
+    this.trace.note(`  * ${turnId} begins`);
+    const run = this.facts.runs.get(runId);
+    const turn = this.facts.works.get(turnId);
+    if (run === undefined || turn === undefined) {
+      this.violate("G11", `${turnId} began before its request was durable.`);
+      return;
+    }
+    this.#mayBegin(actor, turn.settled !== undefined, run.cancel !== undefined);
+    if (prompt.text !== run.text) this.violate("G6", `${turnId} was given "${prompt.text}", not "${run.text}".`);
+    const others = this.life.actors.turns.filter((one) => one.runId === runId && one.end === undefined && one !== actor);
+    if (others.some((one) => !one.aborted)) this.violate("G4", `${turnId} began while another turn of it goes on.`);
+  }
+
+  callBegan(actor: CallActor): void {
+    const { callId } = actor.live;
+    this.trace.note(`  * ${callId} begins`);
+    const call = this.facts.works.get(callId);
+    if (call === undefined) {
+      this.violate("G11", `${callId} began before its request was durable.`);
+      return;
+    }
+    const cancelled = call.cancel !== undefined || this.facts.runs.get(call.runId)?.cancel !== undefined;
+    this.#mayBegin(actor, call.settled !== undefined, cancelled);
+    const name = `${actor.runId} ${actor.input}`;
+    const before = this.#carriedOut.get(name) ?? [];
+    if (before.some((one) => one.end !== undefined && this.facts.works.get(one.id)?.settled?.outcome.kind === "completed")) {
+      this.violate("G25", `${callId} repeats a call of ${actor.runId} that had completed.`);
+    }
+    this.#carriedOut.set(name, [...before, actor]);
+  }
+
+  callAnswered(actor: TurnActor, answer: string): void {
+    this.trace.note(`  < ${actor.id} hears ${answer}`);
+    const [kind, callId] = answer.split(" ");
+    if (kind === "refused" || callId === undefined) return;
+    const call = this.facts.works.get(callId as `call_${string}`);
+    if (call === undefined && kind === "cancelled") return; // It never came into being.
+    if (call?.settled?.outcome.kind !== kind && this.life.phase !== "closing") {
+      this.violate("G16", `${actor.id} was told that ${callId} is ${kind} before that was durable.`);
+    }
+  }
+
+  #mayBegin(actor: TurnActor | CallActor, settled: boolean, cancelled: boolean): void {
+    if (settled) this.violate("G16", `${actor.id} began after its end was recorded.`);
+    if (cancelled) this.violate("G11", `${actor.id} began after its cancel was recorded.`);
+    if (this.oracle.stopped.has(actor.runId)) this.violate("G11", `${actor.id} began after its stop was decided.`);
+  }
+
+  #newLife(number: number): Life {
+    return new Life({
+      number,
+      disk: this.disk,
+      clock: this.clock,
+      ids: this.#ids,
+      watch: this,
+      slotsMax: this.#options.slots,
+      onCrash: this.#options.onCrash,
+      notice: (notice) => this.#notice(notice),
+    });
+  }
+
+  #notice(notice: Notice): void {
+    if (notice.type === "bug") this.violate("G28", `A contradiction inside: ${String(notice.error)}`);
+    else this.trace.note(`  ~ ${notice.type}`);
+  }
+}
+
+/** Foreseeable, and cheap: a digest only has to tell texts apart. */
+function simIds(): Ids {
+  let next = 0;
+  return {
+    make(prefix) {
+      next += 1;
+      return prefix + next;
+    },
+    digest: (text) => text,
+  };
+}

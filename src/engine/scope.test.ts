@@ -1,0 +1,71 @@
+// The tree of live work: its invariants, one test each.
+import { expect, test } from "vitest";
+import { Aborted, Scope } from "./scope.ts";
+
+const user = { kind: "user" } as const;
+const shutdown = { kind: "shutdown" } as const;
+
+test("cancelling a scope cancels every scope below it, and none above", async () => {
+  const root = new Scope();
+  const seen: string[] = [];
+  let middle: Scope | undefined;
+  const ended = root.run(async (scope) => {
+    middle = scope;
+    return scope.run((leaf) => new Promise((_, reject) => leaf.signal.addEventListener("abort", () => reject("leaf"))));
+  });
+  root.signal.addEventListener("abort", () => seen.push("root"));
+  middle?.cancel(user);
+  expect(await ended).toEqual({ kind: "completed", value: { kind: "cancelled", reason: user } });
+  expect(seen).toEqual([]);
+  expect(root.reason).toBeUndefined();
+});
+
+test("the first reason wins", () => {
+  const scope = new Scope();
+  scope.cancel(user);
+  scope.cancel(shutdown);
+  expect(scope.reason).toBe(user);
+  expect(scope.signal.reason).toMatchObject({ reason: user });
+});
+
+test("a child of a cancelled scope never begins", async () => {
+  const scope = new Scope();
+  scope.cancel(user);
+  let began = false;
+  expect(await scope.run(() => (began = true))).toEqual({ kind: "cancelled", reason: user });
+  expect(began).toBe(false);
+});
+
+test("a signal that is asked for late is born aborted", () => {
+  const scope = new Scope();
+  scope.cancel(user);
+  expect(scope.signal.aborted).toBe(true);
+});
+
+test("work that finished although it was asked to stop has finished", async () => {
+  const scope = new Scope();
+  const ended = scope.carryOut(async (self) => {
+    self.cancel(user);
+    return "done";
+  });
+  expect(await ended).toEqual({ kind: "completed", value: "done" });
+});
+
+test("an error of work that nobody asked to stop is a failure, whatever it looks like", async () => {
+  const error = new DOMException("aborted", "AbortError");
+  expect(await new Scope().carryOut(() => Promise.reject(error))).toEqual({ kind: "failed", error });
+  expect(
+    await new Scope().carryOut(() => {
+      throw error;
+    }),
+  ).toEqual({ kind: "failed", error });
+});
+
+test("all signals of one reason carry one error, under the name that fetch and the model SDKs know", () => {
+  const [a, b] = [new Scope(), new Scope()];
+  a.cancel(user);
+  b.cancel(user);
+  expect(a.signal.reason).toBeInstanceOf(Aborted);
+  expect(a.signal.reason).toBe(b.signal.reason);
+  expect(a.signal.reason.name).toBe("AbortError");
+});

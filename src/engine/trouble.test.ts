@@ -1,0 +1,196 @@
+// A store in trouble: nobody is told what is not true, stops still work, and things go on by themselves.
+import { describe, expect, test } from "vitest";
+import { ControlError } from "../core/control-error.ts";
+import { gate, openHouse, untilAborted, waits } from "../library/fixture.ts";
+import type { Appended, Batch, Store } from "../ports.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { systemClock } from "./system-clock.ts";
+
+type Append = (batch: Batch, real: Store) => Promise<Appended>;
+
+/** A memory store whose appends can be made to fail, and later not to. */
+function troubled(): { readonly store: Store; set(append: Append | undefined): void } {
+  const real = new MemoryStore({ clock: systemClock });
+  let instead: Append | undefined;
+  const store = new Proxy<Store>(real, {
+    get(target, name) {
+      if (name === "append")
+        return (batch: Batch) => (instead === undefined ? target.append(batch) : instead(batch, target));
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return {
+    store,
+    set: (append) => {
+      instead = append;
+    },
+  };
+}
+
+const full: Append = () => Promise.reject(new ControlError("store_full", "The disk is full."));
+
+describe("G28: a full store", () => {
+  test("refuses a prompt with a code, leaves nothing, and takes the next one by itself", async () => {
+    const { store, set } = troubled();
+    const { belay, begun, notices } = await openHouse({}, { store });
+    const session = await belay.createSession();
+    const before = (await session.explain()).asOf;
+    set(full);
+    const refused = session.prompt("lost");
+    await expect(refused.accepted).rejects.toMatchObject({ code: "store_full", retryable: true });
+    expect((await session.explain()).asOf).toBe(before);
+    expect(notices).toContainEqual(expect.objectContaining({ type: "store", code: "store_full" }));
+    set(undefined);
+    expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
+    expect(begun).toEqual(["next"]);
+    expect(await session.runs()).toHaveLength(1);
+  });
+
+  test("a stop is carried out at once, its receipt says that it is not recorded yet, and later it is", async () => {
+    const { store, set } = troubled();
+    const { belay, began } = await openHouse({ live: waits }, { store });
+    const session = await belay.createSession();
+    const run = session.prompt("live");
+    await began("live");
+    set(full);
+    const receipt = run.cancel({ reason: "stop" });
+    await expect(receipt).rejects.toMatchObject({
+      code: "store_full",
+      message: expect.stringContaining("carried out"),
+    });
+    set(undefined);
+    expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user", note: "stop" } });
+  });
+
+  test("an interrupt that is refused stops nothing", async () => {
+    const { store, set } = troubled();
+    const { belay, began } = await openHouse({ live: waits }, { store });
+    const session = await belay.createSession();
+    const run = session.prompt("live");
+    await began("live");
+    set(full);
+    await expect(session.prompt("urgent", { delivery: "interrupt" }).accepted).rejects.toMatchObject({
+      code: "store_full",
+    });
+    set(undefined);
+    expect((await session.explain()).live).toMatchObject({ runId: run.id, phase: "running" });
+    await run.cancel({ waitMs: 1000 });
+  });
+
+  test("the end of a run waits for the store, and is told only once it is recorded", async () => {
+    const { store, set } = troubled();
+    const go = gate();
+    const { belay, began } = await openHouse({ live: () => go.passed.then(() => "text") }, { store });
+    const session = await belay.createSession();
+    const run = session.prompt("live");
+    await began("live");
+    let told = false;
+    const outcome = run.outcome.then((value) => {
+      told = true;
+      return value;
+    });
+    const tries = gate();
+    let failed = 0;
+    set((batch, real) => {
+      failed += 1;
+      if (failed === 3) tries.open();
+      return full(batch, real);
+    });
+    go.open();
+    await tries.passed;
+    expect(told).toBe(false);
+    set(undefined);
+    expect(await outcome).toEqual({ kind: "completed" });
+    expect(await run.text()).toBe("text");
+  });
+
+  test("a call that cannot be recorded does not begin", async () => {
+    const { store, set } = troubled();
+    let executed = 0;
+    const { belay } = await openHouse(
+      {
+        work: async (turn) => {
+          set(full);
+          const refused = await turn
+            .call("write", null, () => {
+              executed += 1;
+            })
+            .catch((error: unknown) => (error instanceof ControlError ? error.code : "?"));
+          set(undefined);
+          return String(refused);
+        },
+      },
+      { store },
+    );
+    const session = await belay.createSession();
+    expect(await session.prompt("work").text()).toBe("store_full");
+    expect(executed).toBe(0);
+  });
+});
+
+describe("G28: an answer that is lost", () => {
+  test("a prompt that was written although nobody knows is run once, and its key finds it", async () => {
+    const { store, set } = troubled();
+    const { belay, began, begun } = await openHouse({}, { store });
+    const session = await belay.createSession();
+    set(async (batch, real) => {
+      set(undefined);
+      await real.append(batch);
+      throw new ControlError("unavailable", "The answer was lost.");
+    });
+    const first = session.prompt("once", { key: "k" });
+    await expect(first.accepted).rejects.toMatchObject({ code: "unavailable", retryable: true });
+    const again = session.prompt("once", { key: "k" });
+    expect((await again.accepted).repeated).toBe(true);
+    expect(await again.outcome).toEqual({ kind: "completed" });
+    await began("once");
+    expect(begun).toEqual(["once"]);
+    expect(await session.runs()).toHaveLength(1);
+  });
+
+  test("a cancel whose record was written although the answer was lost is recorded once", async () => {
+    const { store, set } = troubled();
+    const { belay, began } = await openHouse({ live: (turn) => untilAborted(turn.signal) }, { store });
+    const session = await belay.createSession();
+    const run = session.prompt("live");
+    await began("live");
+    set(async (batch, real) => {
+      set(undefined);
+      await real.append(batch);
+      throw new ControlError("unavailable", "The answer was lost.");
+    });
+    await expect(run.cancel()).rejects.toMatchObject({ code: "unavailable" });
+    expect((await run.outcome).kind).toBe("cancelled");
+    const cancels: string[] = [];
+    for await (const event of run) if (event.type === "run.cancel_requested") cancels.push(event.type);
+    expect(cancels).toHaveLength(1);
+  });
+});
+
+test("G28: an append that hangs delays no stop", async () => {
+  const { store, set } = troubled();
+  const aborted = gate();
+  const { belay, began } = await openHouse(
+    {
+      live: (turn) => {
+        turn.signal.addEventListener("abort", aborted.open);
+        return untilAborted(turn.signal);
+      },
+    },
+    { store },
+  );
+  const session = await belay.createSession();
+  const run = session.prompt("live");
+  await began("live");
+  const stall = gate();
+  set(async (batch, real) => {
+    await stall.passed;
+    return real.append(batch);
+  });
+  const receipt = run.cancel();
+  await aborted.passed;
+  stall.open();
+  expect(await receipt).toMatchObject({ kind: "stopping", first: true });
+  expect((await run.outcome).kind).toBe("cancelled");
+});

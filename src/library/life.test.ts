@@ -1,0 +1,174 @@
+// Following, closing, parking and coming back.
+import { describe, expect, test } from "vitest";
+import { LEASE_TTL_MS } from "../core/limits.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { deaf, gate, openHouse, untilAborted, waits } from "./fixture.ts";
+
+/** A store that survives the Belay that used it. */
+function lasting(): MemoryStore {
+  const store = new MemoryStore({ clock: systemClock });
+  store.close = async () => {};
+  return store;
+}
+
+describe("following", () => {
+  test("G29: every subscriber sees one gapless slice, from wherever it begins", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const early = collect(session.events({ after: 0 }), 21);
+    for (let index = 0; index < 4; index += 1) await session.prompt(`run ${index}`).outcome;
+    expect(await early).toEqual(Array.from({ length: 21 }, (_, index) => index + 1));
+    expect(await collect(session.events({ after: 10 }), 5)).toEqual([11, 12, 13, 14, 15]);
+  });
+
+  test("a follower that joins in the middle of a turn hears what was said before", async () => {
+    const go = gate();
+    const { belay, began } = await openHouse({
+      talk: async (turn) => {
+        turn.emit("one ");
+        await go.passed;
+        turn.emit("two");
+        return undefined;
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("talk");
+    await began("talk");
+    let heard = "";
+    for await (const event of run) {
+      if (event.type === "delta") heard += event.text;
+      if (heard === "one ") go.open();
+    }
+    expect(heard).toBe("one two");
+  });
+
+  test("G30: what retention removed is announced as one gap", async () => {
+    const store = lasting();
+    const { belay } = await openHouse({}, { store });
+    const session = await belay.createSession();
+    for (let index = 0; index < 60; index += 1) await session.prompt(`run ${index}`).outcome;
+    const { kept } = await store.trim(session.id, 200);
+    expect(kept).toBeGreaterThan(1);
+    for await (const event of session.events({ after: 0 })) {
+      expect(event).toEqual({ type: "gap", from: 1, to: kept - 1 });
+      break;
+    }
+  });
+});
+
+describe("closing", () => {
+  test("park sets a live run down, and the next life takes it up with its finished calls", async () => {
+    const store = lasting();
+    let executed = 0;
+    const act = async (turn: Parameters<typeof waits>[0]): Promise<string> => {
+      const once = await turn.call("once", { n: 1 }, () => {
+        executed += 1;
+        return executed;
+      });
+      turn.emit("so far. ");
+      if (turn.prompt.text === "work" && lives === 1) await untilAborted(turn.signal);
+      return `the call said ${once.kind === "completed" ? once.value : once.kind}`;
+    };
+    let lives = 1;
+    const first = await openHouse({ work: act }, { store });
+    const session = await first.belay.createSession();
+    const run = session.prompt("work");
+    const queued = session.prompt("queued");
+    for await (const event of run) if (event.type === "delta") break;
+    expect(await first.belay.close()).toEqual({ unfinished: [] });
+    await expect(run.outcome).rejects.toMatchObject({ code: "shutting_down" });
+    await expect(session.prompt("more").accepted).rejects.toMatchObject({ code: "shutting_down" });
+
+    lives = 2;
+    const second = await openHouse({ work: act }, { store });
+    const again = await second.belay.run(run.id);
+    expect(await again.outcome).toEqual({ kind: "completed" });
+    expect(executed).toBe(1);
+    expect(await (await second.belay.run(queued.id)).outcome).toEqual({ kind: "completed" });
+    const messages = await second.belay.session(session.id).transcript();
+    expect(messages).toContainEqual(expect.objectContaining({ role: "assistant", text: "so far. " }));
+    expect(messages.at(-1)).toMatchObject({ role: "assistant", text: "done", finish: { kind: "end" } });
+  });
+
+  test("cancel ends what is live and what is queued, with the reason", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const [live, queued] = [session.prompt("live"), session.prompt("queued")];
+    await began("live");
+    const outcomes = Promise.all([live.outcome, queued.outcome]);
+    expect(await belay.close({ mode: "cancel" })).toEqual({ unfinished: [] });
+    for (const outcome of await outcomes)
+      expect(outcome).toMatchObject({ kind: "cancelled", reason: { kind: "shutdown" } });
+  });
+
+  test("G33: a deaf agent cannot hold up a shutdown, whichever way", async () => {
+    for (const mode of ["park", "cancel"] as const) {
+      const { belay, began } = await openHouse({ live: deaf });
+      const session = await belay.createSession();
+      session.prompt("live");
+      await began("live");
+      expect(await belay.close({ mode })).toEqual({ unfinished: [] });
+    }
+  });
+
+  test("G33: the limit holds, and what had not come to rest is named", async () => {
+    const { belay, began } = await openHouse({ live: deaf }, { graceMs: 60_000 });
+    const session = await belay.createSession();
+    session.prompt("live");
+    await began("live");
+    expect(await belay.close({ mode: "cancel", limitMs: 10 })).toEqual({ unfinished: [session.id] });
+  });
+});
+
+describe("crash", () => {
+  test("G25: a run cut off by a crash is taken up; a finished call is not repeated, an unknown one is said to be unknown", async () => {
+    let skew = 0;
+    const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + skew };
+    const store = new MemoryStore({ clock });
+    const counts = { finished: 0, unknown: 0, idempotent: 0 };
+    const reached = gate();
+    let lives = 1;
+    const act = async (turn: Parameters<typeof waits>[0]): Promise<string> => {
+      const forever = (): Promise<never> => new Promise(() => {});
+      const repeatable = (): Promise<never> | string => {
+        counts.idempotent += 1;
+        reached.open();
+        return lives === 1 ? forever() : "again";
+      };
+      const finished = await turn.call("finished", 1, () => ++counts.finished);
+      const both = await Promise.all([
+        turn.call("unknown", 2, () => {
+          counts.unknown += 1;
+          return lives === 1 ? forever() : "again";
+        }),
+        turn.call("idempotent", 3, repeatable, { idempotent: true }),
+      ]);
+      return [finished, ...both].map((result) => result.kind).join();
+    };
+    const first = await openHouse({ work: act }, { store });
+    const session = await first.belay.createSession();
+    const run = session.prompt("work");
+    await reached.passed;
+    // A crash: nothing is closed, the first life is just not heard of again, and its leases run out.
+    skew = LEASE_TTL_MS + 1;
+    lives = 2;
+    const second = await openHouse({ work: act }, { store });
+    const again = await second.belay.run(run.id);
+    expect(await again.outcome).toEqual({ kind: "completed" });
+    expect(await again.text()).toContain("completed,lost,completed");
+    expect(counts).toEqual({ finished: 1, unknown: 1, idempotent: 2 });
+  });
+});
+
+async function collect(
+  events: AsyncIterable<{ readonly seq?: number; readonly type: string }>,
+  count: number,
+): Promise<number[]> {
+  const seqs: number[] = [];
+  for await (const event of events) {
+    if (event.seq !== undefined) seqs.push(event.seq);
+    if (seqs.length === count) break;
+  }
+  return seqs;
+}

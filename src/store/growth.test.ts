@@ -1,0 +1,29 @@
+import { getEventListeners } from "node:events";
+import { expect, it } from "vitest";
+import { Growth } from "./growth.ts";
+
+it("a waiter that was answered leaves no listener on its signal", async () => {
+  const growth = new Growth();
+  const { signal } = new AbortController();
+  const waiting = Array.from({ length: 20 }, () => growth.wait("ses_a", 0, signal));
+  expect(getEventListeners(signal, "abort")).toHaveLength(20);
+  growth.note("ses_a", 1);
+  await Promise.all(waiting);
+  expect(getEventListeners(signal, "abort")).toHaveLength(0);
+});
+
+it("a doubled note is harmless, and one of a position already known wakes nobody", async () => {
+  const growth = new Growth();
+  const abort = new AbortController();
+  let woken = 0;
+  const first = growth.wait("ses_a", 1, abort.signal).then(() => {
+    woken += 1;
+  });
+  growth.note("ses_a", 1);
+  await Promise.resolve();
+  expect(woken).toBe(0);
+  growth.note("ses_a", 2);
+  growth.note("ses_a", 2);
+  await first;
+  expect(woken).toBe(1);
+});
