@@ -77,7 +77,6 @@ export class Clients {
       record.receipt = receipt;
       return receipt.kind;
     });
-    this.#parts.oracle.stopsAtOnce(session);
   }
 
   wait(session: SessionId, runId: RunId): void {

@@ -112,7 +112,11 @@ class RandomSchedule {
     else if (kind === "clock") simulation.tick();
     else if (kind === "crash") {
       await simulation.crash(weighted(this.#chooser, [[4, "released"], [2, "expired"], [1, "held"]] as const));
-    } else void life.close(chance(this.#chooser, 75) ? "park" : "cancel", 10_000);
+    } else {
+      const mode = chance(this.#chooser, 75) ? "park" : "cancel";
+      simulation.trace.note(`shut down: ${mode}`);
+      void life.close(mode, 10_000);
+    }
     await simulation.drain();
   }
 

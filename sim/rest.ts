@@ -203,7 +203,8 @@ function checkFairness(simulation: Simulation): void {
     const [one, two] = [facts.starts[index], facts.starts[index + 1]];
     if (one === undefined || two === undefined || one.session !== two.session) continue;
     for (const other of facts.runs.values()) {
-      if (other.session === one.session || other.delivery === "steer") continue;
+      // One that never begins may have been withdrawn long before its end was durable.
+      if (other.session === one.session || other.delivery === "steer" || other.startedAt === undefined) continue;
       const waits = when(`accepted ${other.id}`) < when(`started ${one.run}`);
       if (waits && when(`started ${other.id}`) > when(`started ${two.run}`) && when(`settled ${other.id}`) > when(`started ${two.run}`)) {
         simulation.violate("G4", `${other.session} waits with ${other.id} while ${one.session} starts ${one.run} and ${two.run}.`);

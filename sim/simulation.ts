@@ -1,6 +1,6 @@
 // One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and the oracle that
 // watches them. It does nothing by itself; a schedule moves it, one step at a time.
-import type { SessionId } from "../src/core/ids.ts";
+import type { RunId, SessionId } from "../src/core/ids.ts";
 import type { Ids, Notice } from "../src/ports.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
@@ -52,7 +52,9 @@ export class Simulation implements Watch {
     this.disk = { store, facts: this.facts, trace: this.trace, trimmedTo: new Map() };
     const life = (): Life => this.life;
     const violate = (rule: string, message: string): void => this.violate(rule, message);
-    this.oracle = new Oracle({ facts: this.facts, trimmedTo: this.disk.trimmedTo, life, violate });
+    const ticketOf = (run: RunId): number | undefined =>
+      this.clients.prompts.find((prompt) => prompt.runId === run)?.ticket;
+    this.oracle = new Oracle({ facts: this.facts, trimmedTo: this.disk.trimmedTo, life, violate, ticketOf });
     this.clients = new Clients({ facts: this.facts, trace: this.trace, oracle: this.oracle, life });
     this.life = this.#newLife(1);
   }
@@ -132,7 +134,9 @@ export class Simulation implements Watch {
     for (const session of this.sessions) {
       if (report?.unfinished.includes(session) === true) continue;
       const live = this.facts.live(session);
-      if (live !== undefined && !live.parked) {
+      // A run this life never took up is the next one's to take up.
+      const ours = this.life.actors.turns.some((turn) => turn.runId === live?.id);
+      if (live !== undefined && ours && !live.parked) {
         this.violate("G25", `${live.id} was neither set down nor ended by an orderly shutdown.`);
       }
     }

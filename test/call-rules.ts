@@ -25,6 +25,7 @@ export const PERMITS: readonly Permit[] = [
   },
   { reach: "the log", in: "sim/sim-store.ts", because: "it stands before a store and hands on what it is given" },
   { reach: "timers", in: "src/testing/manual-clock.ts", because: "it lets the event loop turn, and measures nothing" },
+  { reach: "timers", in: "sim/simulation.ts", because: "it lets the event loop turn, and measures nothing" },
   { reach: "chance", in: "src/testing/sequential-ids.ts", because: "digests are no chance; its ids are counted" },
   { reach: "files", in: "src/store/sqlite/", because: "a database is a file" },
   { reach: "threads", in: "src/store/sqlite/", because: "a commit must not block the event loop" },

@@ -46,3 +46,19 @@ test("decisions are dated, and say what was decided and at what price", () => {
       expect(text).toContain(part);
   }
 });
+
+test("every promise in the README's table is tested where it says", () => {
+  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+  const rows = readme.split("\n").filter((line) => /^\| \*\*G\d+\*\*/.test(line));
+  expect(rows.length).toBeGreaterThan(10);
+  for (const row of rows) {
+    const guarantee = /G\d+/.exec(row)?.[0];
+    const files = [...row.matchAll(/\]\(([^)]+)\)/g)].map(([, file]) => file ?? "");
+    expect(files.length, row).toBeGreaterThan(0);
+    for (const file of files) {
+      expect(readFileSync(join(ROOT, file), "utf8"), `${guarantee} in ${file}`).toMatch(
+        new RegExp(`\\b${guarantee}\\b`),
+      );
+    }
+  }
+});

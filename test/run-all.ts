@@ -39,7 +39,10 @@ const vitest = "node_modules/vitest/vitest.mjs";
 const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${REPORT}`];
 
 /** Tests that start programs and take their time: not part of `check`. */
-const WHOLE_HOUSE = ["test/e2e/", "test/examples.test.ts", "sim/"];
+const WHOLE_HOUSE = [
+  ...["test/e2e/", "test/examples.test.ts", "sim/"],
+  ...["src/cli/main.test.ts", "src/store/sqlite/sqlite-store.test.ts"],
+];
 const exclude = (place: string): string => `--exclude=${place.endsWith("/") ? `${place}**` : place}`;
 
 const steps: readonly Step[] = [

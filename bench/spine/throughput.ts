@@ -50,7 +50,8 @@ function rowsWritten(file: string): readonly string[] {
 function raw(file: string, rows: readonly string[]): number {
   const db = new DatabaseSync(file);
   db.exec(
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE row (session TEXT, seq INTEGER, data TEXT, PRIMARY KEY (session, seq)) WITHOUT ROWID",
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE row " +
+      "(session TEXT, seq INTEGER, data TEXT, PRIMARY KEY (session, seq)) WITHOUT ROWID",
   );
   const insert = db.prepare("INSERT INTO row VALUES (?, ?, ?)");
   const from = performance.now();

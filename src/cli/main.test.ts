@@ -153,6 +153,14 @@ describe("verify", () => {
     expect(findings[0]).toMatchObject({ guarantee: expect.stringMatching(/^G\d+$/), seq: expect.any(Number) });
   });
 
+  test("a file at rest is read without leaving anything beside it", async () => {
+    const rest = join(folder, "rest.db");
+    await (await openBelay({ store: rest, agent: () => {} })).close();
+    const before = readdirSync(folder);
+    expect((await belay(["verify", rest])).code).toBe(0);
+    expect(readdirSync(folder)).toEqual(before);
+  });
+
   test("a file that is not there, is no file, is no database, or is too new is refused with its own code", async () => {
     const garbage = join(folder, "garbage.db");
     writeFileSync(garbage, "this is not a database, but it is long enough to have a header of one: ".repeat(4));

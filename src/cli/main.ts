@@ -103,9 +103,12 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-try {
-  process.exitCode = await main(process.argv.slice(2));
-} catch (error) {
-  printError(error);
-  process.exitCode = EXIT_CODE[toControlError(error).code];
+/** Leaves once everything is said. Not by itself: a tool that was given up may still hold a timer or a socket. */
+function leave(code: number): void {
+  process.stdout.write("", () => process.stderr.write("", () => process.exit(code)));
 }
+
+main(process.argv.slice(2)).then(leave, (error: unknown) => {
+  printError(error);
+  leave(EXIT_CODE[toControlError(error).code]);
+});

@@ -1,6 +1,7 @@
 // `belay verify FILE`: reads every log in a file and checks that Belay kept its promises. It changes nothing, and may be
 // run while a server uses the file.
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -55,12 +56,33 @@ function requireFile(file: string): void {
   });
 }
 
+/** A file at rest is read without a trace. If a server opens it meanwhile, what was read may be torn: read again. */
 function check(file: string): Checked {
-  const checked: Checked = { sessions: 0, runs: 0, events: 0, trimmed: 0, findings: [] };
-  let database: Database | undefined;
   try {
     requireOurs(file, MIGRATIONS);
-    database = openReadOnly(file);
+    const checked = inUse(file) ? undefined : checkAll(openReadOnly(atRest(file)));
+    return checked === undefined || inUse(file) ? checkAll(openReadOnly(file)) : checked;
+  } catch (error) {
+    const { code, message } = troubleError(error, file);
+    throw code === "unavailable" ? new ControlError(code, message, { hint: UNREADABLE }) : troubleError(error, file);
+  }
+}
+
+const UNREADABLE = "Check that you may read the file, and, while a server has it open, the folder it is in.";
+
+/** Whoever has a store open keeps its write-ahead log beside it. */
+const inUse = (file: string): boolean => existsSync(`${file}-wal`);
+
+/** Tells SQLite that nobody writes, so that it puts nothing beside the file and needs no right to. */
+function atRest(file: string): string {
+  const url = pathToFileURL(file);
+  url.searchParams.set("immutable", "1");
+  return url.href;
+}
+
+function checkAll(database: Database): Checked {
+  const checked: Checked = { sessions: 0, runs: 0, events: 0, trimmed: 0, findings: [] };
+  try {
     const { sessions, read } = queries(database);
     let after: SessionId | null = null;
     for (;;) {
@@ -70,10 +92,8 @@ function check(file: string): Checked {
       if (last === undefined || page.length < PAGE_EVENTS_MAX) return checked;
       after = last.id;
     }
-  } catch (error) {
-    throw troubleError(error, file);
   } finally {
-    database?.close();
+    database.close();
   }
 }
 

@@ -100,7 +100,7 @@ export interface Refused {
   readonly message: string;
 }
 
-/** The answer to a change of the queue. `started`: too late, it is under way. `unknown`: not in the queue (any more). */
+/** The answer to a change of the queue. `started`: too late, it is under way. `unknown`: not in the queue. */
 export type QueueReceipt =
   | { readonly kind: "changed"; readonly seq: Seq }
   | { readonly kind: "unchanged" }

@@ -116,7 +116,7 @@ function abandonAll(run: Run, outcome: Outcome): readonly Event[] {
   return events;
 }
 
-/** The run's outcome, once its last work has ended like `last`. Decided by what was recorded, never by an error's text. */
+/** The run's outcome, once its last work has ended like `last`. Decided by what was recorded, never by a text. */
 function runSettled(run: Run, last: Outcome, name: string): Event {
   return { type: "run.settled", runId: run.id, outcome: outcomeOf(run, last, name) };
 }

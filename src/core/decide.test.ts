@@ -172,8 +172,10 @@ describe("idempotency", () => {
   });
 
   test("prompts without keys are never taken for each other", () => {
-    const past = given(accept("run_a", { content: "same" }));
-    past.when(accept("run_b", { content: "same" })).then(accepted(accept("run_b")));
+    const { lane } = given(accept("run_a", { content: "same" }));
+    const { events, answer } = decide(lane, accept("run_b", { content: "same" }));
+    expect(events).toMatchObject([{ type: "run.accepted", runId: "run_b" }]);
+    expect(answer).toEqual({ ...receipt, runId: "run_b", seq: 3, ahead: 1 });
   });
 
   test("another key is another run", () => {

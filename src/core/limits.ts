@@ -73,7 +73,7 @@ export const IDLE_LANES_MAX = 1_024;
 /** How long a caller may ask to wait for a settlement in one request. */
 export const WAIT_MS_MAX = 10 * 60_000;
 
-/** A turn that waits for calls which were given up gets this long to notice. With the grace it stays within G12's bound. */
+/** A turn that waits for calls which were given up gets this long to notice: well within G12's half second. */
 export const TURN_GRACE_EXTRA_MS = 200;
 
 /** How many requests with an idempotency key a session remembers, besides prompts, whose keys are never forgotten. */

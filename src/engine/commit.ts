@@ -3,7 +3,7 @@
 // Invariants
 // 1. Nobody is answered before the facts their answer speaks of are durable.
 // 2. A refused command leaves nothing: neither in memory nor in the log.
-// 3. What must not be lost (a cancel, the end of a piece of work) is never refused for the store's trouble; it waits here.
+// 3. What must not be lost (a cancel, the end of a piece of work) is never refused for the store's trouble; it waits.
 import type { Answer, Command } from "../core/command.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
 import { decide } from "../core/decide.ts";
@@ -51,7 +51,7 @@ export class Commit {
     this.#then = ports.consequences;
   }
 
-  /** Registers a command in this very tick. Resolves when its facts are durable; rejects if it was refused by trouble. */
+  /** Registers a command in this very tick. Resolves when its facts are durable; rejects if trouble refused it. */
   submit<C extends Command>(lane: LiveLane, command: C, prepare?: (command: C) => Promise<C>): Promise<Answer<C>> {
     return new Promise((resolve, reject) => {
       // An entry is kept among entries of other commands; its callbacks fit its own command by construction.

@@ -54,7 +54,7 @@ export class LiveLane {
   takeBackRetry: (() => void) | undefined = undefined;
   /** What is going on in the world for the live run. Few: an array is smaller than a map, and as fast. */
   works: LiveWork[] = [];
-  /** Who waits until nothing is going on in the world, and until nothing is on its way. Mostly nobody: none is shared. */
+  /** Who waits until nothing is going on in the world, and until nothing is on its way. Mostly nobody: shared. */
   still: readonly (() => void)[] = NOBODY;
   quiet: readonly (() => void)[] = NOBODY;
 

@@ -1,13 +1,24 @@
 // What the agent sees of a turn. Getters, so that it can be taken apart: `async ({ prompt, emit, signal }) => …`.
 import type { RunId, SessionId, TurnId } from "../core/ids.ts";
 import type { Prompt } from "../core/prompt.ts";
+import type { Run } from "../core/run.ts";
 import type { Turn } from "../ports.ts";
-import type { LiveTurn } from "./live-turn.ts";
+
+/** The live turn behind the facade. */
+export interface Behind extends Pick<Turn, "turnId" | "emit" | "call"> {
+  readonly run: Pick<Run, "id" | "prompt" | "attempt">;
+  readonly work: { readonly scope: { readonly signal: AbortSignal } };
+  readonly desk: {
+    readonly sessionId: SessionId;
+    transcript(): ReturnType<Turn["transcript"]>;
+    take(): ReturnType<Turn["takeSteers"]>;
+  };
+}
 
 export class TurnFacade implements Turn {
-  readonly #turn: LiveTurn;
+  readonly #turn: Behind;
 
-  constructor(turn: LiveTurn) {
+  constructor(turn: Behind) {
     this.#turn = turn;
   }
 

@@ -78,7 +78,7 @@ function checkJson(given: unknown, what: string, depth = 0): Json {
       return checkObject(given, what, depth);
     default:
       throw invalid(
-        `${what} contains ${typeof given === "undefined" ? "undefined" : `a ${typeof given}`}; only JSON can be stored.`,
+        `${what} contains ${given === undefined ? "undefined" : `a ${typeof given}`}; only JSON can be stored.`,
       );
   }
 }

@@ -205,7 +205,7 @@ describe("one call", () => {
 });
 
 describe("what does not cooperate", () => {
-  test("G12: a deaf turn is given up, named, and the next prompt runs; what it says later is dropped and noticed", async () => {
+  test("G12: a deaf turn is given up and named, the next prompt runs, and what it says later is dropped", async () => {
     const end = gate();
     const { belay, began, notices } = await openHouse({
       deaf: async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 import { deaf, gate, openHouse, untilAborted, waits } from "./fixture.ts";
 
 /** A store that survives the Belay that used it. */
@@ -122,7 +123,26 @@ describe("closing", () => {
 });
 
 describe("crash", () => {
-  test("G25: a run cut off by a crash is taken up; a finished call is not repeated, an unknown one is said to be unknown", async () => {
+  test("G17: what a live turn has said is in the log within 250 ms", async () => {
+    const clock = manualClock();
+    const { belay, began } = await openHouse(
+      {
+        talk: (turn) => {
+          turn.emit("before the crash");
+          return untilAborted(turn.signal);
+        },
+      },
+      { clock },
+    );
+    const session = await belay.createSession();
+    session.prompt("talk");
+    await began("talk");
+    expect((await session.transcript()).at(-1)).toMatchObject({ text: "", finish: { kind: "live" } });
+    await clock.advance(249);
+    expect((await session.transcript()).at(-1)).toMatchObject({ text: "before the crash", finish: { kind: "live" } });
+  });
+
+  test("G25: a run cut off by a crash goes on; no finished call is repeated, an unknown one is said to be so", async () => {
     let skew = 0;
     const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + skew };
     const store = new MemoryStore({ clock });

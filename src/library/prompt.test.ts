@@ -49,7 +49,7 @@ describe("idempotency keys", () => {
 });
 
 describe("one at a time", () => {
-  test("G4: runs start in the order of acceptance, each after the one before has ended, however that ended", async () => {
+  test("G4: runs start in the order of acceptance, each after the end of the one before, whatever it was", async () => {
     const { belay, begun } = await openHouse({ bad: () => Promise.reject(new Error("no")), slow: waits });
     const session = await belay.createSession();
     const runs = ["bad", "slow", "good"].map((text) => session.prompt(text));
