@@ -8,7 +8,7 @@ const belay = await openBelay({
   agent: async (turn) => {
     turn.emit(`Planning: ${turn.prompt.text}. `);
     await once(gate, "open");
-    // Between two steps, an agent takes in what people have added. What it does not take is there in its next turn.
+    // Between two steps an agent takes in what people have added. The rest is in the transcript of its next turn.
     for (const { text } of await turn.takeSteers()) turn.emit(`Noted: ${text}. `);
   },
 });

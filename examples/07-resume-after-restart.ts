@@ -1,4 +1,4 @@
-// Close Belay in the middle of a run and open the same file again: the run goes on, and what was finished is not repeated.
+// Close Belay in the middle of a run and open the same file again: the run goes on, and what has ended is not repeated.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

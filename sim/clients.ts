@@ -34,7 +34,17 @@ export class Clients {
   prompt(session: SessionId, asked: { text: string; delivery: Delivery; key: string | undefined }): PromptRecord {
     const { text, delivery, key } = asked;
     const { runId, accepted } = this.#engine.prompt(session, { prompt: { text }, delivery, key });
-    const record: PromptRecord = { kind: "prompt", ...this.#stamp(session), runId, ...asked, receipt: undefined };
+    const { facts } = this.#parts;
+    const record: PromptRecord = {
+      kind: "prompt",
+      ...this.#stamp(session),
+      runId,
+      ...asked,
+      // A lane keeps its place among the lanes, whichever of its runs comes to be the next one.
+      waitingElsewhere: this.#quiet(session) ? facts.waitingElsewhere(session) : [],
+      startsBefore: facts.starts.length,
+      receipt: undefined,
+    };
     this.#note(record, `prompt ${runId} ${delivery} ${key ?? ""} "${text}"`, accepted, (receipt) => {
       record.receipt = receipt;
       return `accepted ${receipt.runId} at ${receipt.seq}${receipt.repeated ? " again" : ""}`;
@@ -146,6 +156,14 @@ export class Clients {
         trace.note(`  > ${record.ticket}. ${record.refused}`);
         oracle.refused(record, life, error);
       },
+    );
+  }
+
+  /** Nothing that was asked of this session is without an end. */
+  #quiet(session: SessionId): boolean {
+    const { facts } = this.#parts;
+    return this.prompts.every(
+      (one) => one.session !== session || one.refused !== undefined || facts.runs.get(one.runId)?.outcome !== undefined,
     );
   }
 

@@ -36,11 +36,8 @@ export class Facts {
   readonly runs = new Map<RunId, RunFacts>();
   readonly works = new Map<Work, WorkFacts>();
   readonly closed = new Map<SessionId, Seq>();
-  /** Runs in the order in which they were started, across sessions. */
+  /** In the order in which they were started, across sessions. */
   readonly starts: { readonly run: RunId; readonly session: SessionId }[] = [];
-  #order = 0;
-  /** When, in the order of all appends, a run was accepted, started, settled. */
-  readonly when = new Map<string, number>();
 
   log(session: SessionId): readonly Recorded[] {
     return this.logs.get(session) ?? NO_EVENTS;
@@ -65,6 +62,16 @@ export class Facts {
     return this.open(session).find((run) => run.startedAt !== undefined);
   }
 
+  /** The first of each other session that has nothing live. */
+  waitingElsewhere(session: SessionId): readonly RunFacts[] {
+    const found: RunFacts[] = [];
+    for (const other of this.logs.keys()) {
+      const [first, ...rest] = other === session ? [] : this.open(other);
+      if (first !== undefined && [first, ...rest].every((run) => run.startedAt === undefined)) found.push(first);
+    }
+    return found;
+  }
+
   underKey(session: SessionId, key: string): RunFacts | undefined {
     for (const run of this.runs.values()) if (run.session === session && run.key === key) return run;
     return undefined;
@@ -84,13 +91,11 @@ export class Facts {
   }
 
   #note(session: SessionId, event: Event, seq: Seq): void {
-    this.#order += 1;
     switch (event.type) {
       case "session.closed":
         this.closed.set(session, seq);
         return;
       case "run.accepted":
-        this.when.set(`accepted ${event.runId}`, this.#order);
         this.#accepted(session, event, seq);
         return;
       case "turn.requested":
@@ -116,11 +121,11 @@ export class Facts {
         return;
       }
       default:
-        if ("runId" in event) this.#noteRun(session, event, seq);
+        if ("runId" in event) this.#noteRun(event, seq);
     }
   }
 
-  #noteRun(session: SessionId, event: Extract<Event, { runId: RunId }>, seq: Seq): void {
+  #noteRun(event: Extract<Event, { runId: RunId }>, seq: Seq): void {
     const run = this.runs.get(event.runId);
     if (run === undefined) return; // The history checker reports it.
     switch (event.type) {
@@ -129,8 +134,7 @@ export class Facts {
         return;
       case "run.started":
         run.startedAt = seq;
-        this.starts.push({ run: run.id, session });
-        this.when.set(`started ${run.id}`, this.#order);
+        this.starts.push({ run: run.id, session: run.session });
         return;
       case "run.cancel_requested":
         run.cancel ??= { at: seq, reason: event.reason };
@@ -144,7 +148,6 @@ export class Facts {
       case "run.settled":
         run.settledAt ??= seq;
         run.outcome ??= event.outcome;
-        this.when.set(`settled ${run.id}`, this.#order);
         return;
       default:
         return;

@@ -77,7 +77,8 @@ export class Life {
 
   close(mode: ShutdownMode, limitMs: number): Promise<void> {
     this.phase = "closing";
-    return shutDown(this.engine, mode, limitMs).then((report) => {
+    const limit = new Promise<void>((resolve) => this.engine.clock.after(limitMs, resolve));
+    return shutDown(this.engine, mode, limit).then((report) => {
       this.report = report;
     });
   }

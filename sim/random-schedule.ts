@@ -6,6 +6,7 @@ import { type Actor, TurnActor } from "./actors.ts";
 import { type Chooser, chance, pick, SeededChooser, weighted } from "./chooser.ts";
 import type { Violation } from "./oracle.ts";
 import type { PromptRecord } from "./records.ts";
+import { heedRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
 import type { Parked } from "./sim-store.ts";
 import { Simulation, type SimulationOptions } from "./simulation.ts";
@@ -38,6 +39,7 @@ export async function runSeed(seed: number, keep: "lines" | "hash" = "hash"): Pr
   const chooser = new SeededChooser(seed);
   const flavour = flavourOf(chooser);
   const simulation = new Simulation(flavour, chooser, keep);
+  heedRejections(simulation);
   simulation.trace.note(JSON.stringify(flavour));
   await simulation.begin();
   let steps = 0;

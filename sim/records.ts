@@ -23,6 +23,10 @@ export interface PromptRecord extends Asked {
   readonly text: string;
   readonly delivery: Delivery;
   readonly key: string | undefined;
+  /** Runs that were next in other sessions when it was asked. */
+  readonly waitingElsewhere: readonly { readonly id: RunId; readonly session: SessionId }[];
+  /** How many runs had been started by then, in all sessions. */
+  readonly startsBefore: number;
   receipt: Accepted | undefined;
 }
 

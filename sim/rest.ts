@@ -194,21 +194,19 @@ function checkAbandoned(simulation: Simulation): void {
   }
 }
 
-/** With one slot, a session that waits is not passed twice by the same other session. */
+/** With one slot, a prompt does not pass another session that waited with a run when it was asked. */
 function checkFairness(simulation: Simulation): void {
-  const { facts } = simulation;
-  if (simulation.slots !== 1 || simulation.lives > 1 || simulation.life.faults > 0) return;
-  const when = (what: string): number => facts.when.get(what) ?? Number.POSITIVE_INFINITY;
-  for (let index = 0; index + 1 < facts.starts.length; index += 1) {
-    const [one, two] = [facts.starts[index], facts.starts[index + 1]];
-    if (one === undefined || two === undefined || one.session !== two.session) continue;
-    for (const other of facts.runs.values()) {
-      // One that never begins may have been withdrawn long before its end was durable.
-      if (other.session === one.session || other.delivery === "steer" || other.startedAt === undefined) continue;
-      const waits = when(`accepted ${other.id}`) < when(`started ${one.run}`);
-      if (waits && when(`started ${other.id}`) > when(`started ${two.run}`) && when(`settled ${other.id}`) > when(`started ${two.run}`)) {
-        simulation.violate("G4", `${other.session} waits with ${other.id} while ${one.session} starts ${one.run} and ${two.run}.`);
-        return;
+  const { facts, clients, slots, lives, life } = simulation;
+  if (slots !== 1 || lives > 1 || life.faults > 0) return;
+  for (const prompt of clients.prompts) {
+    const started = facts.starts.findIndex((start) => start.run === prompt.runId);
+    if (started === -1) continue;
+    const between = facts.starts.slice(prompt.startsBefore, started);
+    for (const { id, session } of prompt.waitingElsewhere) {
+      const waits = facts.starts.some((start) => start.run === id) && !between.some((start) => start.session === session);
+      // One that was withdrawn may have been so long before its end was durable.
+      if (waits && facts.runs.get(id)?.outcome?.kind !== "cancelled") {
+        simulation.violate("G4", `${session} waited with ${id}, and ${prompt.runId} of ${prompt.session} passed it.`);
       }
     }
   }

@@ -121,7 +121,7 @@ export class Simulation implements Watch {
   async crash(takeover: Takeover): Promise<void> {
     this.trace.note(`crash ${takeover}`);
     for (const parked of this.life.store.parked) {
-      if (parked.verb === "append" && parked.phase === "waiting" && chance(this.chooser, 50)) this.apply(parked);
+      if (parked.verb === "append" && parked.phase === "waiting" && this.chooser.below(2) === 1) this.apply(parked);
     }
     await this.drain();
     await this.#restart(takeover);

@@ -21,6 +21,7 @@ export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
 export { type Belay, type BelayOptions, openBelay } from "./library/belay.ts";
 export type { CancelOptions, RunHandle, Waited } from "./library/run.ts";
 export type { PromptOptions, Queue, QueuedRun, Session } from "./library/session.ts";
+export { closeOnSignals } from "./library/signals.ts";
 export type {
   Agent,
   CallOptions,

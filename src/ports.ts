@@ -10,7 +10,7 @@ import type { Message } from "./core/transcript.ts";
 /**
  * A durable log per session, the rows derived from it, and the right to drive it.
  *
- * What a store promises is written as tests in `store/contract.ts`. It holds no policy: swap `decide`, no store changes.
+ * What a store promises is written as tests in `store/contract.ts`. It holds no policy: swap `decide`, and none changes.
  * Trouble is thrown as a ControlError: `store_full`, `store_locked`, `store_corrupt` mean that nothing was written;
  * `unavailable` means that nobody knows, so the caller reads before it writes again.
  */

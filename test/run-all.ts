@@ -40,7 +40,7 @@ const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${REP
 
 /** Tests that start programs and take their time: not part of `check`. */
 const WHOLE_HOUSE = [
-  ...["test/e2e/", "test/examples.test.ts", "sim/"],
+  ...["test/e2e/", "test/examples.test.ts", "test/signals.test.ts", "sim/"],
   ...["src/cli/main.test.ts", "src/store/sqlite/sqlite-store.test.ts"],
 ];
 const exclude = (place: string): string => `--exclude=${place.endsWith("/") ? `${place}**` : place}`;

@@ -1,5 +1,6 @@
 // Where the demo plays: a store in a folder of its own, and the means to leave at any moment.
-import { mkdtemp, rm } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -29,7 +30,10 @@ export class Stage {
   }
 
   static async build(pace: Pace, leave: AbortSignal): Promise<Stage> {
-    return new Stage(await mkdtemp(join(tmpdir(), "belay-demo-")), pace, leave);
+    const folder = await mkdtemp(join(tmpdir(), "belay-demo-"));
+    // At the very end, whichever way that comes: also if nobody reads our output any more.
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+    return new Stage(folder, pace, leave);
   }
 
   get file(): string {
@@ -80,7 +84,6 @@ export class Stage {
 
   async close(): Promise<void> {
     await this.#belay?.close({ mode: "cancel", limitMs: LEAVE_MS });
-    await rm(this.#folder, { recursive: true, force: true });
   }
 }
 

@@ -1,4 +1,4 @@
-// `belay demo`: Belay's promises, kept before your eyes. A real store in a folder of its own, which it takes away again.
+// `belay demo`: Belay's promises, kept before your eyes. On a real store, in a folder of its own that it takes away.
 
 import { PACES } from "./demo-agent.ts";
 import * as scenes from "./demo-scenes.ts";

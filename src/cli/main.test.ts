@@ -103,6 +103,19 @@ describe("demo", () => {
   });
 });
 
+test("a reader that goes away is no error, and nothing is left behind", async () => {
+  const command = `"${process.execPath}" "${main}" demo | head -n 3`;
+  const child = spawn("bash", ["-o", "pipefail", "-c", command], { env: { ...process.env, TMPDIR: folder } });
+  let err = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+  });
+  child.stdout.resume();
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(readdirSync(folder).filter((name) => name.startsWith("belay-demo-"))).toEqual([]);
+});
+
 describe("verify", () => {
   const file = (): string => join(folder, "verify.db");
   let open: Belay;

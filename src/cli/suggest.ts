@@ -14,7 +14,7 @@ export function suggest(typed: string, known: readonly string[]): string | undef
   return best;
 }
 
-/** How many characters must be added, removed, replaced or swapped with their neighbour to get from one to the other. */
+/** How many characters must be added, removed, replaced or swapped with a neighbour to get from one to the other. */
 function distance(from: string, to: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column);

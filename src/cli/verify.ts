@@ -1,5 +1,5 @@
-// `belay verify FILE`: reads every log in a file and checks that Belay kept its promises. It changes nothing, and may be
-// run while a server uses the file.
+// `belay verify FILE`: reads every log in a file and checks that Belay kept its promises. It changes nothing, and may
+// be run while a server uses the file.
 import { existsSync, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ControlError } from "../core/control-error.ts";

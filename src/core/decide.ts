@@ -1,5 +1,5 @@
 // The whole policy of a lane: for every command, the facts that follow and what the asker is told.
-// Pure and synchronous: nothing here can be interrupted half-way, so "at the same moment" has an answer, the log's order.
+// Pure and synchronous: nothing here can be interrupted half-way, so even "at the same moment" has an order, the log's.
 import type { CancelReason, Covered, SessionReceipt } from "./cancel.ts";
 import type { Accept, Accepted, Answers, Command, Once, Place, QueueReceipt, Refused, Taken } from "./command.ts";
 import {

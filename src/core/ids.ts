@@ -23,6 +23,9 @@ export function runOf(work: Work): RunId {
   return `run_${work.slice(work.indexOf("_") + 1, work.lastIndexOf("."))}`;
 }
 
+/** Which turn or call of its run it is. */
+export const ordinalOf = (work: Work): number => Number(work.slice(work.lastIndexOf(".") + 1));
+
 export const isSessionId = (id: string): id is SessionId => wellFormed(id, "ses_");
 export const isRunId = (id: string): id is RunId => wellFormed(id, "run_");
 export const isCallId = (id: string): id is CallId => wellFormed(id, "call_");

@@ -39,6 +39,9 @@ export const SNAPSHOT_EVENTS = 256;
 /** One page of history: small enough to decode within a millisecond or so, large enough to amortise the trip. */
 export const PAGE_EVENTS_MAX = 256;
 
+/** One page of a list of sessions or runs. */
+export const PAGE_ROWS_MAX = 1_000;
+
 /** Events of a session kept in memory for its followers, so that a live tail does not read the store. */
 export const TAIL_EVENTS_MAX = 128;
 

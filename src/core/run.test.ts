@@ -94,6 +94,10 @@ test("a turn that ends the run while calls are live makes it an ending run", () 
   expect(state).toMatchObject({ phase: "ending", outcome: failed, turn: undefined });
 });
 
+test("a turn that ends the run with no calls live leaves nothing to end: the outcome follows at once", () => {
+  expect(after(turnSettled)).toEqual({ ...run, turn: undefined });
+});
+
 test("a turn that asks for another does not make it an ending run", () => {
   expect(after(requested, { ...turnSettled, next: "turn" })).toMatchObject({ phase: "running", turn: undefined });
 });

@@ -9,7 +9,7 @@ import { Bug } from "./bug.ts";
 import { type Call, evolveCall } from "./call.ts";
 import type { CancelReason, Outcome } from "./cancel.ts";
 import type { CallEvent, RunEvent, TurnEvent } from "./event.ts";
-import type { RunId, Seq, TurnId } from "./ids.ts";
+import { ordinalOf, type RunId, type Seq, type TurnId } from "./ids.ts";
 import type { Prompt } from "./prompt.ts";
 
 interface Base {
@@ -63,7 +63,7 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
     case "call.requested":
       return {
         ...run,
-        calls: run.calls + 1,
+        calls: ordinalOf(event.callId),
         live: [...run.live, { phase: "running", id: event.callId, name: event.name }],
       };
     case "call.cancel_requested":

@@ -81,7 +81,7 @@ export class Commit {
 
   /** Resolves when nothing of this lane is on its way to the store. */
   quiet(lane: LiveLane): Promise<void> {
-    if (lane.pending.length === 0 && lane.flying.length === 0) return Promise.resolve();
+    if (lane.pending.length === 0 && lane.flying.length === 0 && !lane.doubt) return Promise.resolve();
     return new Promise((resolve) => {
       lane.quiet = [...lane.quiet, resolve];
     });
@@ -100,17 +100,22 @@ export class Commit {
   }
 
   #decide(lane: LiveLane, entry: Entry): void {
+    if (!this.#tryApply(lane, entry)) return;
+    this.#flushSoon(lane);
+    if (entry.events.length > 0) this.#then.decided(lane, entry.command);
+  }
+
+  #tryApply(lane: LiveLane, entry: Entry): boolean {
     try {
       this.#apply(lane, entry);
     } catch (error) {
       // A contradiction in our own state must not take the worker down, nor leave the asker waiting.
       this.#notify({ type: "bug", session: lane.id, error });
       entry.reject(toControlError(error));
-      return;
+      return false;
     }
     lane.pending.push(entry);
-    this.#flushSoon(lane);
-    if (entry.events.length > 0) this.#then.decided(lane, entry.command);
+    return true;
   }
 
   #apply(lane: LiveLane, entry: Entry): void {
@@ -151,7 +156,10 @@ export class Commit {
         if (appended.kind === "fenced") return this.#fenced(lane);
         void this.#moved(lane);
       },
-      (error: unknown) => this.#failed(lane, toControlError(error)),
+      (error: unknown) => {
+        lane.unsure = { entries: lane.flying, events, read: [] };
+        this.#failed(lane, toControlError(error));
+      },
     );
   }
 
@@ -191,6 +199,7 @@ export class Commit {
     for (;;) {
       const page = await this.#store.read(lane.id, { after: lane.durable.head, limit: PAGE_EVENTS_MAX });
       if (page.events.length === 0) return;
+      lane.unsure?.read.push(...page.events);
       let next: Lane = lane.durable;
       for (const event of page.events) next = evolve(next, event);
       lane.durable = next;
@@ -202,8 +211,12 @@ export class Commit {
     lane.flying = [];
     lane.pending = [];
     lane.decided = lane.durable;
-    for (const entry of entries) this.#decide(lane, entry);
+    // All of them before anything follows from them: work must not begin whose stop comes next in the list, and what was
+    // received after them must not be decided between two of them.
+    for (const entry of entries) this.#tryApply(lane, entry);
+    if (lane.pending.length > 0) this.#flushSoon(lane);
     this.#then.caughtUp(lane);
+    this.pump(lane);
   }
 
   /** The store could not. Whoever can be refused is refused; the rest is kept, and tried until it is recorded. */
@@ -220,10 +233,9 @@ export class Commit {
       if (!isLasting(entry.command)) entry.reject(error);
       else if (isCancel(entry.command)) notRecorded(entry, error);
     }
-    for (const entry of kept) {
-      this.#apply(lane, entry);
-      lane.pending.push(entry);
-    }
+    for (const entry of kept) this.#tryApply(lane, entry);
+    // What was refused stands in nobody's way any more: neither in that of another's stop, nor in that of a beginning.
+    this.#then.caughtUp(lane);
     if (kept.length === 0 && !lane.doubt) {
       this.#rest(lane);
       return;
@@ -246,9 +258,18 @@ export class Commit {
       return;
     }
     lane.doubt = false;
+    this.#clearDoubt(lane);
     this.#again(lane, [...lane.flying, ...lane.pending]);
-    this.pump(lane);
     if (lane.pending.length === 0) this.#rest(lane);
+  }
+
+  /** What was written after all is answered, not decided again: a cancel would cover what was accepted after it. */
+  #clearDoubt(lane: LiveLane): void {
+    const { unsure } = lane;
+    lane.unsure = undefined;
+    if (unsure === undefined || !begins(unsure.read, unsure.events)) return;
+    for (const entry of lane.flying) if (unsure.entries.includes(entry)) entry.resolve(entry.answer);
+    lane.flying = lane.flying.filter((entry) => !unsure.entries.includes(entry));
   }
 
   #fenced(lane: LiveLane): void {
@@ -276,6 +297,13 @@ function letGo(lane: LiveLane): void {
 /** After these codes a store promises that nothing of the batch is in the log. */
 const WROTE_NOTHING: ReadonlySet<string> = new Set(["store_full", "store_locked", "store_corrupt", "overloaded"]);
 
+/** Whether what was read begins with these facts. Ids are made once, so the names of things suffice. */
+function begins(read: readonly Recorded[], events: readonly Event[]): boolean {
+  const name = (event: Event | undefined): string =>
+    JSON.stringify(event, ["type", "runId", "turnId", "callId", "covers"]) ?? "";
+  return events.length > 0 && events.every((event, index) => name(event) === name(read[index]));
+}
+
 const NO_EVENTS: readonly Event[] = [];
 
 function batch(lane: LiveLane, events: readonly Event[], at: number): Batch {
@@ -298,8 +326,9 @@ function eventsOf(entries: readonly Entry[]): readonly Event[] {
 const isCancel = (command: Command): boolean => command.type.startsWith("cancel-") || command.type === "close";
 
 /** Facts about the world, and requests to stop: refusing them would not make them untrue. */
-export const isLasting = (command: Command): boolean =>
-  isCancel(command) || command.type === "settle-turn" || command.type === "settle-call" || command.type === "park";
+export const isLasting = (command: Command): boolean => isCancel(command) || LASTING.has(command.type);
+
+const LASTING: ReadonlySet<Command["type"]> = new Set(["settle-turn", "settle-call", "recover", "park"]);
 
 /** The asker of a cancel is told the truth now; the cancel itself is kept. */
 function notRecorded(entry: Entry, error: ControlError): void {

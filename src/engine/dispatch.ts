@@ -29,7 +29,7 @@ export class Dispatch {
 
   /** Looks at a lane that has changed. Asking twice is harmless. */
   note(lane: LiveLane): void {
-    const live = lane.decided.live !== undefined;
+    const live = lane.decided.live !== undefined && lane.epoch !== undefined;
     if (lane.slot === "starting" && !live) return;
     if (live && lane.slot === "free") this.#used += 1;
     if (live) lane.slot = "held";

@@ -14,8 +14,12 @@ import type { LiveLane } from "./live-lane.ts";
 import type { LiveWork } from "./live-work.ts";
 
 export interface World {
+  /** False while the worker sets its runs down: then nothing new begins. */
+  begins(): boolean;
   /** The handle of a piece of work the state demands; made when it is first met. Undefined: nobody here can do it. */
   handle(lane: LiveLane, work: Work): LiveWork | undefined;
+  /** A call whose request is in the log although whoever asked was refused: the answer of the store was lost. */
+  unbegun(lane: LiveLane, work: Work): void;
 }
 
 export class Drive {
@@ -32,12 +36,18 @@ export class Drive {
   /** Begins and stops what the state demands. What is already live, or already stopping, is left alone. */
   satisfy(lane: LiveLane): void {
     const run = lane.decided.live;
-    if (run === undefined) return;
+    // Without the lease it is another worker's to carry out, or nobody's until the lease has run out.
+    if (run === undefined || lane.epoch === undefined) return;
     for (const effect of demand(run)) {
+      if (effect.type === "stop" && canBeRefused(lane, effect.reason)) continue;
+      const durable = owns(lane.durable, effect.work);
+      // A handle made for a request that is then refused would be left over.
+      if (effect.type === "begin" && !(this.#world.begins() && begins(lane, effect.work))) continue;
       const work = this.#world.handle(lane, effect.work);
-      if (work === undefined) continue;
-      if (effect.type === "stop") this.stop(lane, work, effect.reason);
-      else if (work.phase === "waiting" && owns(lane.durable, effect.work)) {
+      if (work === undefined) {
+        if (durable) this.#world.unbegun(lane, effect.work);
+      } else if (effect.type === "stop") this.stop(lane, work, effect.reason);
+      else if (work.phase === "waiting") {
         work.phase = "live";
         work.owner.begin();
       }
@@ -116,6 +126,17 @@ export class Drive {
 }
 
 const isGoingOn = (work: LiveWork): boolean => work.phase !== "ended" && work.phase !== "abandoned";
+
+/** An interrupt can still be refused by the store, and then nothing may have happened: it stops once it is durable. */
+const canBeRefused = ({ decided, durable }: LiveLane, reason: CancelReason): boolean =>
+  reason.kind === "superseded" && !(durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
+
+/** Also what is durable must want it, and be known: it may have a stop in it that is not decided here yet. */
+function begins(lane: LiveLane, work: Work): boolean {
+  const run = lane.doubt ? undefined : lane.durable.live;
+  if (run?.phase !== "running") return false;
+  return run.turn === work || run.live.some((call) => call.id === work && call.phase === "running");
+}
 
 function owns(lane: Lane, work: Work): boolean {
   const run = lane.live;

@@ -5,7 +5,7 @@ import { ControlError } from "../core/control-error.ts";
 import type { Resume } from "../core/decide-run.ts";
 import type { Recorded } from "../core/event.ts";
 import { type CallId, type RunId, runOf, type Seq, type SessionId, type WorkerId } from "../core/ids.ts";
-import { LEASE_RENEW_MS, LEASE_TTL_MS } from "../core/limits.ts";
+import { LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { Agent, Clock, Ids, Notify, Store } from "../ports.ts";
 import { Commit } from "./commit.ts";
@@ -62,11 +62,19 @@ export class Engine {
       commit,
       drive: () => this.drive,
       parking: () => this.phase === "parking",
+      begins: () => this.phase === "open" || this.phase === "closing",
     });
     this.drive = new Drive({ clock, graceMs: parts.graceMs, world });
     this.dispatch = new Dispatch({ slotsMax: parts.liveRunsMax, clock, commit });
     this.commit = new Commit({ store, clock, notify, consequences: this });
-    this.lanes = new Lanes({ ...parts, worker: this.worker, commit, ready: (lane) => this.#changed(lane) });
+    this.lanes = new Lanes({
+      ...parts,
+      worker: this.worker,
+      commit,
+      open: () => this.phase === "open",
+      ready: (lane) => this.#changed(lane),
+      unloaded: (session) => this.#loadLater(session),
+    });
   }
 
   /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
@@ -190,6 +198,8 @@ export class Engine {
         outcome === undefined ? reject(leaving(runId)) : resolve(outcome),
       );
     });
+    // It may be let go while we still look it up.
+    coming.catch(() => undefined);
     // Registered first, looked up second: an outcome that is recorded in between is not missed.
     if (this.lanes.home(runId) !== undefined) return coming;
     const row = await this.store.run(runId);
@@ -267,7 +277,9 @@ export class Engine {
     command: C,
     key?: string,
   ): Promise<Answer<C>> {
-    if (lane.phase === "ready" && (lane.pumping || lane.doubt)) this.#stopNow(lane, command);
+    // The same if the run is already being stopped by an interrupt that is not durable yet.
+    const behind = lane.pumping || lane.doubt || lane.decided.live?.phase === "stopping";
+    if (lane.phase === "ready" && behind) this.#stopNow(lane, command);
     return this.#submit(lane, command, key);
   }
 
@@ -327,7 +339,19 @@ export class Engine {
 
   /** Sessions with work and no living driver become ours. */
   async #attend(): Promise<void> {
-    for (const session of await this.store.unattended(ATTEND_MAX)) this.lanes.get(session);
+    for (const session of await this.store.unattended(ATTEND_MAX)) {
+      const lane = this.lanes.peek(session);
+      // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
+      if (lane !== undefined && lane.epoch === undefined && lane.atRest) this.lanes.forget(lane);
+      this.lanes.get(session);
+    }
+  }
+
+  #loadLater(session: SessionId): void {
+    const again = (): void => {
+      if (this.phase === "open") this.lanes.get(session);
+    };
+    this.clock.after(RETRY_LAST_MS, again, "idle");
   }
 
   #renewLater(): void {
@@ -369,5 +393,5 @@ const leaving = (runId: RunId): ControlError =>
     `Belay has shut down; ${runId} has no outcome yet and is taken up at the next start.`,
   );
 
-const closing = (): ControlError =>
+export const closing = (): ControlError =>
   new ControlError("shutting_down", "Belay is shutting down and accepts nothing new.");

@@ -4,7 +4,7 @@
 // 1. One LiveLane per session at a time; whoever needs it asks here, each time.
 // 2. A lane whose log has a live run that nobody drives is recovered before any other command is decided.
 
-import { toControlError } from "../core/control-error.ts";
+import { type ControlError, toControlError } from "../core/control-error.ts";
 import type { Resume } from "../core/decide-run.ts";
 import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/lane.ts";
@@ -18,8 +18,12 @@ interface Parts {
   readonly worker: WorkerId;
   readonly resume: Resume;
   readonly commit: () => Commit;
+  /** While we shut down, what another worker left is the next one's to recover. */
+  readonly open: () => boolean;
   /** A lane became ready, or was let go. */
   readonly ready: (lane: LiveLane) => void;
+  /** The store could not load this session. There may be work in it that only we can do, since the lease is ours. */
+  readonly unloaded: (session: SessionId) => void;
 }
 
 export class Lanes {
@@ -105,11 +109,19 @@ export class Lanes {
       lane.decided = lane.durable;
       lane.snapshotAt = loaded?.snapshot?.head ?? 0;
     } catch (error) {
-      this.forget(lane);
-      for (const entry of lane.mailbox.splice(0)) entry.reject(toControlError(error));
+      this.drop(lane, toControlError(error));
+      this.#parts.unloaded(lane.id);
       return;
     }
-    this.#becomeReady(lane);
+    if (lane.phase === "loading") this.#becomeReady(lane);
+    // Let go while it was loaded: whoever comes next need not wait for the lease to run out.
+    else if (lane.epoch !== undefined) await this.#release(lane).catch(ignore);
+  }
+
+  /** Lets a lane go together with what waits in its mailbox. */
+  drop(lane: LiveLane, error: ControlError): void {
+    this.forget(lane);
+    for (const entry of lane.mailbox.splice(0)) entry.reject(error);
   }
 
   #becomeReady(lane: LiveLane): void {
@@ -117,7 +129,7 @@ export class Lanes {
     if (lane.durable.live !== undefined) this.#homes.set(lane.durable.live.id, lane.id);
     const waiting = lane.mailbox.splice(0);
     lane.phase = "ready";
-    if (lane.durable.live !== undefined && lane.epoch !== undefined) {
+    if (lane.durable.live !== undefined && lane.epoch !== undefined && this.#parts.open()) {
       void this.#parts.commit().submit(lane, { type: "recover", resume: this.#parts.resume }).catch(ignore);
     }
     lane.mailbox.push(...waiting);

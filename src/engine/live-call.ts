@@ -11,8 +11,8 @@ import { checkCallJson } from "./validate.ts";
 
 /** How a call's end reaches the log. */
 export interface CallDesk {
-  /** It ended by itself. Nothing is recorded if it comes too late to count. */
-  ended(work: LiveWork, end: CallEnd): Promise<unknown>;
+  /** It ended by itself. Undefined: it comes too late to count, and nothing is recorded. */
+  ended(work: LiveWork, end: CallEnd): Promise<unknown> | undefined;
   gaveUp(work: LiveWork, end: CallEnd): Promise<unknown>;
 }
 
@@ -66,7 +66,9 @@ export class LiveCall implements WorkOwner {
 
   #ended(ended: Ended<unknown>): void {
     const { outcome, result } = this.#outcomeOf(ended);
-    this.#settle(this.#desk.ended(this.work, this.#end(outcome, result)), outcome, result);
+    const recorded = this.#desk.ended(this.work, this.#end(outcome, result));
+    // Too late to count: the turn is told what giving it up has recorded, and nothing else.
+    if (recorded !== undefined) this.#settle(recorded, outcome, result);
   }
 
   #settle(recorded: Promise<unknown>, outcome: Outcome, result: Json | undefined): void {

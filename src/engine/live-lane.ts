@@ -5,7 +5,7 @@
 // 2. At most one batch of a lane is on its way to the store.
 // 3. Commands are decided in the order in which they were received; a command that must wait holds up those behind it.
 import type { Answer, Command } from "../core/command.ts";
-import type { Event } from "../core/event.ts";
+import type { Event, Recorded } from "../core/event.ts";
 import type { SessionId, Work } from "../core/ids.ts";
 import { emptyLane, type Lane } from "../core/lane.ts";
 import type { Delta } from "./feed.ts";
@@ -24,6 +24,12 @@ export interface Entry<C extends Command = Command> {
 }
 
 const NOBODY: readonly (() => void)[] = [];
+
+interface Unsure {
+  readonly entries: readonly Entry[];
+  readonly events: readonly Event[];
+  readonly read: Recorded[];
+}
 
 export class LiveLane {
   readonly id: SessionId;
@@ -48,6 +54,8 @@ export class LiveLane {
   pumping = false;
   /** Nobody knows whether the last batch was written. Nothing is decided until the log has been read. */
   doubt = false;
+  /** The batch that nobody knows about, and what was read since. */
+  unsure: Unsure | undefined = undefined;
   flushing = false;
   /** Its place among the live runs of this worker; `starting`: taken, and the start is being decided. */
   slot: "free" | "starting" | "held" = "free";
@@ -84,6 +92,17 @@ export class LiveLane {
       }
     }
     return undefined;
+  }
+
+  /** Nothing that was asked of it is on its way. */
+  get atRest(): boolean {
+    return (
+      this.phase === "ready" &&
+      !this.doubt &&
+      this.mailbox.length === 0 &&
+      this.pending.length === 0 &&
+      this.flying.length === 0
+    );
   }
 
   work(id: Work): LiveWork | undefined {

@@ -104,7 +104,7 @@ export class LiveTurn implements WorkOwner {
     const run = this.desk.run();
     const asked = this.work.scope.reason ?? (run?.phase === "stopping" ? run.reason : undefined);
     // Counted here, not read off the state: two calls of one tick must not get one id.
-    this.#calls = Math.max(this.#calls, run?.calls ?? 0) + 1;
+    this.#calls = Math.max(this.#calls, (run ?? this.run).calls) + 1;
     const callId = makeCallId(this.run.id, this.#calls);
     // Nothing new begins once a stop was asked for, whether or not it is recorded yet.
     if (asked !== undefined) return { kind: "cancelled", callId, reason: asked, partial: undefined };

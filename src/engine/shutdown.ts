@@ -1,6 +1,6 @@
 // An orderly end: refuse, stop or park, settle, flush; all within one limit.
 import type { SessionId } from "../core/ids.ts";
-import type { Engine } from "./engine.ts";
+import { closing, type Engine } from "./engine.ts";
 import type { LiveLane } from "./live-lane.ts";
 
 /**
@@ -14,11 +14,13 @@ export interface ShutdownReport {
   readonly unfinished: readonly SessionId[];
 }
 
-export async function shutDown(engine: Engine, mode: ShutdownMode, limitMs: number): Promise<ShutdownReport> {
+/** `limit` resolves when there is no more time: it may come earlier than planned, if somebody presses again. */
+export async function shutDown(engine: Engine, mode: ShutdownMode, limit: Promise<void>): Promise<ShutdownReport> {
   engine.stopAccepting(mode === "park" ? "parking" : "closing");
   const lanes = [...engine.lanes.all()].filter(
     (lane) => lane.phase === "ready" && !(lane.idle && lane.works.length === 0),
   );
+  dropLoading(engine);
   const open = new Set(lanes);
   const rest = Promise.all(
     lanes.map(async (lane) => {
@@ -26,13 +28,20 @@ export async function shutDown(engine: Engine, mode: ShutdownMode, limitMs: numb
       open.delete(lane);
     }),
   );
-  const limit = timeLimit(engine, limitMs);
-  await Promise.race([rest, limit.reached]);
-  limit.takeBack();
+  await Promise.race([rest, limit]);
+  // Said now: a lane that loses its lease below comes to rest without having finished.
+  const unfinished = [...open].map((lane) => lane.id);
   engine.closed();
-  await release(engine);
-  await Promise.race([engine.store.close(), timeLimit(engine, CLOSE_MS).reached]);
-  return { unfinished: [...open].map((lane) => lane.id) };
+  dropLoading(engine);
+  const flushed = timeLimit(engine, CLOSE_MS);
+  await Promise.race([release(engine).then(() => engine.store.close()), flushed.reached]);
+  flushed.takeBack();
+  return { unfinished };
+}
+
+/** What was not even loaded stays as it is. */
+function dropLoading(engine: Engine): void {
+  for (const lane of engine.lanes.all()) if (lane.phase === "loading") engine.lanes.drop(lane, closing());
 }
 
 /** The next worker need not wait until our leases have run out. */
@@ -52,6 +61,12 @@ async function park(engine: Engine, lane: LiveLane): Promise<void> {
   await engine.drive.still(lane);
   await engine.commit.quiet(lane);
   if (lane.decided.live?.phase === "running") await engine.commit.submit(lane, { type: "park" });
+  const left = lane.decided.live?.phase;
+  // Cancelled, or ended, after its work had been set down: nothing is left that could end by itself, so it ends now.
+  if (left === "stopping" || left === "ending") {
+    // Refused by a store in trouble: then the next worker ends it.
+    await engine.commit.submit(lane, { type: "recover", resume: "lose" }).catch(() => undefined);
+  }
   await engine.commit.quiet(lane);
 }
 

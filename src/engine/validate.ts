@@ -1,7 +1,14 @@
 // What clients and tools hand in, checked before anything is recorded. Bad input leaves no trace.
 import type { CancelReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
-import { CALL_BYTES_MAX, JSON_DEPTH_MAX, KEY_CHARS_MAX, NOTE_CHARS_MAX, PROMPT_BYTES_MAX } from "../core/limits.ts";
+import {
+  CALL_BYTES_MAX,
+  JSON_DEPTH_MAX,
+  KEY_CHARS_MAX,
+  NOTE_CHARS_MAX,
+  PAGE_ROWS_MAX,
+  PROMPT_BYTES_MAX,
+} from "../core/limits.ts";
 import { type Delivery, type Json, type Prompt, promptBytes, utf8Bytes } from "../core/prompt.ts";
 
 const DELIVERIES: ReadonlySet<unknown> = new Set<Delivery>(["queue", "steer", "interrupt", "reject"]);
@@ -107,6 +114,15 @@ export function rejectUnknown(rest: object, what: string): void {
 export function checkMs(given: unknown, what: string, max: number): number {
   if (typeof given !== "number" || !Number.isInteger(given) || given < 0 || given > max) {
     throw invalid(`${what} is a whole number of milliseconds from 0 to ${max}.`);
+  }
+  return given;
+}
+
+/** How many rows of a list at once. */
+export function checkLimit(given: unknown): number {
+  if (given === undefined) return 100;
+  if (typeof given !== "number" || !Number.isInteger(given) || given < 1 || given > PAGE_ROWS_MAX) {
+    throw invalid(`\`limit\` is a whole number from 1 to ${PAGE_ROWS_MAX}.`);
   }
   return given;
 }

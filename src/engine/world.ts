@@ -27,10 +27,13 @@ interface Parts {
   readonly drive: () => Drive;
   /** While a worker is parking its runs, work that was stopped for it has not ended: it is set down. */
   readonly parking: () => boolean;
+  /** False once runs are being set down, and after that. */
+  readonly begins: () => boolean;
 }
 
 export function makeWorld(parts: Parts): World {
   return {
+    begins: parts.begins,
     handle(lane, id) {
       const known = lane.work(id);
       const run = lane.decided.live;
@@ -39,8 +42,22 @@ export function makeWorld(parts: Parts): World {
       lane.works.push(work);
       return work;
     },
+    unbegun(lane, id) {
+      if (isTurn(id)) return;
+      // Refused only by a lane that another worker has taken over, and then it is theirs to say.
+      parts
+        .commit()
+        .submit(lane, { type: "settle-call", end: { callId: id, outcome: UNBEGUN } })
+        .catch(() => {});
+    },
   };
 }
+
+const UNBEGUN: Outcome = {
+  kind: "failed",
+  code: "unavailable",
+  message: "It was never begun: the store did not say in time that it was recorded.",
+};
 
 const isTurn = (id: Work): id is TurnId => id.startsWith("turn_");
 
@@ -118,14 +135,17 @@ class Desk implements TurnDesk {
     this.#commit.submit(this.#lane, { type: "cancel-call", callId, reason }).catch(() => {});
   }
 
-  async ended(work: LiveWork, end: CallEnd): Promise<unknown> {
-    if (!this.#drive.ended(this.#lane, work)) return this.#late(work, end.outcome.kind);
-    if (this.#parts.parking() && end.outcome.kind === "cancelled") return;
+  ended(work: LiveWork, end: CallEnd): Promise<unknown> | undefined {
+    if (!this.#drive.ended(this.#lane, work)) {
+      this.#late(work, end.outcome.kind);
+      return undefined;
+    }
+    if (this.#setsDown && end.outcome.kind === "cancelled") return Promise.resolve();
     return this.#settleCall(work, end);
   }
 
   async gaveUp(work: LiveWork, end: CallEnd): Promise<unknown> {
-    if (this.#parts.parking()) return;
+    if (this.#setsDown) return;
     return this.#settleCall(work, end);
   }
 
@@ -134,13 +154,18 @@ class Desk implements TurnDesk {
       this.#late(turn.work, ended.kind);
       return;
     }
-    const setDown = this.#parts.parking() && ended.kind === "cancelled" && ended.reason.kind === "shutdown";
+    const setDown = this.#setsDown && ended.kind === "cancelled" && ended.reason.kind === "shutdown";
     if (setDown) void turn.keep();
     else void this.#settleTurn(turn, turn.end(ended));
   }
 
   turnGivenUp(turn: LiveTurn, outcome: Outcome): void {
-    if (!this.#parts.parking()) void this.#settleTurn(turn, turn.settled(outcome));
+    if (!this.#setsDown) void this.#settleTurn(turn, turn.settled(outcome));
+  }
+
+  /** A run that is being stopped is not set down with the others; it ends. */
+  get #setsDown(): boolean {
+    return this.#parts.parking() && this.#lane.decided.live?.phase === "running";
   }
 
   async #settleTurn(turn: LiveTurn, end: TurnEnd): Promise<void> {

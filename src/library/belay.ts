@@ -7,7 +7,7 @@ import { Engine } from "../engine/engine.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import { checkKey, checkMs, checkReason, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
+import { checkKey, checkLimit, checkMs, checkReason, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
 import type { Agent, Clock, Ids, Notify, SessionRow, Store } from "../ports.ts";
 import { type CancelOptions, RunHandle, type Waited, waitFor } from "./run.ts";
 import { Session } from "./session.ts";
@@ -51,6 +51,7 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
 export class Belay {
   readonly #engine: Engine;
   #closing: Promise<ShutdownReport> | undefined;
+  #hurry: () => void = () => {};
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -80,7 +81,10 @@ export class Belay {
 
   /** Sessions in order of creation. */
   sessions(page: { readonly after?: string; readonly limit?: number } = {}): Promise<readonly SessionRow[]> {
-    return this.#engine.store.sessions({ after: page.after as SessionId | undefined, limit: page.limit ?? 100 });
+    const { after, limit, ...rest } = page;
+    rejectUnknown(rest, "sessions()");
+    if (after !== undefined && !isSessionId(after)) throw invalid("`after` is the id of a session.");
+    return this.#engine.store.sessions({ after, limit: checkLimit(limit) });
   }
 
   /** A handle on a run that was accepted earlier. */
@@ -126,15 +130,24 @@ export class Belay {
 
   /**
    * Shuts down in order, within `limitMs` altogether. `park` (default) sets live runs down for the next start;
-   * `cancel` ends them, and what is queued. A second call waits for the first.
+   * `cancel` ends them, and what is queued. A second call joins the first; its `limitMs` counts if it ends earlier.
    */
   close(options: { readonly mode?: ShutdownMode; readonly limitMs?: number } = {}): Promise<ShutdownReport> {
-    this.#closing ??= shutDown(
-      this.#engine,
-      options.mode ?? "park",
-      options.limitMs === undefined ? SHUTDOWN_MS : checkMs(options.limitMs, "limitMs", 3_600_000),
-    );
+    const { mode = "park", limitMs = this.#closing === undefined ? SHUTDOWN_MS : undefined, ...rest } = options;
+    rejectUnknown(rest, "close()");
+    if (mode !== "park" && mode !== "cancel") throw invalid('`mode` is "park" or "cancel".');
+    const checked = limitMs === undefined ? undefined : checkMs(limitMs, "limitMs", 3_600_000);
+    this.#closing ??= this.#close(mode);
+    // Not a timer that keeps a program alive: what it limits does that.
+    if (checked !== undefined) this.#engine.clock.after(checked, this.#hurry, "idle");
     return this.#closing;
+  }
+
+  #close(mode: ShutdownMode): Promise<ShutdownReport> {
+    const limit = new Promise<void>((resolve) => {
+      this.#hurry = resolve;
+    });
+    return shutDown(this.#engine, mode, limit);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -142,7 +142,7 @@ describe("crash", () => {
     expect((await session.transcript()).at(-1)).toMatchObject({ text: "before the crash", finish: { kind: "live" } });
   });
 
-  test("G25: a run cut off by a crash goes on; no finished call is repeated, an unknown one is said to be so", async () => {
+  test("G25: a run cut off by a crash goes on; no finished call is repeated, an unknown one is said", async () => {
     let skew = 0;
     const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + skew };
     const store = new MemoryStore({ clock });

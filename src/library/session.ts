@@ -12,7 +12,15 @@ import { type Explanation, explain } from "../engine/explain.ts";
 import type { Delta } from "../engine/feed.ts";
 import type { Gap } from "../engine/follow.ts";
 import { readAll } from "../engine/replay.ts";
-import { checkDelivery, checkKey, checkPrompt, checkReason, invalid, rejectUnknown } from "../engine/validate.ts";
+import {
+  checkDelivery,
+  checkKey,
+  checkLimit,
+  checkPrompt,
+  checkReason,
+  invalid,
+  rejectUnknown,
+} from "../engine/validate.ts";
 import { type CancelOptions, RunHandle, unpunished, waitFor } from "./run.ts";
 
 export interface PromptOptions {
@@ -114,10 +122,10 @@ export class Session {
 
   /** Its runs, newest first. */
   runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {
-    return this.#engine.store.runs(this.id, {
-      before: page.before ?? Number.MAX_SAFE_INTEGER,
-      limit: page.limit ?? 100,
-    });
+    const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = page;
+    rejectUnknown(rest, "runs()");
+    if (!Number.isInteger(before) || before < 0) throw invalid("`before` is a position in the log.");
+    return this.#engine.store.runs(this.id, { before, limit: checkLimit(limit) });
   }
 }
 

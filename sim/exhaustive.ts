@@ -1,0 +1,205 @@
+// Every interleaving of a few operations on one session with the steps of the engine, one execution each: a walk over
+// choice vectors, re-run from the beginning, cut off where it meets a state it has been in before.
+import type { RunId, SessionId } from "../src/core/ids.ts";
+import { type Chooser, ListedChooser } from "./chooser.ts";
+import type { Violation } from "./oracle.ts";
+import { heedRejections } from "./rejections.ts";
+import { comeToRest } from "./rest.ts";
+import type { Parked } from "./sim-store.ts";
+import { Simulation } from "./simulation.ts";
+import { stateOf } from "./state.ts";
+
+export const OPERATIONS = [
+  "accept",
+  "cancel-session",
+  "cancel-run",
+  "complete",
+  "fail",
+  "steer",
+  "edit",
+  "crash",
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
+export type Scope = readonly Operation[];
+
+export interface ScopeResult {
+  /** Executions: each one another choice vector. */
+  readonly interleavings: number;
+  readonly violations: readonly (Violation & { readonly choices: readonly number[] })[];
+}
+
+/** All multisets of one to `size` operations. */
+export function scopesUpTo(size: number): readonly Scope[] {
+  let last: Scope[] = [[]];
+  const all: Scope[] = [];
+  for (let count = 1; count <= size; count += 1) {
+    last = last.flatMap((scope) => {
+      const from = OPERATIONS.indexOf(scope.at(-1) ?? "accept");
+      return OPERATIONS.slice(from).map((operation) => [...scope, operation]);
+    });
+    all.push(...last);
+  }
+  return all;
+}
+
+export async function exploreScope(scope: Scope): Promise<ScopeResult> {
+  const seen = new Set<string>();
+  const violations: (Violation & { readonly choices: readonly number[] })[] = [];
+  let interleavings = 0;
+  let next: readonly number[] | undefined = [];
+  while (next !== undefined && violations.length === 0) {
+    const chooser = new ListedChooser(next);
+    const simulation = new Simulation(ONE_SESSION, chooser);
+    violations.push(...(await execute(simulation, scope, seen, next.length)).map((one) => ({ ...one, choices: chooser.made })));
+    interleavings += 1;
+    next = vectorAfter(chooser);
+  }
+  return { interleavings, violations };
+}
+
+/** One execution, for reading. */
+export async function replayScope(scope: Scope, choices: readonly number[]): Promise<readonly string[]> {
+  const simulation = new Simulation(ONE_SESSION, new ListedChooser(choices), "lines");
+  await execute(simulation, scope, new Set(), choices.length);
+  return simulation.trace.lines ?? [];
+}
+
+const ONE_SESSION = { sessions: 1, slots: 1024, onCrash: "resume", stubbornPercent: 0 } as const;
+
+/** The next vector in order: the last choice that has another one is changed, and those after it are forgotten. */
+function vectorAfter({ made, widths }: ListedChooser): readonly number[] | undefined {
+  for (let index = made.length - 1; index >= 0; index -= 1) {
+    const choice = made[index] ?? 0;
+    if (choice + 1 < (widths[index] ?? 0)) return [...made.slice(0, index), choice + 1];
+  }
+  return undefined;
+}
+
+async function execute(
+  simulation: Simulation,
+  scope: Scope,
+  seen: Set<string>,
+  given: number,
+): Promise<readonly Violation[]> {
+  heedRejections(simulation);
+  await simulation.begin();
+  const walk = new Walk(simulation, scope);
+  for (;;) {
+    await simulation.drain();
+    if (simulation.violations.length > 0) break;
+    const moves = walk.moves();
+    if (moves.length === 0) break;
+    if (walk.choices >= given && !isNew(seen, stateOf(simulation, walk.left))) return [];
+    await walk.make(moves);
+  }
+  if (simulation.violations.length === 0) await comeToRest(simulation);
+  simulation.life.end();
+  return simulation.violations;
+}
+
+function isNew(seen: Set<string>, state: string): boolean {
+  if (seen.has(state)) return false;
+  seen.add(state);
+  return true;
+}
+
+type Move =
+  | { readonly do: "operation"; readonly operation: Operation }
+  | { readonly do: "answer" | "apply"; readonly parked: Parked };
+
+class Walk {
+  readonly left: Operation[];
+  readonly #simulation: Simulation;
+  readonly #chooser: Chooser;
+  readonly #session: SessionId;
+  #asked: RunId[] = [];
+
+  constructor(simulation: Simulation, scope: Scope) {
+    this.#simulation = simulation;
+    this.#chooser = simulation.chooser;
+    this.left = [...scope];
+    this.#session = simulation.sessions[0] ?? "ses_";
+  }
+
+  get choices(): number {
+    return this.#chooser instanceof ListedChooser ? this.#chooser.made.length : 0;
+  }
+
+  moves(): readonly Move[] {
+    const moves: Move[] = this.#operations().map((operation) => ({ do: "operation", operation }));
+    for (const parked of this.#simulation.life.store.parked) {
+      moves.push({ do: "answer", parked });
+      if (parked.phase === "waiting") moves.push({ do: "apply", parked });
+    }
+    return moves;
+  }
+
+  async make(moves: readonly Move[]): Promise<void> {
+    const move = moves[moves.length === 1 ? 0 : this.#chooser.below(moves.length)];
+    if (move === undefined) return;
+    if (move.do === "operation") await this.#inOneTick(move.operation);
+    else if (move.do === "answer") this.#simulation.answer(move.parked);
+    else this.#simulation.apply(move.parked);
+  }
+
+  /** An operation, and whatever else is chosen to happen in the same tick. */
+  async #inOneTick(first: Operation): Promise<void> {
+    await this.#operate(first);
+    while (first !== "crash") {
+      const more = this.#operations().filter((operation) => operation !== "crash");
+      const choice = more.length === 0 ? 0 : this.#chooser.below(more.length + 1);
+      const operation = more[choice - 1];
+      if (operation === undefined) return;
+      await this.#operate(operation);
+    }
+  }
+
+  /** What can happen now, each kind once. */
+  #operations(): readonly Operation[] {
+    const { life } = this.#simulation;
+    if (life.phase !== "open") return [];
+    const turns = life.actors.turns.some((turn) => turn.end === undefined);
+    return [...new Set(this.left)].filter((operation) => {
+      if (operation === "complete" || operation === "fail") return turns;
+      if (operation === "cancel-run" || operation === "edit") return this.#asked.length > 0;
+      return true;
+    });
+  }
+
+  async #operate(operation: Operation): Promise<void> {
+    this.left.splice(this.left.indexOf(operation), 1);
+    const { clients, life } = this.#simulation;
+    const turn = life.actors.turns.find((one) => one.end === undefined);
+    switch (operation) {
+      case "accept":
+      case "steer": {
+        const delivery = operation === "accept" ? "queue" : "steer";
+        const { runId } = clients.prompt(this.#session, { text: `p${this.#asked.length}`, delivery, key: undefined });
+        this.#asked.push(runId);
+        clients.wait(this.#session, runId);
+        return;
+      }
+      case "cancel-session":
+        clients.cancelSession(this.#session);
+        return;
+      case "cancel-run":
+        // The oldest: the one most likely to be over, and whose id must then hit nobody else.
+        clients.cancelRun(this.#session, this.#asked[0] ?? "run_");
+        return;
+      case "edit":
+        clients.change(this.#session, this.#asked.at(-1) ?? "run_", { verb: "edit" });
+        return;
+      case "complete":
+        this.#simulation.trace.note("complete");
+        turn?.complete("end");
+        return;
+      case "fail":
+        this.#simulation.trace.note("fail");
+        turn?.fail();
+        return;
+      case "crash":
+        await this.#simulation.crash("released");
+        return;
+    }
+  }
+}

@@ -1,0 +1,34 @@
+// Everything that can make a difference from here on, as one text: two executions with the same one have the same future.
+// Taken only when nothing is about to happen by itself.
+import type { LiveLane } from "../src/engine/live-lane.ts";
+import type { Simulation } from "./simulation.ts";
+
+export function stateOf(simulation: Simulation, left: readonly string[]): string {
+  const { life, facts, clients, clock } = simulation;
+  return JSON.stringify([
+    left.toSorted(),
+    simulation.lives,
+    life.phase,
+    [...facts.logs.values()].map((log) => log.map(({ at: _, ...event }) => event)),
+    life.store.parked.map(({ verb, about, phase }) => [verb, about, phase]),
+    [...life.engine.lanes.all()].map(laneState),
+    life.actors.turns.map(({ id, end, aborted }) => [id, end, aborted]),
+    clients.asked,
+    clock.pending,
+    [...simulation.oracle.stopped],
+  ]);
+}
+
+function laneState(lane: LiveLane): readonly unknown[] {
+  return [
+    lane.phase,
+    lane.decided,
+    lane.durable,
+    lane.mailbox.map((entry) => entry.command),
+    lane.pending.map((entry) => [entry.command, entry.events]),
+    lane.flying.map((entry) => [entry.command, entry.events]),
+    lane.pumping,
+    lane.slot,
+    lane.works.map(({ id, phase }) => [id, phase]),
+  ];
+}
