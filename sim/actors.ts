@@ -107,6 +107,8 @@ export interface Watch {
   callBegan(actor: CallActor): void;
   /** A turn was told what became of its call. */
   callAnswered(actor: TurnActor, answer: string): void;
+  /** A turn was given the text of a steer. */
+  steerHeard(actor: TurnActor, text: string): void;
   /** Whether the next actor is one that does not stop when asked. */
   stubborn(): boolean;
 }
@@ -146,9 +148,21 @@ export class Actors {
       actor.waitsFor -= 1;
       if (!this.over) this.#watch.callAnswered(actor, answer);
     };
-    actor.turn.call("tool", input, (live) => this.#execute(live, actor.runId, input), options).then(
-      (result) => told(`${result.kind} ${result.callId}`),
-      () => told("refused"),
+    actor.turn
+      .call("tool", input, (live) => this.#execute(live, actor.runId, input), options)
+      .then(
+        (result) => told(`${result.kind} ${result.callId}`),
+        () => told("refused"),
+      );
+  }
+
+  takeSteers(actor: TurnActor): void {
+    actor.turn.takeSteers().then(
+      (prompts) => {
+        if (!this.over) for (const { text } of prompts) this.#watch.steerHeard(actor, text);
+      },
+      // The store was in trouble; the steers wait for the next turn.
+      () => undefined,
     );
   }
 

@@ -50,7 +50,9 @@ export async function exploreScope(scope: Scope): Promise<ScopeResult> {
   while (next !== undefined && violations.length === 0) {
     const chooser = new ListedChooser(next);
     const simulation = new Simulation(ONE_SESSION, chooser);
-    violations.push(...(await execute(simulation, scope, seen, next.length)).map((one) => ({ ...one, choices: chooser.made })));
+    violations.push(
+      ...(await execute(simulation, scope, seen, next.length)).map((one) => ({ ...one, choices: chooser.made })),
+    );
     interleavings += 1;
     next = vectorAfter(chooser);
   }

@@ -184,4 +184,3 @@ export class Facts {
 }
 
 const NO_EVENTS: readonly Recorded[] = [];
-

@@ -76,7 +76,8 @@ export class Oracle {
     if (run.reason.kind === "superseded") return;
     this.stopped.add(run.id);
     for (const actor of life.actors.going) {
-      if (actor.runId === run.id && !actor.aborted) this.#parts.violate("G28", `${actor.id} was not told to stop at once.`);
+      if (actor.runId === run.id && !actor.aborted)
+        this.#parts.violate("G28", `${actor.id} was not told to stop at once.`);
     }
   }
 
@@ -210,7 +211,8 @@ export class Oracle {
         lie("calls do not wait in a queue");
         return;
       case "stopping": {
-        const since = call === undefined ? undefined : (call.cancel?.at ?? this.#facts.runs.get(call.runId)?.cancel?.at);
+        const since =
+          call === undefined ? undefined : (call.cancel?.at ?? this.#facts.runs.get(call.runId)?.cancel?.at);
         if (since !== receipt.since) lie("it has not been stopping since then");
         return;
       }
@@ -225,11 +227,17 @@ export class Oracle {
   #changed(record: ChangeRecord): void {
     const { receipt, runId } = record;
     const run = this.#facts.runs.get(runId);
-    const lie = (why: string): void => this.#parts.violate("G6", `${what(record)} was told "${receipt?.kind}": ${why}.`);
+    const lie = (why: string): void =>
+      this.#parts.violate("G6", `${what(record)} was told "${receipt?.kind}": ${why}.`);
     switch (receipt?.kind) {
       case "changed": {
         const event = this.#facts.at(record.session, receipt.seq);
-        const expected = { edit: "run.edited", move: "run.moved", withdraw: "run.settled", steer: "run.steered" } as const;
+        const expected = {
+          edit: "run.edited",
+          move: "run.moved",
+          withdraw: "run.settled",
+          steer: "run.steered",
+        } as const;
         if (event?.type !== expected[record.verb] || event.runId !== runId) lie("the log does not have it");
         else if (event.type === "run.edited" && event.prompt.text !== record.text) lie("the log has something else");
         return;
@@ -250,7 +258,10 @@ export class Oracle {
 
   /** Whether a waiting run is, or may just have been, a steer: not in the queue that edits and moves speak of. */
   #steers(run: RunFacts): boolean {
-    return this.#facts.log(run.session).some((event) => event.type === "run.steered" && event.runId === run.id) || run.delivery === "steer";
+    return (
+      this.#facts.log(run.session).some((event) => event.type === "run.steered" && event.runId === run.id) ||
+      run.delivery === "steer"
+    );
   }
 
   #waited(record: WaitRecord, life: Life): void {
@@ -263,7 +274,10 @@ export class Oracle {
       return;
     }
     if (JSON.stringify(run?.outcome) !== JSON.stringify(outcome)) {
-      this.#parts.violate("G16", `${what(record)} was told "${outcome.kind}" before that was durable, or of another run.`);
+      this.#parts.violate(
+        "G16",
+        `${what(record)} was told "${outcome.kind}" before that was durable, or of another run.`,
+      );
     }
   }
 }

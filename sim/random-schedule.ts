@@ -24,6 +24,8 @@ interface Flavour extends SimulationOptions {
   readonly deliveries: readonly Delivery[];
   readonly keys: boolean;
   readonly calls: boolean;
+  /** Few clients and long turns: what takes time (recovery, several calls) gets it. */
+  readonly calm: boolean;
   readonly queueChanges: boolean;
   readonly closes: boolean;
   readonly faults: boolean;
@@ -56,27 +58,36 @@ export async function runSeed(seed: number, keep: "lines" | "hash" = "hash"): Pr
 
 function flavourOf(chooser: Chooser): Flavour {
   const sometimes = (percent: number): boolean => chance(chooser, percent);
+  const calm = sometimes(20);
   const deliveries: Delivery[] = ["queue"];
   if (sometimes(45)) deliveries.push("steer");
   if (sometimes(35)) deliveries.push("interrupt");
   if (sometimes(25)) deliveries.push("reject");
   return {
-    sessions: weighted(chooser, [[6, 1], [3, 2], [1, 3]]),
-    slots: weighted(chooser, [[1, 1], [1, 1024]]),
+    sessions: weighted(chooser, [
+      [6, 1],
+      [3, 2],
+      [1, 3],
+    ]),
+    slots: weighted(chooser, [
+      [1, 1],
+      [1, 1024],
+    ]),
     onCrash: sometimes(15) ? "lose" : "resume",
     stubbornPercent: sometimes(40) ? 40 : 0,
     steps: 8 + chooser.below(sometimes(30) ? 80 : 32),
     deliveries,
     keys: sometimes(35),
-    calls: sometimes(60),
+    calls: calm || sometimes(60),
+    calm,
     queueChanges: sometimes(35),
     closes: sometimes(15),
     faults: sometimes(30),
-    crashes: sometimes(30),
+    crashes: sometimes(calm ? 70 : 30),
     shutdowns: sometimes(15),
     follows: sometimes(25),
     trims: sometimes(30),
-    clientPercent: 15 + chooser.below(35),
+    clientPercent: calm ? 6 : 15 + chooser.below(35),
   };
 }
 
@@ -113,7 +124,13 @@ class RandomSchedule {
     else if (kind === "follower") this.#pull();
     else if (kind === "clock") simulation.tick();
     else if (kind === "crash") {
-      await simulation.crash(weighted(this.#chooser, [[4, "released"], [2, "expired"], [1, "held"]] as const));
+      await simulation.crash(
+        weighted(this.#chooser, [
+          [4, "released"],
+          [2, "expired"],
+          [1, "held"],
+        ] as const),
+      );
     } else {
       const mode = chance(this.#chooser, 75) ? "park" : "cancel";
       simulation.trace.note(`shut down: ${mode}`);
@@ -127,7 +144,12 @@ class RandomSchedule {
     // A worker that cannot even look around does not start; that is no schedule.
     const mayFail = parked.phase === "waiting" && parked.verb !== "close" && simulation.life.phase !== "starting";
     if (this.#flavour.faults && mayFail && chance(this.#chooser, 12)) {
-      const fault = weighted(this.#chooser, [[2, "store_full"], [1, "store_locked"], [2, "unavailable"], [4, "lost"]] as const);
+      const fault = weighted(this.#chooser, [
+        [2, "store_full"],
+        [1, "store_locked"],
+        [2, "unavailable"],
+        [4, "lost"],
+      ] as const);
       if (fault === "lost") simulation.loseAnswer(parked);
       else simulation.fail(parked, parked.verb === "append" ? fault : "unavailable");
       return;
@@ -154,25 +176,30 @@ class RandomSchedule {
       else actor.fail();
       return;
     }
+    const { calm } = this.#flavour;
     const move = weighted(this.#chooser, [
       [3, "emit"],
       [this.#flavour.calls && actor.waitsFor < 3 ? 8 : 0, "call"],
       [2, "take"],
-      [3, "again"],
-      [5, "complete"],
-      [2, "fail"],
+      [calm ? 1 : 3, "again"],
+      [calm ? 1 : 5, "complete"],
+      [calm ? 0 : 2, "fail"],
     ] as const);
     simulation.trace.note(`${move} ${actor.id}`);
     if (move === "emit") actor.emit(`${actor.text.length}.`);
     else if (move === "call") actors.call(actor, { idempotent: false });
-    else if (move === "take") actor.turn.takeSteers().catch(() => undefined);
+    else if (move === "take") actors.takeSteers(actor);
     else if (move === "fail") actor.fail();
     else actor.complete(move === "again" ? "turn" : "end");
   }
 
   /** One or more requests in the same tick. */
   #clients(): void {
-    const count = weighted(this.#chooser, [[6, 1], [3, 2], [1, 3]] as const);
+    const count = weighted(this.#chooser, [
+      [6, 1],
+      [3, 2],
+      [1, 3],
+    ] as const);
     const session = pick(this.#chooser, this.#simulation.sessions);
     for (let index = 0; index < count; index += 1) this.#client(session);
   }
@@ -226,7 +253,12 @@ class RandomSchedule {
 
   #change(session: SessionId, runId: RunId): void {
     const { clients } = this.#simulation;
-    const verb = weighted(this.#chooser, [[3, "edit"], [2, "move"], [2, "withdraw"], [3, "steer"]] as const);
+    const verb = weighted(this.#chooser, [
+      [3, "edit"],
+      [2, "move"],
+      [2, "withdraw"],
+      [3, "steer"],
+    ] as const);
     const others = clients.prompts.filter((prompt) => prompt.session === session && prompt.runId !== runId);
     const before = others.length > 0 && chance(this.#chooser, 40) ? pick(this.#chooser, others).runId : undefined;
     const to = before === undefined ? pick(this.#chooser, ["front", "back"] as const) : { before };

@@ -2,12 +2,12 @@
 // time of a simulation.
 import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/cancel.ts";
 import type { Accepted, QueueReceipt } from "../src/core/command.ts";
-import type { Delta } from "../src/engine/feed.ts";
-import type { Gap } from "../src/engine/follow.ts";
 import type { ControlCode } from "../src/core/control-error.ts";
 import type { Recorded } from "../src/core/event.ts";
 import type { CallId, RunId, Seq, SessionId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
+import type { Delta } from "../src/engine/feed.ts";
+import type { Gap } from "../src/engine/follow.ts";
 
 interface Asked {
   readonly ticket: number;

@@ -5,8 +5,8 @@
 // 1. Takes no choices: what a schedule leaves behind is brought to rest always in the same way.
 import { verifyAtRest } from "../src/core/verify.ts";
 import { type Actor, TurnActor } from "./actors.ts";
-import type { PromptRecord } from "./records.ts";
 import { noteOf, what } from "./oracle.ts";
+import type { PromptRecord } from "./records.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** Far more steps than any schedule needs; whoever uses them up goes round in circles. */
@@ -41,9 +41,7 @@ async function settleSomething(simulation: Simulation): Promise<boolean> {
     await simulation.restartAfterClose();
     return true;
   }
-  const follower = simulation.clients.followers.find(
-    (one) => one.life === life.number && !one.waiting && !one.ended,
-  );
+  const follower = simulation.clients.followers.find((one) => one.life === life.number && !one.waiting && !one.ended);
   if (follower !== undefined) {
     simulation.clients.pull(follower);
     return true;
@@ -59,7 +57,11 @@ function nextToEnd(going: readonly Actor[], simulation: Simulation): Actor | und
   const stays = (actor: Actor): boolean =>
     actor.stubborn && actor.aborted && simulation.facts.works.get(actor.id)?.settled === undefined;
   const calls = going.filter((actor) => !(actor instanceof TurnActor) && !stays(actor));
-  return calls[0] ?? going.find((actor) => actor instanceof TurnActor && !stays(actor) && actor.waitsFor === 0) ?? going.find((actor) => !stays(actor));
+  return (
+    calls[0] ??
+    going.find((actor) => actor instanceof TurnActor && !stays(actor) && actor.waitsFor === 0) ??
+    going.find((actor) => !stays(actor))
+  );
 }
 
 function endActor(simulation: Simulation, actor: Actor): void {
@@ -135,12 +137,17 @@ function checkCoverage(simulation: Simulation): void {
     if (cancel.kind !== "cancel") continue;
     const wide = cancel.scope === "session" || cancel.scope === "close";
     const log = facts.log(cancel.session);
-    const at = log.find((event) => event.type === "session.cancel_requested" && noteOf(event.reason) === cancel.note)?.seq;
+    const at = log.find(
+      (event) => event.type === "session.cancel_requested" && noteOf(event.reason) === cancel.note,
+    )?.seq;
     for (const prompt of clients.prompts) {
       const run = facts.runs.get(prompt.runId);
       if (run === undefined) continue;
       const reason = run.outcome?.kind === "cancelled" ? noteOf(run.outcome.reason) : undefined;
-      if (reason === cancel.note && !(wide ? prompt.session === cancel.session && prompt.ticket < cancel.ticket : aimsAt(cancel.target, prompt))) {
+      if (
+        reason === cancel.note &&
+        !(wide ? prompt.session === cancel.session && prompt.ticket < cancel.ticket : aimsAt(cancel.target, prompt))
+      ) {
         simulation.violate("G7", `${what(cancel)} reached ${prompt.runId}, which it does not cover.`);
       }
       if (!wide || at === undefined || prompt.session !== cancel.session || prompt.life !== cancel.life) continue;
@@ -165,8 +172,8 @@ function checkWorks(simulation: Simulation): void {
     if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += 1;
     else if ((outcome.kind === "completed" || outcome.kind === "failed") && outcome.kind !== actor.end) {
       simulation.violate("G15", `${actor.id} is recorded as ${outcome.kind}; it has ${actor.end ?? "not ended"}.`);
-    } else if (outcome.kind === "cancelled" && actor.stubborn && outcome.reason.kind !== "shutdown" && actor.end === "completed") {
-      simulation.violate("G12", `${actor.id} did not stop when asked, and is not named as abandoned.`);
+    } else if (outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && actor.end === "completed") {
+      simulation.violate("G15", `${actor.id} completed, and is recorded as cancelled.`);
     }
     if (actor instanceof TurnActor && settled.text !== undefined && !actor.text.startsWith(settled.text)) {
       simulation.violate("G17", `${actor.id} said "${actor.text}"; the log has "${settled.text}".`);
@@ -183,7 +190,10 @@ function checkAbandoned(simulation: Simulation): void {
     if (run.outcome?.kind !== "cancelled" || run.cancel === undefined) continue;
     const since = run.cancel.at;
     const expected = [...facts.works.values()].flatMap(({ runId, name, settled }) =>
-      runId === run.id && settled?.outcome.kind === "cancelled" && settled.outcome.abandoned !== undefined && settled.at > since
+      runId === run.id &&
+      settled?.outcome.kind === "cancelled" &&
+      settled.outcome.abandoned !== undefined &&
+      settled.at > since
         ? [name]
         : [],
     );
@@ -203,7 +213,8 @@ function checkFairness(simulation: Simulation): void {
     if (started === -1) continue;
     const between = facts.starts.slice(prompt.startsBefore, started);
     for (const { id, session } of prompt.waitingElsewhere) {
-      const waits = facts.starts.some((start) => start.run === id) && !between.some((start) => start.session === session);
+      const waits =
+        facts.starts.some((start) => start.run === id) && !between.some((start) => start.session === session);
       // One that was withdrawn may have been so long before its end was durable.
       if (waits && facts.runs.get(id)?.outcome?.kind !== "cancelled") {
         simulation.violate("G4", `${session} waited with ${id}, and ${prompt.runId} of ${prompt.session} passed it.`);

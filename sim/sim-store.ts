@@ -5,6 +5,7 @@
 // 1. What is applied is on the disk, whatever becomes of the life that asked for it.
 // 2. A life that is over is answered nothing, and changes nothing.
 import { type ControlCode, ControlError } from "../src/core/control-error.ts";
+import type { Event } from "../src/core/event.ts";
 import type { Seq, SessionId } from "../src/core/ids.ts";
 import type { Appended, Batch, Page, Store } from "../src/ports.ts";
 import type { MemoryStore } from "../src/store/memory/memory-store.ts";
@@ -18,6 +19,7 @@ export interface Disk {
   readonly trace: Trace;
   /** Everything up to here is not kept any more, as far as readers of the log are concerned. */
   readonly trimmedTo: Map<SessionId, Seq>;
+  readonly violate: (rule: string, message: string) => void;
 }
 
 export type Verb = "append" | "load" | "read" | "run" | "call" | "unattended" | "claim" | "renew" | "release" | "close";
@@ -79,8 +81,7 @@ export class SimStore implements Store {
   load: Store["load"] = (session) => this.#park("load", session, () => this.#disk.store.load(session));
   read: Store["read"] = (session, page) =>
     this.#park("read", `${session}>${page.after}`, () => this.#read(session, page));
-  run: Store["run"] = (by) =>
-    this.#park("run", typeof by === "string" ? by : by.key, () => this.#disk.store.run(by));
+  run: Store["run"] = (by) => this.#park("run", typeof by === "string" ? by : by.key, () => this.#disk.store.run(by));
   call: Store["call"] = (id) => this.#park("call", id, () => this.#disk.store.call(id));
   unattended: Store["unattended"] = (limit) => this.#park("unattended", "", () => this.#disk.store.unattended(limit));
   claim: Store["claim"] = (session, worker, ttlMs) =>
@@ -120,6 +121,10 @@ export class SimStore implements Store {
       this.#disk.trace.note(`  = ${appended.kind}`);
       return appended;
     }
+    const driven = batch.events.find((event) => DRIVERS.has(event.type));
+    if (batch.epoch === undefined && driven !== undefined) {
+      this.#disk.violate("G26", `${driven.type} was recorded by somebody who does not drive ${batch.session}.`);
+    }
     this.#disk.facts.applied(batch.session, batch.expected + 1, batch.events, batch.at);
     for (const event of batch.events) {
       this.#disk.trace.note(`  = ${batch.session} ${event.type} ${"runId" in event ? event.runId : ""}`);
@@ -133,5 +138,17 @@ export class SimStore implements Store {
     return { ...(await this.#disk.store.read(session, { ...page, after: gapTo })), gapTo };
   }
 }
+
+/** Facts that only the worker with the lease may record. */
+const DRIVERS: ReadonlySet<Event["type"]> = new Set([
+  "run.started",
+  "run.parked",
+  "run.recovered",
+  "turn.requested",
+  "turn.extended",
+  "turn.settled",
+  "call.requested",
+  "call.settled",
+]);
 
 const ignore = (): void => {};

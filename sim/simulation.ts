@@ -1,6 +1,6 @@
 // One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and the oracle that
 // watches them. It does nothing by itself; a schedule moves it, one step at a time.
-import type { RunId, SessionId } from "../src/core/ids.ts";
+import type { RunId, SessionId, TurnId } from "../src/core/ids.ts";
 import type { Ids, Notice } from "../src/ports.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
@@ -41,6 +41,10 @@ export class Simulation implements Watch {
   lives = 1;
   readonly #options: SimulationOptions;
   readonly #ids = simIds();
+  /** Steers that agents were given, by life: after a crash they are given again. */
+  readonly #heard = new Set<string>();
+  /** Turns that have begun, in all lives. */
+  readonly #begun = new Set<TurnId>();
   /** How often each call of each run has really been carried out, in all lives. */
   readonly #carriedOut = new Map<string, CallActor[]>();
 
@@ -49,9 +53,9 @@ export class Simulation implements Watch {
     this.chooser = chooser;
     this.trace = new Trace(keep);
     const store = new MemoryStore({ clock: this.clock });
-    this.disk = { store, facts: this.facts, trace: this.trace, trimmedTo: new Map() };
     const life = (): Life => this.life;
     const violate = (rule: string, message: string): void => this.violate(rule, message);
+    this.disk = { store, facts: this.facts, trace: this.trace, trimmedTo: new Map(), violate };
     const ticketOf = (run: RunId): number | undefined =>
       this.clients.prompts.find((prompt) => prompt.runId === run)?.ticket;
     this.oracle = new Oracle({ facts: this.facts, trimmedTo: this.disk.trimmedTo, life, violate, ticketOf });
@@ -172,8 +176,12 @@ export class Simulation implements Watch {
       return;
     }
     this.#mayBegin(actor, turn.settled !== undefined, run.cancel !== undefined);
+    if (this.#begun.has(turnId)) this.violate("G25", `${turnId} began twice.`);
+    this.#begun.add(turnId);
     if (prompt.text !== run.text) this.violate("G6", `${turnId} was given "${prompt.text}", not "${run.text}".`);
-    const others = this.life.actors.turns.filter((one) => one.runId === runId && one.end === undefined && one !== actor);
+    const others = this.life.actors.turns.filter(
+      (one) => one.runId === runId && one.end === undefined && one !== actor,
+    );
     if (others.some((one) => !one.aborted)) this.violate("G4", `${turnId} began while another turn of it goes on.`);
   }
 
@@ -189,7 +197,9 @@ export class Simulation implements Watch {
     this.#mayBegin(actor, call.settled !== undefined, cancelled);
     const name = `${actor.runId} ${actor.input}`;
     const before = this.#carriedOut.get(name) ?? [];
-    if (before.some((one) => one.end !== undefined && this.facts.works.get(one.id)?.settled?.outcome.kind === "completed")) {
+    if (
+      before.some((one) => one.end !== undefined && this.facts.works.get(one.id)?.settled?.outcome.kind === "completed")
+    ) {
       this.violate("G25", `${callId} repeats a call of ${actor.runId} that had completed.`);
     }
     this.#carriedOut.set(name, [...before, actor]);
@@ -204,6 +214,18 @@ export class Simulation implements Watch {
     if (call?.settled?.outcome.kind !== kind && this.life.phase !== "closing") {
       this.violate("G16", `${actor.id} was told that ${callId} is ${kind} before that was durable.`);
     }
+  }
+
+  steerHeard(actor: TurnActor, text: string): void {
+    this.trace.note(`  < ${actor.id} hears "${text}"`);
+    for (const run of this.facts.runs.values()) {
+      if (run.text !== text || run.outcome?.kind !== "completed" || run.outcome.into !== actor.runId) continue;
+      const name = `${this.life.number} ${run.id}`;
+      if (this.#heard.has(name)) this.violate("G5", `${actor.id} was given ${run.id}, which had been given before.`);
+      this.#heard.add(name);
+      return;
+    }
+    this.violate("G5", `${actor.id} was given "${text}", which was not taken into its run.`);
   }
 
   #mayBegin(actor: TurnActor | CallActor, settled: boolean, cancelled: boolean): void {

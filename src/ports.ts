@@ -21,7 +21,10 @@ export interface Store {
   /** Where a lane stands: its last snapshot, the events since, and its head. Undefined: no such session. */
   load(session: SessionId): Promise<Loaded | undefined>;
 
-  /** Events after `after`, oldest first, at most `limit`; and what of them is not kept any more. */
+  /**
+   * Events after `after`, oldest first, at most `limit`, fewer if they are large; and what of them is not kept any more.
+   * Only an empty page is the end.
+   */
   read(session: SessionId, page: { readonly after: Seq; readonly limit: number }): Promise<Page>;
 
   /** Resolves once the log reaches past `after`, or `signal` aborts. Early is allowed; never is not. */
@@ -144,7 +147,7 @@ export interface Turn {
   emit(text: string): void;
   /** Runs one tool. Anyone can cancel it alone; it never throws for a cancel, it answers with what happened. */
   call(name: string, input: Json, execute: Execute, options?: CallOptions): Promise<CallResult>;
-  /** Takes in what people sent for this run since the last look, oldest first. */
+  /** Takes in what people sent for this run since the last look, oldest first; at first, what came with the turn. */
   takeSteers(): Promise<readonly Prompt[]>;
 }
 
@@ -177,6 +180,8 @@ export type CallResult =
       readonly callId: CallId;
       readonly reason: CancelReason;
       readonly partial: Json | undefined;
+      /** It did not stop when it was asked to: it may still be going on. */
+      readonly abandoned: boolean;
     }
   /** It ran under a worker that vanished. Whether it did its work is not known. */
   | { readonly kind: "lost"; readonly callId: CallId };

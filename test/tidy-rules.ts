@@ -5,7 +5,7 @@ import { isTest, lineOf, nodes, parse, type SourceText } from "./house.ts";
 const FILE_LINES_MAX = 400;
 const TEST_FILE_LINES_MAX = 600;
 const FUNCTION_LINES_MAX = 70;
-const LINE_CHARS_MAX = 120;
+const LINE_CHARS_MAX = 140;
 /** A timer longer than this in a test is a wait for time instead of for an event. */
 const SLEEP_MS_MIN = 10;
 
@@ -72,6 +72,8 @@ function calleeName(node: ts.Node): string | undefined {
 }
 
 function lineWidth({ path, text }: SourceText): readonly string[] {
+  // A patch quotes what it finds and what it puts there, as it stands.
+  if (path.startsWith("sim/bugs/")) return [];
   return text
     .split("\n")
     .flatMap((line, index) =>

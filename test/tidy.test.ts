@@ -24,7 +24,7 @@ describe("each rule bites", () => {
     ["functionSize", "src/core/a.ts", `const a = () => {\n${lines(69)}};`],
     ["functionSize", "src/core/a.ts", `class A { a() {\n${lines(69)}} }`],
     ["functionSize", "src/core/a.test.ts", `test("a", () => {\n${lines(69)}});`],
-    ["lineWidth", "src/core/a.ts", "x".repeat(121)],
+    ["lineWidth", "src/core/a.ts", "x".repeat(141)],
     ["noDefaultExport", "src/core/a.ts", "export default function a() {}"],
     ["noDefaultExport", "src/core/a.ts", "export default 1;"],
     ["noDefaultExport", "src/core/a.ts", "export { a as default };"],

@@ -25,7 +25,10 @@ interface Advice {
 /** One table, so that every edge (library, HTTP, ACP, command line) gives the same advice. */
 export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
   invalid: { retryable: false, hint: "Correct the request; sending it again unchanged will fail again." },
-  not_found: { retryable: false, hint: "Check the id. Sessions are made with createSession()." },
+  not_found: {
+    retryable: false,
+    hint: "Check the id: nothing is stored under it. Sessions are made with createSession(), runs with prompt().",
+  },
   conflict: { retryable: false, hint: "Use a new idempotency key for a different request." },
   closed: { retryable: false, hint: "The session was closed. Create a new one." },
   busy: { retryable: true, hint: 'Wait for the live run to end, or use delivery "queue", "steer" or "interrupt".' },

@@ -149,6 +149,11 @@ function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): Known | unde
 
 function repeat(lane: Lane, known: Known, content: string | undefined): Accepted | Refused {
   if (known.content !== content) return refused("conflict", "This idempotency key was used for a different prompt.");
+  return standing(lane, known);
+}
+
+/** Where a run that was accepted before stands now. */
+export function standing(lane: Lane, known: Known): Accepted {
   const steer = lane.steers.some((run) => run.id === known.runId);
   const place = lane.queue.findIndex((run) => run.id === known.runId);
   const waits = steer || place !== -1;

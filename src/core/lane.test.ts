@@ -204,10 +204,10 @@ describe("waiting", () => {
     expect(ids(lane.queue)).toEqual(["run_b", "run_s"]);
   });
 
-  test("being taken is told by two facts; the first only moves the head", () => {
+  test("being taken is told by two facts; the first gives its text to the live run, which keeps it for the turn", () => {
     const lane = fold(created, accepted("run_a"), started("run_a"), accepted("run_s", "steer"));
     const event: Event = { type: "run.taken", runId: "run_s", into: "run_a", turnId: "turn_a.1" };
-    expect(evolve(lane, event)).toEqual({ ...lane, head: 5 });
+    expect(evolve(lane, event)).toEqual({ ...lane, head: 5, live: { ...lane.live, taken: [{ text: "hello" }] } });
   });
 });
 
@@ -224,6 +224,7 @@ describe("live", () => {
       content: undefined,
       attempt: 1,
       recoveries: 0,
+      taken: [],
       turns: 0,
       calls: 0,
       turn: undefined,

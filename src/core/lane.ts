@@ -9,7 +9,7 @@ import type { Event } from "./event.ts";
 import type { RunId, Seq, SessionId } from "./ids.ts";
 import { ANSWERS_KEPT } from "./limits.ts";
 import { type Delivery, type Json, type Prompt, promptBytes } from "./prompt.ts";
-import { evolveRun, type Run } from "./run.ts";
+import { evolveRun, NOTHING_TAKEN, type Run } from "./run.ts";
 
 /** A run that has not begun. */
 export interface Waiting {
@@ -89,7 +89,7 @@ export function evolve(lane: Lane, event: Event): Lane {
         queue: byAcceptance(lane.queue, find(lane.steers, event.runId)),
       };
     case "run.taken":
-      return { ...lane, head };
+      return { ...lane, head, live: take(liveRun(lane, event.into), find(lane.steers, event.runId).prompt) };
     case "run.started":
       return { ...lane, head, queue: without(lane.queue, event.runId), live: started(find(lane.queue, event.runId)) };
     case "run.settled":
@@ -137,6 +137,7 @@ function started(run: Waiting): Run {
     content: run.content,
     attempt: 1,
     recoveries: 0,
+    taken: NOTHING_TAKEN,
     turns: 0,
     calls: 0,
     turn: undefined,
@@ -150,6 +151,8 @@ function waiting(event: Extract<Event, { type: "run.accepted" }>, acceptedAt: Se
 }
 
 const edited = (run: Waiting, prompt: Prompt): Waiting => ({ ...run, prompt, bytes: promptBytes(prompt) });
+
+const take = (run: Run, steer: Prompt): Run => ({ ...run, taken: [...run.taken, steer] });
 
 function liveRun(lane: Lane, id: RunId): Run {
   if (lane.live?.id !== id) throw new Bug(`${id} is not live in ${lane.id}`);

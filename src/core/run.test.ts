@@ -14,6 +14,7 @@ const run: Run = {
   content: "c",
   attempt: 1,
   recoveries: 0,
+  taken: [],
   turns: 1,
   calls: 0,
   turn: "turn_a.1",

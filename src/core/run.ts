@@ -22,6 +22,8 @@ interface Base {
   readonly attempt: number;
   /** How often it was taken up again: after those, and after shutdowns that parked it. */
   readonly recoveries: number;
+  /** Steers taken in for the turn that is asked for now; kept until a turn that had them completes. */
+  readonly taken: readonly Prompt[];
   /** Turns and calls asked for so far: the source of their ids. */
   readonly turns: number;
   readonly calls: number;
@@ -74,13 +76,13 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
 
 /** What outlives a change of phase. Nothing of an ending or a stop is carried into another phase. */
 function base(run: Run): Base {
-  const { id, prompt, acceptedAt, key, content, attempt, recoveries, turns, calls, turn, live } = run;
-  return { id, prompt, acceptedAt, key, content, attempt, recoveries, turns, calls, turn, live };
+  const { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, turns, calls, turn, live } = run;
+  return { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, turns, calls, turn, live };
 }
 
 function settleTurn(run: Run, event: Extract<TurnEvent, { type: "turn.settled" }>): Run {
   if (run.turn !== event.turnId) throw new Bug(`${event.turnId} settled, but ${run.id} owns ${run.turn ?? "no turn"}`);
-  const rest = { ...run, turn: undefined };
+  const rest = { ...run, turn: undefined, taken: event.outcome.kind === "completed" ? NOTHING_TAKEN : run.taken };
   if (rest.phase !== "running") return noteAbandoned(rest, "turn", event.outcome);
   // With calls left over, the run's outcome is known and waits for them.
   return event.next === "end" && rest.live.length > 0 ? { ...rest, phase: "ending", outcome: event.outcome } : rest;
@@ -103,5 +105,7 @@ function noteAbandoned(run: Run, name: string, outcome: Outcome): Run {
   if (run.phase !== "stopping" || outcome.kind !== "cancelled" || outcome.abandoned === undefined) return run;
   return { ...run, abandoned: [...run.abandoned, name] };
 }
+
+export const NOTHING_TAKEN: readonly Prompt[] = [];
 
 export const ownsNothing = (run: Run): boolean => run.turn === undefined && run.live.length === 0;

@@ -2,11 +2,14 @@
 import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/cancel.ts";
 import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
+import { standing } from "../core/decide.ts";
 import type { Resume } from "../core/decide-run.ts";
 import type { Recorded } from "../core/event.ts";
 import { type CallId, type RunId, runOf, type Seq, type SessionId, type WorkerId } from "../core/ids.ts";
+import { emptyLane } from "../core/lane.ts";
 import { LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
+import type { RunRow } from "../core/rows.ts";
 import type { Agent, Clock, Ids, Notify, Store } from "../ports.ts";
 import { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
@@ -183,6 +186,30 @@ export class Engine {
     // Any command waits for the load; this one changes nothing.
     await this.commit.submit(lane, NOTHING);
     return lane.durable.phase === "absent" ? undefined : lane;
+  }
+
+  /** A run's acceptance, as it would be answered now. */
+  async standing(row: RunRow): Promise<Accepted> {
+    const { id, acceptedAt, content, session } = row;
+    const state = (await this.loaded(session))?.durable ?? emptyLane(session);
+    return standing(state, { runId: id, acceptedAt, content });
+  }
+
+  /** How a call ended, if it does within `waitMs` after the position `since`. */
+  async callOutcome(callId: CallId, since: Seq, waitMs: number): Promise<Outcome | undefined> {
+    const session = this.lanes.home(runOf(callId)) ?? (await this.store.run(runOf(callId)))?.session;
+    if (session === undefined) return undefined;
+    const stop = new AbortController();
+    const takeBack = this.clock.after(waitMs, () => stop.abort());
+    try {
+      for await (const event of this.follow(session, { after: since, signal: stop.signal, deltas: "without" })) {
+        if (event.type === "call.settled" && event.callId === callId) return event.outcome;
+      }
+      return undefined;
+    } finally {
+      takeBack();
+      stop.abort();
+    }
   }
 
   digest(text: string): string {

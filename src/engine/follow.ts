@@ -51,7 +51,7 @@ export async function* follow(
           yield { type: "gap", from: cursor + 1, to: page.gapTo };
           cursor = page.gapTo;
         }
-        caughtUp = page.events.length < PAGE_EVENTS_MAX;
+        caughtUp = page.events.length === 0;
         for (const event of page.events) {
           cursor = event.seq;
           if (event.type === "turn.settled") ear.skip(event.turnId);

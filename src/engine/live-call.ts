@@ -129,7 +129,13 @@ export function toResult(callId: CallId, outcome: Outcome, result: Json | undefi
     case "failed":
       return { kind: "failed", callId, message: outcome.message };
     case "cancelled":
-      return { kind: "cancelled", callId, reason: outcome.reason, partial: result };
+      return {
+        kind: "cancelled",
+        callId,
+        reason: outcome.reason,
+        partial: result,
+        abandoned: outcome.abandoned !== undefined,
+      };
     case "lost":
       return { kind: "lost", callId };
   }

@@ -38,6 +38,7 @@ export class LiveTurn implements WorkOwner {
   readonly desk: TurnDesk;
   readonly work: LiveWork;
   #text = "";
+  #came: readonly Prompt[];
   #dropped = 0;
   #calls = 0;
   /** How much of the text is on its way into the log. */
@@ -48,6 +49,7 @@ export class LiveTurn implements WorkOwner {
     this.desk = desk;
     this.run = run;
     this.turnId = turnId;
+    this.#came = run.taken;
     this.work = new LiveWork(turnId, "turn", this);
   }
 
@@ -58,6 +60,13 @@ export class LiveTurn implements WorkOwner {
 
   giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void {
     this.desk.turnGivenUp(this, { kind: "cancelled", reason, ...(how === "abandoned" ? { abandoned: ["turn"] } : {}) });
+  }
+
+  /** What people sent for the run. First what was taken in when this turn was asked for, or by one that was cut off. */
+  async takeSteers(): Promise<readonly Prompt[]> {
+    const came = this.#came;
+    this.#came = [];
+    return [...came, ...(await this.desk.take())];
   }
 
   /** What it has said so far. */
@@ -107,7 +116,7 @@ export class LiveTurn implements WorkOwner {
     this.#calls = Math.max(this.#calls, (run ?? this.run).calls) + 1;
     const callId = makeCallId(this.run.id, this.#calls);
     // Nothing new begins once a stop was asked for, whether or not it is recorded yet.
-    if (asked !== undefined) return { kind: "cancelled", callId, reason: asked, partial: undefined };
+    if (asked !== undefined) return { kind: "cancelled", callId, reason: asked, partial: undefined, abandoned: false };
     const live = new LiveCall({ callId, name, input }, execute, this.desk);
     const result = live.result();
     this.desk.call(live);
@@ -163,8 +172,9 @@ function checkCall(name: string, given: Json, execute: Execute, options: CallOpt
 function isResult(value: unknown): value is TurnResult | string | undefined {
   if (value === undefined || typeof value === "string") return true;
   if (!isObject(value)) return false;
-  const { text, next, usage } = value;
+  const { text, next, usage, ...rest } = value;
   return (
+    Object.keys(rest).length === 0 &&
     (text === undefined || typeof text === "string") &&
     (next === undefined || next === "turn" || next === "end") &&
     (usage === undefined || isUsage(usage))

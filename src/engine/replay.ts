@@ -57,7 +57,7 @@ export async function* readAll(store: Store, session: SessionId, after: Seq): As
     const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });
     yield* page.events;
     const last = page.events.at(-1);
-    if (last === undefined || page.events.length < PAGE_EVENTS_MAX) return;
+    if (last === undefined) return;
     cursor = last.seq;
   }
 }

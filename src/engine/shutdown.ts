@@ -24,7 +24,9 @@ export async function shutDown(engine: Engine, mode: ShutdownMode, limit: Promis
   const open = new Set(lanes);
   const rest = Promise.all(
     lanes.map(async (lane) => {
-      await (mode === "park" ? park(engine, lane) : cancel(engine, lane));
+      // What another worker drives is not ours to set down or to end.
+      if (lane.epoch === undefined) await engine.commit.quiet(lane);
+      else await (mode === "park" ? park(engine, lane) : cancel(engine, lane));
       open.delete(lane);
     }),
   );

@@ -5,13 +5,12 @@ import type { Run } from "../core/run.ts";
 import type { Turn } from "../ports.ts";
 
 /** The live turn behind the facade. */
-export interface Behind extends Pick<Turn, "turnId" | "emit" | "call"> {
+export interface Behind extends Pick<Turn, "turnId" | "emit" | "call" | "takeSteers"> {
   readonly run: Pick<Run, "id" | "prompt" | "attempt">;
   readonly work: { readonly scope: { readonly signal: AbortSignal } };
   readonly desk: {
     readonly sessionId: SessionId;
     transcript(): ReturnType<Turn["transcript"]>;
-    take(): ReturnType<Turn["takeSteers"]>;
   };
 }
 
@@ -59,7 +58,7 @@ export class TurnFacade implements Turn {
   }
 
   get takeSteers(): Turn["takeSteers"] {
-    return () => quiet(this.#turn.desk.take());
+    return () => quiet(this.#turn.takeSteers());
   }
 }
 

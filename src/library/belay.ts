@@ -9,7 +9,7 @@ import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shut
 import { systemClock } from "../engine/system-clock.ts";
 import { checkKey, checkLimit, checkMs, checkReason, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
 import type { Agent, Clock, Ids, Notify, SessionRow, Store } from "../ports.ts";
-import { type CancelOptions, RunHandle, type Waited, waitFor } from "./run.ts";
+import { type CancelOptions, RunHandle, type Waited, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
 
 export interface BelayOptions {
@@ -92,20 +92,8 @@ export class Belay {
     if (!isRunId(id)) throw invalid('A run id begins with "run_".');
     const row = await this.#engine.store.run(id);
     if (row === undefined) throw new ControlError("not_found", `There is no run ${id}.`);
-    const accepted = {
-      kind: "accepted",
-      runId: row.id,
-      seq: row.acceptedAt,
-      joined: "queue",
-      ahead: 0,
-      repeated: true,
-    } as const;
-    return new RunHandle(this.#engine, {
-      sessionId: row.session,
-      runId: row.id,
-      accepted: Promise.resolve(accepted),
-      key: undefined,
-    });
+    const accepted = Promise.resolve(await this.#engine.standing(row));
+    return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted, key: undefined });
   }
 
   /** Stops a session, a run or one call, whichever the id names. The receipt says what that meant. */
@@ -119,7 +107,8 @@ export class Belay {
     if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);
     if (isRunId(target))
       return waitFor(this.#engine, target, await this.#engine.cancelRun(target, reason, key), options);
-    if (isCallId(target)) return this.#engine.cancelCall(target, reason, key);
+    if (isCallId(target))
+      return waitForCall(this.#engine, target, await this.#engine.cancelCall(target, reason, key), options);
     throw invalid('An id begins with "ses_", "run_" or "call_".');
   }
 

@@ -242,6 +242,24 @@ describe("what does not cooperate", () => {
     expect(await run.outcome).toEqual({ ...cancelled, abandoned: ["deaf-tool"] });
   });
 
+  test("G12: a cancel of one call can wait for its end, and its turn learns that the tool may still be going on", async () => {
+    const { belay, began } = await openHouse({
+      work: async (turn) => JSON.stringify(await turn.call("deaf-tool", null, () => new Promise(() => {}))),
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await began("work");
+    await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(1);
+    const [call] = (await session.explain()).live?.calls ?? [];
+    expect(await belay.cancel(call?.callId ?? "", { waitMs: 0 })).toMatchObject({ ended: { kind: "limit" } });
+    expect(await belay.cancel(call?.callId ?? "", { waitMs: 5000 })).toMatchObject({
+      kind: "stopping",
+      first: false,
+      ended: { kind: "settled", outcome: { kind: "cancelled", abandoned: ["deaf-tool"] } },
+    });
+    expect(await run.text()).toContain('"abandoned":true');
+  });
+
   test("G11: once a cancel is decided no new call begins", async () => {
     let began = 0;
     const { belay, began: turnBegan } = await openHouse({

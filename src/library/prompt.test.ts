@@ -98,6 +98,27 @@ describe("deliveries", () => {
     for (const steer of steers) expect(await steer.outcome).toEqual({ kind: "completed", into: run.id });
   });
 
+  test("G5: a steer that waits when a turn begins is handed to it by its first look", async () => {
+    const go = gate();
+    const seen: string[] = [];
+    const { belay, began } = await openHouse({
+      work: async (turn) => {
+        if (turn.turnId.endsWith(".2")) seen.push(...(await turn.takeSteers()).map((steer) => steer.text));
+        else await go.passed;
+        return (turn.turnId.endsWith(".1") ? { next: "turn" } : { text: "end" }) as never;
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await began("work");
+    const steer = session.prompt("left", { delivery: "steer" });
+    await steer.accepted;
+    go.open();
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    expect(await steer.outcome).toEqual({ kind: "completed", into: run.id });
+    expect(seen).toEqual(["left"]);
+  });
+
   test("G5: a steer that finds no live run any more becomes a run of its own", async () => {
     const go = gate();
     const { belay, began, begun } = await openHouse({
@@ -204,7 +225,14 @@ describe("bad input", () => {
     await expect(run.accepted).rejects.toMatchObject({ code: "not_found" });
     expect(await run.cancel()).toEqual({ kind: "unknown" });
     expect(await belay.sessions()).toEqual([]);
-    await expect(belay.session("ses_nowhere").explain()).rejects.toMatchObject({ code: "not_found" });
+    const nowhere = belay.session("ses_nowhere");
+    const asks = [
+      () => nowhere.explain(),
+      () => nowhere.runs(),
+      () => nowhere.transcript(),
+      () => nowhere.events().next(),
+    ];
+    for (const ask of asks) await expect(ask()).rejects.toMatchObject({ code: "not_found" });
   });
 
   test.each([

@@ -3,7 +3,7 @@ import type { CancelReceipt, Outcome } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
+import type { CallId, RunId, SessionId } from "../core/ids.ts";
 import { WAIT_MS_MAX } from "../core/limits.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Delta } from "../engine/feed.ts";
@@ -82,13 +82,15 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
     return waitFor(this.#engine, this.#id, receipt, { ...(waitMs === undefined ? {} : { waitMs }) });
   }
 
-  /** Everything this run's turns have said, once it has ended. */
+  /** What this run's turns have said, once it has ended. What a turn said that was cut off and asked again is left out. */
   async text(): Promise<string> {
-    let text = "";
+    const said = new Map<string, string>();
     for await (const event of this.#events("without")) {
-      if (event.type === "turn.settled") text += event.text ?? "";
+      if (event.type === "turn.extended") said.set(event.turnId, (said.get(event.turnId) ?? "") + event.text);
+      if (event.type === "turn.settled") said.set(event.turnId, event.text ?? said.get(event.turnId) ?? "");
+      if (event.type === "run.recovered") said.delete([...said.keys()].at(-1) ?? "");
     }
-    return text;
+    return [...said.values()].join("");
   }
 
   /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */
@@ -106,6 +108,7 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
         yield event;
         if (event.type === "run.settled") return;
       }
+      throw new ControlError("shutting_down", `Belay has shut down; ${runId} has no outcome yet.`);
     } finally {
       stop.abort();
     }
@@ -116,6 +119,19 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
     if (outcome === undefined) throw new ControlError("not_found", `There is no run ${runId}.`);
     return outcome;
   }
+}
+
+/** The same for one call: what became of it is read off the log. */
+export async function waitForCall(
+  engine: Engine,
+  callId: CallId,
+  receipt: CancelReceipt,
+  options: CancelOptions,
+): Promise<CancelReceipt & Waited> {
+  if (options.waitMs === undefined || receipt.kind !== "stopping") return receipt;
+  const waitMs = checkMs(options.waitMs, "waitMs", WAIT_MS_MAX);
+  const outcome = await engine.callOutcome(callId, receipt.since, waitMs);
+  return { ...receipt, ended: outcome === undefined ? { kind: "limit", waitMs } : { kind: "settled", outcome } };
 }
 
 /** Adds what became of it, if the caller wants to wait and there is something to wait for. */

@@ -11,6 +11,7 @@ import type { Engine, QueueChange } from "../engine/engine.ts";
 import { type Explanation, explain } from "../engine/explain.ts";
 import type { Delta } from "../engine/feed.ts";
 import type { Gap } from "../engine/follow.ts";
+import type { LiveLane } from "../engine/live-lane.ts";
 import { readAll } from "../engine/replay.ts";
 import {
   checkDelivery,
@@ -99,6 +100,7 @@ export class Session {
     rejectUnknown(rest, "events()");
     if (!Number.isInteger(after) || after < 0)
       throw invalid("`after` is a position in the log: a whole number from 0.");
+    await this.#lane();
     const stop = new AbortController();
     const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
     try {
@@ -110,22 +112,40 @@ export class Session {
 
   /** The conversation so far, as the log tells it. */
   async transcript(): Promise<readonly Message[]> {
+    await this.#lane();
     return transcript(await Array.fromAsync(readAll(this.#engine.store, this.id, 0)));
   }
 
   /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   async explain(): Promise<Explanation> {
-    const lane = await this.#engine.loaded(this.id);
-    if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.id}.`);
-    return explain(lane);
+    return explain(await this.#lane());
+  }
+
+  /**
+   * Forgets the events before a position, never those of runs without an outcome. Whoever follows from before is told
+   * of the gap. Answers the first position that is kept.
+   */
+  async trim(before: Seq): Promise<{ readonly kept: Seq }> {
+    if (!Number.isInteger(before) || before < 1)
+      throw invalid("`before` is a position in the log: a whole number from 1.");
+    await this.#lane();
+    return this.#engine.store.trim(this.id, before);
   }
 
   /** Its runs, newest first. */
-  runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {
+  async runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {
     const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = page;
     rejectUnknown(rest, "runs()");
     if (!Number.isInteger(before) || before < 0) throw invalid("`before` is a position in the log.");
-    return this.#engine.store.runs(this.id, { before, limit: checkLimit(limit) });
+    const checked = checkLimit(limit);
+    await this.#lane();
+    return this.#engine.store.runs(this.id, { before, limit: checked });
+  }
+
+  async #lane(): Promise<LiveLane> {
+    const lane = await this.#engine.loaded(this.id);
+    if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.id}.`);
+    return lane;
   }
 }
 

@@ -1,7 +1,7 @@
 // The store suite: waiting for a log to grow.
 import { describe, expect, it } from "vitest";
-import type { Suite } from "./contract.ts";
 import { accepted, add, created, SES } from "./contract-facts.ts";
+import type { Suite } from "./contract-suite.ts";
 
 export function growthContract({ opened }: Suite): void {
   describe("growing", () => {

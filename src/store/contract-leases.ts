@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { SessionId, WorkerId } from "../core/ids.ts";
 import type { Store } from "../ports.ts";
-import type { Suite } from "./contract.ts";
 import { accepted, add, batch, created, headOf, SES, settled, started } from "./contract-facts.ts";
+import type { Suite } from "./contract-suite.ts";
 
 const A: WorkerId = "wrk_a";
 const B: WorkerId = "wrk_b";

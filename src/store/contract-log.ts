@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import type { Event } from "../core/event.ts";
 import type { RunId, SessionId } from "../core/ids.ts";
 import { evolve } from "../core/lane.ts";
-import type { Suite } from "./contract.ts";
 import {
   accepted,
   add,
@@ -17,6 +16,7 @@ import {
   started,
   wholeRun,
 } from "./contract-facts.ts";
+import type { Suite } from "./contract-suite.ts";
 
 export function logContract(suite: Suite): void {
   appending(suite);

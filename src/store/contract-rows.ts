@@ -1,7 +1,6 @@
 // The store suite: the rows derived from events, and what the store itself refuses to hold.
 import { describe, expect, it } from "vitest";
 import type { Outcome } from "../core/cancel.ts";
-import type { Suite } from "./contract.ts";
 import {
   accepted,
   add,
@@ -14,6 +13,7 @@ import {
   settled,
   started,
 } from "./contract-facts.ts";
+import type { Suite } from "./contract-suite.ts";
 
 export function rowContract(suite: Suite): void {
   found(suite);

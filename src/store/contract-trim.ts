@@ -4,8 +4,8 @@ import type { Event } from "../core/event.ts";
 import type { RunId, Seq } from "../core/ids.ts";
 import { evolve } from "../core/lane.ts";
 import type { Store } from "../ports.ts";
-import type { Suite } from "./contract.ts";
 import { accepted, add, batch, created, fold, SES, settled, wholeRun } from "./contract-facts.ts";
+import type { Suite } from "./contract-suite.ts";
 
 export function trimContract({ opened }: Suite): void {
   describe("trimming", () => {

@@ -3,27 +3,12 @@
 // Text: whatever JSON can carry survives in events, snapshots and outcomes, lone surrogates included. Titles and keys are
 // columns, and databases hold well-formed text only: there a lone surrogate may come back as U+FFFD.
 import { afterEach, beforeEach, describe, it } from "vitest";
-import type { Store } from "../ports.ts";
 import { growthContract } from "./contract-growth.ts";
 import { leaseContract } from "./contract-leases.ts";
 import { logContract } from "./contract-log.ts";
 import { rowContract } from "./contract-rows.ts";
+import type { Capability, Opened, Suite } from "./contract-suite.ts";
 import { trimContract } from "./contract-trim.ts";
-
-/** A fresh, empty store, and the means to let time pass for its leases. */
-export interface Opened {
-  readonly store: Store;
-  readonly pass: (ms: number) => void | Promise<void>;
-}
-
-/** What an adapter may lack, if it can say why in a sentence. */
-export type Capability = "expiry";
-
-export interface Suite {
-  readonly opened: () => Opened;
-  /** A test that an adapter may be excused from. */
-  readonly needs: (capability: Capability, title: string, test: () => Promise<void>) => void;
-}
 
 export function storeContract(
   name: string,

@@ -40,4 +40,10 @@ export function decodeLane(text: string): Lane {
 
 const restoreWaiting = (run: Waiting): Waiting => ({ ...run, key: run.key, content: run.content });
 
-const restoreRun = (run: Run): Run => ({ ...run, key: run.key, content: run.content, turn: run.turn });
+const restoreRun = (run: Run): Run => ({
+  ...run,
+  taken: run.taken ?? [],
+  key: run.key,
+  content: run.content,
+  turn: run.turn,
+});

@@ -26,3 +26,6 @@ export const EPOCH_BLOCK = 2 ** 20;
 
 /** Disk space put aside, so that runs can still get their outcome when the disk is full. */
 export const RESERVE_BYTES = 1024 * 1024;
+
+/** Text in one page of a log, beside its limit of events: a page is what one reader may hold in memory. */
+export const PAGE_CHARS_MAX = 1024 * 1024;

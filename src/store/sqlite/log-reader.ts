@@ -2,6 +2,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { CallId, RunId, Seq, SessionId } from "../../core/ids.ts";
 import type { Database } from "./database.ts";
+import { PAGE_CHARS_MAX } from "./limits.ts";
 import { HEAD } from "./statements.ts";
 
 /** One append: decoded by whoever asked, because texts travel between threads faster than objects. */
@@ -95,17 +96,6 @@ export function queries(database: Database): Answers {
   const open = sql(`SELECT DISTINCT session AS number, (SELECT id FROM session WHERE number = run.session) AS id
     FROM run WHERE phase <> 'settled' AND session > ? ORDER BY session LIMIT ?`);
 
-  const eventRows = (session: number, after: Seq, limit: number): EventRow[] => {
-    const found: EventRow[] = [];
-    let last = after;
-    for (const row of rows.iterate(session, after + 1)) {
-      const one = row as unknown as EventRow;
-      if (last >= after + limit) break;
-      found.push(one);
-      last = one.seq + one.count - 1;
-    }
-    return found;
-  };
   const orNull = <A>(found: unknown): A | null => (found === undefined ? null : (found as A));
 
   return {
@@ -120,14 +110,14 @@ export function queries(database: Database): Answers {
         head,
         snapshot: lane,
         after,
-        rows: after >= head ? [] : eventRows(Number(found.number), after, head - after),
+        rows: allRows(rows, Number(found.number), after, head),
       };
     },
     read: ({ session, after, limit }) => {
       const found = standing.get(session);
       if (found === undefined) return null;
       const keptFrom = Number(found.keptFrom);
-      return { keptFrom, rows: eventRows(Number(found.number), Math.max(after, keptFrom - 1), limit) };
+      return { keptFrom, rows: pageOf(rows, Number(found.number), { after: Math.max(after, keptFrom - 1), limit }) };
     },
     head: (session) => Number(standing.get(session)?.head ?? 0),
     run: (id) => orNull(runById.get(id)),
@@ -137,4 +127,32 @@ export function queries(database: Database): Answers {
     sessions: ({ after, limit }) => sessions.all(after, limit) as unknown as StoredSession[],
     open: ({ after, limit }) => open.all(after, limit) as unknown as { number: number; id: SessionId }[],
   };
+}
+
+/** Appends from a position on, until there are enough events or enough text. */
+function pageOf(rows: StatementSync, session: number, { after, limit }: { after: Seq; limit: number }): EventRow[] {
+  const found: EventRow[] = [];
+  let last = after;
+  let characters = 0;
+  for (const row of rows.iterate(session, after + 1)) {
+    const one = row as unknown as EventRow;
+    if (last >= after + limit || characters > PAGE_CHARS_MAX) break;
+    found.push(one);
+    characters += one.data.length;
+    last = one.seq + one.count - 1;
+  }
+  return found;
+}
+
+/** Everything from a position to the head. What a load folds is bounded by the distance of snapshots. */
+function allRows(rows: StatementSync, session: number, after: Seq, head: Seq): EventRow[] {
+  const found: EventRow[] = [];
+  for (let last = after; last < head; ) {
+    const page = pageOf(rows, session, { after: last, limit: head - last });
+    const end = page.at(-1);
+    if (end === undefined) break;
+    found.push(...page);
+    last = end.seq + end.count - 1;
+  }
+  return found;
 }

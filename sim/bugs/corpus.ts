@@ -1,0 +1,8 @@
+// All known mistakes: the ones the reference systems made, and the ones that were made here. The search must find each.
+import type { Bug } from "./bug.ts";
+import { CANCEL_BUGS } from "./cancel-bugs.ts";
+import { CRASH_BUGS } from "./crash-bugs.ts";
+import { QUEUE_BUGS } from "./queue-bugs.ts";
+import { WORLD_BUGS } from "./world-bugs.ts";
+
+export const CORPUS: readonly Bug[] = [...CANCEL_BUGS, ...QUEUE_BUGS, ...WORLD_BUGS, ...CRASH_BUGS];

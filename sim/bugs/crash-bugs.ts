@@ -1,0 +1,128 @@
+// Mistakes that need a crash, a restart or a store in trouble to show.
+import { type Bug, bug } from "./bug.ts";
+
+const COMMIT = "src/engine/commit.ts";
+const DECIDE_RUN = "src/core/decide-run.ts";
+const ENGINE = "src/engine/engine.ts";
+
+export const CRASH_BUGS: readonly Bug[] = [
+  bug(
+    "finished-call-repeated",
+    "After a crash the turn is asked again, and with it calls that had completed.",
+    "src/engine/live-turn.ts",
+    'if (this.run.recoveries > 0 && options.again !== "begin") {',
+    'if (this.run.recoveries > 9 && options.again !== "begin") {',
+  ),
+  bug(
+    "stop-forgotten-by-recovery",
+    "A run that was being stopped when its worker died is taken up again.",
+    DECIDE_RUN,
+    "return [...lost, settle(cancelled(run.reason, run.abandoned))];",
+    'return [...lost, { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 }, nextTurn(run)];',
+  ),
+  bug(
+    "stopping-run-lost",
+    "A run that was being stopped when its worker died ends as lost, although somebody had cancelled it.",
+    DECIDE_RUN,
+    "return [...lost, settle(cancelled(run.reason, run.abandoned))];",
+    'return [...lost, settle({ kind: "lost" })];',
+  ),
+  bug(
+    "crash-loop-unlimited",
+    "A run that takes its worker down is started again and again.",
+    DECIDE_RUN,
+    "if (run.attempt >= ATTEMPTS_MAX) return",
+    "if (run.attempt >= 1e9) return",
+  ),
+  bug(
+    "parked-run-lost",
+    "A run that was set down at shutdown is never taken up.",
+    DECIDE_RUN,
+    'return [{ type: "run.recovered", runId: run.id, attempt: run.attempt }, nextTurn(run)];',
+    "return [];",
+  ),
+  bug(
+    "open-calls-not-closed",
+    "After a crash the turn is asked again while calls of the old one have no result.",
+    DECIDE_RUN,
+    'return [...lost, { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 }, nextTurn(run)];',
+    'return [...lost.filter((event) => event.type === "turn.settled"), { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 }, nextTurn(run)];',
+  ),
+  bug(
+    "nothing-recovered",
+    "At start nobody looks for runs whose worker is gone.",
+    ENGINE,
+    "this.lanes.get(session);\n    }\n  }",
+    "void session;\n    }\n  }",
+  ),
+  bug(
+    "recovery-not-repeated",
+    "A recovery that the store refuses is not tried again; the session is busy for ever.",
+    COMMIT,
+    '"settle-call", "recover", "park"',
+    '"settle-call", "park"',
+  ),
+  bug(
+    "lease-not-taken-over",
+    "A session that was loaded while its old lease still ran is never driven.",
+    ENGINE,
+    "if (lane !== undefined && lane.epoch === undefined && lane.atRest) this.lanes.forget(lane);\n",
+    "",
+  ),
+  bug(
+    "bystander-drives",
+    "A worker without the lease stops and settles the work of the one that has it.",
+    "src/engine/drive.ts",
+    "if (run === undefined || lane.epoch === undefined) return;",
+    "if (run === undefined) return;",
+  ),
+  bug(
+    "refused-and-recorded",
+    "A prompt is refused because the store is full, and recorded when it is not full any more.",
+    COMMIT,
+    "const kept = entries.filter((entry) => isLasting(entry.command));",
+    'const kept = entries.filter((entry) => isLasting(entry.command) || entry.command.type === "accept");',
+  ),
+  bug(
+    "refused-prompt-stays-decided",
+    "A prompt is refused because the store is full, but the lane goes on as if it had been accepted.",
+    COMMIT,
+    "    lane.flying = [];\n    lane.pending = [];\n    lane.decided = lane.durable;\n    const kept",
+    "    lane.flying = [];\n    lane.pending = [];\n    const kept",
+  ),
+  bug(
+    "lost-answer-taken-for-no",
+    "An append whose answer was lost is taken for one that did not happen.",
+    COMMIT,
+    "lane.doubt ||= !WROTE_NOTHING.has(error.code);",
+    "lane.doubt = false;",
+  ),
+  bug(
+    "lost-answer-decided-again",
+    "A cancel whose answer was lost is decided again, and covers what was accepted after it.",
+    COMMIT,
+    "if (unsure === undefined || !begins(unsure.read, unsure.events)) return;",
+    "if (unsure !== undefined) return;",
+  ),
+  bug(
+    "cancel-refused-with-the-rest",
+    "A store in trouble refuses the cancel too, and nobody carries it out.",
+    COMMIT,
+    "isCancel(command) || LASTING.has(command.type);",
+    "LASTING.has(command.type);",
+  ),
+  bug(
+    "end-of-work-refused",
+    "The end of a turn that the store could not record is forgotten.",
+    COMMIT,
+    'new Set(["settle-turn", "settle-call",',
+    'new Set(["settle-call",',
+  ),
+  bug(
+    "unrecorded-call-stays-open",
+    "A call whose request was recorded while its asker was told otherwise keeps its run from ending.",
+    "src/engine/drive.ts",
+    "if (durable) this.#world.unbegun(lane, effect.work);",
+    "void durable;",
+  ),
+];

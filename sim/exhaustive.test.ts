@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { exploreScope, OPERATIONS, replayScope, scopesUpTo } from "./exhaustive.ts";
+
+test("scopes are multisets: no two differ only in their order", () => {
+  const scopes = scopesUpTo(3).map((scope) => scope.toSorted().join());
+  expect(new Set(scopes).size).toBe(scopes.length);
+  // 8 of one, 36 of two, 120 of three.
+  expect(scopes).toHaveLength(8 + 36 + 120);
+  expect(scopesUpTo(1).flat()).toEqual([...OPERATIONS]);
+});
+
+test("every interleaving of up to three operations breaks no guarantee", { timeout: 60_000 }, async () => {
+  let interleavings = 0;
+  for (const scope of scopesUpTo(3)) {
+    const result = await exploreScope(scope);
+    expect(result.violations).toEqual([]);
+    interleavings += result.interleavings;
+  }
+  expect(interleavings).toBeGreaterThan(2_000);
+});
+
+test("an execution can be read again by its choices", async () => {
+  const lines = await replayScope(["accept", "cancel-session"], []);
+  expect(lines.some((line) => line.includes("cancel session"))).toBe(true);
+  expect(lines).toEqual(await replayScope(["accept", "cancel-session"], []));
+});

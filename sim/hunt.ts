@@ -1,0 +1,60 @@
+// Lets the search loose on every known mistake. What it does not find is a hole in the search, not a triumph of the code.
+import { availableParallelism } from "node:os";
+import type { Bug } from "./bugs/bug.ts";
+import { CORPUS } from "./bugs/corpus.ts";
+import { runErrand } from "./errands.ts";
+
+export interface HuntOptions {
+  readonly seed: number;
+  readonly only?: string | undefined;
+  readonly found: (name: string, by: string, ms: number) => void;
+  readonly missed: (name: string) => void;
+}
+
+export interface Hunted {
+  readonly known: number;
+  readonly missed: readonly string[];
+}
+
+/** Schedules before a mistake counts as missed, and the time for it: some mistakes make the engine go round in circles. */
+const SEEDS_MAX = 20_000;
+const LIMIT_MS = 15_000;
+const SILENT_MS = 10_000;
+
+export async function huntBugs({ seed, only, found, missed }: HuntOptions): Promise<Hunted> {
+  const bugs = only === undefined ? CORPUS : CORPUS.filter((bug) => bug.name === only);
+  if (bugs.length === 0) throw new RangeError(`there is no known mistake called ${only}`);
+  const left = [...bugs];
+  const names: string[] = [];
+  const hunter = async (): Promise<void> => {
+    for (let bug = left.shift(); bug !== undefined; bug = left.shift()) {
+      const began = performance.now();
+      const by = await huntOne(bug, seed);
+      if (by !== undefined) found(bug.name, by, performance.now() - began);
+      else {
+        names.push(bug.name);
+        missed(bug.name);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, hunter));
+  return { known: bugs.length, missed: names };
+}
+
+/** What gave it away; undefined if nothing did. */
+export async function huntOne({ edits }: Pick<Bug, "edits">, seed: number): Promise<string | undefined> {
+  let by: string | undefined;
+  let heardAt = performance.now();
+  const errand = { kind: "bug", edits, seed, seeds: SEEDS_MAX } as const;
+  const ended = await runErrand(
+    errand,
+    (answer) => {
+      heardAt = performance.now();
+      if (answer.kind === "hunted") by = answer.by;
+    },
+    LIMIT_MS,
+  );
+  // A thread that still made progress was only slow: that is a mistake missed, not one found.
+  const stuck = ended === "limit" && performance.now() - heardAt > SILENT_MS;
+  return stuck ? "no end: it goes round in circles" : by;
+}

@@ -1,0 +1,50 @@
+// A thread of the simulation: takes one errand, and answers with what it found. Loads the engine only after the edits of a
+// known mistake, if there is one, are in place.
+import { parentPort, workerData } from "node:worker_threads";
+import type { Answer, Errand } from "./errands.ts";
+import { patchModules } from "./patch.ts";
+
+const errand = workerData as Errand;
+const say = (answer: Answer): void => parentPort?.postMessage(answer);
+
+async function work(): Promise<void> {
+  if (errand.kind === "bug") patchModules(errand.edits);
+  if (errand.kind === "scopes") return exploreScopes(errand.ops, errand.share);
+  const { searchSeeds } = await import("./search.ts");
+  const progress = (schedules: number): void => say({ kind: "progress", done: schedules });
+  if (errand.kind === "seeds") {
+    say({ kind: "searched", ...(await searchSeeds({ from: errand.from, count: errand.count, progress })) });
+    return;
+  }
+  say({ kind: "hunted", ...(await hunt(errand.seed, errand.seeds)) });
+}
+
+async function exploreScopes(ops: number, share: { readonly index: number; readonly of: number }): Promise<void> {
+  const { exploreScope, scopesUpTo } = await import("./exhaustive.ts");
+  const mine = scopesUpTo(ops).filter((_, index) => index % share.of === share.index);
+  let interleavings = 0;
+  for (const [index, scope] of mine.entries()) {
+    const result = await exploreScope(scope);
+    interleavings += result.interleavings;
+    for (const violation of result.violations) say({ kind: "broken", scope, violation });
+    if (index % 8 === 0) say({ kind: "progress", done: index + 1 });
+  }
+  say({ kind: "explored", scopes: mine.length, interleavings });
+}
+
+/** Small scopes first: they are quick, and what they find is short. Then seeds. */
+async function hunt(seed: number, seeds: number): Promise<{ readonly by: string | undefined }> {
+  const { exploreScope, scopesUpTo } = await import("./exhaustive.ts");
+  const { searchSeeds } = await import("./search.ts");
+  for (const scope of scopesUpTo(2)) {
+    const [violation] = (await exploreScope(scope)).violations;
+    if (violation !== undefined) return { by: `${violation.rule} in { ${scope.join(", ")} }: ${violation.message}` };
+  }
+  const progress = (schedules: number): void => say({ kind: "progress", done: schedules });
+  const { found } = await searchSeeds({ from: seed, count: seeds, foundMax: 1, progress });
+  const [first] = found;
+  const violation = first?.violations[0];
+  return { by: first === undefined ? undefined : `${violation?.rule} with seed ${first.seed}: ${violation?.message}` };
+}
+
+await work();
