@@ -53,7 +53,7 @@ export class Clients {
   }
 
   cancelSession(session: SessionId): void {
-    this.#cancel("session", session, session, (reason) => this.#engine.cancelSession(session, reason));
+    this.#cancel("session", session, session, (reason) => this.#engine.cancel.session(session, reason));
   }
 
   close(session: SessionId): void {
@@ -61,15 +61,15 @@ export class Clients {
   }
 
   cancelRun(session: SessionId, runId: RunId): void {
-    this.#cancel("run", session, runId, (reason) => this.#engine.cancelRun(runId, reason));
+    this.#cancel("run", session, runId, (reason) => this.#engine.cancel.run(runId, reason));
   }
 
   cancelKey(session: SessionId, key: string): void {
-    this.#cancel("key", session, key, (reason) => this.#engine.cancelPrompt(session, key, reason));
+    this.#cancel("key", session, key, (reason) => this.#engine.cancel.prompt(session, key, reason));
   }
 
   cancelCall(session: SessionId, callId: CallId): void {
-    this.#cancel("call", session, callId, (reason) => this.#engine.cancelCall(callId, reason));
+    this.#cancel("call", session, callId, (reason) => this.#engine.cancel.call(callId, reason));
   }
 
   change(session: SessionId, runId: RunId, change: { verb: ChangeRecord["verb"]; to?: Place }): void {

@@ -10,7 +10,7 @@ export type Errand =
   | { readonly kind: "bug"; readonly edits: readonly Edit[]; readonly seed: number; readonly seeds: number };
 
 export type Answer =
-  | { readonly kind: "progress"; readonly done: number }
+  | { readonly kind: "progress"; readonly done: number; readonly hashes?: readonly string[] }
   | ({ readonly kind: "searched" } & Searched)
   | {
       readonly kind: "broken";

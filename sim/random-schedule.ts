@@ -143,7 +143,7 @@ class RandomSchedule {
     const simulation = this.#simulation;
     // A worker that cannot even look around does not start; that is no schedule.
     const mayFail = parked.phase === "waiting" && parked.verb !== "close" && simulation.life.phase !== "starting";
-    if (this.#flavour.faults && mayFail && chance(this.#chooser, 12)) {
+    if (this.#flavour.faults && mayFail && chance(this.#chooser, this.#flavour.calm ? 25 : 12)) {
       const fault = weighted(this.#chooser, [
         [2, "store_full"],
         [1, "store_locked"],

@@ -9,7 +9,6 @@ export interface Found {
 
 export interface Searched {
   readonly schedules: number;
-  readonly hashes: readonly string[];
   readonly found: readonly Found[];
 }
 
@@ -18,25 +17,26 @@ export interface SearchOptions {
   readonly count: number;
   /** Stop after this many seeds with violations: one mistake usually has many. */
   readonly foundMax?: number;
-  /** Stop when this says so. */
-  readonly enough?: () => boolean;
-  readonly progress?: (schedules: number) => void;
+  /** Told now and then: how far it is, and the traces since it was told last. */
+  readonly progress?: (schedules: number, hashes: readonly string[]) => void;
 }
 
 const PROGRESS_EVERY = 250;
 
-export async function searchSeeds(options: SearchOptions): Promise<Searched> {
-  const { from, count, foundMax = 5, enough, progress } = options;
-  const hashes: string[] = [];
+export async function searchSeeds({ from, count, foundMax = 5, progress }: SearchOptions): Promise<Searched> {
   const found: Found[] = [];
+  let hashes: string[] = [];
   let schedules = 0;
-  while (schedules < count && found.length < foundMax && enough?.() !== true) {
+  while (schedules < count && found.length < foundMax) {
     const seed = from + schedules;
     const { hash, violations } = await runSeed(seed);
     schedules += 1;
     hashes.push(hash);
     if (violations.length > 0) found.push({ seed, violations });
-    if (schedules % PROGRESS_EVERY === 0) progress?.(schedules);
+    if (hashes.length < PROGRESS_EVERY) continue;
+    progress?.(schedules, hashes);
+    hashes = [];
   }
-  return { schedules, hashes, found };
+  progress?.(schedules, hashes);
+  return { schedules, found };
 }

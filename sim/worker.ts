@@ -11,7 +11,7 @@ async function work(): Promise<void> {
   if (errand.kind === "bug") patchModules(errand.edits);
   if (errand.kind === "scopes") return exploreScopes(errand.ops, errand.share);
   const { searchSeeds } = await import("./search.ts");
-  const progress = (schedules: number): void => say({ kind: "progress", done: schedules });
+  const progress = (done: number, hashes: readonly string[]): void => say({ kind: "progress", done, hashes });
   if (errand.kind === "seeds") {
     say({ kind: "searched", ...(await searchSeeds({ from: errand.from, count: errand.count, progress })) });
     return;
@@ -40,7 +40,7 @@ async function hunt(seed: number, seeds: number): Promise<{ readonly by: string 
     const [violation] = (await exploreScope(scope)).violations;
     if (violation !== undefined) return { by: `${violation.rule} in { ${scope.join(", ")} }: ${violation.message}` };
   }
-  const progress = (schedules: number): void => say({ kind: "progress", done: schedules });
+  const progress = (done: number): void => say({ kind: "progress", done });
   const { found } = await searchSeeds({ from: seed, count: seeds, foundMax: 1, progress });
   const [first] = found;
   const violation = first?.violations[0];

@@ -125,4 +125,48 @@ export const CRASH_BUGS: readonly Bug[] = [
     "if (durable) this.#world.unbegun(lane, effect.work);",
     "void durable;",
   ),
+  bug(
+    "order-lost-after-doubt",
+    "When kept commands are decided again, what was received later gets in between.",
+    COMMIT,
+    "for (const entry of entries) this.#tryApply(lane, entry);",
+    "for (const entry of entries) this.#decide(lane, entry);",
+  ),
+  bug(
+    "begun-in-doubt",
+    "Work begins while nobody knows whether its stop is in the log.",
+    "src/engine/drive.ts",
+    "const run = lane.doubt ? undefined : lane.durable.live;",
+    "const run = lane.durable.live;",
+  ),
+  bug(
+    "rejection-unheard",
+    "A promise is rejected at shutdown while nobody listens, which ends the program.",
+    ENGINE,
+    "    coming.catch(() => undefined);\n",
+    "",
+  ),
+  bug(
+    "session-not-loaded-again",
+    "A session that could not be loaded once is not looked at again, although its lease is held.",
+    "src/engine/lanes.ts",
+    "      this.#parts.unloaded(lane.id);\n",
+    "",
+  ),
+  {
+    name: "cancelled-while-parked",
+    about: "A run that is cancelled while a shutdown sets it down is neither set down nor ended.",
+    edits: [
+      {
+        file: "src/engine/world.ts",
+        find: 'return this.#parts.parking() && this.#lane.decided.live?.phase === "running";',
+        replace: "return this.#parts.parking();",
+      },
+      {
+        file: "src/engine/shutdown.ts",
+        find: 'if (left === "stopping" || left === "ending") {',
+        replace: 'if (left === "ending") {',
+      },
+    ],
+  },
 ];

@@ -1,5 +1,5 @@
 // The house: one object that accepts, cancels, drives and tells. It takes no decision of its own; `core` does.
-import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/cancel.ts";
+import type { Outcome } from "../core/cancel.ts";
 import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import { standing } from "../core/decide.ts";
@@ -11,6 +11,7 @@ import { LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Agent, Clock, Ids, Notify, Store } from "../ports.ts";
+import { Cancels } from "./cancels.ts";
 import { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
 import { Drive } from "./drive.ts";
@@ -46,6 +47,7 @@ export class Engine {
   readonly dispatch: Dispatch;
   readonly drive: Drive;
   readonly commit: Commit;
+  readonly cancel: Cancels;
   readonly #ids: Ids;
   readonly #feeds = new Feeds();
   readonly #outcomes = new Outcomes();
@@ -77,6 +79,12 @@ export class Engine {
       open: () => this.phase === "open",
       ready: (lane) => this.#changed(lane),
       unloaded: (session) => this.#loadLater(session),
+    });
+    this.cancel = new Cancels({
+      store,
+      lanes: this.lanes,
+      commit: this.commit,
+      submit: (lane, command, key) => this.#submit(lane, command, key),
     });
   }
 
@@ -126,42 +134,6 @@ export class Engine {
       },
     );
     return { runId, accepted };
-  }
-
-  /** Each cancel takes an idempotency key: the same request again gets the same answer and cancels nothing newer. */
-  async cancelSession(session: SessionId, reason: CancelReason, key?: string): Promise<SessionReceipt> {
-    return this.#stopping(this.lanes.get(session), { type: "cancel-session", reason }, key);
-  }
-
-  async cancelRun(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
-    const here = this.lanes.home(runId);
-    if (here === undefined) return this.#cancelElsewhere(runId, reason, key);
-    const receipt = await this.#stopping(this.lanes.get(here), { type: "cancel-run", runId, reason }, key);
-    return receipt.kind === "unknown" ? this.#settledRun(runId) : receipt;
-  }
-
-  /** By the key a prompt was given. */
-  async cancelPrompt(
-    session: SessionId,
-    key: string,
-    reason: CancelReason,
-  ): Promise<Answer<Command & { type: "cancel-key" }>> {
-    const receipt = await this.#stopping(this.lanes.get(session), { type: "cancel-key", key, reason });
-    if (receipt.kind !== "unknown") return receipt;
-    const row = await this.store.run({ session, key });
-    if (row?.outcome === undefined) return receipt;
-    return { kind: "settled", outcome: row.outcome, runId: row.id };
-  }
-
-  async cancelCall(callId: CallId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
-    const session = this.lanes.home(runOf(callId)) ?? (await this.store.run(runOf(callId)))?.session;
-    if (session === undefined) return { kind: "unknown" };
-    const lane = this.lanes.get(session);
-    const receipt = await this.#stopping(lane, { type: "cancel-call", callId, reason }, key);
-    if (receipt.kind !== "unknown") return receipt;
-    await this.commit.quiet(lane);
-    const row = await this.store.call(callId);
-    return row === undefined ? receipt : { kind: "settled", outcome: row.outcome };
   }
 
   /** Anything else that is asked of a session. */
@@ -298,18 +270,6 @@ export class Engine {
     this.lanes.note(lane);
   }
 
-  /** A cancel behind something that waits for the store does not wait with it: what is live is asked to stop now. */
-  #stopping<C extends Command & { readonly reason: CancelReason }>(
-    lane: LiveLane,
-    command: C,
-    key?: string,
-  ): Promise<Answer<C>> {
-    // The same if the run is already being stopped by an interrupt that is not durable yet.
-    const behind = lane.pumping || lane.doubt || lane.decided.live?.phase === "stopping";
-    if (lane.phase === "ready" && behind) this.#stopNow(lane, command);
-    return this.#submit(lane, command, key);
-  }
-
   async #submit<C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> {
     if (this.phase === "closed") throw closing();
     if (key === undefined) return this.commit.submit(lane, command);
@@ -317,31 +277,6 @@ export class Engine {
     const answer: Answer<C> | Refused = await this.commit.submit(lane, { ...command, once: { key, content } });
     if (isRefused(answer) && answer.code === "conflict") throw new ControlError(answer.code, answer.message);
     return answer;
-  }
-
-  #stopNow(lane: LiveLane, command: Command & { readonly reason: CancelReason }): void {
-    const run = lane.decided.live;
-    if (run === undefined) return;
-    const all =
-      command.type === "cancel-session" ||
-      (command.type === "cancel-run" && command.runId === run.id) ||
-      (command.type === "cancel-key" && command.key === run.key);
-    for (const work of [...lane.works]) {
-      if (all || (command.type === "cancel-call" && work.id === command.callId)) work.scope.cancel(command.reason);
-    }
-  }
-
-  async #cancelElsewhere(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
-    const row = await this.store.run(runId);
-    if (row === undefined) return { kind: "unknown" };
-    if (row.outcome !== undefined) return { kind: "settled", outcome: row.outcome };
-    const receipt = await this.#stopping(this.lanes.get(row.session), { type: "cancel-run", runId, reason }, key);
-    return receipt.kind === "unknown" ? this.#settledRun(runId) : receipt;
-  }
-
-  async #settledRun(runId: RunId): Promise<CancelReceipt> {
-    const row = await this.store.run(runId);
-    return row?.outcome === undefined ? { kind: "unknown" } : { kind: "settled", outcome: row.outcome };
   }
 
   async #lookUpKey(lane: LiveLane, command: Command & { type: "accept" }, key: string): Promise<typeof command> {

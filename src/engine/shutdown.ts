@@ -74,7 +74,7 @@ async function park(engine: Engine, lane: LiveLane): Promise<void> {
 
 async function cancel(engine: Engine, lane: LiveLane): Promise<void> {
   // A store in trouble refuses the receipt, not the stop; there is nobody here to show either.
-  await engine.cancelSession(lane.id, { kind: "shutdown" }).catch(() => undefined);
+  await engine.cancel.session(lane.id, { kind: "shutdown" }).catch(() => undefined);
   await engine.drive.still(lane);
   await engine.commit.quiet(lane);
 }

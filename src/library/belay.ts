@@ -106,9 +106,9 @@ export class Belay {
     const key = checkKey(options.key);
     if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);
     if (isRunId(target))
-      return waitFor(this.#engine, target, await this.#engine.cancelRun(target, reason, key), options);
+      return waitFor(this.#engine, target, await this.#engine.cancel.run(target, reason, key), options);
     if (isCallId(target))
-      return waitForCall(this.#engine, target, await this.#engine.cancelCall(target, reason, key), options);
+      return waitForCall(this.#engine, target, await this.#engine.cancel.call(target, reason, key), options);
     throw invalid('An id begins with "ses_", "run_" or "call_".');
   }
 

@@ -77,8 +77,8 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
     const checked = checkReason(reason);
     const receipt =
       this.#key === undefined
-        ? await this.#engine.cancelRun(this.#id, checked, checkKey(key))
-        : await this.#engine.cancelPrompt(this.sessionId, this.#key, checked);
+        ? await this.#engine.cancel.run(this.#id, checked, checkKey(key))
+        : await this.#engine.cancel.prompt(this.sessionId, this.#key, checked);
     return waitFor(this.#engine, this.#id, receipt, { ...(waitMs === undefined ? {} : { waitMs }) });
   }
 

@@ -68,7 +68,7 @@ export class Session {
   async #cancel(options: CancelOptions): Promise<SessionReceipt> {
     const { reason, waitMs, key, ...rest } = options;
     rejectUnknown(rest, "cancel()");
-    const receipt = await this.#engine.cancelSession(this.id, checkReason(reason), checkKey(key));
+    const receipt = await this.#engine.cancel.session(this.id, checkReason(reason), checkKey(key));
     if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
     const runs = await Promise.all(
       receipt.runs.map(async ({ runId, receipt: one }) => ({
@@ -80,10 +80,10 @@ export class Session {
   }
 
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
-  cancelPrompt(key: string, options: Pick<CancelOptions, "reason"> = {}): ReturnType<Engine["cancelPrompt"]> {
+  cancelPrompt(key: string, options: Pick<CancelOptions, "reason"> = {}): ReturnType<Engine["cancel"]["prompt"]> {
     const checked = checkKey(key);
     if (checked === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    return this.#engine.cancelPrompt(this.id, checked, checkReason(options.reason));
+    return this.#engine.cancel.prompt(this.id, checked, checkReason(options.reason));
   }
 
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */

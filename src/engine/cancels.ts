@@ -1,0 +1,99 @@
+// Cancelling, at each scope. The decision is the core's; here it finds its lane, is carried out although the store may
+// be slow, and is told the truth about what had ended before.
+import type { CancelReason, CancelReceipt, SessionReceipt } from "../core/cancel.ts";
+import type { Answer, Command } from "../core/command.ts";
+import { type CallId, type RunId, runOf, type SessionId } from "../core/ids.ts";
+import type { Store } from "../ports.ts";
+import type { Commit } from "./commit.ts";
+import type { Lanes } from "./lanes.ts";
+import type { LiveLane } from "./live-lane.ts";
+
+type Cancel = Command & { readonly reason: CancelReason };
+
+interface Parts {
+  readonly store: Store;
+  readonly lanes: Lanes;
+  readonly commit: Commit;
+  /** With an idempotency key, the same request again gets the same answer and cancels nothing newer. */
+  readonly submit: <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
+}
+
+export class Cancels {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  async session(session: SessionId, reason: CancelReason, key?: string): Promise<SessionReceipt> {
+    return this.#submit(this.#parts.lanes.get(session), { type: "cancel-session", reason }, key);
+  }
+
+  async run(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+    const here = this.#parts.lanes.home(runId);
+    if (here === undefined) return this.#elsewhere(runId, reason, key);
+    const receipt = await this.#submit(this.#parts.lanes.get(here), { type: "cancel-run", runId, reason }, key);
+    return receipt.kind === "unknown" ? this.#settled(runId) : receipt;
+  }
+
+  /** By the key a prompt was given. */
+  async prompt(
+    session: SessionId,
+    key: string,
+    reason: CancelReason,
+  ): Promise<Answer<Command & { type: "cancel-key" }>> {
+    const { lanes, store } = this.#parts;
+    const receipt = await this.#submit(lanes.get(session), { type: "cancel-key", key, reason });
+    if (receipt.kind !== "unknown") return receipt;
+    const row = await store.run({ session, key });
+    if (row?.outcome === undefined) return receipt;
+    return { kind: "settled", outcome: row.outcome, runId: row.id };
+  }
+
+  async call(callId: CallId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+    const { lanes, store, commit } = this.#parts;
+    const session = lanes.home(runOf(callId)) ?? (await store.run(runOf(callId)))?.session;
+    if (session === undefined) return { kind: "unknown" };
+    const lane = lanes.get(session);
+    const receipt = await this.#submit(lane, { type: "cancel-call", callId, reason }, key);
+    if (receipt.kind !== "unknown") return receipt;
+    await commit.quiet(lane);
+    const row = await store.call(callId);
+    return row === undefined ? receipt : { kind: "settled", outcome: row.outcome };
+  }
+
+  /** A cancel behind something that waits for the store does not wait with it: what is live is asked to stop now. */
+  #submit<C extends Cancel>(lane: LiveLane, command: C, key?: string): Promise<Answer<C>> {
+    // The same if the run is already being stopped by an interrupt that is not durable yet.
+    const behind = lane.pumping || lane.doubt || lane.decided.live?.phase === "stopping";
+    const repeated = key !== undefined && lane.decided.answered.some((answered) => answered.key === key);
+    if (lane.phase === "ready" && behind && !repeated) stopNow(lane, command);
+    return this.#parts.submit(lane, command, key);
+  }
+
+  async #elsewhere(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+    const row = await this.#parts.store.run(runId);
+    if (row === undefined) return { kind: "unknown" };
+    if (row.outcome !== undefined) return { kind: "settled", outcome: row.outcome };
+    const lane = this.#parts.lanes.get(row.session);
+    const receipt = await this.#submit(lane, { type: "cancel-run", runId, reason }, key);
+    return receipt.kind === "unknown" ? this.#settled(runId) : receipt;
+  }
+
+  async #settled(runId: RunId): Promise<CancelReceipt> {
+    const row = await this.#parts.store.run(runId);
+    return row?.outcome === undefined ? { kind: "unknown" } : { kind: "settled", outcome: row.outcome };
+  }
+}
+
+function stopNow(lane: LiveLane, command: Cancel): void {
+  const run = lane.decided.live;
+  if (run === undefined) return;
+  const all =
+    command.type === "cancel-session" ||
+    (command.type === "cancel-run" && command.runId === run.id) ||
+    (command.type === "cancel-key" && command.key === run.key);
+  for (const work of [...lane.works]) {
+    if (all || (command.type === "cancel-call" && work.id === command.callId)) work.scope.cancel(command.reason);
+  }
+}
