@@ -60,7 +60,8 @@ export class TurnActor {
 
 export class CallActor {
   readonly live: LiveCall;
-  readonly runId: RunId;
+  /** The turn that asked for it. */
+  readonly turn: TurnActor;
   readonly input: number;
   readonly stubborn: boolean;
   end: ActorEnd;
@@ -68,12 +69,12 @@ export class CallActor {
   readonly #reject: (error: unknown) => void;
 
   constructor(
-    call: { readonly live: LiveCall; readonly runId: RunId; readonly input: number; readonly stubborn: boolean },
+    call: Pick<CallActor, "live" | "turn" | "input" | "stubborn">,
     resolve: (value: number) => void,
     reject: (error: unknown) => void,
   ) {
     this.live = call.live;
-    this.runId = call.runId;
+    this.turn = call.turn;
     this.input = call.input;
     this.stubborn = call.stubborn;
     this.#resolve = resolve;
@@ -82,6 +83,10 @@ export class CallActor {
 
   get id(): Work {
     return this.live.callId;
+  }
+
+  get runId(): RunId {
+    return this.turn.runId;
   }
 
   get aborted(): boolean {
@@ -149,7 +154,7 @@ export class Actors {
       if (!this.over) this.#watch.callAnswered(actor, answer);
     };
     actor.turn
-      .call("tool", input, (live) => this.#execute(live, actor.runId, input), options)
+      .call("tool", input, (live) => this.#execute(live, actor, input), options)
       .then(
         (result) => told(`${result.kind} ${result.callId}`),
         () => told("refused"),
@@ -166,10 +171,10 @@ export class Actors {
     );
   }
 
-  #execute(live: LiveCall, runId: RunId, input: number): Promise<number> {
+  #execute(live: LiveCall, turn: TurnActor, input: number): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.over) return;
-      const actor = new CallActor({ live, runId, input, stubborn: this.#watch.stubborn() }, resolve, reject);
+      const actor = new CallActor({ live, turn, input, stubborn: this.#watch.stubborn() }, resolve, reject);
       this.calls.push(actor);
       this.#watch.callBegan(actor);
     });

@@ -18,7 +18,7 @@ export interface Hunted {
 
 /** Schedules before a mistake counts as missed, and the time for it: some mistakes make the engine go round in circles. */
 const SEEDS_MAX = 20_000;
-const LIMIT_MS = 15_000;
+const LIMIT_MS = 40_000;
 const SILENT_MS = 10_000;
 
 export async function huntBugs({ seed, only, found, missed }: HuntOptions): Promise<Hunted> {

@@ -3,6 +3,7 @@
 //
 // Invariants
 // 1. Takes no choices: what a schedule leaves behind is brought to rest always in the same way.
+import type { SessionId } from "../src/core/ids.ts";
 import { verifyAtRest } from "../src/core/verify.ts";
 import { type Actor, TurnActor } from "./actors.ts";
 import { noteOf, what } from "./oracle.ts";
@@ -208,15 +209,14 @@ function checkAbandoned(simulation: Simulation): void {
 function checkFairness(simulation: Simulation): void {
   const { facts, clients, slots, lives, life } = simulation;
   if (slots !== 1 || lives > 1 || life.faults > 0) return;
+  // A session with cancels may have had its turn with a run that ended before its start was durable.
+  const cancelled = new Set<SessionId>();
+  for (const run of facts.runs.values()) if (run.outcome?.kind === "cancelled") cancelled.add(run.session);
   for (const prompt of clients.prompts) {
     const started = facts.starts.findIndex((start) => start.run === prompt.runId);
-    if (started === -1) continue;
-    const between = facts.starts.slice(prompt.startsBefore, started);
-    for (const { id, session } of prompt.waitingElsewhere) {
-      const waits =
-        facts.starts.some((start) => start.run === id) && !between.some((start) => start.session === session);
-      // One that was withdrawn may have been so long before its end was durable.
-      if (waits && facts.runs.get(id)?.outcome?.kind !== "cancelled") {
+    const between = facts.starts.slice(prompt.startsBefore, Math.max(0, started));
+    for (const { id, session } of started === -1 ? [] : prompt.waitingElsewhere) {
+      if (!cancelled.has(session) && !between.some((start) => start.session === session)) {
         simulation.violate("G4", `${session} waited with ${id}, and ${prompt.runId} of ${prompt.session} passed it.`);
       }
     }

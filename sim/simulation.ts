@@ -195,6 +195,8 @@ export class Simulation implements Watch {
     }
     const cancelled = call.cancel !== undefined || this.facts.runs.get(call.runId)?.cancel !== undefined;
     this.#mayBegin(actor, call.settled !== undefined, cancelled);
+    const newest = this.life.actors.turns.findLast((turn) => turn.runId === actor.runId);
+    if (newest !== actor.turn) this.violate("G17", `${callId} of ${actor.turn.id} began in ${newest?.id}.`);
     const name = `${actor.runId} ${actor.input}`;
     const before = this.#carriedOut.get(name) ?? [];
     if (

@@ -43,6 +43,11 @@ export const PERMITS: readonly Permit[] = [
   { reach: "this process", in: "src/bridge/", because: "it speaks on stdin and stdout" },
   { reach: "this process", in: "sim/main.ts", because: "arguments and exit codes; the simulation itself has none" },
   { reach: "time", in: "sim/main.ts", because: "it tells how fast it was, and decides nothing by it" },
+  { reach: "this process", in: "sim/rejections.ts", because: "only the process hears of rejections nobody heeds" },
+  { reach: "threads", in: "sim/errands.ts", because: "each known mistake needs modules of its own" },
+  { reach: "timers", in: "sim/errands.ts", because: "a thread that goes round in circles is ended from outside" },
+  { reach: "threads", in: "sim/worker.ts", because: "it is the other end of such a thread" },
+  { reach: "time", in: "sim/hunt.ts", because: "it tells a slow thread from one that has stopped" },
 ];
 
 const MODULES: Readonly<Record<string, Reach>> = {

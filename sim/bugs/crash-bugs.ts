@@ -125,13 +125,22 @@ export const CRASH_BUGS: readonly Bug[] = [
     "if (durable) this.#world.unbegun(lane, effect.work);",
     "void durable;",
   ),
-  bug(
-    "order-lost-after-doubt",
-    "When kept commands are decided again, what was received later gets in between.",
-    COMMIT,
-    "for (const entry of entries) this.#tryApply(lane, entry);",
-    "for (const entry of entries) this.#decide(lane, entry);",
-  ),
+  {
+    name: "order-lost-after-doubt",
+    about: "When kept commands are decided again, what was received later gets in between.",
+    edits: [
+      {
+        file: COMMIT,
+        find: "for (const entry of entries) this.#tryApply(lane, entry);",
+        replace: "for (const entry of entries) this.#decide(lane, entry);",
+      },
+      {
+        file: COMMIT,
+        find: "lane.mailbox.splice(0, ready === -1 ? lane.mailbox.length : ready);",
+        replace: "lane.mailbox.splice(0, Math.min(ready, 0));",
+      },
+    ],
+  },
   bug(
     "begun-in-doubt",
     "Work begins while nobody knows whether its stop is in the log.",

@@ -134,4 +134,11 @@ export const WORLD_BUGS: readonly Bug[] = [
     'yield { type: "gap", from: cursor + 1, to: page.gapTo };',
     "",
   ),
+  bug(
+    "call-of-an-ended-turn",
+    "A turn that has ended gets a call through, which then belongs to the next one.",
+    "src/engine/live-turn.ts",
+    'if (this.work.phase === "ended")',
+    'if (this.work.phase === "waiting")',
+  ),
 ];

@@ -259,7 +259,10 @@ export class Commit {
     }
     lane.doubt = false;
     this.#clearDoubt(lane);
-    this.#again(lane, [...lane.flying, ...lane.pending]);
+    // With what was received meanwhile, as far as it need not wait: there may be a stop among it for what would begin now.
+    const ready = lane.pumping ? 0 : lane.mailbox.findIndex((entry) => entry.prepare !== undefined);
+    const received = lane.mailbox.splice(0, ready === -1 ? lane.mailbox.length : ready);
+    this.#again(lane, [...lane.flying, ...lane.pending, ...received]);
     if (lane.pending.length === 0) this.#rest(lane);
   }
 

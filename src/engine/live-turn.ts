@@ -1,5 +1,6 @@
 // One turn that is going on: what the agent is given, and what becomes of what it says.
 import type { CancelReason, Outcome } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
 import type { TurnEnd } from "../core/decide-run.ts";
 import { callId as makeCallId, type TurnId } from "../core/ids.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";
@@ -117,6 +118,9 @@ export class LiveTurn implements WorkOwner {
     const callId = makeCallId(this.run.id, this.#calls);
     // Nothing new begins once a stop was asked for, whether or not it is recorded yet.
     if (asked !== undefined) return { kind: "cancelled", callId, reason: asked, partial: undefined, abandoned: false };
+    // It may have ended while the log was read, and a later turn must not get its calls.
+    if (this.work.phase === "ended")
+      throw new ControlError("busy", `${this.turnId} has ended and begins no new calls.`);
     const live = new LiveCall({ callId, name, input }, execute, this.desk);
     const result = live.result();
     this.desk.call(live);
