@@ -163,3 +163,8 @@ test("a run owns nothing only without a turn and without calls", () => {
   expect(ownsNothing({ ...run, turn: undefined })).toBe(true);
   expect(ownsNothing({ ...run, turn: undefined, live: [{ phase: "running", id: "call_a.1", name: "x" }] })).toBe(false);
 });
+
+test("a call that was refused leaves a hole in the numbers, and its number is never given again", () => {
+  const later = { type: "call.requested", runId: "run_a", callId: "call_a.3", name: "build", input: null } as const;
+  expect(after(later).calls).toBe(3);
+});

@@ -60,6 +60,17 @@ describe("a file that is not for this Belay", () => {
   });
 });
 
+describe("a path that leads nowhere", () => {
+  it("is the caller's mistake: a folder that does not exist, and a folder instead of a file", () => {
+    expect(() => openFile(join(directory, "nowhere", "belay.db"))).toThrow(
+      expect.objectContaining({ code: "invalid", message: expect.stringContaining("There is no folder") }),
+    );
+    expect(() => openFile(directory)).toThrow(
+      expect.objectContaining({ code: "invalid", message: expect.stringContaining("is a folder") }),
+    );
+  });
+});
+
 describe("a damaged file", () => {
   it("is refused, wherever the damage is", () => {
     openFile(file).close();
@@ -122,11 +133,6 @@ describe("a new file", () => {
     expect(pragma("foreign_keys")).toBe(1);
     expect(pragma("busy_timeout")).toBe(2_000);
     opened.close();
-  });
-
-  it("in a directory that does not exist is refused with its name", () => {
-    const nowhere = join(directory, "none", "belay.db");
-    expect(() => openFile(nowhere)).toThrow(expect.objectContaining({ code: "unavailable" }));
   });
 });
 

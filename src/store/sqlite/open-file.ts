@@ -1,5 +1,7 @@
 // Opening a file for writing: ours, alone, whole, of this version. In this order, so that a refusal leaves no trace.
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { ControlError } from "../../core/control-error.ts";
 import { type Database, openDatabase, useWriteAheadLog } from "./database.ts";
 import { requireOurs, requireWhole } from "./inspect.ts";
 import { RESERVE_BYTES } from "./limits.ts";
@@ -20,6 +22,7 @@ export interface OpenFile {
 /** Throws a ControlError if the file is in use, damaged, newer, or not ours. */
 export function openFile(file: string, open: (path: string) => Database = openDatabase): OpenFile {
   try {
+    requirePlace(file);
     // Before the lock too, so that nothing is put beside a file that is not ours. With a lock's file there, an owner may
     // be alive in this process, and reading the header by hand would drop the locks that it has on the database.
     if (!existsSync(lockPath(file))) requireOurs(file, MIGRATIONS);
@@ -49,6 +52,17 @@ export function openFile(file: string, open: (path: string) => Database = openDa
     const database = open(file);
     useWriteAheadLog(database);
     return database;
+  }
+}
+
+/** A mistake in the path is the caller's, and trying again does not help. */
+function requirePlace(file: string): void {
+  const folder = dirname(resolve(file));
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new ControlError("invalid", `There is no folder ${folder}. Create it, or give another file.`);
+  }
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw new ControlError("invalid", `${file} is a folder. Give the name of a file in it.`);
   }
 }
 
