@@ -15,6 +15,9 @@ import type { Message } from "./core/transcript.ts";
  * `unavailable` means that nobody knows, so the caller reads before it writes again.
  */
 export interface Store {
+  /** `one`: nobody else can write here while it is open, so there are no leases to renew and nobody to take over from. */
+  readonly workers?: "one" | "many";
+
   /** Adds a batch to one log, all or none, durable when it resolves. Concurrent batches share one commit. */
   append(batch: Batch): Promise<Appended>;
 

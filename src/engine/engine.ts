@@ -91,7 +91,7 @@ export class Engine {
   /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
   async start(): Promise<void> {
     await this.#attend();
-    this.#renewLater();
+    if (this.store.workers !== "one") this.#renewLater();
   }
 
   async create(

@@ -50,6 +50,7 @@ interface Parts {
 }
 
 class SqliteStore implements Store {
+  readonly workers = "one";
   readonly #writer: Thread<WriterVerbs>;
   readonly #reader: Thread<ReaderVerbs>;
   readonly #outbox: Outbox;
