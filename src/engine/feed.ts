@@ -114,7 +114,7 @@ export class Ear {
   }
 
   /** Forgets what a turn said that is in the log by now. */
-  skip(turn: TurnId): void {
+  forget(turn: TurnId): void {
     this.#waiting = this.#waiting.filter((delta) => delta.turnId !== turn);
     this.#bytes = this.#waiting.reduce((sum, delta) => sum + delta.text.length * 2, 0);
   }

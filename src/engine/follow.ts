@@ -54,7 +54,7 @@ export async function* follow(
         caughtUp = page.events.length === 0;
         for (const event of page.events) {
           cursor = event.seq;
-          if (event.type === "turn.settled") ear.skip(event.turnId);
+          if (event.type === "turn.settled") ear.forget(event.turnId);
           yield event;
         }
         continue;
