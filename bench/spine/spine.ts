@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import type { Figures } from "../report.ts";
 
 const run = promisify(execFile);
-const PARTS = ["throughput", "cancel", "memory", "growth", "start"] as const;
+const PARTS = ["import", "throughput", "cancel", "memory", "growth", "start"] as const;
 
 export async function spine(progress: (line: string) => void): Promise<Figures> {
   const all: { -readonly [K in keyof Figures]: Record<string, number> } = {

@@ -10,6 +10,8 @@ import type { LiveLane } from "./live-lane.ts";
 
 type Cancel = Command & { readonly reason: CancelReason };
 
+export type PromptReceipt = Answer<Command & { type: "cancel-key" }>;
+
 interface Parts {
   readonly store: Store;
   readonly lanes: Lanes;
@@ -37,13 +39,9 @@ export class Cancels {
   }
 
   /** By the key a prompt was given. */
-  async prompt(
-    session: SessionId,
-    key: string,
-    reason: CancelReason,
-  ): Promise<Answer<Command & { type: "cancel-key" }>> {
+  async prompt(session: SessionId, key: string, reason: CancelReason, once?: string): Promise<PromptReceipt> {
     const { lanes, store } = this.#parts;
-    const receipt = await this.#submit(lanes.get(session), { type: "cancel-key", key, reason });
+    const receipt = await this.#submit(lanes.get(session), { type: "cancel-key", key, reason }, once);
     if (receipt.kind !== "unknown") return receipt;
     const row = await store.run({ session, key });
     if (row?.outcome === undefined) return receipt;

@@ -78,7 +78,7 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
     const receipt =
       this.#key === undefined
         ? await this.#engine.cancel.run(this.#id, checked, checkKey(key))
-        : await this.#engine.cancel.prompt(this.sessionId, this.#key, checked);
+        : await this.#engine.cancel.prompt(this.sessionId, this.#key, checked, checkKey(key));
     return waitFor(this.#engine, this.#id, receipt, { ...(waitMs === undefined ? {} : { waitMs }) });
   }
 

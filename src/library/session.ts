@@ -7,6 +7,7 @@ import { isRunId, type RunId, type Seq, type SessionId } from "../core/ids.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { RunRow } from "../core/rows.ts";
 import { type Message, transcript } from "../core/transcript.ts";
+import type { PromptReceipt } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
 import { type Explanation, explain } from "../engine/explain.ts";
 import type { Delta } from "../engine/feed.ts";
@@ -80,10 +81,10 @@ export class Session {
   }
 
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
-  cancelPrompt(key: string, options: Pick<CancelOptions, "reason"> = {}): ReturnType<Engine["cancel"]["prompt"]> {
+  cancelPrompt(key: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<PromptReceipt> {
     const checked = checkKey(key);
     if (checked === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    return this.#engine.cancel.prompt(this.id, checked, checkReason(options.reason));
+    return this.#engine.cancel.prompt(this.id, checked, checkReason(options.reason), checkKey(options.key));
   }
 
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
