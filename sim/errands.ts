@@ -21,7 +21,9 @@ export type Answer =
   /** `by`: what gave the mistake away. */
   | { readonly kind: "hunted"; readonly by: string | undefined };
 
-/** Runs an errand in a thread of its own; resolves when the thread has ended by itself, or has been ended at the limit. */
+/**
+ * Runs an errand in a thread of its own; resolves when the thread has ended by itself, or has been ended at the limit.
+ */
 export function runErrand(
   errand: Errand,
   heard: (answer: Answer) => void,

@@ -1,4 +1,5 @@
-// Lets the search loose on every known mistake. What it does not find is a hole in the search, not a triumph of the code.
+// Lets the search loose on every known mistake. What it does not find is a hole in the search, not a triumph of the
+// code.
 import { availableParallelism } from "node:os";
 import type { Bug } from "./bugs/bug.ts";
 import { CORPUS } from "./bugs/corpus.ts";
@@ -16,7 +17,9 @@ export interface Hunted {
   readonly missed: readonly string[];
 }
 
-/** Schedules before a mistake counts as missed, and the time for it: some mistakes make the engine go round in circles. */
+/**
+ * Schedules before a mistake counts as missed, and the time for it: some mistakes make the engine go round in circles.
+ */
 const SEEDS_MAX = 20_000;
 const LIMIT_MS = 40_000;
 const SILENT_MS = 10_000;

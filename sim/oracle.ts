@@ -1,4 +1,5 @@
-// Holds every answer against the logs, the moment it is given. A small model of its own: it shares no rule with `decide`.
+// Holds every answer against the logs, the moment it is given. A small model of its own: it shares no rule with
+// `decide`.
 import type { CancelReceipt, SessionReceipt } from "../src/core/cancel.ts";
 import { toControlError } from "../src/core/control-error.ts";
 import type { Recorded } from "../src/core/event.ts";

@@ -1,5 +1,5 @@
-// The second phase of every schedule: faults are over, everybody is answered, and everything must come to rest. Then the
-// logs and the house are looked at as a whole.
+// The second phase of every schedule: faults are over, everybody is answered, and everything must come to rest. Then
+// the logs and the house are looked at as a whole.
 //
 // Invariants
 // 1. Takes no choices: what a schedule leaves behind is brought to rest always in the same way.
@@ -131,7 +131,9 @@ function checkPrompts(simulation: Simulation): void {
   }
 }
 
-/** A cancel of a session covers what was asked before it and nothing that was asked after it, by the clients' own clock. */
+/**
+ * A cancel of a session covers what was asked before it and nothing that was asked after it, by the clients' own clock.
+ */
 function checkCoverage(simulation: Simulation): void {
   const { facts, clients } = simulation;
   for (const cancel of clients.asked) {

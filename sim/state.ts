@@ -1,5 +1,5 @@
-// Everything that can make a difference from here on, as one text: two executions with the same one have the same future.
-// Taken only when nothing is about to happen by itself.
+// Everything that can make a difference from here on, as one text: two executions with the same one have the same
+// future. Taken only when nothing is about to happen by itself.
 import type { LiveLane } from "../src/engine/live-lane.ts";
 import type { Simulation } from "./simulation.ts";
 

@@ -1,5 +1,5 @@
-// A thread of the simulation: takes one errand, and answers with what it found. Loads the engine only after the edits of a
-// known mistake, if there is one, are in place.
+// A thread of the simulation: takes one errand, and answers with what it found. Loads the engine only after the edits
+// of a known mistake, if there is one, are in place.
 import { parentPort, workerData } from "node:worker_threads";
 import type { Answer, Errand } from "./errands.ts";
 import { patchModules } from "./patch.ts";

@@ -10,12 +10,14 @@ import type { Message } from "./core/transcript.ts";
 /**
  * A durable log per session, the rows derived from it, and the right to drive it.
  *
- * What a store promises is written as tests in `store/contract.ts`. It holds no policy: swap `decide`, and none changes.
- * Trouble is thrown as a ControlError: `store_full`, `store_locked`, `store_corrupt` mean that nothing was written;
- * `unavailable` means that nobody knows, so the caller reads before it writes again.
+ * What a store promises is written as tests in `store/contract.ts`. It holds no policy: swap `decide`, and none
+ * changes. Trouble is thrown as a ControlError: `store_full`, `store_locked`, `store_corrupt` mean that nothing was
+ * written; `unavailable` means that nobody knows, so the caller reads before it writes again.
  */
 export interface Store {
-  /** `one`: nobody else can write here while it is open, so there are no leases to renew and nobody to take over from. */
+  /**
+   * `one`: nobody else can write here while it is open, so there are no leases to renew and nobody to take over from.
+   */
   readonly workers?: "one" | "many";
 
   /** Adds a batch to one log, all or none, durable when it resolves. Concurrent batches share one commit. */
@@ -25,8 +27,8 @@ export interface Store {
   load(session: SessionId): Promise<Loaded | undefined>;
 
   /**
-   * Events after `after`, oldest first, at most `limit`, fewer if they are large; and what of them is not kept any more.
-   * Only an empty page is the end.
+   * Events after `after`, oldest first, at most `limit`, fewer if they are large; and what of them is not kept any
+   * more. Only an empty page is the end.
    */
   read(session: SessionId, page: { readonly after: Seq; readonly limit: number }): Promise<Page>;
 

@@ -8,7 +8,7 @@ import type { Event } from "../src/core/event.ts";
 import type { RunId } from "../src/core/ids.ts";
 import { evolve, type Lane } from "../src/core/lane.ts";
 import { CALLS_LIVE_MAX, QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "../src/core/limits.ts";
-import { ownsNothing } from "../src/core/run.ts";
+import type { Run } from "../src/core/run.ts";
 
 export interface Step {
   readonly lane: Lane;
@@ -258,3 +258,5 @@ function freeze<T>(value: T): T {
   }
   return value;
 }
+
+const ownsNothing = (run: Run): boolean => run.turn === undefined && run.live.length === 0;

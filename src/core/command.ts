@@ -77,7 +77,7 @@ export interface Answers {
 export type Answer<C extends Command> = Answers[C["type"]];
 
 export interface Created {
-  /** False: it existed, and was left as it is. */
+  /** `existed`: it was left as it is. */
   readonly kind: "created" | "existed";
   readonly seq: Seq;
 }

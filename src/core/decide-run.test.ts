@@ -27,7 +27,7 @@ import { type Given, given } from "../testing/given.ts";
 import { Bug } from "./bug.ts";
 import type { Outcome } from "./cancel.ts";
 import { decide } from "./decide.ts";
-import { cancelOneCall, parkRun, settlesWhenIdle, settleTurn as settleTurnOf } from "./decide-run.ts";
+import { cancelOneCall, parkRun, settleTurn as settleTurnOf } from "./decide-run.ts";
 import type { CallId, TurnId } from "./ids.ts";
 import { CALLS_LIVE_MAX } from "./limits.ts";
 import type { Run } from "./run.ts";
@@ -447,14 +447,6 @@ describe("a contradiction is a bug", () => {
     expect(() => settleTurnOf(impossible, settleTurn("turn_a.1").end)).toThrow(
       new Bug("run_a is parked and owns nothing that could settle"),
     );
-  });
-
-  test("a run that owns nothing must have settled, unless it is parked", () => {
-    const idle: Run = { ...liveRun(live), turn: undefined };
-    expect(settlesWhenIdle(idle)).toBe(true);
-    expect(settlesWhenIdle(liveRun(live))).toBe(false);
-    expect(settlesWhenIdle(liveRun(between))).toBe(false);
-    expect(settlesWhenIdle(liveRun(live.and(park)))).toBe(false);
   });
 
   test("a call that is unknown to its run is unknown to whoever cancels it", () => {

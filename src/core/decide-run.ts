@@ -1,12 +1,12 @@
 // The whole policy of a live run, on one screen. No clock, no promise, no I/O.
 import { Bug } from "./bug.ts";
-import { type Call, cancelCall } from "./call.ts";
+import { cancelCall } from "./call.ts";
 import type { CancelReason, CancelReceipt, Outcome } from "./cancel.ts";
 import type { Event, Next, Usage } from "./event.ts";
 import { type CallId, type Seq, type TurnId, turnId } from "./ids.ts";
 import { ATTEMPTS_MAX, CALLS_LIVE_MAX } from "./limits.ts";
 import type { Json } from "./prompt.ts";
-import { ownsNothing, type Run } from "./run.ts";
+import type { Run } from "./run.ts";
 
 /** How a turn or call ended, as the world reports it. */
 export interface TurnEnd {
@@ -134,10 +134,6 @@ function outcomeOf(run: Run, last: Outcome, name: string): Outcome {
   }
 }
 
-export function settlesWhenIdle(run: Run): boolean {
-  return ownsNothing(run) && run.phase !== "parked";
-}
-
 const nextTurn = (run: Run): Event => ({
   type: "turn.requested",
   runId: run.id,
@@ -171,5 +167,3 @@ export interface Decided<A> {
   readonly events: readonly Event[];
   readonly answer: A;
 }
-
-export type { Call };

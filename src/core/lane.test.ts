@@ -204,7 +204,7 @@ describe("waiting", () => {
     expect(ids(lane.queue)).toEqual(["run_b", "run_s"]);
   });
 
-  test("being taken is told by two facts; the first gives its text to the live run, which keeps it for the turn", () => {
+  test("being taken is told by two facts; the first gives its text to the live run", () => {
     const lane = fold(created, accepted("run_a"), started("run_a"), accepted("run_s", "steer"));
     const event: Event = { type: "run.taken", runId: "run_s", into: "run_a", turnId: "turn_a.1" };
     expect(evolve(lane, event)).toEqual({ ...lane, head: 5, live: { ...lane.live, taken: [{ text: "hello" }] } });

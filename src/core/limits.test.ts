@@ -9,7 +9,8 @@ test("G33: every limit is a finite, positive whole number", () => {
 });
 
 test("G33: every limit says of what it is one", () => {
-  for (const name of Object.keys(limits)) expect(name).toMatch(/^[A-Z]+(_[A-Z]+)+$/);
+  const units = /(^|_)(MS|BYTES|CHARS|DEPTH|RUNS|CALLS|LANES|EVENTS|ROWS|ATTEMPTS|ANSWERS)(_|$)/;
+  for (const name of Object.keys(limits)) expect(name).toMatch(units);
 });
 
 test("a single prompt fits an empty queue", () => {
@@ -22,6 +23,7 @@ test("a lease survives two failed renewals", () => {
 
 test("G12: the grace leaves time to settle within the two seconds after a cancel", () => {
   expect(limits.GRACE_MS + 500).toBeLessThanOrEqual(2_000);
+  expect(limits.TURN_GRACE_EXTRA_MS).toBeLessThan(500);
 });
 
 test("a shutdown leaves time for the grace", () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { abandonedBy, cancelledBy, completed, failed, policy, user } from "../../test/commands.ts";
 import { Bug } from "./bug.ts";
 import { evolveCall } from "./call.ts";
-import { evolveRun, type LiveEvent, ownsNothing, type Run } from "./run.ts";
+import { evolveRun, type LiveEvent, type Run } from "./run.ts";
 
 const run: Run = {
   phase: "running",
@@ -156,12 +156,6 @@ test("a turn that settles without being owned is a contradiction", () => {
   expect(() => after({ ...turnSettled, next: "turn" }, turnSettled)).toThrow(
     new Bug("turn_a.1 settled, but run_a owns no turn"),
   );
-});
-
-test("a run owns nothing only without a turn and without calls", () => {
-  expect(ownsNothing(run)).toBe(false);
-  expect(ownsNothing({ ...run, turn: undefined })).toBe(true);
-  expect(ownsNothing({ ...run, turn: undefined, live: [{ phase: "running", id: "call_a.1", name: "x" }] })).toBe(false);
 });
 
 test("a call that was refused leaves a hole in the numbers, and its number is never given again", () => {

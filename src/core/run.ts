@@ -107,5 +107,3 @@ function noteAbandoned(run: Run, name: string, outcome: Outcome): Run {
 }
 
 export const NOTHING_TAKEN: readonly Prompt[] = [];
-
-export const ownsNothing = (run: Run): boolean => run.turn === undefined && run.live.length === 0;

@@ -1,7 +1,8 @@
 // The part of the history checker that follows one live run: its turns, its calls, what it owns, how it may end.
 //
 // Invariants
-// 1. Remembers what the run owns now and how many it has asked for, nothing else: a long run costs no more than a short one.
+// 1. Remembers what the run owns now and how many it has asked for, nothing else: a long run costs no more than a short
+//    one.
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { CancelReason, Outcome } from "./cancel.ts";
 import type { CallEvent, RunEvent, TurnEvent } from "./event.ts";

@@ -211,8 +211,8 @@ export class Commit {
     lane.flying = [];
     lane.pending = [];
     lane.decided = lane.durable;
-    // All of them before anything follows from them: work must not begin whose stop comes next in the list, and what was
-    // received after them must not be decided between two of them.
+    // All of them before anything follows from them: work must not begin whose stop comes next in the list, and what
+    // was received after them must not be decided between two of them.
     for (const entry of entries) this.#tryApply(lane, entry);
     if (lane.pending.length > 0) this.#flushSoon(lane);
     this.#then.caughtUp(lane);
@@ -259,7 +259,8 @@ export class Commit {
     }
     lane.doubt = false;
     this.#clearDoubt(lane);
-    // With what was received meanwhile, as far as it need not wait: there may be a stop among it for what would begin now.
+    // With what was received meanwhile, as far as it need not wait: there may be a stop among it for what would begin
+    // now.
     const ready = lane.pumping ? 0 : lane.mailbox.findIndex((entry) => entry.prepare !== undefined);
     const received = lane.mailbox.splice(0, ready === -1 ? lane.mailbox.length : ready);
     this.#again(lane, [...lane.flying, ...lane.pending, ...received]);

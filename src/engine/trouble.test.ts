@@ -1,7 +1,7 @@
 // A store in trouble: nobody is told what is not true, stops still work, and things go on by themselves.
 import { describe, expect, test } from "vitest";
+import { gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
 import { ControlError } from "../core/control-error.ts";
-import { gate, openHouse, untilAborted, waits } from "../library/fixture.ts";
 import type { Appended, Batch, Store } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { systemClock } from "./system-clock.ts";

@@ -1,8 +1,8 @@
 // Cancelling, as a user of the library does it: what is covered, what the receipts say, how it ends.
 import { describe, expect, test } from "vitest";
+import { deaf, gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
-import { deaf, gate, openHouse, untilAborted, waits } from "./fixture.ts";
 
 const user = { kind: "user" } as const;
 const cancelled = { kind: "cancelled", reason: user } as const;
@@ -242,7 +242,7 @@ describe("what does not cooperate", () => {
     expect(await run.outcome).toEqual({ ...cancelled, abandoned: ["deaf-tool"] });
   });
 
-  test("G12: a cancel of one call can wait for its end, and its turn learns that the tool may still be going on", async () => {
+  test("G12: a cancel of one call can wait for its end, and its turn learns that the tool may go on", async () => {
     const { belay, began } = await openHouse({
       work: async (turn) => JSON.stringify(await turn.call("deaf-tool", null, () => new Promise(() => {}))),
     });

@@ -1,10 +1,10 @@
 // Following, closing, parking and coming back.
 import { describe, expect, test } from "vitest";
+import { deaf, gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { deaf, gate, openHouse, untilAborted, waits } from "./fixture.ts";
 
 /** A store that survives the Belay that used it. */
 function lasting(): MemoryStore {

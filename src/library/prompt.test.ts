@@ -1,6 +1,6 @@
 // Prompting, as a user of the library does it: acceptance, keys, deliveries, the queue, and bad input.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, waits } from "./fixture.ts";
+import { gate, openHouse, waits } from "../../test/open-house.ts";
 import type { Session } from "./session.ts";
 
 const heads = async (session: Session): Promise<number> => (await session.explain()).asOf;

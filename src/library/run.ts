@@ -82,7 +82,9 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
     return waitFor(this.#engine, this.#id, receipt, { ...(waitMs === undefined ? {} : { waitMs }) });
   }
 
-  /** What this run's turns have said, once it has ended. What a turn said that was cut off and asked again is left out. */
+  /**
+   * What this run's turns have said, once it has ended. What a turn said that was cut off and asked again is left out.
+   */
   async text(): Promise<string> {
     const said = new Map<string, string>();
     for await (const event of this.#events("without")) {

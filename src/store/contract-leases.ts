@@ -102,9 +102,9 @@ function fencing({ opened }: Suite): void {
   });
 }
 
-function expiry({ opened, needs }: Suite): void {
+function expiry({ opened }: Suite): void {
   describe("leases that run out", () => {
-    needs("expiry", "G24: an expired lease is free for another, under a higher epoch", async () => {
+    it("G24: an expired lease is free for another, under a higher epoch", async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
       const old = await claimed(store, SES, A);
@@ -115,7 +115,7 @@ function expiry({ opened, needs }: Suite): void {
       expect(await store.append(batch(SES, 2, started("run_1"), { epoch: old }))).toEqual({ kind: "fenced" });
     });
 
-    needs("expiry", "G26: renewing tells a worker which of its lanes somebody else has taken, once", async () => {
+    it("G26: renewing tells a worker which of its lanes somebody else has taken, once", async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       await add(store, "ses_b", 0, [created("ses_b")]);
@@ -129,7 +129,7 @@ function expiry({ opened, needs }: Suite): void {
       expect(await store.claim(SES, A, TTL)).toMatchObject({ kind: "held", by: B });
     });
 
-    needs("expiry", "a renewed lease lasts a whole term from the renewal", async () => {
+    it("a renewed lease lasts a whole term from the renewal", async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       await claimed(store, SES, A);
@@ -141,7 +141,7 @@ function expiry({ opened, needs }: Suite): void {
       expect(await store.claim(SES, B, TTL)).toMatchObject({ kind: "claimed" });
     });
 
-    needs("expiry", "a driver whose lease ran out goes on while nobody has taken its lane", async () => {
+    it("a driver whose lease ran out goes on while nobody has taken its lane", async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       const epoch = await claimed(store, SES, A);

@@ -7,11 +7,6 @@ export interface Opened {
   readonly pass: (ms: number) => void | Promise<void>;
 }
 
-/** What an adapter may lack, if it can say why in a sentence. */
-export type Capability = "expiry";
-
 export interface Suite {
   readonly opened: () => Opened;
-  /** A test that an adapter may be excused from. */
-  readonly needs: (capability: Capability, title: string, test: () => Promise<void>) => void;
 }

@@ -1,20 +1,16 @@
 // What a store is, as tests. An adapter that passes this suite can carry Belay; nothing else is asked of it.
 //
-// Text: whatever JSON can carry survives in events, snapshots and outcomes, lone surrogates included. Titles and keys are
-// columns, and databases hold well-formed text only: there a lone surrogate may come back as U+FFFD.
-import { afterEach, beforeEach, describe, it } from "vitest";
+// Text: whatever JSON can carry survives in events, snapshots and outcomes, lone surrogates included. Titles and keys
+// are columns, and databases hold well-formed text only: there a lone surrogate may come back as U+FFFD.
+import { afterEach, beforeEach, describe } from "vitest";
 import { growthContract } from "./contract-growth.ts";
 import { leaseContract } from "./contract-leases.ts";
 import { logContract } from "./contract-log.ts";
 import { rowContract } from "./contract-rows.ts";
-import type { Capability, Opened, Suite } from "./contract-suite.ts";
+import type { Opened, Suite } from "./contract-suite.ts";
 import { trimContract } from "./contract-trim.ts";
 
-export function storeContract(
-  name: string,
-  open: () => Promise<Opened>,
-  lacks: Readonly<Partial<Record<Capability, string>>> = {},
-): void {
+export function storeContract(name: string, open: () => Promise<Opened>): void {
   describe(`${name} is a store`, () => {
     let current: Opened | undefined;
     beforeEach(async () => {
@@ -28,11 +24,6 @@ export function storeContract(
       opened: () => {
         if (current === undefined) throw new Error("no store is open outside of a test");
         return current;
-      },
-      needs: (capability, title, test) => {
-        const reason = lacks[capability];
-        if (reason === undefined) it(title, test);
-        else it.skip(`${title} (skipped: ${reason})`, test);
       },
     };
     logContract(suite);

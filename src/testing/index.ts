@@ -1,4 +1,5 @@
-// What users test their own agents and tools with. Needs no particular test runner. Name by name, like the main surface.
+// What users test their own agents and tools with. Needs no particular test runner. Name by name, like the main
+// surface.
 export { type Finding, type VerifyOptions, verify, verifyAtRest } from "../core/verify.ts";
 export { type Fault, type FaultyStore, faultyStore, type StoreVerb } from "./faulty-store.ts";
 export { Gate } from "./gate.ts";

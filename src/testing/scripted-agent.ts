@@ -1,8 +1,8 @@
 // An agent that does what the test says: by a script, or turn by turn. It never waits for time, only for the test.
 //
 // Invariants
-// 1. Nothing happens in a turn that neither a script nor the test asked for. So it also ignores a cancel until it is told
-//    to heed it, like the agents one has to defend against.
+// 1. Nothing happens in a turn that neither a script nor the test asked for. So it also ignores a cancel until it is
+//    told to heed it, like the agents one has to defend against.
 import { Bug } from "../core/bug.ts";
 import type { Json, Prompt } from "../core/prompt.ts";
 import type { Agent, CallOptions, CallResult, Execute, Turn, TurnResult } from "../ports.ts";

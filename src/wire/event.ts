@@ -1,7 +1,8 @@
 // How facts are written down: one text for each append, with a version. What is stored and what is sent are this.
 //
 // Invariants
-// 1. Reading gives back what was written, lone surrogates included: JSON escapes them, so the text itself is well-formed.
+// 1. Reading gives back what was written, lone surrogates included: JSON escapes them, so the text itself is
+//    well-formed.
 // 2. A new type of event, or a new meaning of an old one, raises VERSION. A text of a higher version is refused as
 //    `store_newer`, never read in part: a lane folded from facts it does not understand would be a wrong lane.
 // 3. Every version that was ever released can be read.

@@ -2,8 +2,8 @@
 //
 // Invariants
 // 1. Only `keep` changes the book, and only once nothing can be refused any more.
-// 2. What a database guards with constraints is guarded here: one live run per session, one outcome per run, one run per
-//    key, no event of a session that does not exist. A breach is `internal`: the decision that led to it was wrong.
+// 2. What a database guards with constraints is guarded here: one live run per session, one outcome per run, one run
+//    per key, no event of a session that does not exist. A breach is `internal`: the decision that led to it was wrong.
 import { ControlError } from "../../core/control-error.ts";
 import type { CallId, RunId, Seq, SessionId } from "../../core/ids.ts";
 import type { RowChange, RunRow } from "../../core/rows.ts";

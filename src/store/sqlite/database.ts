@@ -5,8 +5,6 @@ import { BUSY_MS, CACHE_KIB, CHECKPOINT_PAGES, WAL_BYTES_MAX } from "./limits.ts
 /** As much of a connection as we use: little enough that a test can stand between us and it. */
 export type Database = Pick<DatabaseSync, "exec" | "prepare" | "close">;
 
-export type OpenDatabase = (file: string) => Database;
-
 /** A connection that may write. Waits a bounded time for other programs. */
 export function openDatabase(file: string): Database {
   const database = new DatabaseSync(file);

@@ -32,8 +32,8 @@ export function requireOurs(file: string, migrations: Migrations): void {
 
 /**
  * Looks for damage. In full if the file is small. Of a large one only the structure of the small tables is checked: a
- * check of every page would delay the start by seconds, and damage elsewhere is found when its page is read, and refused
- * then as `store_corrupt`.
+ * check of every page would delay the start by seconds, and damage elsewhere is found when its page is read, and
+ * refused then as `store_corrupt`.
  */
 export function requireWhole(database: Database, file: string): void {
   const small = statSync(file).size <= FULL_CHECK_BYTES;

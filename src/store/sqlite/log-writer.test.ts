@@ -92,7 +92,7 @@ describe("a full disk", () => {
 
   const mounted = canMount();
   it.skipIf(!mounted)(
-    `G28: leaves room for the outcomes of runs under way, and refuses new ones${mounted ? "" : " (skipped: may not mount)"}`,
+    `G28: leaves room for the outcomes of live runs, refuses new ones${mounted ? "" : " (skipped: may not mount)"}`,
     () => {
       execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", directory]);
       try {

@@ -23,8 +23,8 @@ export interface OpenFile {
 export function openFile(file: string, open: (path: string) => Database = openDatabase): OpenFile {
   try {
     requirePlace(file);
-    // Before the lock too, so that nothing is put beside a file that is not ours. With a lock's file there, an owner may
-    // be alive in this process, and reading the header by hand would drop the locks that it has on the database.
+    // Before the lock too, so that nothing is put beside a file that is not ours. With a lock's file there, an owner
+    // may be alive in this process, and reading the header by hand would drop the locks that it has on the database.
     if (!existsSync(lockPath(file))) requireOurs(file, MIGRATIONS);
     const lock = takeLock(file);
     try {
@@ -66,7 +66,9 @@ function requirePlace(file: string): void {
   }
 }
 
-/** Checks and migrates. A new file gets its tables before its write-ahead log, so that it is either empty or complete. */
+/**
+ * Checks and migrates. A new file gets its tables before its write-ahead log, so that it is either empty or complete.
+ */
 function prepare(file: string): void {
   const database = openDatabase(file);
   try {

@@ -1,5 +1,5 @@
-// Disk space put aside. When the disk is full it is given back, so that runs that are under way can be recorded to their
-// end; new ones are refused until it could be put aside again.
+// Disk space put aside. When the disk is full it is given back, so that runs that are under way can be recorded to
+// their end; new ones are refused until it could be put aside again.
 import { rmSync, statSync, writeFileSync } from "node:fs";
 
 /** `spent`: given back, the disk was full. `none`: cannot be had here at all, so nothing depends on it. */

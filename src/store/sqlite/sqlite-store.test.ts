@@ -199,7 +199,8 @@ const APPENDER = `
   const session = "ses_" + process.pid;
   await store.append(create(session));
   for (let head = 1; ; head += 1) {
-    const events = [{ type: "run.accepted", runId: "run_" + process.pid + "_" + head, prompt: { text: "x" }, delivery: "queue" }];
+    const runId = "run_" + process.pid + "_" + head;
+    const events = [{ type: "run.accepted", runId, prompt: { text: "x" }, delivery: "queue" }];
     await store.append({ session, expected: head, at: 1, events });
     say(head + 1);
   }`;
@@ -211,7 +212,8 @@ function run(program: string, file: string): ChildProcess {
     import { openSqliteStore } from ${JSON.stringify(new URL("./sqlite-store.ts", import.meta.url).href)};
     const file = ${JSON.stringify(file)};
     const say = (line) => writeSync(1, line + "\\n");
-    const create = (session) => ({ session, expected: 0, at: 1, events: [{ type: "session.created", sessionId: session }] });`;
+    const created = (sessionId) => [{ type: "session.created", sessionId }];
+    const create = (session) => ({ session, expected: 0, at: 1, events: created(session) });`;
   const stdio = ["ignore", "pipe", "inherit"] as const;
   return spawn(process.execPath, ["--input-type=module", "--eval", prelude + program], { stdio: [...stdio] });
 }

@@ -38,7 +38,8 @@ export class Statements {
     this.standing = sql(`SELECT number, ${HEAD} AS head FROM session WHERE id = ?`);
     this.insertEvent = sql("INSERT INTO event (session, seq, count, at, data) VALUES (?, ?, ?, ?, ?)");
     this.putSnapshot = sql(
-      "INSERT INTO snapshot (session, seq, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq, data = excluded.data",
+      `INSERT INTO snapshot (session, seq, data) VALUES (?, ?, ?)
+        ON CONFLICT DO UPDATE SET seq = excluded.seq, data = excluded.data`,
     );
     this.eventAt = sql(
       "SELECT at, data FROM event WHERE session = (SELECT number FROM session WHERE id = ?) AND seq = ?",

@@ -1,6 +1,7 @@
 // What the library's tests share: an agent that does what the prompt says, with gates instead of time.
-import type { Notice, Turn } from "../ports.ts";
-import { type Belay, type BelayOptions, openBelay } from "./belay.ts";
+
+import { type Belay, type BelayOptions, openBelay } from "../src/library/belay.ts";
+import type { Notice, Turn } from "../src/ports.ts";
 
 export interface Gate {
   readonly passed: Promise<void>;
