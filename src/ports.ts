@@ -1,6 +1,6 @@
 // The sockets in the wall. Everything the engine needs from outside, and nothing else. Types only.
 import type { CancelReason, Outcome } from "./core/cancel.ts";
-import type { Event, Next, Recorded, Usage } from "./core/event.ts";
+import type { Event, Next, ProviderCall, Recorded, TurnFinish, TurnPart, Usage } from "./core/event.ts";
 import type { CallId, RunId, Seq, SessionId, TurnId, WorkerId } from "./core/ids.ts";
 import type { Lane } from "./core/lane.ts";
 import type { Json, Prompt } from "./core/prompt.ts";
@@ -124,16 +124,30 @@ export interface Ids {
 }
 
 /** What carries out the turns of a run. One function, whether it is a user's own or the loop over a model. */
-export type Agent = (
+export type Agent = ((
   turn: Turn,
-) => Promise<TurnResult | string | undefined | void> | TurnResult | string | undefined | void;
+) => Promise<TurnResult | string | undefined | void> | TurnResult | string | undefined | void) & {
+  /**
+   * How a call that a turn had asked for at its end is carried out, after a restart: called for calls that may be begun
+   * again, or that had not begun because they wait for an approval. Undefined: nobody can.
+   */
+  readonly resume?: (call: CallAsked) => CallRequest | undefined;
+};
 
 export interface TurnResult {
-  /** `turn`: ask again once the calls have settled. Default `end`. */
+  /** `turn`: ask again once the calls have settled. Default `end`, or `turn` if there are `calls`. */
   readonly next?: Next;
   /** Replaces what was emitted, if given. */
   readonly text?: string;
   readonly usage?: Usage;
+  readonly finish?: TurnFinish;
+  /** The answer in pieces, where the text alone does not tell it. */
+  readonly parts?: readonly TurnPart[];
+  /**
+   * What the turn wants done. Recorded with its end, begun together, each stoppable by itself; the next turn follows
+   * when all of them have ended, and finds their results in the transcript.
+   */
+  readonly calls?: readonly CallRequest[];
 }
 
 /** Everything a turn may know and do. */
@@ -144,38 +158,158 @@ export interface Turn {
   readonly prompt: Prompt;
   /** 1, unless earlier workers vanished while they drove this run. */
   readonly attempt: number;
+  /** What the run has used up before this turn. */
+  readonly spent: Spent;
+  readonly clock: Clock;
   /** Aborts when the run is cancelled. Its reason is the cancel's. */
   readonly signal: AbortSignal;
   /** The conversation so far, valid for providers, this run's prompt included. Read when asked for. */
   transcript(): Promise<readonly Message[]>;
-  /** Streams a piece of the answer. It is kept, also if the run is cancelled or the worker dies. */
-  emit(text: string): void;
+  /** Streams a piece of the answer. Text is kept, also if the run is cancelled or the worker dies. */
+  emit(text: string, kind?: "text" | "reasoning"): void;
+  /** Asked, when the turn ends without a result of its own, for what it has cost and what there is of the answer. */
+  meter(read: () => Pick<TurnResult, "usage" | "parts">): void;
   /** Runs one tool. Anyone can cancel it alone; it never throws for a cancel, it answers with what happened. */
   call(name: string, input: Json, execute: Execute, options?: CallOptions): Promise<CallResult>;
-  /** Takes in what people sent for this run since the last look, oldest first; at first, what came with the turn. */
+  /**
+   * Takes in what people sent for this run since the last look, oldest first; at first, what came with the turn. What
+   * is in the inbox is taken in as well, and found in the transcript.
+   */
   takeSteers(): Promise<readonly Prompt[]>;
+  /** Puts a question to people. Rejects when the turn is stopped. */
+  ask(question: Ask): Promise<Asked>;
+  /** From now on the model is given this summary instead of what was said before this turn. */
+  compact(summary: string): Promise<void>;
+  /** Cancels its own run, by policy: a budget is used up, or it goes round in circles. */
+  stop(note: string): Promise<void>;
 }
+
+/** What a run has used up so far. */
+export interface Spent extends Usage {
+  readonly turns: number;
+}
+
+export interface Ask {
+  readonly text: string;
+  readonly options?: readonly string[];
+  /** One of the options, and nothing else. */
+  readonly only?: boolean;
+  readonly data?: Json;
+  /** Default one hour. */
+  readonly deadlineMs?: number;
+}
+
+export type Asked =
+  | { readonly kind: "answered"; readonly value: Json; readonly by?: string }
+  | { readonly kind: "expired"; readonly limitMs: number }
+  /** Somebody took the question back. */
+  | { readonly kind: "withdrawn"; readonly reason: CancelReason };
 
 export type Execute = (call: LiveCall) => Promise<Json | undefined | void> | Json | undefined | void;
 
-export interface LiveCall {
+/** A call as the log has it. */
+export interface CallAsked {
   readonly callId: CallId;
+  readonly name: string;
   readonly input: Json;
+}
+
+export interface LiveCall extends CallAsked {
+  readonly sessionId: SessionId;
+  readonly runId: RunId;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
   /** Puts aside what there is so far: kept if the call is stopped. */
   partial(result: Json): void;
+  /** Tells whoever follows how far it is. Not kept. */
+  progress(data: Json): void;
+  /** Notes what it has changed in the world: told to the model and to people, also if the call is stopped later. */
+  changed(what: string): void;
+  /** Puts a question to people. Rejects when the call is stopped. */
+  ask(question: Ask): Promise<Asked>;
 }
 
 export interface CallOptions {
   /** May be begun again if a crash left its end unknown. */
   readonly idempotent?: boolean;
+  /** False: once begun it does not stop half-way. It is not signalled; it is waited for, and then given up. */
+  readonly interruptible?: boolean;
+  /** From when it begins; waiting for an approval or a slot does not count. */
   readonly timeoutMs?: number;
   /**
    * After a crash the turn is asked again. `recorded` (default): a call that ended before the crash, with the same name
    * and input, is answered from the log instead of being repeated. `begin`: always a call of its own.
    */
   readonly again?: "recorded" | "begin";
+  /**
+   * People are asked before it begins. A function is given the input that would be carried out, after the host's hook;
+   * if it throws, people are asked.
+   */
+  readonly approval?: boolean | Approval | ((input: Json) => Wanted | Promise<Wanted>);
+  /** Taken before it begins and given back when it has ended: how many may go on at once. */
+  readonly slots?: Slots;
 }
+
+/** Whether people are asked. */
+export type Wanted = boolean | Approval;
+
+export interface Approval {
+  /** What "for the whole session" would cover. Default the name of the call. */
+  readonly scope?: string;
+  /** What people should know before they answer. */
+  readonly note?: string;
+  /** Without an answer by then it is denied. Default one hour. */
+  readonly deadlineMs?: number;
+}
+
+/** Places of which there are only so many. */
+export interface Slots {
+  /** Calls back, now or later, with the means to give the place back. The answer takes the wish back. */
+  take(taken: (giveBack: () => void) => void): () => void;
+}
+
+/** A call that a turn asks for at its end. */
+export interface CallRequest extends Omit<CallOptions, "again"> {
+  readonly name: string;
+  readonly input: Json;
+  readonly execute: Execute;
+  readonly provider?: ProviderCall;
+}
+
+/** What the host wants to hear of, or to have a say in. Each has a time limit; one that throws or hangs is reported. */
+export interface Hooks {
+  /**
+   * Before a call begins, and before anybody is asked to approve it: it may be denied, or given another input. If this
+   * throws or takes too long, the call is not carried out.
+   */
+  beforeCall?(call: HookedCall): Promise<Verdict | undefined | void> | Verdict | undefined | void;
+  /** After a call has settled. */
+  afterCall?(call: HookedCall & { readonly outcome: Outcome; readonly result?: Json }): Promise<void> | void;
+  /** When the cancel of a run or a call has been recorded. */
+  onCancel?(cancel: {
+    readonly sessionId: SessionId;
+    readonly runId: RunId;
+    readonly callId?: CallId;
+    readonly reason: CancelReason;
+  }): Promise<void> | void;
+  onOutcome?(end: {
+    readonly sessionId: SessionId;
+    readonly runId: RunId;
+    readonly outcome: Outcome;
+  }): Promise<void> | void;
+  onSessionEnd?(end: { readonly sessionId: SessionId; readonly reason: CancelReason }): Promise<void> | void;
+}
+
+export interface HookedCall extends CallAsked {
+  readonly sessionId: SessionId;
+  readonly runId: RunId;
+  readonly signal: AbortSignal;
+}
+
+export type Verdict =
+  | { readonly kind: "deny"; readonly note: string }
+  /** `input` replaces what the model asked for; `approved`: nobody need be asked any more. */
+  | { readonly kind: "allow"; readonly input?: Json; readonly approved?: boolean };
 
 export type CallResult =
   | { readonly kind: "completed"; readonly callId: CallId; readonly value: Json | undefined }
@@ -195,6 +329,7 @@ export type CallResult =
 export type Notice =
   | { readonly type: "late"; readonly runId: RunId; readonly work: string; readonly outcome: Outcome["kind"] }
   | { readonly type: "store"; readonly session: SessionId; readonly code: string; readonly message: string }
+  | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
   | { readonly type: "bug"; readonly session: SessionId; readonly error: unknown };
 
 export type Notify = (notice: Notice) => void;

@@ -1,9 +1,12 @@
 // Commands and events in short, for tests of the core.
+import type { CallAsk } from "../src/core/call.ts";
 import type { CancelReason, Outcome } from "../src/core/cancel.ts";
 import type { Accept, Command } from "../src/core/command.ts";
 import type { CallEnd, Resume, TurnEnd } from "../src/core/decide-run.ts";
 import type { Event } from "../src/core/event.ts";
-import type { CallId, RunId, TurnId } from "../src/core/ids.ts";
+import { type CallId, type QuestionId, type RunId, runOf, type TurnId, type Work } from "../src/core/ids.ts";
+import type { Item } from "../src/core/inbox.ts";
+import type { About, Ending, Reply } from "../src/core/question.ts";
 
 export const user: CancelReason = { kind: "user" };
 export const policy: CancelReason = { kind: "policy", note: "too expensive" };
@@ -37,12 +40,47 @@ export function settleCall(callId: CallId, end: Partial<Omit<CallEnd, "callId">>
   return { type: "settle-call", end: { callId, outcome: completed, ...end } } as const;
 }
 
+/** A call as the end of a turn asks for it. */
+export const wanted = (callId: CallId, more: Partial<Omit<CallAsk, "callId">> = {}): CallAsk => ({
+  callId,
+  name: "tool",
+  input: null,
+  ...more,
+});
+
+/** The turn ends, and wants these done before the next. */
+export const settleAsking = (turnId: TurnId, ...calls: readonly CallAsk[]) =>
+  settleTurn(turnId, { next: "turn", finish: "calls", calls });
+
+/** `digest` stands for the bytes it is about. */
+export const approval = (digest = "d1", scope = "tool"): About => ({
+  kind: "approval",
+  name: "tool",
+  input: null,
+  digest,
+  scope,
+});
+export const plainQuestion: About = { kind: "question", text: "Which one?" };
+export const ask = (owner: Work, about: About = approval()) => ({ type: "ask", owner, about }) as const;
+export const answer = (id: QuestionId, reply: Reply = { kind: "allowed" }) =>
+  ({ type: "answer", questionId: id, reply }) as const;
+export const expire = (id: QuestionId) => ({ type: "expire", questionId: id, limitMs: 1_000 }) as const;
+export const cancelQuestion = (id: QuestionId, reason: CancelReason = user) =>
+  ({ type: "cancel-question", questionId: id, reason }) as const;
+export const item = (text: string): Item => ({ kind: "result", text });
+export const post = (text: string) => ({ type: "post", item: item(text) }) as const;
+export const take = (turnId: TurnId) => ({ type: "take", turnId }) as const;
+export const compact = (turnId: TurnId, summary = "in short") => ({ type: "compact", turnId, summary }) as const;
+
 export const recover = (resume: Resume = "resume") => ({ type: "recover", resume }) as const;
 export const cancelSession = (reason: CancelReason = user) => ({ type: "cancel-session", reason }) as const;
 export const cancelRun = (runId: RunId, reason: CancelReason = user) =>
   ({ type: "cancel-run", runId, reason }) as const;
 export const cancelCall = (callId: CallId, reason: CancelReason = user) =>
   ({ type: "cancel-call", callId, reason }) as const;
+/** Cancelled, and the model is to be reminded of it. */
+export const cancelReminding = (callId: CallId, reason: CancelReason = user) =>
+  ({ type: "cancel-call", callId, reason, remind: true }) as const;
 export const cancelKey = (key: string, reason: CancelReason = user) => ({ type: "cancel-key", key, reason }) as const;
 export const close = (reason: CancelReason = { kind: "closed" }) => ({ type: "close", reason }) as const;
 
@@ -51,6 +89,36 @@ export const cancelRequested = (runId: RunId, reason: CancelReason = user): Even
   type: "run.cancel_requested",
   runId,
   reason,
+});
+export const callRequested = (ask: CallAsk): Event => ({ type: "call.requested", runId: runOf(ask.callId), ...ask });
+export const callSettled = (callId: CallId, outcome: Outcome = completed): Event => ({
+  type: "call.settled",
+  runId: runOf(callId),
+  callId,
+  outcome,
+});
+export const recovered = (runId: RunId, attempt: number): Event => ({ type: "run.recovered", runId, attempt });
+export const asked = (questionId: QuestionId, owner: Work, about: About = approval()): Event => ({
+  type: "question.asked",
+  runId: runOf(owner),
+  questionId,
+  owner,
+  about,
+});
+export const questionSettled = (questionId: QuestionId, ending: Ending): Event => ({
+  type: "question.settled",
+  runId: runOf(questionId),
+  questionId,
+  ending,
+});
+export const questionWithdrawn = (questionId: QuestionId, reason: CancelReason = user): Event =>
+  questionSettled(questionId, { kind: "withdrawn", reason });
+export const added = (one: Item): Event => ({ type: "inbox.added", item: one });
+export const itemsTaken = (turnId: TurnId, ...items: readonly Item[]): Event => ({
+  type: "inbox.taken",
+  runId: runOf(turnId),
+  turnId,
+  items,
 });
 export const turnRequested = (runId: RunId, turnId: TurnId): Event => ({ type: "turn.requested", runId, turnId });
 export const requeued = (runId: RunId): Event => ({ type: "run.requeued", runId });

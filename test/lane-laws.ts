@@ -5,9 +5,9 @@ import type { Accepted, Answers, Command } from "../src/core/command.ts";
 import { decide } from "../src/core/decide.ts";
 import { demand } from "../src/core/demand.ts";
 import type { Event } from "../src/core/event.ts";
-import type { RunId } from "../src/core/ids.ts";
+import type { RunId, Work } from "../src/core/ids.ts";
 import { evolve, type Lane } from "../src/core/lane.ts";
-import { CALLS_LIVE_MAX, QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "../src/core/limits.ts";
+import { CALLS_LIVE_MAX, QUESTIONS_OPEN_MAX, QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "../src/core/limits.ts";
 import type { Run } from "../src/core/run.ts";
 
 export interface Step {
@@ -24,7 +24,8 @@ export function lawfulStep(before: Lane, command: Command): Step {
 
   let lane = before;
   for (const event of events) {
-    checkFact(lane, event);
+    checkFact(lane, event, events);
+    checkSaid(lane, event);
     const next = freeze(evolve(lane, event));
     assert.equal(next.head, lane.head + 1, "each fact moves the head by one");
     lane = next;
@@ -36,7 +37,7 @@ export function lawfulStep(before: Lane, command: Command): Step {
 }
 
 /** May this fact follow here? */
-function checkFact(lane: Lane, event: Event): void {
+function checkFact(lane: Lane, event: Event, batch: readonly Event[]): void {
   const { live } = lane;
   switch (event.type) {
     case "run.started":
@@ -47,6 +48,7 @@ function checkFact(lane: Lane, event: Event): void {
       assert.ok(standing(lane).includes(event.runId), `G14: ${event.runId} is settled once, while it stands`);
       if (live?.id !== event.runId) return;
       assert.ok(ownsNothing(live), "a run may not settle while it owns anything");
+      assert.equal(live.questions.length, 0, "G9: no question outlives its run");
       assert.equal(
         event.outcome.kind === "cancelled",
         live.phase === "stopping",
@@ -57,7 +59,10 @@ function checkFact(lane: Lane, event: Event): void {
       assert.ok(live !== undefined && live.phase === "running" && ownsNothing(live), "G11: no turn begins here");
       return;
     case "call.requested":
-      assert.ok(live?.phase === "running" && live.turn !== undefined, "G11: no call begins here");
+      assert.ok(
+        live?.phase === "running" && (live.turn !== undefined || batch.some((one) => one.type === "turn.settled")),
+        "G11: no call begins here",
+      );
       assert.ok(!live.live.some((call) => call.id === event.callId), "a call is requested once");
       return;
     case "turn.settled":
@@ -78,6 +83,44 @@ function checkFact(lane: Lane, event: Event): void {
   }
 }
 
+/** May this be asked, answered or said here? */
+function checkSaid(lane: Lane, event: Event): void {
+  const { live } = lane;
+  switch (event.type) {
+    case "question.asked":
+      assert.ok(live?.phase === "running" && goesOn(live).includes(event.owner), "G11: nothing is asked here");
+      assert.ok(!live.questions.some((one) => one.id === event.questionId), "a question is asked once");
+      return;
+    case "question.settled":
+      assert.ok(
+        live?.questions.some((one) => one.id === event.questionId),
+        "only what is open is answered",
+      );
+      return;
+    case "inbox.taken":
+      assert.deepEqual(event.items, lane.inbox, "what is taken is what is there");
+      assert.ok(live?.phase === "running", "a turn that may not begin takes nothing");
+      return;
+    case "session.compacted":
+      assert.ok(live?.phase === "running" && live.turn === event.turnId, "the live turn sums up");
+      return;
+    default:
+      return;
+  }
+}
+
+function goesOn(run: Run): readonly Work[] {
+  const calls = run.live.filter((call) => call.phase === "running").map((call) => call.id);
+  return run.turn === undefined ? calls : [run.turn, ...calls];
+}
+
+function checkQuestions(live: Run): void {
+  assert.ok(live.questions.length <= QUESTIONS_OPEN_MAX, "G33: open questions are bounded");
+  const askers = live.phase === "running" || live.phase === "parked" ? goesOn(live) : [];
+  for (const { id, owner } of live.questions) assert.ok(askers.includes(owner), `G9: ${id} outlives ${owner}`);
+  assert.equal(new Set(live.questions.map((one) => one.id)).size, live.questions.length);
+}
+
 function checkLane(lane: Lane): void {
   const ids = standing(lane);
   assert.equal(new Set(ids).size, ids.length, "a run is in exactly one place");
@@ -91,7 +134,17 @@ function checkLane(lane: Lane): void {
     return;
   }
   const { live } = lane;
-  assert.equal(ownsNothing(live), live.phase === "parked", "a live run owns something, unless it is parked");
+  checkQuestions(live);
+  if (live.phase === "parked") {
+    assert.equal(live.turn, undefined, "a parked run has no turn");
+    assert.ok(
+      live.live.every((call) => call.byEnd === true && call.phase === "running"),
+      "it keeps what can be begun",
+    );
+    assert.deepEqual(demand(live), [], "nothing of it is going on");
+    return;
+  }
+  assert.ok(!ownsNothing(live), "a live run owns something, unless it is parked");
   assert.ok(live.live.length <= CALLS_LIVE_MAX, "G33: live calls are bounded");
   const owned = [...(live.turn === undefined ? [] : [live.turn]), ...live.live.map((call) => call.id)];
   const effects = demand(live);
@@ -150,13 +203,46 @@ function checkAnswer(asked: Asked): void {
         events.flatMap((event) => (event.type === "run.taken" ? [event.runId] : [])),
       );
       return;
+    case "cancel-question":
+    case "answer":
+    case "ask":
+    case "post":
+      checkAsked(asked, answer as Answers["cancel-question" | "answer" | "ask" | "post"]);
+      return;
     case "extend":
+    case "compact":
+    case "expire":
     case "recover":
     case "park":
       assert.equal(answer, undefined);
       return;
     default:
       checkReceipt(asked, answer as Exclude<Answers["create" | "accept" | "edit" | "call"], undefined>);
+  }
+}
+
+function checkAsked({ before, after, events }: Asked, { kind, ...rest }: { readonly kind: string }): void {
+  const types = events.map((event) => event.type);
+  switch (kind) {
+    case "asked":
+      assert.ok(after.live?.questions.some((one) => "questionId" in rest && one.id === rest.questionId));
+      // An approval for an input that has changed since is withdrawn before the new one is asked for.
+      assert.ok(/^((question\.settled,)*question\.asked)?$/.test(types.join()), "asked once");
+      return;
+    case "recorded":
+      // One, or with an approval for the session all of its scope.
+      assert.match(types.join(), /^question\.settled(,question\.settled)*$/);
+      return;
+    case "withdrawn":
+      assert.ok(types.includes("question.settled"), "it is not open any more");
+      return;
+    case "posted":
+      assert.deepEqual(rest, { seq: before.head + 1 });
+      assert.deepEqual(types, ["inbox.added"]);
+      return;
+    default:
+      assert.ok(["refused", "unknown", "granted"].includes(kind), kind);
+      assert.equal(events.length, 0, "G3: nothing happened");
   }
 }
 

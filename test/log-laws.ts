@@ -54,7 +54,7 @@ function oneAtATime(events: readonly Event[]): void {
       live = event.runId;
     }
     if (event.type === "run.settled" && event.runId === live) live = undefined;
-    if (event.type.startsWith("turn.") || event.type.startsWith("call.")) {
+    if (/^(turn|call|question)\.|^inbox\.taken$/.test(event.type)) {
       assert.equal("runId" in event ? event.runId : undefined, live, `G4: ${event.type} of a run that is not live`);
     }
   }
@@ -111,6 +111,11 @@ export function validTranscript(events: readonly Event[]): void {
     );
   }
   for (const [at, message] of messages.entries()) oneResultPerCall(message, messages[at + 1]);
+  assert.deepEqual(
+    messages.flatMap((message) => (message.role === "note" ? [message.item] : [])),
+    events.flatMap((event) => (event.type === "inbox.taken" ? event.items : [])),
+    "G22: what was taken from the inbox is in the conversation, once",
+  );
 }
 
 function oneResultPerCall(message: Message, next: Message | undefined): void {

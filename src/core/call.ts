@@ -8,15 +8,40 @@ import type { CancelReason, CancelReceipt } from "./cancel.ts";
 import type { CallEvent } from "./event.ts";
 import type { CallId, RunId, Seq } from "./ids.ts";
 
+interface Base {
+  readonly id: CallId;
+  readonly name: string;
+  /** Asked for by the end of a turn, not from within one: it can be begun again without asking a turn again. */
+  readonly byEnd?: true;
+  readonly idempotent?: true;
+  /** What people have said to its approval. Kept, so that nobody is asked again after a restart. */
+  readonly verdict?: Verdict;
+}
+
+export interface Verdict {
+  /** Of the bytes it is about. */
+  readonly digest: string;
+  readonly allowed: boolean;
+}
+
 export type Call =
-  | { readonly phase: "running"; readonly id: CallId; readonly name: string }
-  | {
+  | (Base & { readonly phase: "running" })
+  | (Base & {
       readonly phase: "stopping";
-      readonly id: CallId;
-      readonly name: string;
       readonly reason: CancelReason;
       readonly since: Seq;
-    };
+      readonly remind: boolean;
+    });
+
+/** A call as it is asked for. */
+export type CallAsk = Omit<Extract<CallEvent, { type: "call.requested" }>, "type" | "runId">;
+
+/** How a call is to be stopped. */
+export interface Stop {
+  readonly reason: CancelReason;
+  /** Whether the model is reminded of it at its next turn, besides seeing the result. */
+  readonly remind: boolean;
+}
 
 /** What the log says happened next to a call; undefined once it has settled. */
 export function evolveCall(call: Call, event: CallEvent, seq: Seq): Call | undefined {
@@ -24,7 +49,7 @@ export function evolveCall(call: Call, event: CallEvent, seq: Seq): Call | undef
     case "call.requested":
       return call;
     case "call.cancel_requested":
-      return { phase: "stopping", id: call.id, name: call.name, reason: event.reason, since: seq };
+      return { ...call, phase: "stopping", reason: event.reason, since: seq, remind: event.remind === true };
     case "call.settled":
       return undefined;
   }
@@ -34,13 +59,15 @@ export function evolveCall(call: Call, event: CallEvent, seq: Seq): Call | undef
 export function cancelCall(
   runId: RunId,
   call: Call,
-  reason: CancelReason,
+  { reason, remind }: Stop,
   next: Seq,
 ): { readonly events: readonly CallEvent[]; readonly answer: CancelReceipt } {
   switch (call.phase) {
     case "running":
       return {
-        events: [{ type: "call.cancel_requested", runId, callId: call.id, reason }],
+        events: [
+          { type: "call.cancel_requested", runId, callId: call.id, reason, ...(remind ? { remind: true } : {}) },
+        ],
         answer: { kind: "stopping", since: next, first: true },
       };
     case "stopping":

@@ -1,8 +1,11 @@
 // The vocabulary of stopping: what is aimed at, why, what the asker is told, how it ended.
-import type { CallId, RunId, Seq, SessionId, TurnId } from "./ids.ts";
+import type { CallId, QuestionId, RunId, Seq, SessionId, TurnId } from "./ids.ts";
 
-/** Cancelling a session covers what was accepted before; a run, all it owns; a call leaves its run going. */
-export type Target = SessionId | RunId | CallId;
+/**
+ * Cancelling a session covers what was accepted before; a run, all it owns; a call leaves its run going. Cancelling an
+ * approval cancels the call that waits for it.
+ */
+export type Target = SessionId | RunId | CallId | QuestionId;
 
 /** Why. Closed, because people will count by it. `by` names who asked, where that is known. */
 export type CancelReason =
@@ -36,8 +39,11 @@ export interface Covered {
 
 /** How it ended. Exactly one per run, turn and call; written once. */
 export type Outcome =
-  /** `into`: a steer whose text was taken into that run. */
-  | { readonly kind: "completed"; readonly into?: RunId }
+  /**
+   * `into`: a steer whose text was taken into that run. `finish`: the model did not end its answer by itself: it
+   * reached its length, or refused.
+   */
+  | { readonly kind: "completed"; readonly into?: RunId; readonly finish?: "length" | "refusal" | "other" }
   | { readonly kind: "failed"; readonly code: string; readonly message: string }
   /** `abandoned` names the work that did not stop when asked; its late results are dropped. */
   | { readonly kind: "cancelled"; readonly reason: CancelReason; readonly abandoned?: readonly string[] }

@@ -1,9 +1,16 @@
 // Everything that may be asked of a lane, and what the asker is told. Time, ids and digests arrive in commands.
+
+import type { CallAsk } from "./call.ts";
 import type { CancelReason, CancelReceipt, SessionReceipt } from "./cancel.ts";
 import type { ControlCode } from "./control-error.ts";
 import type { CallEnd, Resume, TurnEnd } from "./decide-run.ts";
-import type { CallId, RunId, Seq, TurnId } from "./ids.ts";
-import type { Delivery, Json, Prompt } from "./prompt.ts";
+import type { Usage } from "./event.ts";
+import type { CallId, QuestionId, RunId, Seq, TurnId, Work } from "./ids.ts";
+import type { Item } from "./inbox.ts";
+import type { Delivery, Prompt } from "./prompt.ts";
+import type { About, AnswerReceipt, Reply } from "./question.ts";
+
+export type CommandOf<T extends Command["type"]> = Extract<Command, { type: T }>;
 
 /** What is asked, and, if the asker wants it done once however often it arrives, under which key. */
 export type Command = Ask & { readonly once?: Once };
@@ -25,13 +32,27 @@ type Ask =
   | { readonly type: "cancel-run"; readonly runId: RunId; readonly reason: CancelReason }
   /** By the caller's own key: usable before the acceptance was answered. */
   | { readonly type: "cancel-key"; readonly key: string; readonly reason: CancelReason }
-  | { readonly type: "cancel-call"; readonly callId: CallId; readonly reason: CancelReason }
+  | {
+      readonly type: "cancel-call";
+      readonly callId: CallId;
+      readonly reason: CancelReason;
+      /** Whether the model is reminded of it at its next turn, besides seeing the result. */
+      readonly remind?: boolean;
+    }
+  | { readonly type: "cancel-question"; readonly questionId: QuestionId; readonly reason: CancelReason }
+  /** `digest`, if given, must be that of the bytes the question is about. */
+  | { readonly type: "answer"; readonly questionId: QuestionId; readonly reply: Reply; readonly digest?: string }
+  /** Puts something into the inbox. */
+  | { readonly type: "post"; readonly item: Item }
   | { readonly type: "close"; readonly reason: CancelReason }
   /** From here on, said by the worker that drives the lane. */
   | { readonly type: "start" }
   | { readonly type: "take"; readonly turnId: TurnId }
-  | { readonly type: "extend"; readonly turnId: TurnId; readonly text: string }
-  | { readonly type: "call"; readonly callId: CallId; readonly name: string; readonly input: Json }
+  | { readonly type: "extend"; readonly turnId: TurnId; readonly text: string; readonly usage?: Usage }
+  | { readonly type: "compact"; readonly turnId: TurnId; readonly summary: string }
+  | ({ readonly type: "call" } & CallAsk)
+  | { readonly type: "ask"; readonly owner: Work; readonly about: About; readonly deadlineMs?: number }
+  | { readonly type: "expire"; readonly questionId: QuestionId; readonly limitMs: number }
   | { readonly type: "settle-turn"; readonly end: TurnEnd }
   | { readonly type: "settle-call"; readonly end: CallEnd }
   | { readonly type: "recover"; readonly resume: Resume }
@@ -63,11 +84,17 @@ export interface Answers {
   "cancel-run": CancelReceipt;
   "cancel-key": CancelReceipt & { readonly runId?: RunId };
   "cancel-call": CancelReceipt;
+  "cancel-question": CancelReceipt;
+  answer: AnswerReceipt;
+  post: Posted | Refused;
   close: SessionReceipt;
   start: RunId | undefined;
   take: readonly Taken[];
   extend: undefined;
+  compact: undefined;
   call: Called | Refused;
+  ask: Questioned | Refused;
+  expire: undefined;
   "settle-turn": Settled;
   "settle-call": Settled;
   recover: undefined;
@@ -118,6 +145,14 @@ export interface Called {
   readonly kind: "called";
   readonly callId: CallId;
 }
+
+export interface Posted {
+  readonly kind: "posted";
+  readonly seq: Seq;
+}
+
+/** `granted`: it was approved before, for the whole session or for this very call, and nobody is asked. */
+export type Questioned = { readonly kind: "asked"; readonly questionId: QuestionId } | { readonly kind: "granted" };
 
 /** `late`: it had been settled or abandoned before, so this end was dropped. */
 export type Settled = "recorded" | "late";

@@ -450,6 +450,9 @@ describe("a contradiction is a bug", () => {
   });
 
   test("a call that is unknown to its run is unknown to whoever cancels it", () => {
-    expect(cancelOneCall(liveRun(stopping), "call_a.9", user, 9)).toEqual({ events: [], answer: { kind: "unknown" } });
+    expect(cancelOneCall(liveRun(stopping), "call_a.9", { reason: user, remind: false }, 9)).toEqual({
+      events: [],
+      answer: { kind: "unknown" },
+    });
   });
 });

@@ -1,12 +1,14 @@
 // The whole policy of a live run, on one screen. No clock, no promise, no I/O.
 import { Bug } from "./bug.ts";
-import { cancelCall } from "./call.ts";
+import { type Call, type CallAsk, cancelCall, type Stop } from "./call.ts";
 import type { CancelReason, CancelReceipt, Outcome } from "./cancel.ts";
-import type { Event, Next, Usage } from "./event.ts";
-import { type CallId, type Seq, type TurnId, turnId } from "./ids.ts";
+import type { Event, Next, TurnFinish, TurnPart, Usage } from "./event.ts";
+import { type CallId, type QuestionId, type Seq, type TurnId, turnId, type Work } from "./ids.ts";
+import { reminder } from "./inbox.ts";
 import { ATTEMPTS_MAX, CALLS_LIVE_MAX } from "./limits.ts";
 import type { Json } from "./prompt.ts";
-import type { Run } from "./run.ts";
+import type { Question } from "./question.ts";
+import { NO_QUESTIONS, type Run } from "./run.ts";
 
 /** How a turn or call ended, as the world reports it. */
 export interface TurnEnd {
@@ -15,12 +17,17 @@ export interface TurnEnd {
   readonly next: Next;
   readonly text: string;
   readonly usage?: Usage;
+  readonly finish?: TurnFinish;
+  readonly parts?: readonly TurnPart[];
+  /** What it wants done before the next turn. */
+  readonly calls?: readonly CallAsk[];
 }
 
 export interface CallEnd {
   readonly callId: CallId;
   readonly outcome: Outcome;
   readonly result?: Json;
+  readonly changes?: readonly string[];
 }
 
 /** Whether a run cut off by a crash is taken up again, or ends as lost. */
@@ -31,7 +38,7 @@ export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<Ca
     case "running":
     case "ending":
       return {
-        events: [{ type: "run.cancel_requested", runId: run.id, reason }],
+        events: [{ type: "run.cancel_requested", runId: run.id, reason }, ...withdrawAll(run, reason)],
         answer: { kind: "stopping", since: next, first: true },
       };
     case "stopping": // The first reason wins.
@@ -40,6 +47,8 @@ export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<Ca
       return {
         events: [
           { type: "run.cancel_requested", runId: run.id, reason },
+          ...withdrawAll(run, reason),
+          ...abandon({ ...run, questions: NO_QUESTIONS }, run.live, { kind: "cancelled", reason }),
           { type: "run.settled", runId: run.id, outcome: { kind: "cancelled", reason } },
         ],
         answer: { kind: "stopping", since: next, first: true },
@@ -47,43 +56,74 @@ export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<Ca
   }
 }
 
-export function cancelOneCall(run: Run, callId: CallId, reason: CancelReason, next: Seq): Decided<CancelReceipt> {
+export function cancelOneCall(run: Run, callId: CallId, stop: Stop, next: Seq): Decided<CancelReceipt> {
   const call = run.live.find((one) => one.id === callId);
   if (call === undefined) return { events: [], answer: { kind: "unknown" } };
   // A call of a run that is being stopped is being stopped with it, unless it was stopped before.
   if (run.phase === "stopping" && call.phase === "running")
     return { events: [], answer: { kind: "stopping", since: run.since, first: false } };
-  return cancelCall(run.id, call, reason, next);
+  const { events, answer } = cancelCall(run.id, call, stop, next);
+  if (events.length === 0) return { events, answer };
+  const stopped = [...events, ...withdraw(run, callId, stop.reason)];
+  return { events: run.phase === "parked" ? [...stopped, ...stoppedNow(run, call, stop)] : stopped, answer };
+}
+
+/** Nothing of a parked run is going on anywhere, so nobody else would tell of the call's end. */
+function stoppedNow(run: Run, call: Call, { reason, remind }: Stop): readonly Event[] {
+  const stopping: Call = { ...call, phase: "stopping", reason, since: 0, remind };
+  return abandon({ ...run, questions: NO_QUESTIONS }, [stopping], { kind: "cancelled", reason });
 }
 
 /** Undefined: the run asks for nothing new any more (it is being stopped, or has too much going on). */
-export function requestCall(run: Run, callId: CallId, name: string, input: Json): readonly Event[] | undefined {
-  if (run.live.some((call) => call.id === callId)) return []; // Its answer was lost, and it is asked again.
+export function requestCall(run: Run, ask: CallAsk): readonly Event[] | undefined {
+  if (run.live.some((call) => call.id === ask.callId)) return []; // Its answer was lost, and it is asked again.
   if (run.phase !== "running" || run.turn === undefined || run.live.length >= CALLS_LIVE_MAX) return undefined;
-  return [{ type: "call.requested", runId: run.id, callId, name, input }];
+  return [{ type: "call.requested", runId: run.id, ...ask }];
 }
 
 export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {
   if (run.turn !== end.turnId) return []; // A late echo of something already settled.
-  const { turnId: id, ...rest } = end;
-  const settled: Event = { type: "turn.settled", runId: run.id, turnId: id, ...rest };
-  if (run.live.length > 0) return [settled];
-  if (run.phase === "running" && end.next === "turn") return [settled, nextTurn(run)];
-  return [settled, runSettled(run, end.outcome, "turn")];
+  const { turnId: id, calls, ...rest } = end;
+  const { usage = run.meter } = end;
+  const cost = usage === undefined ? {} : { usage };
+  const settled: Event = { type: "turn.settled", runId: run.id, turnId: id, ...rest, ...cost };
+  const goesOn = run.phase === "running" && end.next === "turn";
+  // If this is the last turn, the calls that are left are stopped, and wait for nobody's answer any more.
+  const over = goesOn ? withdraw(run, id, { kind: "parent", id }) : withdrawAll(run, { kind: "parent", id });
+  const before = [...over, settled];
+  // Nothing new begins once a stop is recorded: what a stopped turn wanted done is not even asked for.
+  const asked = goesOn ? askedFor(run, calls ?? []) : [];
+  if (run.live.length > 0 || asked.length > 0) return [...before, ...asked];
+  if (goesOn) return [...before, nextTurn(run)];
+  return [...before, runSettled(run, end.outcome, "turn")];
+}
+
+/** Every call a model has asked for has one result: what is too much is asked for and ends at once. */
+function askedFor(run: Run, calls: readonly CallAsk[]): readonly Event[] {
+  const surplus = calls.slice(CALLS_LIVE_MAX - run.live.length);
+  return [
+    ...calls.map((ask): Event => ({ type: "call.requested", runId: run.id, ...ask })),
+    ...surplus.map(({ callId }): Event => ({ type: "call.settled", runId: run.id, callId, outcome: TOO_MANY })),
+  ];
 }
 
 export function settleCall(run: Run, end: CallEnd): readonly Event[] {
   const call = run.live.find((one) => one.id === end.callId);
-  if (call === undefined) return []; // A late echo, or of an abandoned call.
-  const settled: Event = { type: "call.settled", runId: run.id, ...end };
-  if (run.turn !== undefined || run.live.length > 1) return [settled];
-  if (run.phase === "running") return [settled, nextTurn(run)];
-  return [settled, runSettled(run, end.outcome, call.name)];
+  // A late echo, or of an abandoned call. What a parked run has kept is going on nowhere: it will be begun again.
+  if (call === undefined || run.phase === "parked") return [];
+  const settled = settledCall(run, call, end);
+  if (run.turn !== undefined || run.live.length > 1) return settled;
+  if (run.phase === "running") return [...settled, nextTurn(run)];
+  return [...settled, runSettled(run, end.outcome, call.name)];
 }
 
-/** Said by a worker that takes over: what was going on is not ours, may have had effects, and is never begun again. */
+/**
+ * Said by a worker that takes over: what was going on is not ours, may have had effects, and is not begun again. Except
+ * for calls that may be repeated, or that were still waiting for an approval and so have done nothing.
+ */
 export function recoverRun(run: Run, resume: Resume): readonly Event[] {
   const lost = abandonAll(run, { kind: "lost" });
+  const next = run.live.some((call) => canBeginAgain(run, call)) ? [] : [nextTurn(run)];
   const settle = (outcome: Outcome): Event => ({ type: "run.settled", runId: run.id, outcome });
   switch (run.phase) {
     case "stopping":
@@ -91,29 +131,91 @@ export function recoverRun(run: Run, resume: Resume): readonly Event[] {
     case "ending":
       return [...lost, settle(uncancelled(run.outcome))];
     case "parked":
-      return [{ type: "run.recovered", runId: run.id, attempt: run.attempt }, nextTurn(run)];
+      return [...cutOff(run, SHUTDOWN), { type: "run.recovered", runId: run.id, attempt: run.attempt }, ...next];
     case "running":
       if (resume === "lose") return [...lost, settle({ kind: "lost" })];
       if (run.attempt >= ATTEMPTS_MAX) return [...lost, settle(crashLoop(run.attempt))];
-      return [...lost, { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 }, nextTurn(run)];
+      return [
+        ...cutOff(run, { kind: "lost" }),
+        { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 },
+        ...next,
+      ];
   }
 }
 
 /** Sets a run down for a later worker. What had not ended by itself has been stopped by now, or abandoned. */
 export function parkRun(run: Run): readonly Event[] {
   if (run.phase !== "running") return [];
+  return [...cutOff(run, SHUTDOWN), { type: "run.parked", runId: run.id }];
+}
+
+function canBeginAgain(run: Run, call: Call): boolean {
+  if (call.phase !== "running" || call.byEnd !== true || isDenied(call)) return false;
+  if (call.idempotent === true) return true;
+  // Waiting for an approval it has not begun; nor has it if the answer came while nobody drove its run.
+  return (
+    run.questions.some((one) => one.owner === call.id && isApproval(one)) ||
+    (run.phase === "parked" && call.verdict?.allowed === true)
+  );
+}
+
+/** Ends everything but what can be begun again. That keeps its approval; what else it had asked, it will ask again. */
+function cutOff(run: Run, outcome: Outcome): readonly Event[] {
+  const kept = run.live.filter((call) => canBeginAgain(run, call));
+  const moot = run.questions.filter((one) => kept.some((call) => call.id === one.owner) && !isApproval(one));
   return [
-    ...abandonAll(run, { kind: "cancelled", reason: { kind: "shutdown" } }),
-    { type: "run.parked", runId: run.id },
+    ...moot.flatMap(({ id, owner }) => withdrawn(run, id, { kind: "parent", id: owner })),
+    ...abandonAll({ ...run, live: run.live.filter((call) => !kept.includes(call)) }, outcome),
   ];
 }
 
+const isApproval = ({ about }: Question): boolean => about.kind === "approval";
+const isDenied = (call: Call): boolean => call.verdict?.allowed === false;
+
 function abandonAll(run: Run, outcome: Outcome): readonly Event[] {
-  const events: Event[] = run.live.map((call) => ({ type: "call.settled", runId: run.id, callId: call.id, outcome }));
+  const events = [...abandon(run, run.live, outcome)];
   if (run.turn !== undefined) {
-    events.push({ type: "turn.settled", runId: run.id, turnId: run.turn, outcome, next: "turn" });
+    const { turn, meter } = run;
+    const cost = meter === undefined ? {} : { usage: meter };
+    events.push(...withdraw(run, turn, { kind: "parent", id: turn }));
+    events.push({ type: "turn.settled", runId: run.id, turnId: turn, outcome, next: "turn", ...cost });
   }
   return events;
+}
+
+function abandon(run: Run, calls: readonly Call[], outcome: Outcome): readonly Event[] {
+  return calls.flatMap((call) => {
+    // One that was denied has not begun: that much is known, whoever has vanished.
+    const denied = call.phase === "running" && isDenied(call);
+    return settledCall(run, call, { callId: call.id, outcome: denied ? DENIED : outcome });
+  });
+}
+
+/** A call's end: its questions end with it, and if somebody stopped it the model is reminded. */
+function settledCall(run: Run, call: Call, end: CallEnd): readonly Event[] {
+  const events: Event[] = [
+    ...withdraw(run, call.id, { kind: "parent", id: call.id }),
+    { type: "call.settled", runId: run.id, ...end },
+  ];
+  const stopped = end.outcome.kind === "cancelled" || end.outcome.kind === "lost";
+  // Not if it finished first: then its result stands, and there is nothing to be reminded of.
+  if (call.phase === "stopping" && call.remind && stopped) {
+    events.push({ type: "inbox.added", item: reminder(call.id, call.name, call.reason) });
+  }
+  return events;
+}
+
+/** The open questions of one piece of work end with it. */
+function withdraw(run: Run, owner: Work, reason: CancelReason): readonly Event[] {
+  return withdrawAll({ ...run, questions: run.questions.filter((one) => one.owner === owner) }, reason);
+}
+
+function withdrawAll(run: Run, reason: CancelReason): readonly Event[] {
+  return run.questions.flatMap(({ id }) => withdrawn(run, id, reason));
+}
+
+function withdrawn(run: Run, questionId: QuestionId, reason: CancelReason): readonly Event[] {
+  return [{ type: "question.settled", runId: run.id, questionId, ending: { kind: "withdrawn", reason } }];
 }
 
 /** The run's outcome, once its last work has ended like `last`. Decided by what was recorded, never by a text. */
@@ -154,6 +256,16 @@ const stoppedByItself: Outcome = {
   kind: "failed",
   code: "turn_stopped",
   message: "The turn ended as cancelled, but nobody had cancelled it.",
+};
+
+const SHUTDOWN: Outcome = { kind: "cancelled", reason: { kind: "shutdown" } };
+
+const DENIED: Outcome = { kind: "failed", code: "denied", message: "Not carried out: it was not approved." };
+
+const TOO_MANY: Outcome = {
+  kind: "failed",
+  code: "too_many_calls",
+  message: `Not carried out: more than ${CALLS_LIVE_MAX} calls would go on at once.`,
 };
 
 const crashLoop = (attempts: number): Outcome => ({

@@ -1,7 +1,19 @@
 // The whole policy of a lane: for every command, the facts that follow and what the asker is told.
 // Pure and synchronous: nothing here can be interrupted half-way, so even "at the same moment" has an order, the log's.
 import type { CancelReason, Covered, SessionReceipt } from "./cancel.ts";
-import type { Accept, Accepted, Answers, Command, Once, Place, QueueReceipt, Refused, Taken } from "./command.ts";
+import type {
+  Accept,
+  Accepted,
+  Answers,
+  Command,
+  CommandOf,
+  Once,
+  Place,
+  QueueReceipt,
+  Refused,
+  Taken,
+} from "./command.ts";
+import { answer, ask, cancelQuestion, expire } from "./decide-question.ts";
 import {
   cancelOneCall,
   cancelRun,
@@ -14,11 +26,11 @@ import {
 } from "./decide-run.ts";
 import type { Event } from "./event.ts";
 import { type RunId, runOf, type TurnId, turnId } from "./ids.ts";
+import type { Item } from "./inbox.ts";
 import { type Lane, leadingInterrupts, placeFor, type Waiting } from "./lane.ts";
-import { QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
+import { INBOX_ITEMS_MAX, QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
 import { type Json, promptBytes } from "./prompt.ts";
 
-type CommandOf<T extends Command["type"]> = Extract<Command, { type: T }>;
 type Deciders = { readonly [T in Command["type"]]: (lane: Lane, command: CommandOf<T>) => Decided<Answers[T]> };
 
 const deciders: Deciders = {
@@ -32,18 +44,27 @@ const deciders: Deciders = {
   "cancel-session": (lane, { reason }) => cancelSession(lane, reason),
   "cancel-run": (lane, { runId, reason }) => cancelById(lane, runId, reason),
   "cancel-key": (lane, { key, reason }) => cancelByKey(lane, key, reason),
-  "cancel-call": (lane, { callId, reason }) =>
+  "cancel-call": (lane, { callId, reason, remind }) =>
     lane.live?.id === runOf(callId)
-      ? cancelOneCall(lane.live, callId, reason, lane.head + 1)
+      ? cancelOneCall(lane.live, callId, { reason, remind: remind === true }, lane.head + 1)
       : nothing({ kind: "unknown" }),
+  "cancel-question": cancelQuestion,
+  answer,
+  post,
   close: (lane, { reason }) => close(lane, reason),
   start,
   take: (lane, { turnId: id }) => take(lane, id),
-  extend: (lane, { turnId: id, text }) => ({
-    events: lane.live?.turn === id ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, text }] : [],
+  extend: (lane, { type: _, once: __, turnId: id, ...rest }) => ({
+    events: lane.live?.turn === id ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, ...rest }] : [],
+    answer: undefined,
+  }),
+  compact: (lane, { turnId: id, summary }) => ({
+    events: isTaking(lane, id) ? [{ type: "session.compacted", turnId: id, summary }] : [],
     answer: undefined,
   }),
   call,
+  ask,
+  expire,
   "settle-turn": (lane, { end }) => settled(lane, lane.live?.turn === end.turnId ? settleTurn(lane.live, end) : []),
   "settle-call": (lane, { end }) =>
     settled(lane, lane.live?.id === runOf(end.callId) ? settleCall(lane.live, end) : []),
@@ -222,21 +243,42 @@ function close(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
 function start(lane: Lane): Decided<Answers["start"]> {
   const next = lane.queue[0];
   if (lane.live !== undefined || next === undefined) return nothing(undefined);
-  return {
-    events: [
-      { type: "run.started", runId: next.id },
-      { type: "turn.requested", runId: next.id, turnId: turnId(next.id, 1) },
-    ],
-    answer: next.id,
-  };
+  const events: readonly Event[] = [
+    { type: "run.started", runId: next.id },
+    { type: "turn.requested", runId: next.id, turnId: turnId(next.id, 1) },
+  ];
+  return { events: follow(lane, events), answer: next.id };
 }
 
 function take(lane: Lane, id: TurnId): Decided<readonly Taken[]> {
-  if (lane.live?.phase !== "running" || lane.live.turn !== id) return nothing([]);
+  if (!isTaking(lane, id)) return nothing([]);
   return {
-    events: takeSteers(lane, lane.live.id, id),
+    events: takeAll(lane, lane.inbox, id),
     answer: lane.steers.map((run) => ({ runId: run.id, prompt: run.prompt })),
   };
+}
+
+const isTaking = ({ live }: Lane, id: TurnId): boolean => live?.phase === "running" && live.turn === id;
+
+/** People have the last word: what they said stands behind what is only noted. */
+const takeAll = (lane: Lane, items: readonly Item[], id: TurnId): readonly Event[] => [
+  ...takeItems(items, id),
+  ...takeSteers(lane, runOf(id), id),
+];
+
+function takeItems(items: readonly Item[], id: TurnId): readonly Event[] {
+  return items.length === 0 ? [] : [{ type: "inbox.taken", runId: runOf(id), turnId: id, items }];
+}
+
+function post(lane: Lane, { item }: CommandOf<"post">): Decided<Answers["post"]> {
+  if (lane.phase === "absent") return nothing(refused("not_found", `There is no session ${lane.id}.`));
+  if (lane.phase === "closed") return nothing(refused("closed", `Session ${lane.id} is closed.`));
+  if (lane.inbox.length >= INBOX_ITEMS_MAX) {
+    return nothing(
+      refused("queue_full", `${lane.inbox.length} items wait in the inbox of ${lane.id}; that is the limit.`),
+    );
+  }
+  return { events: [{ type: "inbox.added", item }], answer: { kind: "posted", seq: lane.head + 1 } };
 }
 
 /** Steers keep their own outcome: being taken in is what they asked for, so that is how they end. */
@@ -247,9 +289,10 @@ function takeSteers(lane: Lane, into: RunId, id: TurnId): readonly Event[] {
   ]);
 }
 
-function call(lane: Lane, { callId, name, input }: CommandOf<"call">): Decided<Answers["call"]> {
+function call(lane: Lane, { type: _, once: __, ...asked }: CommandOf<"call">): Decided<Answers["call"]> {
+  const { callId } = asked;
   const run = lane.live?.id === runOf(callId) ? lane.live : undefined;
-  const events = run === undefined ? undefined : requestCall(run, callId, name, input);
+  const events = run === undefined ? undefined : requestCall(run, asked);
   if (events === undefined) return nothing(refused("busy", `${runOf(callId)} begins no new calls.`));
   return { events, answer: { kind: "called", callId } };
 }
@@ -262,14 +305,15 @@ function unasked(lane: Lane, events: readonly Event[]): Decided<undefined> {
   return { events: follow(lane, events), answer: undefined };
 }
 
-/** A new turn takes in the steers that wait for it; the end of the run sends them to the queue. */
+/** A new turn takes in what waits for it: steers, and the inbox. The end of the run sends steers to the queue. */
 function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
-  if (lane.steers.length === 0) return events;
   const at = events.findIndex((event) => event.type === "turn.requested");
   const turn = events[at];
-  if (turn?.type !== "turn.requested") return withRequeued(lane, events);
+  if (turn?.type !== "turn.requested") return lane.steers.length === 0 ? events : withRequeued(lane, events);
+  const items = [...lane.inbox, ...events.flatMap((event) => (event.type === "inbox.added" ? [event.item] : []))];
+  if (lane.steers.length === 0 && items.length === 0) return events;
   // Before the turn, so that the log reads as the conversation went: said, then answered.
-  return [...events.slice(0, at), ...takeSteers(lane, turn.runId, turn.turnId), ...events.slice(at)];
+  return [...events.slice(0, at), ...takeAll(lane, items, turn.turnId), ...events.slice(at)];
 }
 
 function withRequeued(lane: Lane, events: readonly Event[]): readonly Event[] {

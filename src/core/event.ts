@@ -1,12 +1,18 @@
 // The facts a session's log is made of. Past tense, noun first, never revised. Names here are for life.
 import type { CancelReason, Outcome } from "./cancel.ts";
-import type { CallId, RunId, Seq, SessionId, TurnId } from "./ids.ts";
+import type { CallId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
+import type { Item } from "./inbox.ts";
 import type { Delivery, Json, Prompt } from "./prompt.ts";
+import type { About, Ending } from "./question.ts";
 
 export type SessionEvent =
   | { readonly type: "session.created"; readonly sessionId: SessionId; readonly title?: string }
   | { readonly type: "session.cancel_requested"; readonly reason: CancelReason; readonly covers: readonly RunId[] }
   | { readonly type: "session.closed"; readonly reason: CancelReason }
+  /** The model is given this summary instead of what was said before. People still read all of it. */
+  | { readonly type: "session.compacted"; readonly turnId: TurnId; readonly summary: string }
+  /** Something the model is to hear at its next turn. */
+  | { readonly type: "inbox.added"; readonly item: Item }
   /** A request that carried an idempotency key, and what was answered: the same request again gets the same answer. */
   | { readonly type: "request.answered"; readonly key: string; readonly content: string; readonly answer: Json };
 
@@ -42,8 +48,22 @@ export type RunEvent =
 
 export type TurnEvent =
   | { readonly type: "turn.requested"; readonly runId: RunId; readonly turnId: TurnId }
+  /** All that was in the inbox, oldest first, is said to this turn. */
+  | {
+      readonly type: "inbox.taken";
+      readonly runId: RunId;
+      readonly turnId: TurnId;
+      readonly items: readonly Item[];
+    }
   /** The next piece of text of a turn that is still going on. Kept, so that a crash loses little of it. */
-  | { readonly type: "turn.extended"; readonly runId: RunId; readonly turnId: TurnId; readonly text: string }
+  | {
+      readonly type: "turn.extended";
+      readonly runId: RunId;
+      readonly turnId: TurnId;
+      readonly text: string;
+      /** What it has cost so far: all that is known of the cost if its worker vanishes. */
+      readonly usage?: Usage;
+    }
   | {
       readonly type: "turn.settled";
       readonly runId: RunId;
@@ -54,6 +74,37 @@ export type TurnEvent =
       /** The whole text, where the turn's end is known. After a crash it is what `turn.extended` has kept. */
       readonly text?: string;
       readonly usage?: Usage;
+      readonly finish?: TurnFinish;
+      /** The answer in pieces, where the text alone does not tell it. */
+      readonly parts?: readonly TurnPart[];
+    };
+
+/** Why the model ended its answer. `calls`: it waits for their results. */
+export type TurnFinish = "stop" | "calls" | "length" | "refusal" | "other";
+
+/** A piece of an answer. `provider` is for whoever made it, and is handed back as it came. */
+export type TurnPart =
+  | { readonly kind: "text"; readonly text: string; readonly provider?: Json }
+  | { readonly kind: "reasoning"; readonly text: string; readonly provider?: Json }
+  /** The n-th of the calls this turn asked for. */
+  | { readonly kind: "call"; readonly index: number }
+  /** Something only the provider understands: a tool it ran itself, and what came of it. */
+  | { readonly kind: "provider"; readonly provider: Json };
+
+export type QuestionEvent =
+  | {
+      readonly type: "question.asked";
+      readonly runId: RunId;
+      readonly questionId: QuestionId;
+      readonly owner: Work;
+      readonly about: About;
+      readonly deadlineMs?: number;
+    }
+  | {
+      readonly type: "question.settled";
+      readonly runId: RunId;
+      readonly questionId: QuestionId;
+      readonly ending: Ending;
     };
 
 export type CallEvent =
@@ -63,12 +114,20 @@ export type CallEvent =
       readonly callId: CallId;
       readonly name: string;
       readonly input: Json;
+      /** May be begun again if a crash left its end unknown. */
+      readonly idempotent?: true;
+      /** Once begun it does not stop half-way: a stop button for it alone would lie. */
+      readonly interruptible?: false;
+      /** What the model's provider calls it; its ids may repeat, and are data. */
+      readonly provider?: ProviderCall;
     }
   | {
       readonly type: "call.cancel_requested";
       readonly runId: RunId;
       readonly callId: CallId;
       readonly reason: CancelReason;
+      /** Whether the model is to be reminded of it, besides seeing the result. */
+      readonly remind?: true;
     }
   | {
       readonly type: "call.settled";
@@ -77,7 +136,14 @@ export type CallEvent =
       readonly outcome: Outcome;
       /** What it returned, or what it had put aside when it was stopped. */
       readonly result?: Json;
+      /** What it is known to have changed, whatever became of it otherwise. */
+      readonly changes?: readonly string[];
     };
+
+export interface ProviderCall {
+  readonly id: string;
+  readonly data?: Json;
+}
 
 export type Next = "turn" | "end";
 
@@ -88,7 +154,7 @@ export interface Usage {
   readonly estimated: boolean;
 }
 
-export type Event = SessionEvent | QueueEvent | RunEvent | TurnEvent | CallEvent;
+export type Event = SessionEvent | QueueEvent | RunEvent | TurnEvent | CallEvent | QuestionEvent;
 
 /** An event as the log has it. */
 export type Recorded = Event & { readonly seq: Seq; readonly at: number };

@@ -4,30 +4,43 @@ import { expect, test } from "vitest";
 import {
   abandonedBy,
   accept,
+  answer,
+  approval,
+  ask,
   call,
   cancelCall,
   cancelKey,
   cancelledBy,
+  cancelQuestion,
+  cancelReminding,
   cancelRun,
   cancelSession,
   close,
+  compact,
   completed,
+  expire,
   failed,
   lost,
   park,
+  plainQuestion,
   policy,
+  post,
   recover,
   settleCall,
   settleTurn,
   start,
   user,
+  wanted as wantedCall,
 } from "../../test/commands.ts";
 import { lawfulStep } from "../../test/lane-laws.ts";
 import { checkLog, validTranscript } from "../../test/log-laws.ts";
+import type { Outcome } from "./cancel.ts";
 import type { Accept, Command } from "./command.ts";
 import type { Event } from "./event.ts";
-import { type CallId, callId, type RunId, type TurnId, turnId } from "./ids.ts";
+import { type CallId, callId, type QuestionId, questionId, type RunId, type TurnId, turnId } from "./ids.ts";
 import { emptyLane, evolve, type Lane } from "./lane.ts";
+import type { Reply } from "./question.ts";
+import { verifyAtRest } from "./verify.ts";
 
 /** A command in the making: what is wanted, and dice to pick its target by, from what is there when its time comes. */
 interface Wish {
@@ -38,6 +51,12 @@ interface Wish {
 
 const deliveries = ["queue", "steer", "interrupt", "reject"] as const;
 const outcomes = [completed, failed, cancelledBy(user), lost, abandonedBy(user, "it")];
+const replies: readonly Reply[] = [
+  { kind: "allowed" },
+  { kind: "allowed", remember: "session" },
+  { kind: "denied" },
+  { kind: "answered", value: 1 },
+];
 const nextTurn = ["turn", "end"] as const;
 
 const makers = {
@@ -77,12 +96,43 @@ const makers = {
   "settle turn": ({ lane }: History, { die, other }: Wish): Command =>
     settleTurn(anyTurn(lane, die), { outcome: pick(outcomes, other), next: pick(nextTurn, die) }),
   "settle call": ({ lane }: History, { die, other }: Wish): Command =>
-    settleCall(anyCall(lane, die), { outcome: pick(outcomes, other) }),
+    settleCall(anyCall(lane, die), { outcome: honest(lane, anyCall(lane, die), pick(outcomes, other)) }),
+  "settle turn asking": ({ lane }: History, { die, other }: Wish): Command => {
+    const next = (lane.live?.calls ?? 0) + 1;
+    const calls = Array.from({ length: 1 + (other % 3) }, (_, index) =>
+      wantedCall(callId(lane.live?.id ?? "run_x", next + index), (other + index) % 2 === 0 ? { idempotent: true } : {}),
+    );
+    return settleTurn(anyTurn(lane, die), { next: "turn", calls });
+  },
+  "cancel call reminding": ({ lane }: History, { die }: Wish): Command => cancelReminding(anyCall(lane, die)),
+  "extend metered": ({ lane }: History, { die, other }: Wish): Command => ({
+    type: "extend",
+    turnId: anyTurn(lane, die),
+    text: "x",
+    usage: { inputTokens: die, outputTokens: other, estimated: true },
+  }),
+  "ask of a call": ({ lane }: History, { die, other }: Wish): Command => ask(anyCall(lane, die), anyAbout(other)),
+  "ask of a turn": ({ lane }: History, { die }: Wish): Command => ask(anyTurn(lane, die), plainQuestion),
+  answer: ({ lane }: History, { die, other }: Wish): Command => answer(anyQuestion(lane, die), pick(replies, other)),
+  expire: ({ lane }: History, { die }: Wish): Command => expire(anyQuestion(lane, die)),
+  "cancel question": ({ lane }: History, { die }: Wish): Command => cancelQuestion(anyQuestion(lane, die)),
+  post: (_: History, { die }: Wish): Command => post(`news ${die}`),
+  compact: ({ lane }: History, { die }: Wish): Command => compact(anyTurn(lane, die)),
   recover: (_: History, { die }: Wish): Command => recover(die % 5 === 0 ? "lose" : "resume"),
   park: (): Command => park,
 };
 
-const often = ["accept", "start", "call", "settle turn", "settle call", "cancel run", "steer"] as const;
+const often = [
+  "accept",
+  "start",
+  "call",
+  "settle turn",
+  "settle turn asking",
+  "settle call",
+  "ask of a call",
+  "cancel run",
+  "steer",
+] as const;
 const wanted = Object.keys(makers).filter((want): want is keyof typeof makers => want in makers && want !== "close");
 const wish: fc.Arbitrary<Wish> = fc.record({
   want: fc.oneof(
@@ -142,6 +192,8 @@ test("G4, G7, G8, G14, G16: any history, driven to its end, is a lawful one", ()
       }
       history.finish();
       checkLog(history.events);
+      const recorded = history.events.map((event, index) => ({ ...event, seq: index + 1, at: 0 }));
+      expect(verifyAtRest(recorded)).toEqual([]);
       expect(history.events.reduce(evolve, emptyLane("ses_1"))).toEqual(history.lane);
     }),
     { numRuns: 400 },
@@ -188,3 +240,17 @@ function anyCall(lane: Lane, die: number): CallId {
   const calls: readonly CallId[] = lane.live?.live.map((one) => one.id) ?? [];
   return die % 8 === 0 || calls.length === 0 ? callId(lane.live?.id ?? "run_x", 1) : pick(calls, die);
 }
+
+/** The engine says of a call that it was cancelled only if somebody had cancelled it. */
+function honest(lane: Lane, id: CallId, outcome: Outcome): Outcome {
+  const running = lane.live?.live.some((one) => one.id === id && one.phase === "running");
+  return outcome.kind === "cancelled" && lane.live?.phase === "running" && running === true ? failed : outcome;
+}
+
+function anyQuestion(lane: Lane, die: number): QuestionId {
+  const open = lane.live?.questions.map((one) => one.id) ?? [];
+  return die % 8 === 0 || open.length === 0 ? questionId(lane.live?.id ?? "run_x", 1) : pick(open, die);
+}
+
+/** Mostly of a scope of its own: once a scope is granted, nobody is asked any more. */
+const anyAbout = (die: number) => (die % 4 === 0 ? plainQuestion : approval(`d${die % 2}`, `scope ${die % 40}`));

@@ -7,6 +7,8 @@ export type SessionId = `ses_${string}`;
 export type RunId = `run_${string}`;
 export type TurnId = `turn_${string}`;
 export type CallId = `call_${string}`;
+/** A question is named after its run as well: `ask_<run>.<n>`. */
+export type QuestionId = `ask_${string}`;
 export type WorkerId = `wrk_${string}`;
 
 /** Position in one session's log. The first event is 1; 0 is before everything. */
@@ -18,8 +20,10 @@ export type Work = TurnId | CallId;
 export const turnId = (run: RunId, ordinal: number): TurnId => `turn_${run.slice(4)}.${ordinal}`;
 export const callId = (run: RunId, ordinal: number): CallId => `call_${run.slice(4)}.${ordinal}`;
 
-/** The run a turn or call belongs to. */
-export function runOf(work: Work): RunId {
+export const questionId = (run: RunId, ordinal: number): QuestionId => `ask_${run.slice(4)}.${ordinal}`;
+
+/** The run a turn, call or question belongs to. */
+export function runOf(work: Work | QuestionId): RunId {
   return `run_${work.slice(work.indexOf("_") + 1, work.lastIndexOf("."))}`;
 }
 
@@ -28,6 +32,7 @@ export const ordinalOf = (work: Work): number => Number(work.slice(work.lastInde
 
 export const isSessionId = (id: string): id is SessionId => wellFormed(id, "ses_");
 export const isRunId = (id: string): id is RunId => wellFormed(id, "run_");
+export const isQuestionId = (id: string): id is QuestionId => wellFormed(id, "ask_");
 export const isCallId = (id: string): id is CallId => wellFormed(id, "call_");
 
 /** Short, and free of anything a header, a path or a terminal could trip over. */

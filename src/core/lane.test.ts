@@ -32,6 +32,8 @@ describe("the session", () => {
       queue: [],
       steers: [],
       answered: [],
+      inbox: [],
+      grants: [],
     });
   });
 
@@ -229,6 +231,10 @@ describe("live", () => {
       calls: 0,
       turn: undefined,
       live: [],
+      questions: [],
+      asked: 0,
+      spent: { inputTokens: 0, outputTokens: 0, estimated: false },
+      meter: undefined,
     });
   });
 

@@ -7,9 +7,10 @@
 import { Bug } from "./bug.ts";
 import type { Event } from "./event.ts";
 import type { RunId, Seq, SessionId } from "./ids.ts";
-import { ANSWERS_KEPT } from "./limits.ts";
+import { type Item, NO_ITEMS } from "./inbox.ts";
+import { ANSWERS_KEPT, GRANTS_KEPT } from "./limits.ts";
 import { type Delivery, type Json, type Prompt, promptBytes } from "./prompt.ts";
-import { evolveRun, NOTHING_TAKEN, type Run } from "./run.ts";
+import { evolveRun, NO_QUESTIONS, NOTHING_SPENT, NOTHING_TAKEN, type Run } from "./run.ts";
 
 /** A run that has not begun. */
 export interface Waiting {
@@ -35,6 +36,10 @@ export interface Lane {
   readonly steers: readonly Waiting[];
   /** The latest requests that carried an idempotency key, with their answers. */
   readonly answered: readonly Answered[];
+  /** What the model is to hear at its next turn, oldest first. */
+  readonly inbox: readonly Item[];
+  /** What people have approved for the whole session. */
+  readonly grants: readonly string[];
 }
 
 export interface Answered {
@@ -44,7 +49,8 @@ export interface Answered {
 }
 
 export function emptyLane(id: SessionId): Lane {
-  return { id, phase: "absent", head: 0, live: undefined, queue: NONE, steers: NONE, answered: NO_ANSWERS };
+  const nothing = { queue: NONE, steers: NONE, answered: NO_ANSWERS, inbox: NO_ITEMS, grants: NO_GRANTS };
+  return { id, phase: "absent", head: 0, live: undefined, ...nothing };
 }
 
 /** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
@@ -54,7 +60,12 @@ export function evolve(lane: Lane, event: Event): Lane {
     case "session.created":
       return { ...lane, head, phase: "open" };
     case "session.cancel_requested":
+    case "session.compacted":
       return { ...lane, head };
+    case "inbox.added":
+      return { ...lane, head, inbox: [...lane.inbox, event.item] };
+    case "inbox.taken":
+      return { ...lane, head, inbox: NO_ITEMS };
     case "session.closed":
       return { ...lane, head, phase: "closed" };
     case "request.answered":
@@ -94,6 +105,8 @@ export function evolve(lane: Lane, event: Event): Lane {
       return { ...lane, head, queue: without(lane.queue, event.runId), live: started(find(lane.queue, event.runId)) };
     case "run.settled":
       return settle({ ...lane, head }, event.runId);
+    case "question.settled":
+      return { ...grant(lane, event), head, live: evolveRun(liveRun(lane, event.runId), event, head) };
     default:
       return { ...lane, head, live: evolveRun(liveRun(lane, event.runId), event, head) };
   }
@@ -142,7 +155,19 @@ function started(run: Waiting): Run {
     calls: 0,
     turn: undefined,
     live: [],
+    questions: NO_QUESTIONS,
+    asked: 0,
+    spent: NOTHING_SPENT,
+    meter: undefined,
   };
+}
+
+/** An approval for the whole session is remembered by what it covers. */
+function grant(lane: Lane, { questionId, ending }: Extract<Event, { type: "question.settled" }>): Lane {
+  if (ending.kind !== "allowed" || ending.remember !== "session") return lane;
+  const about = lane.live?.questions.find((one) => one.id === questionId)?.about;
+  if (about?.kind !== "approval" || lane.grants.includes(about.scope)) return lane;
+  return { ...lane, grants: [...lane.grants.slice(1 - GRANTS_KEPT), about.scope] };
 }
 
 function waiting(event: Extract<Event, { type: "run.accepted" }>, acceptedAt: Seq): Waiting {
@@ -168,6 +193,7 @@ function find(runs: readonly Waiting[], id: RunId): Waiting {
 /** Shared, so that a hundred thousand idle lanes do not hold a hundred thousand empty arrays. */
 const NONE: readonly Waiting[] = [];
 const NO_ANSWERS: readonly Answered[] = [];
+const NO_GRANTS: readonly string[] = [];
 
 const answered = ({ key, content, answer }: Extract<Event, { type: "request.answered" }>): Answered => ({
   key,

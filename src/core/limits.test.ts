@@ -9,7 +9,8 @@ test("G33: every limit is a finite, positive whole number", () => {
 });
 
 test("G33: every limit says of what it is one", () => {
-  const units = /(^|_)(MS|BYTES|CHARS|DEPTH|RUNS|CALLS|LANES|EVENTS|ROWS|ATTEMPTS|ANSWERS)(_|$)/;
+  const units =
+    /(^|_)(MS|BYTES|CHARS|DEPTH|RUNS|CALLS|LANES|EVENTS|ROWS|ATTEMPTS|ANSWERS|QUESTIONS|ITEMS|GRANTS|CHANGES)(_|$)/;
   for (const name of Object.keys(limits)) expect(name).toMatch(units);
 });
 

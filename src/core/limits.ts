@@ -81,3 +81,36 @@ export const TURN_GRACE_EXTRA_MS = 200;
 
 /** How many requests with an idempotency key a session remembers, besides prompts, whose keys are never forgotten. */
 export const ANSWERS_KEPT = 64;
+
+/** Questions of one run that are open at once. More would be a form, and nobody fills that in. */
+export const QUESTIONS_OPEN_MAX = 64;
+
+/** What the open questions of one run may carry together: they are kept with the lane, and go into its snapshot. */
+export const QUESTIONS_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Without an answer by then a question expires, unless it says otherwise. */
+export const QUESTION_MS = 60 * 60_000;
+
+/** What a question may carry besides the input it asks about. */
+export const QUESTION_BYTES_MAX = 64 * 1024;
+
+/** What waits in a session's inbox for its next turn. Drained at every turn, so a full one means that none comes. */
+export const INBOX_ITEMS_MAX = 100;
+
+/** One thing to be heard: a reminder, or the short form of a result. */
+export const ITEM_BYTES_MAX = 64 * 1024;
+
+/** Approvals for the whole session that are remembered; the oldest is forgotten, and asked for again. */
+export const GRANTS_KEPT = 256;
+
+/** A summary stands for a whole conversation, and goes with every request. */
+export const SUMMARY_CHARS_MAX = 256 * 1024;
+
+/** What one call can say it has changed. */
+export const CHANGES_MAX = 256;
+
+/** How long a hook may take. */
+export const HOOK_MS = 5_000;
+
+/** How long whoever cancels one call waits to hear what became of it, unless they say otherwise. */
+export const CALL_WAIT_MS = 5_000;

@@ -3,29 +3,41 @@ import { describe, expect, test } from "vitest";
 import {
   abandonedBy,
   accept,
+  answer,
+  approval,
+  ask,
   call,
   cancelCall,
   cancelKey,
   cancelledBy,
+  cancelQuestion,
+  cancelReminding,
   cancelRun,
   cancelSession,
   close,
+  compact,
   completed,
+  expire,
   failed,
   lost,
   park,
+  plainQuestion,
   policy,
+  post,
   recover,
+  settleAsking,
   settleCall,
   settleTurn,
   start,
   user,
+  wanted,
 } from "../../test/commands.ts";
 import { lawfulStep } from "../../test/lane-laws.ts";
 import { type Given, given, givenNoSession } from "../testing/given.ts";
 import type { Command } from "./command.ts";
 import { decide } from "./decide.ts";
 import { evolve } from "./lane.ts";
+import type { Reply } from "./question.ts";
 
 const queued = given(accept("run_a", { key: "ka", content: "a" }), accept("run_b", { key: "kb" }), accept("run_c"));
 const live = queued.and(start);
@@ -34,6 +46,14 @@ const steered = calling.and(accept("run_s", { key: "ks", delivery: "steer" }), {
 const between = steered.and(settleTurn("turn_a.1", { next: "turn" }));
 const lastCall = between.and(settleCall("call_a.1"));
 const stopping = steered.and(cancelRun("run_a"));
+
+const asking = calling.and(ask("call_a.1"), ask("call_a.2", plainQuestion), post("news"));
+const byEnd = queued.and(
+  start,
+  accept("run_s", { key: "ks", delivery: "steer" }),
+  settleAsking("turn_a.1", wanted("call_a.1"), wanted("call_a.2", { idempotent: true })),
+);
+const waiting = byEnd.and(ask("call_a.1"), ask("call_a.2", plainQuestion), post("news"));
 
 const phases: Readonly<Record<string, Given>> = {
   absent: givenNoSession(),
@@ -59,9 +79,31 @@ const phases: Readonly<Record<string, Given>> = {
   "stopping by an interrupt": live.and(accept("run_i", { delivery: "interrupt" })),
   parked: live.and(park),
   "parked, with steers": steered.and(park),
+  "running, its turn asks": steered.and(ask("turn_a.1", plainQuestion), post("news")),
+  "running calls, approvals open": asking,
+  "running, its end has asked for calls": byEnd,
+  "running, calls by its end wait for approvals": waiting,
+  "running, a call by its end being stopped with a reminder": waiting.and(cancelReminding("call_a.1")),
+  "running, what it asked was denied": waiting.and(answer("ask_a.1", { kind: "denied" })),
+  "running, what it asked was allowed": waiting.and(answer("ask_a.1")),
+  "running after a crash, with kept calls": waiting.and(recover()),
+  "ending, a call stopped with a reminder": asking.and(cancelReminding("call_a.2"), settleTurn("turn_a.1")),
+  "stopping, a call stopped with a reminder": asking.and(cancelReminding("call_a.2"), cancelRun("run_a")),
+  "parked, with kept calls": waiting.and(park),
+  "parked, an approval answered since": waiting.and(park, answer("ask_a.1")),
+  "parked, an approval denied since": waiting.and(park, answer("ask_a.1", { kind: "denied" })),
+  "parked, a kept call cancelled since": waiting.and(park, cancelReminding("call_a.1")),
+  "open with things in the inbox": given(post("one"), post("two")),
+  "closed with things in the inbox": given(post("one"), close()),
   "closed and idle": given(close()),
   "closed, stopping": steered.and(close()),
 };
+
+const replies: readonly Reply[] = [
+  { kind: "allowed", remember: "session" },
+  { kind: "denied", note: "no" },
+  { kind: "answered", value: "this one" },
+];
 
 const cut = [completed, failed, lost, cancelledBy(user), abandonedBy(user, "x")];
 
@@ -86,14 +128,31 @@ const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { t
   "cancel-session": [cancelSession(), cancelSession(policy)],
   "cancel-run": targets((runId) => cancelRun(runId, policy)),
   "cancel-key": ["ka", "kb", "ks", "kx"].map((key) => cancelKey(key)),
-  "cancel-call": (["call_a.1", "call_a.2", "call_a.9", "call_x.1"] as const).map((callId) => cancelCall(callId)),
+  "cancel-call": (["call_a.1", "call_a.2", "call_a.9", "call_x.1"] as const).flatMap((callId) => [
+    cancelCall(callId),
+    cancelReminding(callId),
+  ]),
+  "cancel-question": questions((id) => cancelQuestion(id)),
+  answer: questions((id) => id).flatMap((id) => replies.map((reply) => answer(id, reply))),
+  post: [post("more")],
+  compact: turns((turnId) => compact(turnId)),
+  ask: (["turn_a.1", "turn_a.2", "call_a.1", "call_a.2", "call_x.1"] as const).flatMap((owner) => [
+    ask(owner),
+    ask(owner, approval("d2", "other")),
+    ask(owner, plainQuestion),
+  ]),
+  expire: questions((id) => expire(id)),
   close: [close(), close(user)],
   start: [{ type: "start" }],
   take: turns((turnId) => ({ type: "take", turnId })),
   extend: turns((turnId) => ({ type: "extend", turnId, text: "more" })),
   call: (["call_a.1", "call_a.3", "call_x.1"] as const).map((callId) => call(callId)),
   "settle-turn": turns((turnId) =>
-    cut.flatMap((outcome) => [settleTurn(turnId, { outcome }), settleTurn(turnId, { outcome, next: "turn" })]),
+    cut.flatMap((outcome) => [
+      settleTurn(turnId, { outcome }),
+      settleTurn(turnId, { outcome, next: "turn" }),
+      settleTurn(turnId, { outcome, next: "turn", calls: [wanted("call_a.7"), wanted("call_a.8")] }),
+    ]),
   ).flat(),
   "settle-call": (["call_a.1", "call_a.2", "call_a.9", "call_x.1"] as const).flatMap((callId) =>
     cut.map((outcome) => settleCall(callId, { outcome })),
@@ -108,6 +167,10 @@ function targets<C>(aim: (runId: "run_a" | "run_b" | "run_c" | "run_i" | "run_s"
 
 function turns<C>(aim: (turnId: "turn_a.1" | "turn_a.2" | "turn_a.3" | "turn_x.1") => C): readonly C[] {
   return (["turn_a.1", "turn_a.2", "turn_a.3", "turn_x.1"] as const).map(aim);
+}
+
+function questions<C>(aim: (id: "ask_a.1" | "ask_a.2" | "ask_x.1") => C): readonly C[] {
+  return (["ask_a.1", "ask_a.2", "ask_x.1"] as const).map(aim);
 }
 
 const isRefused = (answer: unknown): boolean =>

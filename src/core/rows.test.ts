@@ -1,6 +1,6 @@
 // Which row each fact changes.
 import { expect, test } from "vitest";
-import { completed, user } from "../../test/commands.ts";
+import { completed, plainQuestion, user } from "../../test/commands.ts";
 import type { Event } from "./event.ts";
 import { type RowChange, rowChange } from "./rows.ts";
 
@@ -17,6 +17,8 @@ const changes: { readonly [T in Event["type"]]: readonly [Extract<Event, { type:
   ],
   "session.cancel_requested": [{ type: "session.cancel_requested", reason: user, covers: [] }, undefined],
   "session.closed": [{ type: "session.closed", reason: user }, { type: "close-session" }],
+  "session.compacted": [{ type: "session.compacted", turnId: "turn_a.1", summary: "x" }, undefined],
+  "inbox.added": [{ type: "inbox.added", item: { kind: "result", text: "x" } }, undefined],
   "request.answered": [{ type: "request.answered", key: "k", content: "c", answer: null }, undefined],
   "run.accepted": [
     { type: "run.accepted", ...run, prompt, delivery: "queue", key: "k", content: "c" },
@@ -39,8 +41,17 @@ const changes: { readonly [T in Event["type"]]: readonly [Extract<Event, { type:
     { type: "settle-run", id: "run_a", settledAt: 7, outcome: completed },
   ],
   "turn.requested": [{ type: "turn.requested", ...turn }, undefined],
+  "inbox.taken": [{ type: "inbox.taken", ...turn, items: [] }, undefined],
   "turn.extended": [{ type: "turn.extended", ...turn, text: "x" }, undefined],
   "turn.settled": [{ type: "turn.settled", ...turn, outcome: completed, next: "end" }, undefined],
+  "question.asked": [
+    { type: "question.asked", ...run, questionId: "ask_a.1", owner: "turn_a.1", about: plainQuestion },
+    undefined,
+  ],
+  "question.settled": [
+    { type: "question.settled", ...run, questionId: "ask_a.1", ending: { kind: "expired", limitMs: 1 } },
+    undefined,
+  ],
   "call.requested": [{ type: "call.requested", ...call, name: "tool", input: null }, undefined],
   "call.cancel_requested": [{ type: "call.cancel_requested", ...call, reason: user }, undefined],
   "call.settled": [

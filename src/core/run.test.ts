@@ -1,8 +1,18 @@
 // How a live run changes with each fact.
 import { expect, test } from "vitest";
-import { abandonedBy, cancelledBy, completed, failed, policy, user } from "../../test/commands.ts";
+import {
+  abandonedBy,
+  approval,
+  cancelledBy,
+  completed,
+  failed,
+  plainQuestion,
+  policy,
+  user,
+} from "../../test/commands.ts";
 import { Bug } from "./bug.ts";
 import { evolveCall } from "./call.ts";
+import type { About, Ending } from "./question.ts";
 import { evolveRun, type LiveEvent, type Run } from "./run.ts";
 
 const run: Run = {
@@ -19,6 +29,10 @@ const run: Run = {
   calls: 0,
   turn: "turn_a.1",
   live: [],
+  questions: [],
+  asked: 0,
+  spent: { inputTokens: 0, outputTokens: 0, estimated: false },
+  meter: undefined,
 };
 
 const turnSettled = {
@@ -81,7 +95,7 @@ test("a cancelled call is kept with its reason and its place, and its siblings a
   const cancel = { type: "call.cancel_requested", runId: "run_a", callId: "call_a.2", reason: policy } as const;
   expect(after(requested, { ...requested, callId: "call_a.2", name: "test" }, cancel).live).toEqual([
     { phase: "running", id: "call_a.1", name: "build" },
-    { phase: "stopping", id: "call_a.2", name: "test", reason: policy, since: 12 },
+    { phase: "stopping", id: "call_a.2", name: "test", reason: policy, since: 12, remind: false },
   ]);
 });
 
@@ -161,4 +175,47 @@ test("a turn that settles without being owned is a contradiction", () => {
 test("a call that was refused leaves a hole in the numbers, and its number is never given again", () => {
   const later = { type: "call.requested", runId: "run_a", callId: "call_a.3", name: "build", input: null } as const;
   expect(after(later).calls).toBe(3);
+});
+
+const askedFor = (questionId: "ask_a.1" | "ask_a.2", about: About): LiveEvent => ({
+  type: "question.asked",
+  runId: "run_a",
+  questionId,
+  owner: "call_a.1",
+  about,
+});
+const endedAs = (questionId: "ask_a.1" | "ask_a.2", ending: Ending): LiveEvent => ({
+  type: "question.settled",
+  runId: "run_a",
+  questionId,
+  ending,
+});
+
+test("questions are open and counted until they end, each by itself", () => {
+  const two = [askedFor("ask_a.1", approval()), askedFor("ask_a.2", plainQuestion)];
+  expect(after(requested, ...two)).toMatchObject({ asked: 2, questions: [{ id: "ask_a.1" }, { id: "ask_a.2" }] });
+  const one = after(requested, ...two, endedAs("ask_a.1", { kind: "expired", limitMs: 1 }));
+  expect(one).toMatchObject({ asked: 2, questions: [{ id: "ask_a.2", owner: "call_a.1", about: plainQuestion }] });
+});
+
+test("the answer to an approval stays with its call; no answer in time is a no, and one taken back is none", () => {
+  const verdictAfter = (ending: Ending, about: About = approval()) =>
+    after(requested, { ...requested, callId: "call_a.2" }, askedFor("ask_a.1", about), endedAs("ask_a.1", ending)).live;
+  const call = { phase: "running", id: "call_a.1", name: "build" } as const;
+  const sibling = { ...call, id: "call_a.2" };
+  const verdict = (allowed: boolean) => [{ ...call, verdict: { digest: "d1", allowed } }, sibling];
+  expect(verdictAfter({ kind: "allowed" })).toEqual(verdict(true));
+  expect(verdictAfter({ kind: "denied" })).toEqual(verdict(false));
+  expect(verdictAfter({ kind: "expired", limitMs: 1 })).toEqual(verdict(false));
+  expect(verdictAfter({ kind: "withdrawn", reason: user })).toEqual([call, sibling]);
+  expect(verdictAfter({ kind: "answered", value: 1 }, plainQuestion)).toEqual([call, sibling]);
+});
+
+test("a call that no turn has asked for from within was asked for by the end of one", () => {
+  const state = after({ ...turnSettled, next: "turn" }, { ...requested, idempotent: true });
+  expect(state.live).toEqual([{ phase: "running", id: "call_a.1", name: "build", byEnd: true, idempotent: true }]);
+});
+
+test("what is taken from the inbox is no change of the run", () => {
+  expect(after({ type: "inbox.taken", runId: "run_a", turnId: "turn_a.1", items: [] })).toBe(run);
 });

@@ -5,12 +5,14 @@
 // 1. A run settles only when it owns nothing. This is our structured concurrency, and it is durable.
 // 2. The first cancel reason wins.
 // 3. A live run owns at least one piece of work, unless it is parked.
+// 4. A question is open only while the work that asked it is going on.
 import { Bug } from "./bug.ts";
 import { type Call, evolveCall } from "./call.ts";
 import type { CancelReason, Outcome } from "./cancel.ts";
-import type { CallEvent, RunEvent, TurnEvent } from "./event.ts";
+import type { CallEvent, QuestionEvent, RunEvent, TurnEvent, Usage } from "./event.ts";
 import { ordinalOf, type RunId, type Seq, type TurnId } from "./ids.ts";
 import type { Prompt } from "./prompt.ts";
+import type { Question } from "./question.ts";
 
 interface Base {
   readonly id: RunId;
@@ -30,6 +32,12 @@ interface Base {
   /** What it owns: at most one turn, and any number of calls. */
   readonly turn: TurnId | undefined;
   readonly live: readonly Call[];
+  /** Questions that are open, and how many were asked so far. */
+  readonly questions: readonly Question[];
+  readonly asked: number;
+  /** What its turns have cost, and what the live one is known to have cost so far. */
+  readonly spent: Usage;
+  readonly meter: Usage | undefined;
 }
 
 export type Run = Running | Ending | Stopping | Parked;
@@ -45,7 +53,11 @@ export type Stopping = Base & {
 };
 export type Parked = Base & { readonly phase: "parked" };
 
-export type LiveEvent = Exclude<RunEvent, { type: "run.started" | "run.settled" }> | TurnEvent | CallEvent;
+export type LiveEvent =
+  | Exclude<RunEvent, { type: "run.started" | "run.settled" }>
+  | TurnEvent
+  | CallEvent
+  | QuestionEvent;
 
 /** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
 export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
@@ -58,16 +70,22 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
       return { ...base(run), phase: "running", attempt: event.attempt, recoveries: run.recoveries + 1 };
     case "turn.requested":
       return { ...run, turn: event.turnId, turns: run.turns + 1 };
-    case "turn.extended":
+    case "inbox.taken":
       return run;
+    case "turn.extended":
+      return event.usage === undefined ? run : { ...run, meter: event.usage };
     case "turn.settled":
       return settleTurn(run, event);
     case "call.requested":
       return {
         ...run,
         calls: ordinalOf(event.callId),
-        live: [...run.live, { phase: "running", id: event.callId, name: event.name }],
+        live: [...run.live, begun(run, event)],
       };
+    case "question.asked":
+      return { ...run, asked: run.asked + 1, questions: [...run.questions, question(event)] };
+    case "question.settled":
+      return { ...run, questions: without(run.questions, event.questionId), live: judged(run, event) };
     case "call.cancel_requested":
     case "call.settled":
       return evolveCalls(run, event, seq);
@@ -77,12 +95,42 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
 /** What outlives a change of phase. Nothing of an ending or a stop is carried into another phase. */
 function base(run: Run): Base {
   const { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, turns, calls, turn, live } = run;
-  return { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, turns, calls, turn, live };
+  const { questions, asked, spent, meter } = run;
+  const work = { turns, calls, turn, live, questions, asked, spent, meter };
+  return { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, ...work };
+}
+
+function begun(run: Run, { callId: id, name, idempotent }: Extract<CallEvent, { type: "call.requested" }>): Call {
+  const again = idempotent === true ? ({ idempotent } as const) : {};
+  return { phase: "running", id, name, ...again, ...(run.turn === undefined ? { byEnd: true } : {}) };
+}
+
+function question({ questionId: id, owner, about, deadlineMs }: Extract<QuestionEvent, { about: unknown }>): Question {
+  return { id, owner, about, deadlineMs };
+}
+
+/** The answer to an approval stays with the call that asked for it. Without an answer in time that is a no. */
+function judged(run: Run, { questionId, ending }: Extract<QuestionEvent, { ending: unknown }>): readonly Call[] {
+  const { owner, about } = run.questions.find((one) => one.id === questionId) ?? {};
+  if (about?.kind !== "approval" || ending.kind === "withdrawn") return run.live;
+  const verdict = { digest: about.digest, allowed: ending.kind === "allowed" };
+  return run.live.map((call) => (call.id === owner ? { ...call, verdict } : call));
+}
+
+function without(questions: readonly Question[], id: Question["id"]): readonly Question[] {
+  const rest = questions.filter((one) => one.id !== id);
+  return rest.length === 0 ? NO_QUESTIONS : rest;
 }
 
 function settleTurn(run: Run, event: Extract<TurnEvent, { type: "turn.settled" }>): Run {
   if (run.turn !== event.turnId) throw new Bug(`${event.turnId} settled, but ${run.id} owns ${run.turn ?? "no turn"}`);
-  const rest = { ...run, turn: undefined, taken: event.outcome.kind === "completed" ? NOTHING_TAKEN : run.taken };
+  const rest = {
+    ...run,
+    turn: undefined,
+    taken: event.outcome.kind === "completed" ? NOTHING_TAKEN : run.taken,
+    spent: event.usage === undefined ? run.spent : sum(run.spent, event.usage),
+    meter: undefined,
+  };
   if (rest.phase !== "running") return noteAbandoned(rest, "turn", event.outcome);
   // With calls left over, the run's outcome is known and waits for them.
   return event.next === "end" && rest.live.length > 0 ? { ...rest, phase: "ending", outcome: event.outcome } : rest;
@@ -106,4 +154,12 @@ function noteAbandoned(run: Run, name: string, outcome: Outcome): Run {
   return { ...run, abandoned: [...run.abandoned, name] };
 }
 
+const sum = (one: Usage, other: Usage): Usage => ({
+  inputTokens: one.inputTokens + other.inputTokens,
+  outputTokens: one.outputTokens + other.outputTokens,
+  estimated: one.estimated || other.estimated,
+});
+
 export const NOTHING_TAKEN: readonly Prompt[] = [];
+export const NO_QUESTIONS: readonly Question[] = [];
+export const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, estimated: false };

@@ -194,7 +194,7 @@ describe("text produced before a cut is kept, and marked", () => {
     const past = live.and(extend("hel"), extend("lo"), recover(), settleTurn("turn_a.2", { text: "hello again" }));
     expect(read(past)).toEqual([
       said("run_a"),
-      answered("hello", { kind: "lost" }),
+      { ...answered("hello", { kind: "lost" }), again: true },
       { ...answered("hello again"), turnId: "turn_a.2" },
     ]);
   });
@@ -203,7 +203,7 @@ describe("text produced before a cut is kept, and marked", () => {
     const past = live.and(extend("hel"), park, recover());
     expect(read(past)).toEqual([
       said("run_a"),
-      answered("hel", { kind: "cancelled", reason: { kind: "shutdown" } }),
+      { ...answered("hel", { kind: "cancelled", reason: { kind: "shutdown" } }), again: true },
       { ...answered("", { kind: "live" }), turnId: "turn_a.2" },
     ]);
   });

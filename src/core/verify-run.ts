@@ -5,14 +5,24 @@
 //    one.
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { CancelReason, Outcome } from "./cancel.ts";
-import type { CallEvent, RunEvent, TurnEvent } from "./event.ts";
-import { type CallId, callId, type RunId, type TurnId, turnId } from "./ids.ts";
+import type { CallEvent, Event, QuestionEvent, RunEvent, TurnEvent, Usage } from "./event.ts";
+import { type CallId, callId, type RunId, type Seq, type TurnId, turnId } from "./ids.ts";
+import type { InboxCheck, Report } from "./verify-inbox.ts";
+import { QuestionCheck } from "./verify-question.ts";
 
-/** Says that a guarantee is broken, in a sentence. */
-export type Report = (guarantee: string, message: string) => void;
-
-export type LiveRunEvent = Exclude<RunEvent, { type: "run.started" | "run.settled" }> | TurnEvent | CallEvent;
+export type LiveRunEvent =
+  | Exclude<RunEvent, { type: "run.started" | "run.settled" }>
+  | Exclude<TurnEvent, { type: "inbox.taken" }>
+  | CallEvent
+  | QuestionEvent;
 type Of<T extends LiveRunEvent["type"]> = Extract<LiveRunEvent, { type: T }>;
+
+interface CallCheck {
+  readonly byEnd: boolean;
+  readonly idempotent: boolean;
+  phase: "running" | "stopping";
+  remind: boolean;
+}
 
 export class LiveCheck {
   readonly id: RunId;
@@ -23,14 +33,22 @@ export class LiveCheck {
   covered: "no" | "session" | "run" = "no";
   turn: TurnId | undefined;
   #phase: "running" | "ending" | "parked" = "running";
-  readonly #calls = new Map<CallId, "running" | "stopping">();
+  readonly #calls = new Map<CallId, CallCheck>();
+  readonly #questions: QuestionCheck;
+  readonly #inbox: InboxCheck;
+  /** Where the end of a turn can ask for a call: right behind it, and behind those it has asked for. */
+  #asksAt: Seq | undefined;
+  /** Something is known of what the live turn costs. */
+  #metered = false;
   #turns = 0;
   #asked = 0;
   #attempt = 1;
 
-  constructor(id: RunId, attemptsMax: number) {
+  constructor(id: RunId, attemptsMax: number, inbox: InboxCheck) {
     this.id = id;
     this.#attemptsMax = attemptsMax;
+    this.#inbox = inbox;
+    this.#questions = new QuestionCheck(id);
   }
 
   /** Whether it can still have another turn. */
@@ -43,7 +61,12 @@ export class LiveCheck {
     return this.takesSteers && id === (this.turn ?? turnId(this.id, this.#turns + 1));
   }
 
-  note(event: LiveRunEvent, report: Report): void {
+  /** Called before anything else is made of an event, of this run or not. */
+  follows(event: Event, report: Report): void {
+    this.#questions.follows(event, report);
+  }
+
+  note(event: LiveRunEvent & { readonly seq: Seq }, report: Report): void {
     switch (event.type) {
       case "run.cancel_requested":
         this.#cancel(event, report);
@@ -59,6 +82,8 @@ export class LiveCheck {
         return;
       case "turn.extended":
         if (this.turn !== event.turnId) report("G16", `${event.turnId} says something, but it is not going on.`);
+        this.#counts(event.turnId, event.usage, report);
+        this.#metered ||= event.usage !== undefined;
         return;
       case "turn.settled":
         this.#settleTurn(event, report);
@@ -72,11 +97,18 @@ export class LiveCheck {
       case "call.settled":
         this.#settleCall(event, report);
         return;
+      case "question.asked":
+        this.#ask(event, report);
+        return;
+      case "question.settled":
+        this.#questions.settle(event, report);
+        return;
     }
   }
 
   /** Its outcome is being recorded: may it end, and may it end like this? */
   settle(outcome: Outcome, report: Report): void {
+    this.#questions.over(this.id, report);
     this.#ownsNothing("ended", report);
     if (this.covered === "no") {
       if (outcome.kind === "cancelled") report("G15", `${this.id} ended as cancelled, but nobody had cancelled it.`);
@@ -99,17 +131,18 @@ export class LiveCheck {
     }
     this.reason ??= reason;
     this.covered = "run";
+    this.#questions.cancelled();
   }
 
   #park(report: Report): void {
     if (this.covered !== "no") report("G7", `${this.id} was set down for later although it had been cancelled.`);
-    this.#ownsNothing("was set down", report);
+    this.#keepsWhatItMay("was set down", report);
     this.#phase = "parked";
   }
 
   #recover({ attempt }: Of<"run.recovered">, report: Report): void {
     if (this.covered !== "no") report("G11", `${this.id} was taken up again although it had been cancelled.`);
-    this.#ownsNothing("was taken up again", report);
+    this.#keepsWhatItMay("was taken up again", report);
     const expected = this.#phase === "parked" ? this.#attempt : this.#attempt + 1;
     if (attempt !== expected) {
       report("G25", `${this.id} was taken up as attempt ${attempt}; by the log it is attempt ${expected}.`);
@@ -126,58 +159,107 @@ export class LiveCheck {
     else if (this.#calls.size > 0) report("G17", `${id} was asked for before ${this.#callNames()} had a result.`);
     this.#turns += 1;
     if (id !== turnId(this.id, this.#turns)) report("G14", `${id} is not the next turn of ${this.id}.`);
+    this.#inbox.requestTurn(id, report);
+    this.#metered = false;
     this.turn = id;
   }
 
-  #settleTurn({ turnId: id, next, usage }: Of<"turn.settled">, report: Report): void {
+  #settleTurn({ turnId: id, next, usage, seq }: Of<"turn.settled"> & { readonly seq: Seq }, report: Report): void {
     if (this.turn !== id) {
       report("G14", `${id} ended, but it was not going on.`);
       return;
     }
-    if (usage !== undefined && !(usage.inputTokens >= 0 && usage.outputTokens >= 0)) {
-      report("G18", `${id} has a cost that is not a count.`);
-    }
+    this.#counts(id, usage, report);
+    if (usage === undefined && this.#metered)
+      report("G18", `${id} ended, and what it is known to have cost is not told.`);
     this.turn = undefined;
-    if (next === "end" && this.#phase === "running") this.#phase = "ending";
+    this.#questions.over(id, report);
+    if (next === "turn") this.#asksAt = seq + 1;
+    else if (this.#phase === "running") {
+      this.#phase = "ending";
+      // Its calls are being stopped from here on, and wait for nobody's answer.
+      this.#questions.over(this.id, report);
+    }
   }
 
-  #requestCall({ callId: id }: Of<"call.requested">, report: Report): void {
+  #counts(id: TurnId, usage: Usage | undefined, report: Report): void {
+    if (usage === undefined || (usage.inputTokens >= 0 && usage.outputTokens >= 0)) return;
+    report("G18", `${id} has a cost that is not a count.`);
+  }
+
+  #requestCall({ callId: id, idempotent, seq }: Of<"call.requested"> & { readonly seq: Seq }, report: Report): void {
     this.#nothingNew(id, report);
-    if (this.turn === undefined && this.#phase === "running") report("G17", `${id} was asked for outside of any turn.`);
+    const byEnd = this.turn === undefined;
+    if (byEnd && seq === this.#asksAt) this.#asksAt = seq + 1;
+    else if (byEnd && this.#phase === "running") report("G17", `${id} was asked for outside of any turn.`);
     // Numbers may be left out (a call the store could not record has none), but not used twice.
     const number = Number(id.slice(callId(this.id, 0).length - 1));
     if (!(number > this.#asked)) report("G17", `${id} has a number that ${this.id} has used already.`);
     this.#asked = number;
-    this.#calls.set(id, "running");
+    this.#calls.set(id, { byEnd, idempotent: idempotent === true, phase: "running", remind: false });
   }
 
-  #cancelCall({ callId: id }: Of<"call.cancel_requested">, report: Report): void {
-    const phase = this.#calls.get(id);
-    if (phase === undefined) {
+  #cancelCall({ callId: id, remind }: Of<"call.cancel_requested">, report: Report): void {
+    const call = this.#calls.get(id);
+    if (call === undefined) {
       report("G10", `A cancel of ${id} was recorded, but it was not going on.`);
       return;
     }
-    if (phase === "stopping") report("G10", `${id} was cancelled twice; the second request is not kept.`);
-    this.#calls.set(id, "stopping");
+    if (call.phase === "stopping") {
+      report("G10", `${id} was cancelled twice; the second request is not kept.`);
+      return;
+    }
+    call.phase = "stopping";
+    call.remind = remind === true;
+    this.#questions.cancelled(id);
   }
 
   #settleCall({ callId: id, outcome }: Of<"call.settled">, report: Report): void {
-    const phase = this.#calls.get(id);
-    if (phase === undefined) {
+    const call = this.#calls.get(id);
+    if (call === undefined) {
       report("G17", `${id} has a result, but it was not going on.`);
       return;
     }
-    const stopped = phase === "stopping" || this.covered !== "no" || this.#phase === "ending";
+    const stopped = call.phase === "stopping" || this.covered !== "no" || this.#phase === "ending";
     if (outcome.kind === "cancelled" && !stopped && outcome.reason.kind !== "shutdown") {
       report("G15", `${id} ended as cancelled, but nobody had cancelled it.`);
     }
+    if (outcome.kind === "completed" && this.#phase === "parked") {
+      report("G25", `${id} ended while ${this.id} was set down, and nobody carried it out.`);
+    }
+    this.#questions.over(id, report);
+    if (call.remind && (outcome.kind === "cancelled" || outcome.kind === "lost")) this.#inbox.owe(id);
     this.#calls.delete(id);
   }
 
-  #nothingNew(what: TurnId | CallId, report: Report): void {
+  #ask(event: Of<"question.asked">, report: Report): void {
+    const { questionId: id, owner } = event;
+    this.#nothingNew(id, report);
+    const phase = this.turn === owner ? "running" : this.#calls.get(owner as CallId)?.phase;
+    if (phase === undefined) report("G16", `${owner} asks something, but it is not going on.`);
+    if (phase === "stopping") report("G11", `${id} was asked after ${owner} had been cancelled.`);
+    this.#questions.ask(event, report);
+  }
+
+  #nothingNew(what: string, report: Report): void {
     if (this.covered !== "no") report("G11", `${what} was asked for after ${this.id} had been cancelled.`);
     else if (this.#phase === "ending") report("G16", `${what} was asked for after the last turn of ${this.id}.`);
     else if (this.#phase === "parked") report("G25", `${what} was asked for while ${this.id} was set down.`);
+  }
+
+  /** It changes hands. What can be begun again without asking a turn again is kept; all else has ended before. */
+  #keepsWhatItMay(what: string, report: Report): void {
+    this.#questions.setDown(report);
+    const kept = [...this.#calls].filter(([id, call]) => this.#canBeginAgain(id, call));
+    for (const [id] of kept) this.#calls.delete(id);
+    this.#ownsNothing(what, report);
+    for (const [id, call] of kept) this.#calls.set(id, call);
+  }
+
+  #canBeginAgain(id: CallId, { byEnd, phase, idempotent }: CallCheck): boolean {
+    if (!byEnd || phase !== "running") return false;
+    // What was kept when the run was set down waited for an answer then; it may have come since.
+    return idempotent || this.#questions.isWaiting(id) || this.#phase === "parked";
   }
 
   #ownsNothing(what: string, report: Report): void {

@@ -360,7 +360,7 @@ describe("a broken log is found broken, once", () => {
   });
   test("G17: a call outside of any turn", () => {
     const settled = turnSettled("run_a", "turn_a.1", { next: "turn" });
-    expect(broken(...live, settled, called("call_a.1"))).toEqual(["G17"]);
+    expect(broken(...live, settled, accepted("run_b"), called("call_a.1"))).toEqual(["G17"]);
   });
   test("G17: the run ends while its turn goes on", () => {
     expect(broken(...live, runSettled("run_a", completed))).toEqual(["G17"]);

@@ -6,9 +6,10 @@
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { CancelReason, Outcome } from "./cancel.ts";
 import type { Event, Recorded } from "./event.ts";
-import type { RunId, Seq } from "./ids.ts";
+import { type RunId, runOf, type Seq } from "./ids.ts";
 import { ATTEMPTS_MAX } from "./limits.ts";
 import type { Delivery } from "./prompt.ts";
+import { InboxCheck, type Report } from "./verify-inbox.ts";
 import { LiveCheck, type LiveRunEvent } from "./verify-run.ts";
 
 /** A promise of the contract that this log shows broken, where, and how. */
@@ -69,6 +70,7 @@ class LogCheck {
   #taken: { readonly run: RunId; readonly into: RunId } | undefined;
   /** The live run an interrupt must cancel at once. */
   #interrupts: RunId | undefined;
+  readonly #inbox = new InboxCheck();
 
   constructor(attemptsMax: number) {
     this.#attemptsMax = attemptsMax;
@@ -87,6 +89,15 @@ class LogCheck {
         return;
       case "session.cancel_requested":
         this.#cancelSession(event);
+        return;
+      case "session.compacted":
+        this.#compact(event);
+        return;
+      case "inbox.added":
+        this.#inbox.add(event.item, this.#report);
+        return;
+      case "inbox.taken":
+        this.#takeItems(event);
         return;
       case "request.answered":
         return; // Says what somebody was told; the facts stand in the events before it.
@@ -117,6 +128,7 @@ class LogCheck {
   }
 
   atRest(): void {
+    this.#inbox.atRest(this.#report);
     const live = this.#live;
     if (live !== undefined) this.#report("G24", `${live.id} has begun and has no outcome.`);
     for (const { id, reason } of [...this.#queue, ...this.#steers]) {
@@ -139,6 +151,8 @@ class LogCheck {
 
   /** Some facts come in pairs: the second must be the very next event. */
   #followsAtOnce(event: Recorded): void {
+    this.#inbox.follows(event, this.#report);
+    this.#live?.follows(event, this.#report);
     const { run, into } = this.#taken ?? {};
     this.#taken = undefined;
     if (run !== undefined && !(event.type === "run.settled" && event.runId === run)) {
@@ -230,13 +244,31 @@ class LogCheck {
     else if (this.#queue[0] !== run) this.#report("G4", `${runId} began before ${this.#queue[0]?.id}, which is ahead.`);
     if (this.#live !== undefined) this.#report("G4", `${runId} began while ${this.#live.id} was live.`);
     this.#queue = this.#queue.filter((one) => one !== run);
-    this.#live = new LiveCheck(runId, this.#attemptsMax);
+    this.#live = new LiveCheck(runId, this.#attemptsMax, this.#inbox);
+  }
+
+  #takeItems({ turnId, items }: Of<"inbox.taken">): void {
+    const live = this.#live?.id === runOf(turnId) ? this.#live : undefined;
+    if (live?.takesInto(turnId) !== true) {
+      this.#unlessPartial("G22", `What was in the inbox was taken for ${turnId}, which cannot hear it.`);
+    } else if (live.turn === undefined) {
+      this.#inbox.awaits(turnId);
+    }
+    this.#inbox.take(items, this.#partial, this.#report);
+  }
+
+  #compact({ turnId }: Of<"session.compacted">): void {
+    if (this.#live?.turn !== turnId) {
+      this.#unlessPartial("G16", `${turnId} summed up the session, but it was not going on.`);
+    } else if (this.#live.covered !== "no") {
+      this.#report("G11", `${turnId} summed up the session after its run had been cancelled.`);
+    }
   }
 
   #settle({ runId, outcome }: Of<"run.settled">): void {
     const waiting = this.#waits(runId);
     if (this.#live?.id === runId) {
-      this.#live.settle(outcome, (guarantee, message) => this.#report(guarantee, message));
+      this.#live.settle(outcome, this.#report);
       this.#live = undefined;
     } else if (waiting !== undefined) {
       this.#settleWaiting(waiting, outcome);
@@ -280,9 +312,9 @@ class LogCheck {
     }
   }
 
-  #noteLive(event: LiveRunEvent): void {
+  #noteLive(event: LiveRunEvent & { readonly seq: Seq }): void {
     if (this.#live?.id === event.runId) {
-      this.#live.note(event, (guarantee, message) => this.#report(guarantee, message));
+      this.#live.note(event, this.#report);
       return;
     }
     if (this.#settled.has(event.runId)) this.#report("G16", `${event.type} of ${event.runId} comes after its outcome.`);
@@ -297,7 +329,7 @@ class LogCheck {
     if (!this.#partial) this.#report(guarantee, message);
   }
 
-  #report(guarantee: string, message: string): void {
+  readonly #report: Report = (guarantee, message) => {
     this.findings.push({ guarantee, seq: this.#seq, message });
-  }
+  };
 }

@@ -1,6 +1,19 @@
 import { describe, expect, it } from "vitest";
+import {
+  answer,
+  ask,
+  cancelReminding,
+  cancelRun,
+  park,
+  plainQuestion,
+  post,
+  running,
+  settleAsking,
+  wanted,
+} from "../../test/commands.ts";
 import type { Event } from "../core/event.ts";
 import { emptyLane, evolve } from "../core/lane.ts";
+import { given } from "../testing/given.ts";
 import { decodeLane, encodeLane } from "./lane.ts";
 
 describe("a snapshot", () => {
@@ -24,6 +37,34 @@ describe("a snapshot", () => {
     expect(lane.live).toHaveProperty("turn", undefined);
     expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
     expect(decodeLane(encodeLane(emptyLane("ses_1"), 0))).toStrictEqual(emptyLane("ses_1"));
+  });
+
+  it("gives back questions, calls, costs, the inbox and what was granted", () => {
+    const usage = { inputTokens: 3, outputTokens: 1, estimated: true };
+    const begun = given(
+      ...running("run_a"),
+      { type: "extend", turnId: "turn_a.1", text: "x", usage },
+      settleAsking("turn_a.1", wanted("call_a.1"), wanted("call_a.2", { idempotent: true }), wanted("call_a.3")),
+      ask("call_a.1"),
+      { ...ask("call_a.2", plainQuestion), deadlineMs: 5 },
+      ask("call_a.3"),
+      answer("ask_a.3", { kind: "allowed", remember: "session" }),
+      cancelReminding("call_a.3"),
+      post("news"),
+    );
+    const metered = given(...running("run_a"), { type: "extend", turnId: "turn_a.1", text: "x", usage });
+    for (const { lane } of [begun, begun.and(park), begun.and(cancelRun("run_a")), metered]) {
+      expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
+    }
+    expect(begun.lane).toMatchObject({ inbox: [{ text: "news" }], grants: ["tool"], live: { spent: usage, asked: 3 } });
+    expect(metered.lane.live).toMatchObject({ meter: usage });
+  });
+
+  it("is read also if it was written before there were questions, costs and an inbox", () => {
+    const { lane } = given(...running("run_a"));
+    const { inbox: _, grants: __, ...rest } = lane;
+    const { questions: ___, asked: ____, spent: _____, ...run } = lane.live ?? {};
+    expect(decodeLane(JSON.stringify({ v: 1, lane: { ...rest, live: run } }))).toStrictEqual(lane);
   });
 
   it("is a bug if it is of another position", () => {

@@ -6,7 +6,7 @@
 import { Bug } from "../core/bug.ts";
 import type { Seq } from "../core/ids.ts";
 import type { Lane, Waiting } from "../core/lane.ts";
-import type { Run } from "../core/run.ts";
+import { NOTHING_SPENT, type Run } from "../core/run.ts";
 import { corrupt, isObject, parse, requireVersion } from "./event.ts";
 
 const VERSION = 1;
@@ -35,6 +35,8 @@ export function decodeLane(text: string): Lane {
     queue: lane.queue.map(restoreWaiting),
     steers: lane.steers.map(restoreWaiting),
     answered: lane.answered ?? [],
+    inbox: lane.inbox ?? [],
+    grants: lane.grants ?? [],
   };
 }
 
@@ -46,4 +48,8 @@ const restoreRun = (run: Run): Run => ({
   key: run.key,
   content: run.content,
   turn: run.turn,
+  questions: (run.questions ?? []).map((question) => ({ ...question, deadlineMs: question.deadlineMs })),
+  asked: run.asked ?? 0,
+  spent: run.spent ?? NOTHING_SPENT,
+  meter: run.meter,
 });
