@@ -7,33 +7,46 @@ export type {
   SessionReceipt,
   Target,
 } from "./core/cancel.ts";
-export type { Accepted, Place, QueueReceipt } from "./core/command.ts";
+export type { Accepted, Place, Posted, QueueReceipt } from "./core/command.ts";
 export { type ControlCode, ControlError } from "./core/control-error.ts";
-export type { Event, Recorded, Usage } from "./core/event.ts";
-export type { CallId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
+export type { Event, ProviderCall, Recorded, TurnFinish, TurnPart, Usage } from "./core/event.ts";
+export type { CallId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
+export type { Item } from "./core/inbox.ts";
 export type { Delivery, Json, Prompt } from "./core/prompt.ts";
+export type { About, AnswerReceipt, Ending, Question, Reply } from "./core/question.ts";
 export type { CallRow, RunRow } from "./core/rows.ts";
 export type { Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
-export type { Explanation } from "./engine/explain.ts";
+export type { CallExplained, Explanation } from "./engine/explain.ts";
 export type { Delta } from "./engine/feed.ts";
 export type { Gap } from "./engine/follow.ts";
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
+export type { AnswerOptions, Answers, ApprovalOptions } from "./library/answers.ts";
 export { type Belay, type BelayOptions, openBelay } from "./library/belay.ts";
 export type { CancelOptions, RunHandle, Waited } from "./library/run.ts";
 export type { PromptOptions, Queue, QueuedRun, Session } from "./library/session.ts";
 export { closeOnSignals } from "./library/signals.ts";
 export type {
   Agent,
+  Approval,
+  Ask,
+  Asked,
+  CallAsked,
   CallOptions,
+  CallRequest,
   CallResult,
   Clock,
   Execute,
+  HookedCall,
+  Hooks,
   Ids,
   LiveCall,
   Notice,
   Notify,
   SessionRow,
+  Slots,
+  Spent,
   Store,
   Turn,
   TurnResult,
+  Verdict,
 } from "./ports.ts";

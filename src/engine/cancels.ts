@@ -1,5 +1,6 @@
 // Cancelling, at each scope. The decision is the core's; here it finds its lane, is carried out although the store may
 // be slow, and is told the truth about what had ended before.
+import type { Stop } from "../core/call.ts";
 import type { CancelReason, CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import type { Answer, Command } from "../core/command.ts";
 import { type CallId, type RunId, runOf, type SessionId } from "../core/ids.ts";
@@ -48,12 +49,12 @@ export class Cancels {
     return { kind: "settled", outcome: row.outcome, runId: row.id };
   }
 
-  async call(callId: CallId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+  async call(callId: CallId, { reason, remind }: Stop, key?: string): Promise<CancelReceipt> {
     const { lanes, store, commit } = this.#parts;
     const session = lanes.home(runOf(callId)) ?? (await store.run(runOf(callId)))?.session;
     if (session === undefined) return { kind: "unknown" };
     const lane = lanes.get(session);
-    const receipt = await this.#submit(lane, { type: "cancel-call", callId, reason }, key);
+    const receipt = await this.#submit(lane, { type: "cancel-call", callId, reason, remind }, key);
     if (receipt.kind !== "unknown") return receipt;
     await commit.quiet(lane);
     const row = await store.call(callId);

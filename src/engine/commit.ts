@@ -38,6 +38,7 @@ export class Commit {
   readonly #clock: Clock;
   readonly #notify: Notify;
   readonly #then: Consequences;
+  #stopped = false;
 
   constructor(ports: {
     readonly store: Store;
@@ -49,6 +50,12 @@ export class Commit {
     this.#clock = ports.clock;
     this.#notify = ports.notify;
     this.#then = ports.consequences;
+  }
+
+  /** Nothing is tried again any more. */
+  stop(lanes: Iterable<LiveLane>): void {
+    this.#stopped = true;
+    for (const lane of lanes) lane.takeBackRetry?.();
   }
 
   /** Registers a command in this very tick. Resolves when its facts are durable; rejects if trouble refused it. */
@@ -240,6 +247,8 @@ export class Commit {
       this.#rest(lane);
       return;
     }
+    // A store that was closed will not come back; what was kept is recovered at the next start.
+    if (this.#stopped) return;
     const pause = Math.min(RETRY_FIRST_MS * 2 ** lane.attempts, RETRY_LAST_MS);
     lane.attempts = Math.min(lane.attempts + 1, 8);
     lane.takeBackRetry = this.#clock.after(pause, () => void this.#retry(lane));
@@ -304,7 +313,7 @@ const WROTE_NOTHING: ReadonlySet<string> = new Set(["store_full", "store_locked"
 /** Whether what was read begins with these facts. Ids are made once, so the names of things suffice. */
 function begins(read: readonly Recorded[], events: readonly Event[]): boolean {
   const name = (event: Event | undefined): string =>
-    JSON.stringify(event, ["type", "runId", "turnId", "callId", "covers"]) ?? "";
+    JSON.stringify(event, ["type", "runId", "turnId", "callId", "questionId", "covers"]) ?? "";
   return events.length > 0 && events.every((event, index) => name(event) === name(read[index]));
 }
 
@@ -327,12 +336,14 @@ function eventsOf(entries: readonly Entry[]): readonly Event[] {
   return entries.flatMap((entry) => entry.events);
 }
 
-const isCancel = (command: Command): boolean => command.type.startsWith("cancel-") || command.type === "close";
+/** Not that of a question: whether there is still one to take back is known only from the log. */
+const isCancel = ({ type }: Command): boolean =>
+  type !== "cancel-question" && (type.startsWith("cancel-") || type === "close");
 
 /** Facts about the world, and requests to stop: refusing them would not make them untrue. */
 export const isLasting = (command: Command): boolean => isCancel(command) || LASTING.has(command.type);
 
-const LASTING: ReadonlySet<Command["type"]> = new Set(["settle-turn", "settle-call", "recover", "park"]);
+const LASTING: ReadonlySet<Command["type"]> = new Set(["settle-turn", "settle-call", "expire", "recover", "park"]);
 
 /** The asker of a cancel is told the truth now; the cancel itself is kept. */
 function notRecorded(entry: Entry, error: ControlError): void {

@@ -46,8 +46,9 @@ export class Drive {
       const work = this.#world.handle(lane, effect.work);
       if (work === undefined) {
         if (durable) this.#world.unbegun(lane, effect.work);
-      } else if (effect.type === "stop") this.stop(lane, work, effect.reason);
-      else if (work.phase === "waiting") {
+      } else if (effect.type === "stop") {
+        if (!onlyWaits(lane, work)) this.stop(lane, work, effect.reason);
+      } else if (work.phase === "waiting") {
         work.phase = "live";
         work.owner.begin();
       }
@@ -130,6 +131,13 @@ const isGoingOn = (work: LiveWork): boolean => work.phase !== "ended" && work.ph
 /** An interrupt can still be refused by the store, and then nothing may have happened: it stops once it is durable. */
 const canBeRefused = ({ decided, durable }: LiveLane, reason: CancelReason): boolean =>
   reason.kind === "superseded" && !(durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
+
+/** A call that waits for an approval does nothing: its stop can wait until it is known that no answer came before. */
+function onlyWaits({ decided, durable }: LiveLane, { id, owner, phase }: LiveWork): boolean {
+  const idle = owner.waits === "approval" || phase === "waiting";
+  if (!idle || decided.live?.phase !== "running") return false;
+  return durable.live?.live.find((call) => call.id === id)?.phase === "running";
+}
 
 /** Also what is durable must want it, and be known: it may have a stop in it that is not decided here yet. */
 function begins(lane: LiveLane, work: Work): boolean {

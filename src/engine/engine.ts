@@ -5,21 +5,24 @@ import { ControlError } from "../core/control-error.ts";
 import { standing } from "../core/decide.ts";
 import type { Resume } from "../core/decide-run.ts";
 import type { Recorded } from "../core/event.ts";
-import { type CallId, type RunId, runOf, type Seq, type SessionId, type WorkerId } from "../core/ids.ts";
+import type { RunId, Seq, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane } from "../core/lane.ts";
 import { LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { RunRow } from "../core/rows.ts";
-import type { Agent, Clock, Ids, Notify, Store } from "../ports.ts";
+import type { Agent, Clock, Hooks, Ids, Notify, Store } from "../ports.ts";
 import { Cancels } from "./cancels.ts";
 import { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
 import { Drive } from "./drive.ts";
 import { type Delta, Feeds } from "./feed.ts";
 import { follow, type Gap } from "./follow.ts";
+import { HookRunner } from "./hooks.ts";
 import { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { Outcomes } from "./outcomes.ts";
+import { Questions } from "./questions.ts";
+import { RunLimits } from "./run-limits.ts";
 import { makeWorld } from "./world.ts";
 
 export interface EngineParts {
@@ -31,12 +34,22 @@ export interface EngineParts {
   readonly graceMs: number;
   readonly liveRunsMax: number;
   readonly resume: Resume;
+  readonly hooks: Hooks;
+  /** How long a run may take altogether, in this worker. */
+  readonly runLimitMs: number | undefined;
 }
 
 export interface Asked {
   readonly prompt: Prompt;
   readonly delivery: Delivery;
   readonly key: string | undefined;
+}
+
+/** A run that is on its way, and where. */
+export interface Begun {
+  readonly sessionId: SessionId;
+  readonly runId: RunId;
+  readonly accepted: Promise<Accepted>;
 }
 
 export class Engine {
@@ -48,22 +61,39 @@ export class Engine {
   readonly drive: Drive;
   readonly commit: Commit;
   readonly cancel: Cancels;
+  readonly questions: Questions;
   readonly #ids: Ids;
   readonly #feeds = new Feeds();
   readonly #outcomes = new Outcomes();
+  readonly #hooks: HookRunner;
+  readonly #limits: RunLimits;
   phase: "open" | "closing" | "parking" | "closed" = "open";
+  /** Results that came after their work had been given up, and were dropped. */
+  late = 0;
   #takeBackRenew: (() => void) | undefined;
 
   constructor(parts: EngineParts) {
-    const { store, clock, notify } = parts;
+    const { store, clock } = parts;
+    const notify: Notify = (notice) => {
+      if (notice.type === "late") this.late += 1;
+      parts.notify(notice);
+    };
     this.store = store;
     this.clock = clock;
     this.#ids = parts.ids;
     this.worker = parts.ids.make("wrk_") as WorkerId;
+    this.#hooks = new HookRunner(parts.hooks, clock, notify);
     const commit = (): Commit => this.commit;
+    const submit = <C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> =>
+      this.#submit(lane, command, key);
+    this.questions = new Questions({ store, clock, commit, lanes: () => this.lanes, submit });
     const world = makeWorld({
       ...parts,
+      notify,
       feeds: this.#feeds,
+      hooks: this.#hooks,
+      questions: this.questions,
+      digest: (text) => this.digest(text),
       commit,
       drive: () => this.drive,
       parking: () => this.phase === "parking",
@@ -80,12 +110,8 @@ export class Engine {
       ready: (lane) => this.#changed(lane),
       unloaded: (session) => this.#loadLater(session),
     });
-    this.cancel = new Cancels({
-      store,
-      lanes: this.lanes,
-      commit: this.commit,
-      submit: (lane, command, key) => this.#submit(lane, command, key),
-    });
+    this.cancel = new Cancels({ store, lanes: this.lanes, commit: this.commit, submit });
+    this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });
   }
 
   /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
@@ -100,12 +126,26 @@ export class Engine {
   ): Promise<{ id: SessionId; created: Created }> {
     this.#refuseWhenClosing();
     const id = session ?? (this.#ids.make("ses_") as SessionId);
-    const lane = session === undefined ? await this.lanes.fresh(id) : this.lanes.get(id);
-    const command: Command & { type: "create" } = { type: "create", ...(title === undefined ? {} : { title }) };
-    const created = await this.commit.submit(lane, command);
+    const created = await this.#create(session === undefined ? this.lanes.fresh(id) : this.lanes.get(id), title);
+    return { id, created };
+  }
+
+  /** A prompt in a session of its own, both recorded together. In a session that exists, it joins that one. */
+  begin(session: SessionId | undefined, title: string | undefined, asked: Asked): Begun {
+    const id = session ?? (this.#ids.make("ses_") as SessionId);
+    if (this.phase === "open") {
+      const lane = session === undefined ? this.lanes.fresh(id) : this.lanes.get(id);
+      // Refused together with the prompt, which says why.
+      this.#create(lane, title).catch(() => {});
+    }
+    return { sessionId: id, ...this.prompt(id, asked) };
+  }
+
+  async #create(lane: LiveLane, title: string | undefined): Promise<Created> {
+    const created = await this.commit.submit(lane, { type: "create", ...(title === undefined ? {} : { title }) });
     // A session that was absent had no lease to take.
     if (lane.epoch === undefined) await this.#adopt(lane);
-    return { id, created };
+    return created;
   }
 
   /** Registers a prompt in this very tick: whatever follows, also in the same tick, comes after it. */
@@ -167,23 +207,6 @@ export class Engine {
     return standing(state, { runId: id, acceptedAt, content });
   }
 
-  /** How a call ended, if it does within `waitMs` after the position `since`. */
-  async callOutcome(callId: CallId, since: Seq, waitMs: number): Promise<Outcome | undefined> {
-    const session = this.lanes.home(runOf(callId)) ?? (await this.store.run(runOf(callId)))?.session;
-    if (session === undefined) return undefined;
-    const stop = new AbortController();
-    const takeBack = this.clock.after(waitMs, () => stop.abort());
-    try {
-      for await (const event of this.follow(session, { after: since, signal: stop.signal, deltas: "without" })) {
-        if (event.type === "call.settled" && event.callId === callId) return event.outcome;
-      }
-      return undefined;
-    } finally {
-      takeBack();
-      stop.abort();
-    }
-  }
-
   digest(text: string): string {
     return this.#ids.digest(text);
   }
@@ -212,10 +235,10 @@ export class Engine {
 
   follow(
     session: SessionId,
-    from: { after: Seq; signal: AbortSignal; deltas: "with" | "without" },
+    from: { after: Seq | Promise<Seq>; signal: AbortSignal; deltas: "with" | "without" },
   ): AsyncGenerator<Recorded | Delta | Gap, void> {
     const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
-    const said = (): Delta | undefined => this.lanes.peek(session)?.said();
+    const said = (): ReturnType<LiveLane["said"]> => this.lanes.peek(session)?.said();
     return follow(this.store, this.#feeds, session, { ...from, drives, said });
   }
 
@@ -230,8 +253,14 @@ export class Engine {
 
   recorded(lane: LiveLane, events: readonly Recorded[]): void {
     for (const event of events) if (event.type === "run.settled") this.lanes.moveOut(event.runId);
+    lane.transcript?.note(events);
+    // Kept for as long as the run that has asked for it.
+    if (lane.durable.live === undefined) lane.transcript = undefined;
     this.#feeds.push(lane.id, events);
     this.#outcomes.recorded(events);
+    this.questions.recorded(events);
+    this.#hooks.recorded(lane, events);
+    this.#limits.recorded(lane, events);
     this.#changed(lane);
   }
 
@@ -259,7 +288,8 @@ export class Engine {
   /** The last thing: whoever still waits or follows is let go. */
   closed(): void {
     this.phase = "closed";
-    for (const lane of this.lanes.all()) lane.takeBackRetry?.();
+    this.commit.stop(this.lanes.all());
+    this.#limits.close();
     this.#outcomes.close();
     this.#feeds.closeAll();
   }

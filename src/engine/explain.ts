@@ -2,7 +2,11 @@
 import type { CancelReason } from "../core/cancel.ts";
 import type { CallId, RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
+import type { Question } from "../core/question.ts";
+import type { Run } from "../core/run.ts";
+import { LiveCall, type Waits } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
+import type { LiveWork } from "./live-work.ts";
 
 export interface Explanation {
   readonly sessionId: SessionId;
@@ -22,7 +26,17 @@ export interface LiveExplained {
   readonly reason: CancelReason | undefined;
   readonly attempt: number;
   readonly turn: TurnId | undefined;
-  readonly calls: readonly { readonly callId: CallId; readonly name: string; readonly phase: "running" | "stopping" }[];
+  readonly calls: readonly CallExplained[];
+  /** What people are asked and have not answered. */
+  readonly questions: readonly Question[];
+}
+
+export interface CallExplained {
+  readonly callId: CallId;
+  readonly name: string;
+  readonly phase: "running" | "stopping";
+  /** What it waits for before it begins; undefined: it has begun, or another worker knows. */
+  readonly waits: Waits | undefined;
 }
 
 export function explain(lane: LiveLane): Explanation {
@@ -31,14 +45,14 @@ export function explain(lane: LiveLane): Explanation {
     sessionId: state.id,
     asOf: state.head,
     busy: state.live !== undefined || state.queue.length > 0,
-    live: liveExplained(state),
+    live: liveExplained(state, lane.works),
     queue: state.queue.map((run) => ({ runId: run.id, text: run.prompt.text })),
     steers: state.steers.map((run) => ({ runId: run.id, text: run.prompt.text })),
     summary: summary(state, lane.epoch !== undefined),
   };
 }
 
-function liveExplained(state: Lane): LiveExplained | undefined {
+function liveExplained(state: Lane, works: readonly LiveWork[]): LiveExplained | undefined {
   const run = state.live;
   if (run === undefined) return undefined;
   return {
@@ -47,8 +61,19 @@ function liveExplained(state: Lane): LiveExplained | undefined {
     reason: run.phase === "stopping" ? run.reason : undefined,
     attempt: run.attempt,
     turn: run.turn,
-    calls: run.live.map((call) => ({ callId: call.id, name: call.name, phase: call.phase })),
+    calls: run.live.map((call) => ({
+      callId: call.id,
+      name: call.name,
+      phase: call.phase,
+      waits: waits(works, call.id),
+    })),
+    questions: run.questions,
   };
+}
+
+function waits(works: readonly LiveWork[], id: CallId): Waits | undefined {
+  const owner = works.find((work) => work.id === id)?.owner;
+  return owner instanceof LiveCall ? owner.waits : undefined;
 }
 
 function summary(state: Lane, ours: boolean): string {
@@ -68,6 +93,14 @@ function summary(state: Lane, ours: boolean): string {
     case "parked":
       return `${run.id} is parked until a worker takes it up.${behind}`;
     case "running":
-      return `${run.id} is running${who}${calls === "" ? "" : `; calls: ${calls}`}. A cancel would stop it.${behind}`;
+      return `${run.id} is running${who}${doing(calls)}${asks(run)}. A cancel would stop it.${behind}`;
   }
+}
+
+const doing = (calls: string): string => (calls === "" ? "" : `; calls: ${calls}`);
+
+function asks({ questions }: Pick<Run, "questions">): string {
+  if (questions.length === 0) return "";
+  const many = questions.length === 1 ? "an answer" : `${questions.length} answers`;
+  return `; it waits for ${many} (${questions.map(({ id }) => id).join(", ")})`;
 }

@@ -12,28 +12,52 @@ test("G31: a follower that does not read keeps the latest deltas within its limi
   const ear = new Ear();
   const piece = "x".repeat(1024);
   const heard = 10 * (DELTA_BYTES_MAX / (piece.length * 2));
-  for (let index = 0; index < heard; index += 1) ear.hear(delta(piece));
-  ear.hear(delta("last"));
+  for (let index = 0; index < heard; index += 1) ear.hear(delta(piece), 1);
+  ear.hear(delta("last"), 1);
   const kept = ear.take();
-  expect(kept.reduce((bytes, { text }) => bytes + text.length * 2, 0)).toBeLessThanOrEqual(DELTA_BYTES_MAX);
+  expect(kept.reduce((bytes, one) => bytes + textOf(one).length * 2, 0)).toBeLessThanOrEqual(DELTA_BYTES_MAX);
   expect(kept.length + ear.dropped).toBe(heard + 1);
-  expect(kept.at(-1)?.text).toBe("last");
+  expect(kept.map(textOf).at(-1)).toBe("last");
   expect(ear.take()).toEqual([]);
 });
 
 test("G31: a single piece larger than the limit is dropped, not kept", () => {
   const ear = new Ear();
-  ear.hear(delta("x".repeat(DELTA_BYTES_MAX)));
+  ear.hear(delta("x".repeat(DELTA_BYTES_MAX)), 1);
   expect(ear.take()).toEqual([]);
   expect(ear.dropped).toBe(1);
 });
 
 test("what a turn said that is in the log by now is not said again; other turns' words are", () => {
   const ear = new Ear();
-  ear.hear(delta("old", 1));
-  ear.hear(delta("new", 2));
+  ear.hear(delta("old", 1), 1);
+  ear.hear(delta("new", 2), 1);
   ear.forget("turn_a.1");
   expect(ear.take()).toEqual([delta("new", 2)]);
+});
+
+test("a delta stands between the events between which it was said", () => {
+  const ear = new Ear();
+  ear.hear(delta("first"), 4);
+  ear.hear(delta("second"), 5);
+  expect(ear.take(4)).toEqual([]);
+  expect(ear.take(5)).toEqual([delta("first")]);
+  expect(ear.take()).toEqual([delta("second")]);
+});
+
+test("whoever follows a run from its prompt on hears every delta, in its place, however fast the run is", async () => {
+  const { belay } = await openHouse({
+    talk: (turn) => {
+      turn.emit("Hel");
+      turn.emit("lo");
+      return undefined;
+    },
+  });
+  const session = await belay.createSession();
+  const heard: string[] = [];
+  for await (const one of session.prompt("talk")) heard.push(one.type === "delta" ? one.text : one.type);
+  const before = ["run.accepted", "run.started", "turn.requested"];
+  expect(heard).toEqual([...before, "Hel", "lo", "turn.settled", "run.settled"]);
 });
 
 test("G31: the tail kept for all followers together is bounded; who stands before it is sent to the store", () => {
@@ -77,3 +101,5 @@ test("G31: followers that stopped reading delay neither the run nor those who re
     expect(late).toEqual([2, 3, 4, 5, 6]);
   }
 });
+
+const textOf = (one: Delta): string => (one.type === "delta" ? one.text : "");

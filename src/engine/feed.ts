@@ -1,15 +1,21 @@
 // The live end of sessions that somebody follows: recent facts and deltas. Droppable; the log has everything.
 import type { Recorded } from "../core/event.ts";
-import type { RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
+import type { CallId, RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
 import { DELTA_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
+import type { Json } from "../core/prompt.ts";
 
 /** A live-only fragment. May be dropped; never needed to rebuild anything. */
-export interface Delta {
-  readonly type: "delta";
-  readonly runId: RunId;
-  readonly turnId: TurnId;
-  readonly text: string;
-}
+export type Delta =
+  /** The next piece of an answer; `reasoning` is what the model says to itself. */
+  | {
+      readonly type: "delta";
+      readonly runId: RunId;
+      readonly turnId: TurnId;
+      readonly text: string;
+      readonly kind?: "reasoning";
+    }
+  /** How far a call is, in its own words. */
+  | { readonly type: "progress"; readonly runId: RunId; readonly callId: CallId; readonly data: Json };
 
 export class Feeds {
   readonly #feeds = new Map<SessionId, Feed>();
@@ -42,15 +48,16 @@ export class Feeds {
     this.#feeds.get(session)?.push(events);
   }
 
-  delta(session: SessionId, delta: Delta): void {
-    this.#feeds.get(session)?.delta(delta);
+  /** `at`: the last position that is durable; the delta belongs right after it. */
+  delta(session: SessionId, delta: Delta, at: Seq): void {
+    this.#feeds.get(session)?.delta(delta, at);
   }
 }
 
 export class Feed {
   followers = 0;
   #recent: Recorded[] = [];
-  readonly #wakers = new Set<() => void>();
+  readonly #sleepers = new Set<Sleeper>();
   readonly #ears = new Set<Ear>();
 
   push(events: readonly Recorded[]): void {
@@ -59,10 +66,16 @@ export class Feed {
     this.wake();
   }
 
-  delta(delta: Delta): void {
+  delta(delta: Delta, at: Seq): void {
     if (this.#ears.size === 0) return;
-    for (const ear of this.#ears) ear.hear(delta);
+    for (const ear of this.#ears) ear.hear(delta, at);
     this.wake();
+  }
+
+  /** Whether everything after `after` has come in here, so that the store need not be asked for it. */
+  covers(after: Seq): boolean {
+    const first = this.#recent[0];
+    return first !== undefined && first.seq <= after + 1;
   }
 
   /** What has come in after `after`. Undefined: some of it is not here any more; the store has it. */
@@ -72,18 +85,11 @@ export class Feed {
     return first.seq > after + 1 ? undefined : this.#recent.slice(after + 1 - first.seq);
   }
 
-  /** Resolves at the next push or delta, or when `signal` aborts. */
-  next(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        this.#wakers.delete(done);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      this.#wakers.add(done);
-      signal.addEventListener("abort", done, { once: true });
-      if (signal.aborted) done();
-    });
+  /** Somebody who will wait for the next push or delta, again and again, until `signal` aborts. */
+  sleeper(signal: AbortSignal): Sleeper {
+    const sleeper = new Sleeper(signal, () => this.#sleepers.delete(sleeper));
+    this.#sleepers.add(sleeper);
+    return sleeper;
   }
 
   listen(ear: Ear): () => void {
@@ -92,40 +98,91 @@ export class Feed {
   }
 
   wake(): void {
-    for (const wake of [...this.#wakers]) wake();
+    for (const sleeper of this.#sleepers) sleeper.wake();
+  }
+}
+
+/** One listener on the signal for a whole following: one for each wait would cost more than the wait. */
+export class Sleeper {
+  readonly #signal: AbortSignal;
+  readonly #left: () => void;
+  #wake: (() => void) | undefined = undefined;
+
+  constructor(signal: AbortSignal, left: () => void) {
+    this.#signal = signal;
+    this.#left = left;
+    signal.addEventListener("abort", this, { once: true });
+  }
+
+  /** Resolves at the next push or delta, or when the signal aborts. */
+  sleep(): Promise<void> {
+    if (this.#signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  wake(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  /** Called by the signal. */
+  handleEvent(): void {
+    this.wake();
+  }
+
+  leave(): void {
+    this.#signal.removeEventListener("abort", this);
+    this.#left();
+    this.wake();
   }
 }
 
 /** The deltas waiting for one follower: bounded, oldest dropped first. */
 export class Ear {
-  #waiting: Delta[] = [];
+  #waiting: Heard[] = [];
   #bytes = 0;
   dropped = 0;
 
-  hear(delta: Delta): void {
-    this.#waiting.push(delta);
-    this.#bytes += delta.text.length * 2;
+  hear(delta: Delta, at: Seq): void {
+    this.#waiting.push({ delta, at });
+    this.#bytes += sizeOf(delta);
     while (this.#bytes > DELTA_BYTES_MAX) {
       const oldest = this.#waiting.shift();
       if (oldest === undefined) break;
-      this.#bytes -= oldest.text.length * 2;
+      this.#bytes -= sizeOf(oldest.delta);
       this.dropped += 1;
     }
   }
 
   /** Forgets what a turn said that is in the log by now. */
   forget(turn: TurnId): void {
-    this.#waiting = this.#waiting.filter((delta) => delta.turnId !== turn);
-    this.#bytes = this.#waiting.reduce((sum, delta) => sum + delta.text.length * 2, 0);
+    this.#waiting = this.#waiting.filter(({ delta }) => delta.type !== "delta" || delta.turnId !== turn);
+    this.#count();
   }
 
-  take(): readonly Delta[] {
-    if (this.#waiting.length === 0) return NONE;
-    const taken = this.#waiting;
-    this.#waiting = [];
-    this.#bytes = 0;
-    return taken;
+  /** What belongs before the event at `seq`; without one, all there is. */
+  take(seq: Seq = Number.POSITIVE_INFINITY): readonly Delta[] {
+    const first = this.#waiting[0];
+    if (first === undefined || first.at >= seq) return NONE;
+    const end = this.#waiting.findIndex(({ at }) => at >= seq);
+    const taken = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+    this.#count();
+    return taken.map(({ delta }) => delta);
+  }
+
+  #count(): void {
+    this.#bytes = this.#waiting.reduce((sum, { delta }) => sum + sizeOf(delta), 0);
   }
 }
+
+interface Heard {
+  readonly delta: Delta;
+  readonly at: Seq;
+}
+
+const sizeOf = (delta: Delta): number =>
+  2 * (delta.type === "delta" ? delta.text.length : JSON.stringify(delta.data).length);
 
 const NONE: readonly Delta[] = [];

@@ -3,7 +3,7 @@ import type { Recorded } from "../core/event.ts";
 import type { Seq, SessionId } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Store } from "../ports.ts";
-import { type Delta, Ear, type Feed, type Feeds } from "./feed.ts";
+import { type Delta, Ear, type Feed, type Feeds, type Sleeper } from "./feed.ts";
 
 /** Said once, in place of events that retention has removed: the next event follows `to`. */
 export interface Gap {
@@ -13,14 +13,15 @@ export interface Gap {
 }
 
 export interface Following {
-  readonly after: Seq;
+  /** May be known only later; what happens until then is not missed. */
+  readonly after: Seq | Promise<Seq>;
   readonly signal: AbortSignal;
   /** With deltas: the text of live turns as it comes. */
   readonly deltas: "with" | "without";
   /** Whether this worker drives the session; else only the store knows that it grows. */
   readonly drives: () => boolean;
   /** What the live turn has said so far. */
-  readonly said: () => Delta | undefined;
+  readonly said: () => { readonly delta: Delta; readonly at: Seq } | undefined;
 }
 
 /**
@@ -38,12 +39,12 @@ export async function* follow(
   // The feed is opened before the first read, so nothing falls between history and live tail.
   const feed = feeds.open(session);
   const ear = new Ear();
+  const sleeper = feed.sleeper(signal);
   const stopListening = following.deltas === "with" ? listen(feed, ear, following) : undefined;
-  let cursor = following.after;
-  let caughtUp = false;
   try {
+    let cursor = await following.after;
+    let caughtUp = feed.covers(cursor);
     while (!signal.aborted && !feeds.closed) {
-      if (caughtUp) yield* ear.take();
       const near = feed.after(cursor);
       if (!caughtUp || near === undefined) {
         const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });
@@ -55,18 +56,25 @@ export async function* follow(
         for (const event of page.events) {
           cursor = event.seq;
           if (event.type === "turn.settled") ear.forget(event.turnId);
+          for (const delta of ear.take(event.seq)) yield delta;
           yield event;
         }
         continue;
       }
       for (const event of near) {
         cursor = event.seq;
+        for (const delta of ear.take(event.seq)) yield delta;
         yield event;
       }
-      if (near.length === 0) caughtUp = await grown(store, feed, session, { ...following, after: cursor });
+      const said = ear.take();
+      for (const delta of said) yield delta;
+      // Not `yield*`, which waits even for nothing: between the look and the wait nothing may come in unnoticed.
+      if (near.length === 0 && said.length === 0)
+        caughtUp = await grown(store, sleeper, session, { ...following, after: cursor });
     }
   } finally {
     stopListening?.();
+    sleeper.leave();
     feeds.close(session);
   }
 }
@@ -74,20 +82,28 @@ export async function* follow(
 /** Whoever joins in the middle of a turn first hears what was said before, in one piece. */
 function listen(feed: Feed, ear: Ear, following: Following): () => void {
   const said = following.said();
-  if (said !== undefined) ear.hear(said);
+  if (said !== undefined) ear.hear(said.delta, said.at);
   return feed.listen(ear);
 }
 
 /** Waits until there may be more. False: the store must be asked, since another worker writes. */
-async function grown(store: Store, feed: Feed, session: SessionId, following: Following): Promise<boolean> {
+async function grown(
+  store: Store,
+  sleeper: Sleeper,
+  session: SessionId,
+  following: Following & { readonly after: Seq },
+): Promise<boolean> {
   if (following.drives()) {
-    await feed.next(following.signal);
+    await sleeper.sleep();
     return true;
   }
   // Either may come first; the other must not be left waiting for ever.
   const either = new AbortController();
   const signal = AbortSignal.any([following.signal, either.signal]);
-  await Promise.race([feed.next(signal), store.grown(session, following.after, signal)]);
-  either.abort();
+  await Promise.race([sleeper.sleep(), store.grown(session, following.after, signal)]);
+  either.abort(OVER);
   return false;
 }
+
+/** A reason of our own: without one, each abort makes an error with a stack, for nobody. */
+export const OVER = { name: "Over", message: "Nobody follows any more." } as const;

@@ -47,13 +47,24 @@ export class Lanes {
     return lane;
   }
 
-  /** A session nobody can have written to yet, since its id was made just now. */
-  async fresh(session: SessionId): Promise<LiveLane> {
+  /** A session nobody can have written to yet, since its id was made just now: there is nothing to load. */
+  fresh(session: SessionId): LiveLane {
     const lane = new LiveLane(session);
     this.#lanes.set(session, lane);
-    await this.#claim(lane);
-    lane.phase = "ready";
+    void this.#begin(lane);
     return lane;
+  }
+
+  async #begin(lane: LiveLane): Promise<void> {
+    try {
+      await this.#claim(lane);
+    } catch (error) {
+      this.drop(lane, toControlError(error));
+      return;
+    }
+    if (lane.phase !== "loading") return;
+    lane.phase = "ready";
+    this.#parts.commit().pump(lane);
   }
 
   peek(session: SessionId): LiveLane | undefined {
@@ -138,6 +149,8 @@ export class Lanes {
   }
 
   async #claim(lane: LiveLane): Promise<void> {
+    // A worker that leaves takes nothing up: whoever comes next would have to wait until its lease has run out.
+    if (!this.#parts.open()) return;
     const claim = await this.#parts.store.claim(lane.id, this.#parts.worker, LEASE_TTL_MS);
     lane.epoch = claim.kind === "claimed" ? claim.epoch : undefined;
   }

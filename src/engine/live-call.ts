@@ -1,39 +1,81 @@
-// One tool call that is going on: it runs, and whatever becomes of it is recorded before its turn hears of it.
+// One tool call that is going on: it waits for what it has to wait for, runs, and whatever becomes of it is recorded
+// before anybody hears of it.
 import type { CancelReason, Outcome } from "../core/cancel.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
 import type { CallEnd } from "../core/decide-run.ts";
-import type { CallId } from "../core/ids.ts";
+import { type CallId, type RunId, runOf } from "../core/ids.ts";
+import { who } from "../core/inbox.ts";
+import { CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
-import type { CallResult, Execute, LiveCall as Facade } from "../ports.ts";
+import type { About, Ending } from "../core/question.ts";
+import type { Approval, CallRequest, CallResult, Clock, HookedCall, Turn, Verdict, Wanted } from "../ports.ts";
+import { CallFacade } from "./call-facade.ts";
 import { LiveWork, type WorkOwner } from "./live-work.ts";
-import type { Ended } from "./scope.ts";
-import { checkCallJson } from "./validate.ts";
+import type { Ended, Scope } from "./scope.ts";
+import { checkCallJson, invalid } from "./validate.ts";
 
-/** How a call's end reaches the log. */
+/** What the host has to say to a call before it begins. */
+interface BeforeCalls {
+  readonly beforeCalls: boolean;
+  before(call: HookedCall): Promise<Verdict | undefined>;
+}
+
+/** How a call's end reaches the log, and what it may ask of the engine on the way. */
 export interface CallDesk {
+  readonly clock: Clock;
+  readonly hooks: BeforeCalls;
+  readonly sessionId: Turn["sessionId"];
   /** It ended by itself. Undefined: it comes too late to count, and nothing is recorded. */
   ended(work: LiveWork, end: CallEnd): Promise<unknown> | undefined;
   gaveUp(work: LiveWork, end: CallEnd): Promise<unknown>;
+  limitReached(callId: CallId, limitMs: number): void;
+  inquire(scope: Scope, owner: CallId, about: About, deadlineMs: number | undefined): Promise<Ending>;
+  progress(callId: CallId, data: Json): void;
+  digest(text: string): string;
+  /** Whether a stop of it may be in the log that nobody here knows of yet; and when that is known. */
+  unsure(callId: CallId): boolean;
+  known(): Promise<void>;
 }
+
+/** What a call that is not running yet waits for. */
+export type Waits = "hook" | "approval" | "slot";
+
+/** A request, or, for a call that an earlier life asked for, the means to find out what it was. */
+export type Request = CallRequest | (() => Promise<CallRequest>);
 
 export class LiveCall implements WorkOwner {
   readonly callId: CallId;
   readonly name: string;
-  readonly input: Json;
   readonly work: LiveWork;
-  readonly #execute: Execute;
-  readonly #desk: CallDesk;
+  readonly desk: CallDesk;
+  /** What is carried out: what was asked for, unless a hook has put something else in its place. */
+  input: Json;
+  waits: Waits | undefined = undefined;
+  #request: Request;
   #partial: Json | undefined = undefined;
+  #changes: string[] | undefined = undefined;
+  #giveBack: () => void = ignore;
   #answer: (result: CallResult) => void = ignore;
   #fail: (error: unknown) => void = ignore;
 
-  constructor(asked: Pick<LiveCall, "callId" | "name" | "input">, execute: Execute, desk: CallDesk) {
-    this.callId = asked.callId;
-    this.name = asked.name;
-    this.input = asked.input;
-    this.#execute = execute;
-    this.#desk = desk;
-    this.work = new LiveWork(asked.callId, asked.name, this);
+  constructor(callId: CallId, name: string, request: Request, desk: CallDesk) {
+    this.callId = callId;
+    this.name = name;
+    this.desk = desk;
+    this.#request = request;
+    this.input = typeof request === "function" ? null : request.input;
+    this.work = new LiveWork(callId, name, this);
+  }
+
+  get runId(): RunId {
+    return runOf(this.callId);
+  }
+
+  /** Once begun, a call that cannot stop half-way is not told to. */
+  get signal(): AbortSignal {
+    const request = this.#request;
+    const deaf = typeof request !== "function" && request.interruptible === false;
+    return deaf ? new AbortController().signal : this.work.scope.signal;
   }
 
   /** Resolves once the call's end is durable. Asked for once, by the turn that called. */
@@ -50,23 +92,125 @@ export class LiveCall implements WorkOwner {
   }
 
   begin(): void {
-    const { scope } = this.work;
-    void scope.carryOut(() => this.#execute(new CallFacade(this))).then((ended) => this.#ended(ended));
+    void this.work.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));
   }
 
   giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void {
     const outcome: Outcome =
       how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
-    this.#settle(this.#desk.gaveUp(this.work, this.#end(outcome, this.#partial)), outcome, this.#partial);
+    // Whoever waits for its place must not wait for a call that may never end.
+    this.#giveBack();
+    this.#settle(this.desk.gaveUp(this.work, this.#end(outcome, this.#partial)), outcome, this.#partial);
   }
 
   keepPartial(result: Json): void {
     this.#partial = checkCallJson(result, `The partial result of ${this.name}`);
   }
 
+  noteChange(what: string): void {
+    if (typeof what !== "string" || what === "") throw invalid("changed() takes a short text: what was changed.");
+    this.#changes ??= [];
+    if (this.#changes.length < CHANGES_MAX) this.#changes.push(what.toWellFormed().slice(0, NOTE_CHARS_MAX));
+  }
+
+  /** Hook, approval, slot, and then the tool itself. A stop is heard at each of them. */
+  async #carryOut(): Promise<unknown> {
+    const request = await this.#requested();
+    if (this.desk.hooks.beforeCalls || request.approval !== undefined) await this.#admit(request);
+    if (request.slots !== undefined) await this.#takeSlot(request.slots);
+    this.waits = undefined;
+    let limit: (() => void) | undefined;
+    try {
+      while (this.desk.unsure(this.callId)) await this.work.scope.until(this.desk.known());
+      // The last look, in the same tick: a stop may have come after the last thing it waited for.
+      if (this.work.scope.reason !== undefined) throw new Error("It was stopped before it began.");
+      limit = this.#startLimit(request.timeoutMs);
+      return await request.execute(new CallFacade(this));
+    } finally {
+      limit?.();
+      this.#giveBack();
+    }
+  }
+
+  async #requested(): Promise<CallRequest> {
+    if (typeof this.#request === "function") {
+      this.#request = await this.work.scope.until(this.#request());
+      this.input = this.#request.input;
+    }
+    return this.#request;
+  }
+
+  async #admit({ approval = false }: CallRequest): Promise<void> {
+    const verdict = await this.#hear();
+    if (verdict?.kind === "deny") throw denied(`Not carried out: a rule of the host forbids it. ${verdict.note}`);
+    if (verdict?.input !== undefined) this.input = checkCallJson(verdict.input, `The input of ${this.name}`);
+    if (verdict?.approved === true) return;
+    const wanted = typeof approval === "function" ? await this.#judge(approval) : approval;
+    if (wanted !== false) await this.#ask(wanted === true ? {} : wanted);
+  }
+
+  /** Whoever cannot say whether people must be asked has not said that they need not. */
+  async #judge(approval: (input: Json) => Wanted | Promise<Wanted>): Promise<Wanted> {
+    const { scope } = this.work;
+    try {
+      return await scope.until(Promise.resolve(approval(this.input)));
+    } catch (error) {
+      if (scope.reason !== undefined) throw error;
+      return { note: `Whether this needs an approval could not be told: ${messageOf(error)}` };
+    }
+  }
+
+  async #ask({ scope, note, deadlineMs }: Approval): Promise<void> {
+    this.waits = "approval";
+    const about: About = {
+      kind: "approval",
+      name: this.name,
+      input: this.input,
+      digest: this.desk.digest(JSON.stringify([this.name, this.input])),
+      scope: scope ?? this.name,
+      ...(note === undefined ? {} : { note: note.slice(0, NOTE_CHARS_MAX) }),
+    };
+    checkApproved(await this.desk.inquire(this.work.scope, this.callId, about, deadlineMs));
+  }
+
+  async #hear(): Promise<Verdict | undefined> {
+    if (!this.desk.hooks.beforeCalls) return undefined;
+    this.waits = "hook";
+    return this.work.scope.until(this.desk.hooks.before(this.hooked()));
+  }
+
+  /** What a hook is told of it. */
+  hooked(): HookedCall {
+    const { callId, name, input, runId, desk, work } = this;
+    return { callId, name, input, runId, sessionId: desk.sessionId, signal: work.scope.signal };
+  }
+
+  async #takeSlot(slots: NonNullable<CallRequest["slots"]>): Promise<void> {
+    this.waits = "slot";
+    let takeBack = ignore;
+    const coming = new Promise<void>((resolve) => {
+      takeBack = slots.take((giveBack) => {
+        this.#giveBack = giveBack;
+        resolve();
+      });
+    });
+    try {
+      await this.work.scope.until(coming);
+    } catch (error) {
+      takeBack();
+      this.#giveBack();
+      throw error;
+    }
+  }
+
+  #startLimit(limitMs: number | undefined): (() => void) | undefined {
+    if (limitMs === undefined) return undefined;
+    return this.desk.clock.after(limitMs, () => this.desk.limitReached(this.callId, limitMs));
+  }
+
   #ended(ended: Ended<unknown>): void {
     const { outcome, result } = this.#outcomeOf(ended);
-    const recorded = this.#desk.ended(this.work, this.#end(outcome, result));
+    const recorded = this.desk.ended(this.work, this.#end(outcome, result));
     // Too late to count: the turn is told what giving it up has recorded, and nothing else.
     if (recorded !== undefined) this.#settle(recorded, outcome, result);
   }
@@ -93,34 +237,38 @@ export class LiveCall implements WorkOwner {
   }
 
   #end(outcome: Outcome, result: Json | undefined): CallEnd {
-    return result === undefined ? { callId: this.callId, outcome } : { callId: this.callId, outcome, result };
+    return {
+      callId: this.callId,
+      outcome,
+      ...(result === undefined ? {} : { result }),
+      ...(this.#changes === undefined ? {} : { changes: this.#changes }),
+    };
   }
 }
 
-/** What a tool sees. Getters, so that it can be taken apart: `({ signal, input }) => …`. */
-class CallFacade implements Facade {
-  readonly #call: LiveCall;
-
-  constructor(call: LiveCall) {
-    this.#call = call;
-  }
-
-  get callId(): CallId {
-    return this.#call.callId;
-  }
-
-  get input(): Json {
-    return this.#call.input;
-  }
-
-  get signal(): AbortSignal {
-    return this.#call.work.scope.signal;
-  }
-
-  get partial(): Facade["partial"] {
-    return (result) => this.#call.keepPartial(result);
+function checkApproved(ending: Ending): void {
+  switch (ending.kind) {
+    case "allowed":
+      return;
+    case "denied":
+      throw denied(
+        `Not carried out: denied by ${ending.by ?? "the user"}${ending.note === undefined ? "." : `: ${ending.note}`}`,
+      );
+    case "expired":
+      throw denied(`Not carried out: nobody approved it within ${ending.limitMs} ms.`);
+    case "withdrawn":
+      throw denied(`Not carried out: the approval was taken back by ${who(ending.reason)}.`);
+    case "answered":
+      throw denied("Not carried out: the approval was answered with something else than yes.");
   }
 }
+
+class Denied extends Error {
+  override readonly name = "Denied";
+  readonly code = "denied";
+}
+
+const denied = (message: string): Denied => new Denied(message);
 
 export function toResult(callId: CallId, outcome: Outcome, result: Json | undefined): CallResult {
   switch (outcome.kind) {
@@ -141,11 +289,18 @@ export function toResult(callId: CallId, outcome: Outcome, result: Json | undefi
   }
 }
 
-/** What a person or a model can use: the message, not the stack. */
+/** What a person or a model can use: the message, not the stack; and the code, if it has one that is a word. */
 export function failure(error: unknown): Outcome {
-  const code = error instanceof ControlError ? error.code : "error";
-  const message = error instanceof Error ? error.message : String(error);
-  return { kind: "failed", code, message: (message || "It failed without a message.").toWellFormed().slice(0, 4096) };
+  const text = (messageOf(error) || "It failed without a message.").toWellFormed().slice(0, NOTE_CHARS_MAX);
+  return { kind: "failed", code: codeOf(error), message: text };
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+function codeOf(error: unknown): string {
+  if (error instanceof ControlError) return error.code;
+  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) ? code : "error";
 }
 
 const ignore = (): void => {};

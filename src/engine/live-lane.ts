@@ -6,9 +6,10 @@
 // 3. Commands are decided in the order in which they were received; a command that must wait holds up those behind it.
 import type { Answer, Command } from "../core/command.ts";
 import type { Event, Recorded } from "../core/event.ts";
-import type { SessionId, Work } from "../core/ids.ts";
+import type { Seq, SessionId, Work } from "../core/ids.ts";
 import { emptyLane, type Lane } from "../core/lane.ts";
 import type { Delta } from "./feed.ts";
+import type { LiveTranscript } from "./live-transcript.ts";
 import { LiveTurn } from "./live-turn.ts";
 import type { LiveWork } from "./live-work.ts";
 
@@ -62,6 +63,8 @@ export class LiveLane {
   takeBackRetry: (() => void) | undefined = undefined;
   /** What is going on in the world for the live run. Few: an array is smaller than a map, and as fast. */
   works: LiveWork[] = [];
+  /** What was said so far, if the live run has asked for it. */
+  transcript: LiveTranscript | undefined = undefined;
   /** Who waits until nothing is going on in the world, and until nothing is on its way. Mostly nobody: shared. */
   still: readonly (() => void)[] = NOBODY;
   quiet: readonly (() => void)[] = NOBODY;
@@ -85,10 +88,11 @@ export class LiveLane {
   }
 
   /** What its live turn has said so far, for whoever begins to listen in the middle of it. */
-  said(): Delta | undefined {
+  said(): { readonly delta: Delta; readonly at: Seq } | undefined {
     for (const { owner, phase } of this.works) {
       if (owner instanceof LiveTurn && owner.text !== "" && (phase === "live" || phase === "stopping")) {
-        return { type: "delta", runId: owner.run.id, turnId: owner.turnId, text: owner.text };
+        const delta = { type: "delta", runId: owner.run.id, turnId: owner.turnId, text: owner.text } as const;
+        return { delta, at: this.durable.head };
       }
     }
     return undefined;

@@ -2,35 +2,44 @@
 import type { CancelReason, Outcome } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { TurnEnd } from "../core/decide-run.ts";
-import { callId as makeCallId, type TurnId } from "../core/ids.ts";
+import type { Usage } from "../core/event.ts";
+import { type CallId, callId as makeCallId, type TurnId } from "../core/ids.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";
 import type { Json, Prompt } from "../core/prompt.ts";
+import type { About, Ending } from "../core/question.ts";
 import type { Run } from "../core/run.ts";
 import type { Message } from "../core/transcript.ts";
-import type { Agent, CallOptions, CallResult, Clock, Execute, Turn, TurnResult } from "../ports.ts";
+import type { Agent, CallOptions, CallRequest, CallResult, Execute } from "../ports.ts";
 import { type CallDesk, failure, LiveCall } from "./live-call.ts";
 import { LiveWork, type WorkOwner } from "./live-work.ts";
-import type { Ended } from "./scope.ts";
+import type { Ended, Scope } from "./scope.ts";
 import { TurnFacade } from "./turn-facade.ts";
-import { checkCallJson, checkMs, invalid, isObject } from "./validate.ts";
+import { askOf, checkCall, checkMeter, checkResult, type Metered, type Result } from "./turn-result.ts";
+import { invalid } from "./validate.ts";
 
 /** What a turn needs from the engine; what it asks answers when it is durable. */
-export interface TurnDesk extends CallDesk {
-  readonly clock: Clock;
+export interface TurnDesk extends Omit<CallDesk, "inquire"> {
   readonly agent: Agent;
-  readonly sessionId: Turn["sessionId"];
   /** The run as it is decided now; undefined once it is over. */
   run(): Run | undefined;
-  extend(text: string): Promise<unknown>;
+  extend(text: string, usage: Usage | undefined): Promise<unknown>;
   take(): Promise<readonly Prompt[]>;
-  call(live: LiveCall): void;
-  cancelCall(live: LiveCall, limitMs: number): void;
+  call(live: LiveCall, request: CallRequest): void;
+  compact(summary: string): Promise<void>;
+  stop(note: string): Promise<void>;
+  inquire(scope: Scope, owner: TurnId | CallId, about: About, deadlineMs: number | undefined): Promise<Ending>;
   transcript(): Promise<readonly Message[]>;
   /** The answer the log has to this call, if it was made before a crash. */
   recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined>;
-  delta(text: string): void;
+  delta(text: string, kind: "text" | "reasoning"): void;
   turnEnded(turn: LiveTurn, ended: Ended<unknown>): void;
   turnGivenUp(turn: LiveTurn, outcome: Outcome): void;
+}
+
+/** How it ended, and what it wants done before the next one. */
+export interface Finished {
+  readonly end: TurnEnd;
+  readonly calls: readonly LiveCall[];
 }
 
 export class LiveTurn implements WorkOwner {
@@ -45,6 +54,7 @@ export class LiveTurn implements WorkOwner {
   /** How much of the text is on its way into the log. */
   #kept = 0;
   #takeBackExtend: (() => void) | undefined = undefined;
+  #meter: (() => unknown) | undefined = undefined;
 
   constructor(desk: TurnDesk, run: Run, turnId: TurnId) {
     this.desk = desk;
@@ -75,17 +85,22 @@ export class LiveTurn implements WorkOwner {
     return this.#text;
   }
 
-  /** How the turn ended, with all it has said. */
-  end(ended: Ended<unknown>): TurnEnd {
-    if (ended.kind === "completed") {
-      return isResult(ended.value) ? this.#completed(ended.value) : this.settled(NOT_A_RESULT);
+  /** How the turn ended, with all it has said and asked for. */
+  finish(ended: Ended<unknown>): Finished {
+    switch (ended.kind) {
+      case "completed":
+        return this.#completed(ended.value);
+      case "failed":
+        return { end: this.settled(failure(ended.error)), calls: [] };
+      case "cancelled":
+        return { end: this.settled({ kind: "cancelled", reason: ended.reason }), calls: [] };
     }
-    return this.settled(ended.kind === "failed" ? failure(ended.error) : { kind: "cancelled", reason: ended.reason });
   }
 
+  /** An end without a result of its own: what it has said, and what it is known to have cost, is kept. */
   settled(outcome: Outcome): TurnEnd {
     this.#takeBackExtend?.();
-    return { turnId: this.turnId, outcome, next: "end", text: this.#wholeText() };
+    return { turnId: this.turnId, outcome, next: "end", text: this.#wholeText(), ...this.#metered() };
   }
 
   /** Sends what it has said to the log, for a turn that is set down rather than ended. */
@@ -94,59 +109,71 @@ export class LiveTurn implements WorkOwner {
     return this.#extend();
   }
 
-  emit(given: string): void {
+  meter(read: () => unknown): void {
+    if (typeof read !== "function") throw invalid("meter() takes a function.");
+    this.#meter = read;
+  }
+
+  emit(given: string, kind: "text" | "reasoning" = "text"): void {
     if (typeof given !== "string") throw invalid("emit() takes a string.");
     if (this.work.phase !== "live" && this.work.phase !== "stopping") return; // Given up: nobody listens any more.
     const text = given.toWellFormed();
+    this.desk.delta(text, kind);
+    if (kind === "reasoning") return;
     const room = TURN_CHARS_MAX - this.#text.length;
     this.#text += text.length <= room ? text : text.slice(0, room);
     this.#dropped += Math.max(0, text.length - room);
-    this.desk.delta(text);
     if (text !== "") this.#takeBackExtend ??= this.desk.clock.after(EXTEND_EVERY_MS, () => void this.#extend());
   }
 
   async call(name: string, given: Json, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
-    const input = checkCall(name, given, execute, options);
+    const request = checkCall({ ...options, name, input: given, execute });
     if (this.run.recoveries > 0 && options.again !== "begin") {
-      const recorded = await this.desk.recorded(name, input, options);
+      const recorded = await this.desk.recorded(name, request.input, options);
       if (recorded !== undefined) return recorded;
     }
     const run = this.desk.run();
     const asked = this.work.scope.reason ?? (run?.phase === "stopping" ? run.reason : undefined);
-    // Counted here, not read off the state: two calls of one tick must not get one id.
-    this.#calls = Math.max(this.#calls, (run ?? this.run).calls) + 1;
-    const callId = makeCallId(this.run.id, this.#calls);
+    const callId = this.#nextCallId();
     // Nothing new begins once a stop was asked for, whether or not it is recorded yet.
     if (asked !== undefined) return { kind: "cancelled", callId, reason: asked, partial: undefined, abandoned: false };
     // It may have ended while the log was read, and a later turn must not get its calls.
     if (this.work.phase === "ended")
       throw new ControlError("busy", `${this.turnId} has ended and begins no new calls.`);
-    const live = new LiveCall({ callId, name, input }, execute, this.desk);
+    const live = new LiveCall(callId, name, request, this.desk);
     const result = live.result();
-    this.desk.call(live);
-    return options.timeoutMs === undefined ? result : this.#limited(live, result, options.timeoutMs);
+    this.desk.call(live, request);
+    return result;
   }
 
-  async #limited(live: LiveCall, result: Promise<CallResult>, limitMs: number): Promise<CallResult> {
-    const takeBack = this.desk.clock.after(limitMs, () => this.desk.cancelCall(live, limitMs));
+  /** Counted here, not read off the state: two calls of one tick must not get one id. */
+  #nextCallId(): CallId {
+    this.#calls = Math.max(this.#calls, (this.desk.run() ?? this.run).calls) + 1;
+    return makeCallId(this.run.id, this.#calls);
+  }
+
+  #completed(value: unknown): Finished {
+    let result: Result;
     try {
-      return await result;
-    } finally {
-      takeBack();
+      result = checkResult(value);
+    } catch (error) {
+      return { end: this.settled(failure(error)), calls: [] };
     }
-  }
-
-  #completed(value: TurnResult | string | undefined): TurnEnd {
     this.#takeBackExtend?.();
-    const result: TurnResult = typeof value === "string" ? { text: value } : (value ?? {});
+    const { requests, finish, parts, usage, next } = result;
+    const calls = requests.map((request) => new LiveCall(this.#nextCallId(), request.name, request, this.desk));
     const text = result.text ?? this.#wholeText();
-    return {
+    const end: TurnEnd = {
       turnId: this.turnId,
-      outcome: { kind: "completed" },
-      next: result.next ?? "end",
+      outcome: completed(next === "end" ? finish : undefined),
+      next,
       text: text.toWellFormed().slice(0, TURN_CHARS_MAX),
-      ...(result.usage === undefined ? {} : { usage: result.usage }),
+      ...(usage === undefined ? {} : { usage }),
+      ...(finish === undefined ? {} : { finish }),
+      ...(parts === undefined ? {} : { parts }),
+      ...(calls.length === 0 ? {} : { calls: calls.map((live, index) => askOf(live.callId, requests[index])) }),
     };
+    return { end, calls };
   }
 
   async #extend(): Promise<void> {
@@ -154,10 +181,19 @@ export class LiveTurn implements WorkOwner {
     const from = this.#kept;
     this.#kept = this.#text.length;
     try {
-      if (this.#kept > from) await this.desk.extend(this.#text.slice(from));
+      if (this.#kept > from) await this.desk.extend(this.#text.slice(from), this.#metered().usage);
     } catch {
       // The store is in trouble, which its own notice says. Nothing is lost: the piece goes with the next one.
       this.#kept = Math.min(this.#kept, from);
+    }
+  }
+
+  #metered(): Metered {
+    try {
+      return checkMeter(this.#meter?.());
+    } catch {
+      // The agent's own reckoning failed; that must not change how its turn ends.
+      return {};
     }
   }
 
@@ -166,30 +202,8 @@ export class LiveTurn implements WorkOwner {
   }
 }
 
-function checkCall(name: string, given: Json, execute: Execute, options: CallOptions): Json {
-  if (typeof name !== "string" || name === "" || name.length > 256) throw invalid("A call's name is a short string.");
-  if (typeof execute !== "function") throw invalid("A call needs a function to execute.");
-  if (options.timeoutMs !== undefined) checkMs(options.timeoutMs, "timeoutMs", 2 ** 40);
-  return checkCallJson(given ?? null, `The input of ${name}`);
+/** A model that did not end its answer by itself has not quite completed it: that is said with the outcome. */
+function completed(finish: Result["finish"]): Outcome {
+  if (finish === undefined || finish === "stop" || finish === "calls") return { kind: "completed" };
+  return { kind: "completed", finish };
 }
-
-function isResult(value: unknown): value is TurnResult | string | undefined {
-  if (value === undefined || typeof value === "string") return true;
-  if (!isObject(value)) return false;
-  const { text, next, usage, ...rest } = value;
-  return (
-    Object.keys(rest).length === 0 &&
-    (text === undefined || typeof text === "string") &&
-    (next === undefined || next === "turn" || next === "end") &&
-    (usage === undefined || isUsage(usage))
-  );
-}
-
-const isUsage = (usage: unknown): boolean =>
-  isObject(usage) && Number.isFinite(usage.inputTokens) && Number.isFinite(usage.outputTokens);
-
-const NOT_A_RESULT: Outcome = {
-  kind: "failed",
-  code: "invalid",
-  message: "The agent returned something that is neither text nor { text, next, usage }.",
-};

@@ -5,6 +5,8 @@ import { Scope } from "./scope.ts";
 
 /** Whoever carries a piece of work out. Objects with methods, not closures: there may be a hundred thousand of them. */
 export interface WorkOwner {
+  /** What it waits for, if it goes on and has done nothing yet. */
+  readonly waits?: "hook" | "approval" | "slot" | undefined;
   /** Begins it. Called once, when its request is durable. */
   begin(): void;
   /** Settles it without its cooperation: it never began, or it did not stop in time. */

@@ -1,10 +1,10 @@
 // After a crash a turn is asked again. Calls it had already made are answered from the log, each once, so that what
 // was finished is not repeated and what is unknown is said to be unknown.
 import type { Recorded } from "../core/event.ts";
-import type { RunId, Seq, SessionId } from "../core/ids.ts";
+import { type CallId, type RunId, runOf, type Seq, type SessionId } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
-import type { CallOptions, CallResult, Store } from "../ports.ts";
+import type { CallAsked, CallOptions, CallResult, Store } from "../ports.ts";
 import { toResult } from "./live-call.ts";
 
 interface Made {
@@ -48,6 +48,22 @@ export async function readReplay(store: Store, session: SessionId, run: RunId, a
     }
   }
   return new Replay(made);
+}
+
+/** A call as it was asked for. */
+export async function readCall(
+  store: Store,
+  session: SessionId,
+  callId: CallId,
+  acceptedAt: Seq,
+): Promise<CallAsked | undefined> {
+  for await (const event of readAll(store, session, acceptedAt)) {
+    if (event.type === "call.requested" && event.callId === callId) {
+      return { callId, name: event.name, input: event.input };
+    }
+    if (event.type === "run.settled" && event.runId === runOf(callId)) return undefined;
+  }
+  return undefined;
 }
 
 /** The log from a position to its present end. */

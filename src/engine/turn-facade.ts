@@ -1,16 +1,19 @@
 // What the agent sees of a turn. Getters, so that it can be taken apart: `async ({ prompt, emit, signal }) => …`.
 import type { RunId, SessionId, TurnId } from "../core/ids.ts";
+import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Prompt } from "../core/prompt.ts";
+import type { About, Ending } from "../core/question.ts";
 import type { Run } from "../core/run.ts";
-import type { Turn } from "../ports.ts";
+import type { Clock, Spent, Turn } from "../ports.ts";
+import type { Scope } from "./scope.ts";
+import { askedOf, checkAsk, checkNote, invalid } from "./validate.ts";
 
 /** The live turn behind the facade. */
-export interface Behind extends Pick<Turn, "turnId" | "emit" | "call" | "takeSteers"> {
-  readonly run: Pick<Run, "id" | "prompt" | "attempt">;
-  readonly work: { readonly scope: { readonly signal: AbortSignal } };
-  readonly desk: {
-    readonly sessionId: SessionId;
-    transcript(): ReturnType<Turn["transcript"]>;
+export interface Behind extends Pick<Turn, "turnId" | "emit" | "call" | "takeSteers" | "meter"> {
+  readonly run: Pick<Run, "id" | "prompt" | "attempt" | "spent" | "turns">;
+  readonly work: { readonly scope: Scope };
+  readonly desk: Pick<Turn, "sessionId" | "clock" | "transcript" | "compact" | "stop"> & {
+    inquire(scope: Scope, owner: TurnId, about: About, deadlineMs: number | undefined): Promise<Ending>;
   };
 }
 
@@ -41,6 +44,15 @@ export class TurnFacade implements Turn {
     return this.#turn.run.attempt;
   }
 
+  get spent(): Spent {
+    const { spent, turns } = this.#turn.run;
+    return { ...spent, turns: turns - 1 };
+  }
+
+  get clock(): Clock {
+    return this.#turn.desk.clock;
+  }
+
   get signal(): AbortSignal {
     return this.#turn.work.scope.signal;
   }
@@ -50,7 +62,11 @@ export class TurnFacade implements Turn {
   }
 
   get emit(): Turn["emit"] {
-    return (text) => this.#turn.emit(text);
+    return (text, kind) => this.#turn.emit(text, kind);
+  }
+
+  get meter(): Turn["meter"] {
+    return (read) => this.#turn.meter(read);
   }
 
   get call(): Turn["call"] {
@@ -59,6 +75,25 @@ export class TurnFacade implements Turn {
 
   get takeSteers(): Turn["takeSteers"] {
     return () => quiet(this.#turn.takeSteers());
+  }
+
+  get ask(): Turn["ask"] {
+    const { turnId, desk, work } = this.#turn;
+    return (question) => {
+      const { about, deadlineMs } = checkAsk(question);
+      return quiet(desk.inquire(work.scope, turnId, about, deadlineMs).then(askedOf));
+    };
+  }
+
+  get compact(): Turn["compact"] {
+    return (summary) => {
+      if (typeof summary !== "string" || summary.trim() === "") throw invalid("compact() takes a summary.");
+      return quiet(this.#turn.desk.compact(summary.toWellFormed().slice(0, SUMMARY_CHARS_MAX)));
+    };
+  }
+
+  get stop(): Turn["stop"] {
+    return (note) => quiet(this.#turn.desk.stop(checkNote(note)));
   }
 }
 

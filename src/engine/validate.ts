@@ -1,15 +1,20 @@
 // What clients and tools hand in, checked before anything is recorded. Bad input leaves no trace.
 import type { CancelReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
+import type { Item } from "../core/inbox.ts";
 import {
   CALL_BYTES_MAX,
+  ITEM_BYTES_MAX,
   JSON_DEPTH_MAX,
   KEY_CHARS_MAX,
   NOTE_CHARS_MAX,
   PAGE_ROWS_MAX,
   PROMPT_BYTES_MAX,
+  QUESTION_BYTES_MAX,
 } from "../core/limits.ts";
 import { type Delivery, type Json, type Prompt, promptBytes, utf8Bytes } from "../core/prompt.ts";
+import type { About, Ending } from "../core/question.ts";
+import type { Ask, Asked } from "../ports.ts";
 
 const DELIVERIES: ReadonlySet<unknown> = new Set<Delivery>(["queue", "steer", "interrupt", "reject"]);
 
@@ -66,6 +71,47 @@ export function checkCallJson(given: unknown, what: string): Json {
   const bytes = utf8Bytes(JSON.stringify(json));
   if (bytes > CALL_BYTES_MAX) throw invalid(`${what} has ${bytes} bytes; the limit is ${CALL_BYTES_MAX}.`);
   return json;
+}
+
+/** A question as a turn or a tool puts it. */
+export function checkAsk(given: Ask): { readonly about: About; readonly deadlineMs: number | undefined } {
+  if (!isObject(given)) throw invalid("A question is an object with `text`.");
+  const { text, options, only = false, data, deadlineMs, ...rest } = given;
+  rejectUnknown(rest, "A question");
+  if (typeof text !== "string" || text.trim() === "") throw invalid("A question has a `text`.");
+  const strings = options === undefined || (Array.isArray(options) && options.every((one) => typeof one === "string"));
+  if (!strings || typeof only !== "boolean")
+    throw invalid("A question's `options` are strings, and `only` is a boolean.");
+  if (only && (options ?? []).length === 0) throw invalid("A question with `only` needs `options` to choose from.");
+  const about: About = {
+    kind: "question",
+    text: text.toWellFormed(),
+    ...(options === undefined ? {} : { options: [...options] }),
+    ...(only ? { only } : {}),
+    ...(data === undefined ? {} : { data: checkJson(data, "`data`") }),
+  };
+  if (utf8Bytes(JSON.stringify(about)) > QUESTION_BYTES_MAX) {
+    throw invalid(`A question has at most ${QUESTION_BYTES_MAX} bytes.`);
+  }
+  return { about, deadlineMs: deadlineMs === undefined ? undefined : checkMs(deadlineMs, "deadlineMs", 2 ** 31) };
+}
+
+/** How a question ended, for whoever asked it. */
+export function askedOf(ending: Ending): Asked {
+  // Only an approval ends as allowed or denied, and those are the engine's own.
+  return ending.kind === "allowed" || ending.kind === "denied" ? { kind: "answered", value: ending.kind } : ending;
+}
+
+export function checkItem(given: unknown): Item {
+  if (!isObject(given)) throw invalid("An item of the inbox is an object with `kind` and `text`.");
+  const { kind, text, data, ...rest } = given;
+  rejectUnknown(rest, "An item of the inbox");
+  if (kind !== "reminder" && kind !== "result") throw invalid('An item\'s `kind` is "reminder" or "result".');
+  if (typeof text !== "string" || text.trim() === "") throw invalid("An item has a `text`.");
+  const checked = data === undefined ? {} : { data: checkJson(data, "`data`") };
+  const item: Item = { kind, text: text.toWellFormed(), ...checked };
+  if (utf8Bytes(JSON.stringify(item)) > ITEM_BYTES_MAX) throw invalid(`An item has at most ${ITEM_BYTES_MAX} bytes.`);
+  return item;
 }
 
 /** A copy, made of plain data only: nothing that is changed later, has a prototype or cannot be stored. */
@@ -127,7 +173,7 @@ export function checkLimit(given: unknown): number {
   return given;
 }
 
-function checkNote(given: unknown): string {
+export function checkNote(given: unknown): string {
   if (typeof given !== "string" || given.length > NOTE_CHARS_MAX) {
     throw invalid(`A note is a string of at most ${NOTE_CHARS_MAX} characters.`);
   }

@@ -1,14 +1,26 @@
 // What a user types: open Belay, make sessions, stop anything.
+import type { Stop } from "../core/call.ts";
 import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
-import { isCallId, isRunId, isSessionId, type RunId, type SessionId } from "../core/ids.ts";
-import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS } from "../core/limits.ts";
+import { type CallId, isCallId, isQuestionId, isRunId, isSessionId, type RunId, type SessionId } from "../core/ids.ts";
+import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS, WAIT_MS_MAX } from "../core/limits.ts";
+import type { Prompt } from "../core/prompt.ts";
 import { Engine } from "../engine/engine.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import { checkKey, checkLimit, checkMs, checkReason, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
-import type { Agent, Clock, Ids, Notify, SessionRow, Store } from "../ports.ts";
+import {
+  checkKey,
+  checkLimit,
+  checkMs,
+  checkPrompt,
+  checkReason,
+  invalid,
+  isObject,
+  rejectUnknown,
+} from "../engine/validate.ts";
+import type { Agent, Clock, Hooks, Ids, Notify, SessionRow, Store } from "../ports.ts";
+import { Answers } from "./answers.ts";
 import { type CancelOptions, RunHandle, type Waited, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
 
@@ -23,6 +35,10 @@ export interface BelayOptions {
   readonly liveRunsMax?: number;
   /** What becomes of a run whose worker vanished: taken up again (default), or ended as `lost`. */
   readonly onCrash?: "resume" | "lose";
+  /** What the host wants to hear of, or to have a say in. Each is bounded in time, and none can hold up a stop. */
+  readonly hooks?: Hooks;
+  /** How long a run may take altogether. Then it is cancelled, with the limit as the reason. Default: no limit. */
+  readonly runLimitMs?: number;
   /** Told about things an operator should know: late results, trouble with the store. */
   readonly onNotice?: Notify;
   /** For tests: time and ids that can be foreseen. */
@@ -43,18 +59,23 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
     graceMs: options.graceMs ?? GRACE_MS,
     liveRunsMax: options.liveRunsMax ?? LIVE_RUNS_MAX,
     resume: onCrash ?? "resume",
+    hooks: options.hooks ?? {},
+    runLimitMs: options.runLimitMs,
   });
   await engine.start();
   return new Belay(engine);
 }
 
 export class Belay {
+  /** What people are asked, and how they answer. */
+  readonly questions: Answers;
   readonly #engine: Engine;
   #closing: Promise<ShutdownReport> | undefined;
   #hurry: () => void = () => {};
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    this.questions = new Answers(engine);
   }
 
   /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
@@ -66,11 +87,23 @@ export class Belay {
     if (id !== undefined && key !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
     if (id !== undefined && !isSessionId(id))
       throw invalid('A session id begins with "ses_" and has letters, digits, . _ -');
-    if (title !== undefined && (typeof title !== "string" || title.length > 1024))
-      throw invalid("A title is a short string.");
+    checkTitle(title);
     const named = id ?? keyedId(this.#engine, checkKey(key));
     const made = await this.#engine.create(named as SessionId | undefined, title);
     return new Session(this.#engine, made.id);
+  }
+
+  /**
+   * A prompt in a session of its own: for whoever wants one answer. The run says which session it is. With a `key` that
+   * was used before, it is the same session and the same run.
+   */
+  prompt(prompt: string | Prompt, options: { readonly key?: string; readonly title?: string } = {}): RunHandle {
+    const { key, title, ...rest } = options;
+    rejectUnknown(rest, "prompt()");
+    checkTitle(title);
+    const asked = { prompt: checkPrompt(prompt), delivery: "queue", key: checkKey(key) } as const;
+    const session = keyedId(this.#engine, key === undefined ? undefined : `prompt ${key}`);
+    return new RunHandle(this.#engine, { ...this.#engine.begin(session, title, asked), key });
   }
 
   /** A handle on a session. Nothing is looked up: a session that does not exist refuses what is asked of it. */
@@ -96,25 +129,40 @@ export class Belay {
     return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted, key: undefined });
   }
 
-  /** Stops a session, a run or one call, whichever the id names. The receipt says what that meant. */
+  /** Stops a session, a run, one call or a question, whichever the id names. The receipt says what that meant. */
   cancel(target: SessionId, options?: CancelOptions): Promise<SessionReceipt>;
   cancel(target: Exclude<Target, SessionId>, options?: CancelOptions): Promise<CancelReceipt & Waited>;
   cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;
   async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & Waited)> {
-    if (typeof target !== "string") throw invalid("cancel() takes the id of a session, a run or a call.");
-    const reason = checkReason(options.reason);
-    const key = checkKey(options.key);
+    if (typeof target !== "string") throw invalid("cancel() takes the id of a session, a run, a call or a question.");
     if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);
+    const { reason: why, waitMs, remind, key: once, ...rest } = options;
+    rejectUnknown(rest, "cancel()");
+    const reason = checkReason(why);
+    const key = checkKey(once);
+    if (isCallId(target)) return this.#cancelCall(target, { reason, remind: checkRemind(remind) }, options);
+    if (remind !== undefined) throw invalid("`remind` is for the cancel of one call.");
     if (isRunId(target))
       return waitFor(this.#engine, target, await this.#engine.cancel.run(target, reason, key), options);
-    if (isCallId(target))
-      return waitForCall(this.#engine, target, await this.#engine.cancel.call(target, reason, key), options);
-    throw invalid('An id begins with "ses_", "run_" or "call_".');
+    if (isQuestionId(target) && waitMs !== undefined)
+      throw invalid("A question ends at once: there is nothing to wait for.");
+    if (isQuestionId(target))
+      return this.#engine.questions.cancel({ type: "cancel-question", questionId: target, reason }, key);
+    throw invalid('An id begins with "ses_", "run_", "call_" or "ask_".');
   }
 
-  /** How much is going on in this worker. */
-  get load(): { readonly live: number; readonly waiting: number; readonly max: number } {
-    return this.#engine.dispatch.load;
+  async #cancelCall(target: CallId, stop: Stop, options: CancelOptions): Promise<CancelReceipt & Waited> {
+    if (options.waitMs !== undefined) checkMs(options.waitMs, "waitMs", WAIT_MS_MAX);
+    const receipt = await this.#engine.cancel.call(target, stop, checkKey(options.key));
+    return waitForCall(this.#engine, target, receipt, options);
+  }
+
+  /**
+   * How much is going on in this worker: runs that are live and sessions that wait for a place. `late` counts what
+   * ended after it had been given up, and was dropped.
+   */
+  get load(): { readonly live: number; readonly waiting: number; readonly max: number; readonly late: number } {
+    return { ...this.#engine.dispatch.load, late: this.#engine.late };
   }
 
   /**
@@ -161,18 +209,40 @@ function keyedId(engine: Engine, key: string | undefined): SessionId | undefined
 
 function checkOptions(options: BelayOptions): BelayOptions {
   if (!isObject(options)) throw invalid("openBelay() takes { agent, store }.");
-  const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, ...rest } = options;
+  const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, hooks, runLimitMs, ...rest } = options;
   rejectUnknown(rest, "openBelay()");
   if (typeof agent !== "function") throw invalid("`agent` is a function: (turn) => …");
   if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
   if (store === "") throw invalid("`store` is empty.");
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 600_000);
+  if (runLimitMs !== undefined) checkMs(runLimitMs, "runLimitMs", 2 ** 31 - 1);
+  if (hooks !== undefined) checkHooks(hooks);
   if (liveRunsMax !== undefined && (!Number.isInteger(liveRunsMax) || liveRunsMax < 1)) {
     throw invalid("`liveRunsMax` is a whole number from 1.");
   }
   if (onCrash !== undefined && onCrash !== "resume" && onCrash !== "lose")
     throw invalid('`onCrash` is "resume" or "lose".');
   return options;
+}
+
+function checkHooks(hooks: Hooks): void {
+  if (!isObject(hooks)) throw invalid("`hooks` is an object of functions.");
+  const { beforeCall, afterCall, onCancel, onOutcome, onSessionEnd, ...rest } = hooks;
+  rejectUnknown(rest, "`hooks`");
+  for (const hook of [beforeCall, afterCall, onCancel, onOutcome, onSessionEnd]) {
+    if (hook !== undefined && typeof hook !== "function") throw invalid("Each of the `hooks` is a function.");
+  }
+}
+
+function checkTitle(title: unknown): void {
+  if (title !== undefined && (typeof title !== "string" || title.length > 1024)) {
+    throw invalid("A title is a short string.");
+  }
+}
+
+function checkRemind(remind: unknown): boolean {
+  if (remind !== undefined && typeof remind !== "boolean") throw invalid("`remind` is true or false.");
+  return remind ?? true;
 }
 
 export type { RunId };

@@ -224,6 +224,7 @@ describe("what does not cooperate", () => {
     await expect
       .poll(() => notices)
       .toContainEqual({ type: "late", runId: run.id, work: "turn", outcome: "completed" });
+    expect(belay.load.late).toBe(1);
     expect((await session.explain()).asOf).toBe(head);
   });
 

@@ -267,3 +267,38 @@ test("what an agent returns that is no result fails its run, not the worker", as
   expect(await session.prompt("odd").outcome).toMatchObject({ kind: "failed", code: "invalid" });
   expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
 });
+
+describe("a prompt in a session of its own", () => {
+  test("is recorded together with its session, and covered by a cancel of the same tick", async () => {
+    const { belay, begun } = await openHouse();
+    const run = belay.prompt("one", { title: "by itself" });
+    const other = belay.prompt("two");
+    const receipt = other.cancel();
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    expect(run.sessionId).not.toBe(other.sessionId);
+    expect((await receipt).kind).toMatch(/withdrawn|stopping/);
+    expect(await other.outcome).toMatchObject({ kind: "cancelled" });
+    expect(begun).toEqual(["one"]);
+    const [first] = await belay.sessions();
+    expect(first).toMatchObject({ id: run.sessionId, title: "by itself" });
+    const again = belay.session(run.sessionId).prompt("three");
+    expect(await again.outcome).toEqual({ kind: "completed" });
+  });
+
+  test("G2: the same key is the same session and the same run; other words under it are a conflict", async () => {
+    const { belay, begun } = await openHouse();
+    const one = belay.prompt("once", { key: "k" });
+    const two = belay.prompt("once", { key: "k" });
+    expect((await one.accepted).runId).toBe((await two.accepted).runId);
+    expect(two.sessionId).toBe(one.sessionId);
+    await one.outcome;
+    await expect(belay.prompt("twice", { key: "k" }).accepted).rejects.toMatchObject({ code: "conflict" });
+    expect(begun).toEqual(["once"]);
+  });
+
+  test("G3: refused by a Belay that closes, it leaves nothing", async () => {
+    const { belay } = await openHouse();
+    await belay.close();
+    await expect(belay.prompt("late").accepted).rejects.toMatchObject({ code: "shutting_down" });
+  });
+});

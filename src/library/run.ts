@@ -3,18 +3,23 @@ import type { CancelReceipt, Outcome } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
-import type { CallId, RunId, SessionId } from "../core/ids.ts";
-import { WAIT_MS_MAX } from "../core/limits.ts";
+import { type CallId, type RunId, runOf, type Seq, type SessionId } from "../core/ids.ts";
+import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Delta } from "../engine/feed.ts";
-import type { Gap } from "../engine/follow.ts";
+import { type Gap, OVER } from "../engine/follow.ts";
 import { checkKey, checkMs, checkReason, rejectUnknown } from "../engine/validate.ts";
 
 export interface CancelOptions {
   /** A note, or `{ kind: "user" | "policy", note, by }`. The first reason given is kept. */
   readonly reason?: string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };
-  /** Wait this long for the settlement; the receipt then also says how it ended, or that the limit came first. */
+  /**
+   * Wait this long for the settlement; the receipt then also says how it ended, or that the limit came first. By
+   * default a cancel of one call waits 5000, any other does not wait.
+   */
   readonly waitMs?: number;
+  /** For one call: whether the model is reminded of it at its next turn, besides seeing the result. Default true. */
+  readonly remind?: boolean;
   /** The same cancel again under this key gets the same answer, and touches nothing that came later. */
   readonly key?: string;
 }
@@ -73,7 +78,7 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
 
   async #cancel(options: CancelOptions): Promise<CancelReceipt & Waited> {
     const { reason, waitMs, key, ...rest } = options;
-    rejectUnknown(rest, "cancel()");
+    rejectUnknown(rest, "cancel() of a run");
     const checked = checkReason(reason);
     const receipt =
       this.#key === undefined
@@ -101,18 +106,21 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
   }
 
   async *#events(deltas: "with" | "without"): AsyncGenerator<Recorded | Delta | Gap, void> {
-    const { runId, seq } = await this.accepted;
     const stop = new AbortController();
+    // From this very tick on, so that nothing of a run is missed that is over before its acceptance is heard of.
+    const after = this.accepted.then(({ seq }) => seq - 1);
     try {
-      for await (const event of this.#engine.follow(this.sessionId, { after: seq - 1, signal: stop.signal, deltas })) {
+      for await (const event of this.#engine.follow(this.sessionId, { after, signal: stop.signal, deltas })) {
         if (event.type === "gap") yield event;
-        if (!("runId" in event) || event.runId !== runId) continue;
+        if (!("runId" in event) || event.runId !== this.#id) continue;
+        // Whoever asks for the outcome later need not look it up.
+        if (event.type === "run.settled") this.#outcome ??= Promise.resolve(event.outcome);
         yield event;
         if (event.type === "run.settled") return;
       }
-      throw new ControlError("shutting_down", `Belay has shut down; ${runId} has no outcome yet.`);
+      throw new ControlError("shutting_down", `Belay has shut down; ${this.#id} has no outcome yet.`);
     } finally {
-      stop.abort();
+      stop.abort(OVER);
     }
   }
 
@@ -130,10 +138,27 @@ export async function waitForCall(
   receipt: CancelReceipt,
   options: CancelOptions,
 ): Promise<CancelReceipt & Waited> {
-  if (options.waitMs === undefined || receipt.kind !== "stopping") return receipt;
-  const waitMs = checkMs(options.waitMs, "waitMs", WAIT_MS_MAX);
-  const outcome = await engine.callOutcome(callId, receipt.since, waitMs);
+  const waitMs = checkMs(options.waitMs ?? CALL_WAIT_MS, "waitMs", WAIT_MS_MAX);
+  if (receipt.kind !== "stopping") return receipt;
+  const outcome = waitMs === 0 ? undefined : await callOutcome(engine, callId, receipt.since, waitMs);
   return { ...receipt, ended: outcome === undefined ? { kind: "limit", waitMs } : { kind: "settled", outcome } };
+}
+
+/** How a call ended, if it does within `waitMs` after the position `since`. */
+async function callOutcome(engine: Engine, callId: CallId, since: Seq, waitMs: number): Promise<Outcome | undefined> {
+  const session = engine.lanes.home(runOf(callId)) ?? (await engine.store.run(runOf(callId)))?.session;
+  if (session === undefined) return undefined;
+  const stop = new AbortController();
+  const takeBack = engine.clock.after(waitMs, () => stop.abort(OVER));
+  try {
+    for await (const event of engine.follow(session, { after: since, signal: stop.signal, deltas: "without" })) {
+      if (event.type === "call.settled" && event.callId === callId) return event.outcome;
+    }
+    return undefined;
+  } finally {
+    takeBack();
+    stop.abort(OVER);
+  }
 }
 
 /** Adds what became of it, if the caller wants to wait and there is something to wait for. */

@@ -1,21 +1,24 @@
 // A session as its users hold it: prompts in, events out, and a queue that belongs to them.
 import type { SessionReceipt } from "../core/cancel.ts";
-import type { Place, QueueReceipt } from "../core/command.ts";
+import type { Place, Posted, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import { isRunId, type RunId, type Seq, type SessionId } from "../core/ids.ts";
+import type { Item } from "../core/inbox.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
+import type { Question } from "../core/question.ts";
 import type { RunRow } from "../core/rows.ts";
 import { type Message, transcript } from "../core/transcript.ts";
 import type { PromptReceipt } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
 import { type Explanation, explain } from "../engine/explain.ts";
 import type { Delta } from "../engine/feed.ts";
-import type { Gap } from "../engine/follow.ts";
+import { type Gap, OVER } from "../engine/follow.ts";
 import type { LiveLane } from "../engine/live-lane.ts";
 import { readAll } from "../engine/replay.ts";
 import {
   checkDelivery,
+  checkItem,
   checkKey,
   checkLimit,
   checkPrompt,
@@ -82,15 +85,19 @@ export class Session {
 
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
   cancelPrompt(key: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<PromptReceipt> {
+    const { reason, key: once, ...rest } = options;
+    rejectUnknown(rest, "cancelPrompt()");
     const checked = checkKey(key);
     if (checked === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    return this.#engine.cancel.prompt(this.id, checked, checkReason(options.reason), checkKey(options.key));
+    return this.#engine.cancel.prompt(this.id, checked, checkReason(reason), checkKey(once));
   }
 
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
   close(options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<SessionReceipt> {
-    const reason = options.reason === undefined ? ({ kind: "closed" } as const) : checkReason(options.reason);
-    return this.#engine.ask(this.id, { type: "close", reason }, checkKey(options.key));
+    const { reason: given, key, ...rest } = options;
+    rejectUnknown(rest, "close()");
+    const reason = given === undefined ? ({ kind: "closed" } as const) : checkReason(given);
+    return this.#engine.ask(this.id, { type: "close", reason }, checkKey(key));
   }
 
   /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
@@ -107,7 +114,7 @@ export class Session {
     try {
       yield* this.#engine.follow(this.id, { after, signal: either, deltas });
     } finally {
-      stop.abort();
+      stop.abort(OVER);
     }
   }
 
@@ -115,6 +122,23 @@ export class Session {
   async transcript(): Promise<readonly Message[]> {
     await this.#lane();
     return transcript(await Array.fromAsync(readAll(this.#engine.store, this.id, 0)));
+  }
+
+  /** What people are asked by its live run and have not answered yet. */
+  async questions(): Promise<readonly Question[]> {
+    return (await this.#lane()).durable.live?.questions ?? [];
+  }
+
+  /**
+   * Tells the model something at its next turn, as a note and not as a prompt: a reminder, or the result of something
+   * that went on in the background. It is kept until a turn has heard it, and no run is begun for it.
+   */
+  async post(item: Item, options: Pick<CancelOptions, "key"> = {}): Promise<Posted> {
+    const { key, ...rest } = options;
+    rejectUnknown(rest, "post()");
+    const posted = await this.#engine.ask(this.id, { type: "post", item: checkItem(item) }, checkKey(key));
+    if (posted.kind === "refused") throw new ControlError(posted.code, posted.message);
+    return posted;
   }
 
   /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
@@ -190,7 +214,11 @@ export class Queue {
     return this.#change({ type: "steer", runId: checkRun(run) }, options);
   }
 
-  async #change(command: QueueChange, { key }: Keyed): Promise<QueueReceipt> {
+  async #change(
+    command: QueueChange,
+    { key, reason: _, ...rest }: Keyed & { reason?: unknown },
+  ): Promise<QueueReceipt> {
+    rejectUnknown(rest, `${command.type}()`);
     const receipt = await this.#engine.change(this.#session, command, checkKey(key));
     if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
     return receipt;

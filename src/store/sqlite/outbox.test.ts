@@ -46,6 +46,18 @@ describe("the appends of one round of the event loop", () => {
   });
 });
 
+describe("a writer that has nothing to do", () => {
+  it("is given the first appends of a long round before the round is over, and the rest while it works", async () => {
+    const { outbox, messages } = outboxTo((sessions) => sessions.map((): Written => ({ kind: "appended", head: 1 })));
+    const names = Array.from({ length: 20 }, (_, index) => `ses_${index}` as const);
+    const answers = names.map((name) => outbox.add(batch(name, 0, [created(name)])));
+    expect(messages.map((sessions) => sessions.length)).toEqual([8]);
+    await Promise.all(answers);
+    expect(messages.flat()).toEqual(names);
+    expect(messages.length).toBeLessThanOrEqual(3);
+  });
+});
+
 describe("an append of which nobody knows what became", () => {
   it("makes its head unknown, and only its own", async () => {
     const { outbox, heads } = outboxTo(() => [

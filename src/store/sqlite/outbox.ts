@@ -1,5 +1,5 @@
-// Appends on their way to the writer. Those of one round of the event loop travel in one message; those that arrive
-// while the writer is at work are taken by it together, and share its next commit.
+// Appends on their way to the writer. Those of one round of the event loop travel together, in a message or two; those
+// that arrive while the writer is at work share its next commit.
 //
 // Invariants
 // 1. Appends reach the writer in the order in which they were made.
@@ -28,10 +28,21 @@ interface Writer {
   request(verb: "append", cells: readonly Cell[]): Promise<readonly Cell[]>;
 }
 
+/** One that the writer works on, and one that is there when it is done. More would wait, and cost a message each. */
+const FLYING_MAX = 2;
+
+/**
+ * So many are worth a message although the round is not over, if the writer has nothing to do: else it would stand
+ * still while everybody decides, and everybody while it commits.
+ */
+const EARLY_APPENDS = 8;
+
 export class Outbox {
   readonly #writer: Writer;
   readonly #note: Note;
   #group: Group | undefined;
+  /** Messages the writer has not answered yet. */
+  #flying = 0;
 
   constructor(writer: Writer, note: Note) {
     this.#writer = writer;
@@ -50,6 +61,7 @@ export class Outbox {
         throw error;
       }
       waiting.push({ session: batch.session, resolve, reject });
+      if (this.#flying === 0 && waiting.length >= EARLY_APPENDS) this.flush();
     });
   }
 
@@ -58,19 +70,30 @@ export class Outbox {
     const group = this.#group;
     this.#group = undefined;
     if (group === undefined || group.waiting.length === 0) return;
-    this.#writer.request("append", group.cells).then(
-      (answer) => this.#settle(group, answer),
-      (error) => {
-        for (const waiting of group.waiting) this.#fail(waiting, error);
-      },
-    );
+    this.#flying += 1;
+    this.#writer
+      .request("append", group.cells)
+      .then(
+        (answer) => this.#settle(group, answer),
+        (error) => {
+          for (const waiting of group.waiting) this.#fail(waiting, error);
+        },
+      )
+      .finally(() => {
+        this.#flying -= 1;
+        this.#flushWhenFree();
+      });
+  }
+
+  #flushWhenFree(): void {
+    if (this.#flying < FLYING_MAX) this.flush();
   }
 
   #gathering(): Group {
     if (this.#group === undefined) {
       this.#group = { cells: [], waiting: [] };
       // Not a microtask: what other callbacks of this round of the event loop append shall share the message.
-      setImmediate(() => this.flush());
+      setImmediate(() => this.#flushWhenFree());
     }
     return this.#group;
   }

@@ -1,0 +1,111 @@
+// What an agent hands back, checked before anything of it is recorded.
+import type { CallAsk } from "../core/call.ts";
+import type { Next, TurnFinish, TurnPart, Usage } from "../core/event.ts";
+import type { CallId } from "../core/ids.ts";
+import { CALLS_LIVE_MAX } from "../core/limits.ts";
+import type { CallRequest } from "../ports.ts";
+import { checkCallJson, checkMs, invalid, isObject } from "./validate.ts";
+
+export interface Metered {
+  readonly usage?: Usage;
+  readonly parts?: readonly TurnPart[];
+}
+
+export interface Result extends Metered {
+  readonly text: string | undefined;
+  readonly next: Next;
+  readonly finish: TurnFinish | undefined;
+  readonly requests: readonly CallRequest[];
+}
+
+const NOT_A_RESULT =
+  "The agent returned something that is neither text nor { text, next, usage, finish, parts, calls }.";
+
+/** Throws if it is none. */
+export function checkResult(value: unknown): Result {
+  if (value === undefined || typeof value === "string") {
+    return { text: value, next: "end", finish: undefined, requests: NONE };
+  }
+  if (!isObject(value)) throw invalid(NOT_A_RESULT);
+  const { text, next, usage, finish, parts, calls, ...rest } = value;
+  const known =
+    Object.keys(rest).length === 0 &&
+    (text === undefined || typeof text === "string") &&
+    (next === undefined || next === "turn" || next === "end") &&
+    (finish === undefined || isFinish(finish)) &&
+    (calls === undefined || Array.isArray(calls));
+  if (!known) throw invalid(NOT_A_RESULT);
+  const requests: readonly CallRequest[] = calls === undefined ? NONE : checkCalls(calls);
+  return {
+    text,
+    // Whoever wants something done wants to hear what came of it.
+    next: requests.length > 0 ? "turn" : (next ?? "end"),
+    finish,
+    requests,
+    ...checkMeter({ usage, parts }),
+  };
+}
+
+export function checkMeter(value: unknown): Metered {
+  if (value === undefined) return {};
+  if (!isObject(value)) throw invalid(NOT_A_RESULT);
+  const { usage, parts } = value;
+  if (usage !== undefined && !isUsage(usage)) throw invalid(NOT_A_RESULT);
+  return {
+    ...(usage === undefined ? {} : { usage }),
+    ...(parts === undefined ? {} : { parts: checkParts(parts) }),
+  };
+}
+
+/** A call as an agent asks for it. */
+export function checkCall(given: CallRequest): CallRequest {
+  const { name, input, execute, timeoutMs } = given;
+  if (typeof name !== "string" || name === "" || name.length > 256) throw invalid("A call's name is a short string.");
+  if (typeof execute !== "function") throw invalid("A call needs a function to execute.");
+  if (timeoutMs !== undefined) checkMs(timeoutMs, "timeoutMs", 2 ** 40);
+  return { ...given, input: checkCallJson(input ?? null, `The input of ${name}`) };
+}
+
+/** What the log is to know of it. */
+export function askOf(callId: CallId, request: CallRequest | undefined): CallAsk {
+  const { name = "", input = null, idempotent, interruptible, provider } = request ?? {};
+  return {
+    callId,
+    name,
+    input,
+    ...(idempotent === true ? { idempotent } : {}),
+    ...(interruptible === false ? { interruptible } : {}),
+    ...(provider === undefined ? {} : { provider }),
+  };
+}
+
+function checkCalls(calls: readonly unknown[]): readonly CallRequest[] {
+  if (calls.length > CALLS_LIVE_MAX) throw invalid(`A turn asks for at most ${CALLS_LIVE_MAX} calls.`);
+  // What does not have the shape of a call is refused by the check itself.
+  return calls.map((call) => checkCall(call as CallRequest));
+}
+
+function checkParts(parts: unknown): readonly TurnPart[] {
+  const checked = checkCallJson(parts, "The parts of an answer");
+  if (!Array.isArray(checked) || !checked.every(isPart)) throw invalid("The parts of an answer are none.");
+  return checked;
+}
+
+function isPart(part: unknown): part is TurnPart {
+  if (!isObject(part)) return false;
+  if (part.kind === "text" || part.kind === "reasoning") return typeof part.text === "string";
+  return part.kind === "call" ? Number.isInteger(part.index) : part.kind === "provider" && part.provider !== undefined;
+}
+
+function isUsage(usage: unknown): usage is Usage {
+  if (!isObject(usage)) return false;
+  const { inputTokens, outputTokens } = usage;
+  return isCount(inputTokens) && isCount(outputTokens);
+}
+
+const isCount = (value: unknown): boolean => typeof value === "number" && Number.isFinite(value) && value >= 0;
+
+const FINISHES: ReadonlySet<unknown> = new Set<TurnFinish>(["stop", "calls", "length", "refusal", "other"]);
+const isFinish = (value: unknown): value is TurnFinish => FINISHES.has(value);
+
+const NONE: readonly CallRequest[] = [];

@@ -1,0 +1,80 @@
+// Questions as people meet them: what is open, and how it is answered. Each is answered once.
+import { ControlError } from "../core/control-error.ts";
+import { isQuestionId, type QuestionId } from "../core/ids.ts";
+import type { Json } from "../core/prompt.ts";
+import type { AnswerReceipt, Reply } from "../core/question.ts";
+import type { Engine } from "../engine/engine.ts";
+import { checkCallJson, checkKey, checkNote, invalid, rejectUnknown } from "../engine/validate.ts";
+
+export interface AnswerOptions {
+  /** Who answers. */
+  readonly by?: string;
+  /** The same answer again under this key gets the same receipt. */
+  readonly key?: string;
+}
+
+export interface ApprovalOptions extends AnswerOptions {
+  readonly note?: string;
+  /** That of the bytes that were shown: an approval of other bytes is refused as a conflict. */
+  readonly digest?: string;
+}
+
+export class Answers {
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Lets the call go on, this once or, with `remember: "session"`, for all of its kind in this session. */
+  async allow(id: string, options: ApprovalOptions & { readonly remember?: "session" } = {}): Promise<AnswerReceipt> {
+    const { remember, ...rest } = options;
+    if (remember !== undefined && remember !== "session") throw invalid('`remember` is "session".');
+    return this.#decide(id, { kind: "allowed", ...(remember === undefined ? {} : { remember }) }, rest);
+  }
+
+  /** The call is not carried out. The model is told by whom and why, and goes on. */
+  async deny(id: string, options: ApprovalOptions = {}): Promise<AnswerReceipt> {
+    return this.#decide(id, { kind: "denied" }, options);
+  }
+
+  /** Answers a question that is no approval. */
+  async answer(id: string, value: Json, options: AnswerOptions = {}): Promise<AnswerReceipt> {
+    const { by, key, ...rest } = options;
+    rejectUnknown(rest, "answer()");
+    const reply: Reply = { kind: "answered", value: checkCallJson(value, "An answer"), ...named(by) };
+    return this.#send(id, reply, { key });
+  }
+
+  async #decide(
+    id: string,
+    reply: Exclude<Reply, { kind: "answered" }>,
+    options: ApprovalOptions,
+  ): Promise<AnswerReceipt> {
+    const { by, note, key, digest, ...rest } = options;
+    rejectUnknown(rest, `${reply.kind === "allowed" ? "allow" : "deny"}()`);
+    const said = note === undefined ? {} : { note: checkNote(note) };
+    return this.#send(id, { ...reply, ...named(by), ...said }, { key, digest });
+  }
+
+  async #send(
+    id: string,
+    reply: Reply,
+    { key, digest }: { readonly key: string | undefined; readonly digest?: string | undefined },
+  ): Promise<AnswerReceipt> {
+    const once = checkKey(key);
+    const receipt = await this.#engine.questions.answer(checkQuestion(id), reply, {
+      ...(once === undefined ? {} : { key: once }),
+      ...(digest === undefined ? {} : { digest: checkNote(digest) }),
+    });
+    if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
+    return receipt;
+  }
+}
+
+const named = (by: string | undefined): { readonly by?: string } => (by === undefined ? {} : { by: checkNote(by) });
+
+function checkQuestion(id: string): QuestionId {
+  if (typeof id !== "string" || !isQuestionId(id)) throw invalid('The id of a question begins with "ask_".');
+  return id;
+}

@@ -1,0 +1,251 @@
+// One call, cancelled in every state it can be in: the receipt, its result, the reminder, its sibling, the transcript.
+import { describe, expect, test } from "vitest";
+import { type Gate, gate, untilAborted } from "../../test/open-house.ts";
+import { slots } from "../agent/slots.ts";
+import type { Recorded } from "../core/event.ts";
+import type { CallId } from "../core/ids.ts";
+import type { Message } from "../core/transcript.ts";
+import { type Finding, verifyAtRest } from "../core/verify.ts";
+import type { Agent, CallRequest, Hooks, Notice } from "../ports.ts";
+import { type Belay, openBelay } from "./belay.ts";
+import type { RunHandle } from "./run.ts";
+import type { Session } from "./session.ts";
+
+const alice = { kind: "user", by: "alice", note: "wrong file" } as const;
+const stoppedBy = { kind: "cancelled", reason: alice } as const;
+
+/** A run whose first turn asks for two calls, and whose second turn hears what came of them. */
+interface Scene {
+  readonly belay: Belay;
+  readonly session: Session;
+  readonly run: RunHandle;
+  readonly notices: Notice[];
+  readonly target: CallId;
+  readonly sibling: Gate;
+  /** What the second turn was given. */
+  heard(): Promise<readonly Message[]>;
+}
+
+async function scene(target: Omit<CallRequest, "name" | "input">, hooks: Hooks = {}): Promise<Scene> {
+  const notices: Notice[] = [];
+  const sibling = gate();
+  const heard = Promise.withResolvers<readonly Message[]>();
+  const agent: Agent = async (turn) => {
+    if (turn.spent.turns > 0) {
+      heard.resolve(await turn.transcript());
+      return "heard";
+    }
+    const calls: readonly CallRequest[] = [
+      { ...target, name: "target", input: { path: "a" } },
+      { name: "sibling", input: null, execute: () => sibling.passed.then(() => "sibling's result") },
+    ];
+    return { text: "working", finish: "calls", calls };
+  };
+  const belay = await openBelay({ agent, store: ":memory:", graceMs: 50, hooks, onNotice: (one) => notices.push(one) });
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(2);
+  const id = (await session.explain()).live?.calls[0]?.callId ?? "call_none.0";
+  return { belay, session, run, notices, target: id, sibling, heard: () => heard.promise };
+}
+
+async function waitsFor({ session }: Scene, what: string | undefined): Promise<void> {
+  await expect.poll(async () => (await session.explain()).live?.calls[0]?.waits).toBe(what);
+}
+
+/** What the history checker has to say about the whole log. */
+async function verifyLog(session: Session): Promise<readonly Finding[]> {
+  const head = (await session.explain()).asOf;
+  const events: Recorded[] = [];
+  for await (const event of session.events()) {
+    if ("seq" in event) events.push(event);
+    if ("seq" in event && event.seq === head) break;
+  }
+  return verifyAtRest(events);
+}
+
+/** Lets the sibling finish, and checks that the run went on as if nothing had happened to it. */
+async function goesOn(one: Scene, result: object, reminders: number): Promise<void> {
+  one.sibling.open();
+  expect(await one.run.outcome).toEqual({ kind: "completed" });
+  const heard = await one.heard();
+  expect(heard.map(({ role }) => role)).toEqual(["user", "assistant", "tool", ...Array(reminders).fill("note")]);
+  const results = heard[2]?.role === "tool" ? heard[2].results : [];
+  expect(results).toMatchObject([
+    { callId: one.target, name: "target", ...result },
+    { name: "sibling", outcome: { kind: "completed" }, result: "sibling's result" },
+  ]);
+  const notes = heard.flatMap((message) => (message.role === "note" ? [message.item] : []));
+  for (const note of notes) {
+    expect(note).toMatchObject({ kind: "reminder", data: { callId: one.target } });
+    expect(note.text).toContain("alice: wrong file");
+  }
+  expect(await verifyLog(one.session)).toEqual([]);
+}
+
+describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and the model is told once", () => {
+  test("while it waits for an approval: it never begins, and the question is closed for everybody", async () => {
+    const begun: string[] = [];
+    const one = await scene({ approval: true, execute: () => void begun.push("target") });
+    await waitsFor(one, "approval");
+    const [question] = await one.session.questions();
+    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
+      kind: "stopping",
+      first: true,
+      ended: { kind: "settled", outcome: stoppedBy },
+    });
+    expect(await one.session.questions()).toEqual([]);
+    expect(await one.belay.questions.allow(question?.id ?? "")).toEqual({
+      kind: "settled",
+      ending: { kind: "withdrawn", reason: alice },
+    });
+    expect(begun).toEqual([]);
+    await goesOn(one, { outcome: stoppedBy }, 1);
+  });
+
+  test("while it waits for a slot: it never begins, and gives its place in the line away", async () => {
+    const places = slots(1);
+    const giveBack = Promise.withResolvers<() => void>();
+    places.take(giveBack.resolve);
+    const begun: string[] = [];
+    const one = await scene({ slots: places, execute: () => void begun.push("target") });
+    await waitsFor(one, "slot");
+    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
+      ended: { kind: "settled", outcome: stoppedBy },
+    });
+    (await giveBack.promise)();
+    const free = Promise.withResolvers<() => void>();
+    places.take(free.resolve);
+    expect(await free.promise).toBeTypeOf("function");
+    expect(begun).toEqual([]);
+    await goesOn(one, { outcome: stoppedBy }, 1);
+  });
+
+  test("while a hook thinks about it: it never begins, however long the hook takes", async () => {
+    const begun: string[] = [];
+    const hooks: Hooks = { beforeCall: ({ name }) => (name === "target" ? new Promise<void>(() => {}) : undefined) };
+    const one = await scene({ execute: () => void begun.push("target") }, hooks);
+    await waitsFor(one, "hook");
+    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
+      ended: { kind: "settled", outcome: stoppedBy },
+    });
+    expect(begun).toEqual([]);
+    await goesOn(one, { outcome: stoppedBy }, 1);
+  });
+
+  test("while it runs: what it had put aside and what it had changed is kept", async () => {
+    const running = gate();
+    const one = await scene({
+      execute: ({ signal, partial, changed }) => {
+        partial({ lines: 3 });
+        changed("wrote a.txt");
+        running.open();
+        return untilAborted(signal);
+      },
+    });
+    await running.passed;
+    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
+      ended: { kind: "settled", outcome: stoppedBy },
+    });
+    await goesOn(one, { outcome: stoppedBy, result: { lines: 3 }, changes: ["wrote a.txt"] }, 1);
+  });
+
+  test("G15: finished in the same tick: its result stands, the receipt says so, and nobody is reminded", async () => {
+    const end = Promise.withResolvers<string>();
+    const running = gate();
+    const one = await scene({
+      execute: () => {
+        running.open();
+        return end.promise;
+      },
+    });
+    await running.passed;
+    end.resolve("real");
+    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
+      kind: "stopping",
+      ended: { kind: "settled", outcome: { kind: "completed" } },
+    });
+    await goesOn(one, { outcome: { kind: "completed" }, result: "real" }, 0);
+  });
+
+  test("G12: it does not listen: given up and named, and its late result is dropped and counted", async () => {
+    const end = Promise.withResolvers<string>();
+    const running = gate();
+    const one = await scene({
+      execute: () => {
+        running.open();
+        return end.promise;
+      },
+    });
+    await running.passed;
+    const abandoned = { ...stoppedBy, abandoned: ["target"] };
+    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
+      ended: { kind: "settled", outcome: abandoned },
+    });
+    end.resolve("too late");
+    await expect
+      .poll(() => one.notices)
+      .toContainEqual({ type: "late", runId: one.run.id, work: "target", outcome: "completed" });
+    await goesOn(one, { outcome: abandoned }, 1);
+  });
+
+  test("after it has ended: the receipt says how, and nothing changes", async () => {
+    const end = gate();
+    const one = await scene({ execute: () => end.passed.then(() => "done") });
+    end.open();
+    await expect.poll(async () => (await one.session.explain()).live?.calls.length).toBe(1);
+    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({
+      kind: "settled",
+      outcome: { kind: "completed" },
+    });
+    await goesOn(one, { outcome: { kind: "completed" }, result: "done" }, 0);
+  });
+
+  test("without a reminder, if that is not wanted; and a second cancel changes nothing", async () => {
+    const one = await scene({ execute: ({ signal }) => untilAborted(signal) });
+    const first = one.belay.cancel(one.target, { reason: alice, remind: false, waitMs: 0 });
+    const second = one.belay.cancel(one.target, { reason: "another", waitMs: 0 });
+    expect(await first).toMatchObject({ kind: "stopping", first: true, ended: { kind: "limit", waitMs: 0 } });
+    expect(await second).toMatchObject({ kind: "stopping", first: false });
+    await goesOn(one, { outcome: stoppedBy }, 0);
+  });
+
+  test("one that cannot stop half-way is not told to, and its end is its own", async () => {
+    const end = Promise.withResolvers<string>();
+    const signal = Promise.withResolvers<AbortSignal>();
+    const one = await scene({
+      interruptible: false,
+      execute: (call) => {
+        signal.resolve(call.signal);
+        return end.promise;
+      },
+    });
+    const given = await signal.promise;
+    const receipt = one.belay.cancel(one.target, { reason: alice });
+    await expect.poll(async () => (await one.session.explain()).live?.calls[0]?.phase).toBe("stopping");
+    expect(given.aborted).toBe(false);
+    end.resolve("whole");
+    expect(await receipt).toMatchObject({ ended: { kind: "settled", outcome: { kind: "completed" } } });
+    await goesOn(one, { outcome: { kind: "completed" }, result: "whole" }, 0);
+  });
+});
+
+describe("G9: a run that is cancelled takes its calls and its questions with it", () => {
+  const states: Readonly<Record<string, Omit<CallRequest, "name" | "input">>> = {
+    "waiting for an approval": { approval: true, execute: () => "never" },
+    running: { execute: ({ signal }) => untilAborted(signal) },
+    deaf: { execute: () => new Promise(() => {}) },
+  };
+  for (const [state, target] of Object.entries(states)) {
+    test(`${state}`, async () => {
+      const one = await scene(target);
+      await waitsFor(one, state === "waiting for an approval" ? "approval" : undefined);
+      await one.run.cancel({ reason: alice });
+      const abandoned = state === "deaf" ? ["target", "sibling"] : ["sibling"];
+      expect(await one.run.outcome).toMatchObject({ kind: "cancelled", reason: alice, abandoned });
+      expect(await one.session.questions()).toEqual([]);
+      expect((await one.session.transcript()).map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+      expect(await verifyLog(one.session)).toEqual([]);
+    });
+  }
+});
