@@ -7,4 +7,11 @@ export { type Given, given, givenNoSession } from "./given.ts";
 export { type ManualClock, manualClock, type PendingTimer, settled } from "./manual-clock.ts";
 export { type ScriptedAgent, type ScriptedTurn, type Step, scriptedAgent } from "./scripted-agent.ts";
 export type { ScriptedCall } from "./scripted-call.ts";
+export {
+  type ModelStep,
+  type ScriptedModel,
+  type ScriptedRequest,
+  type ScriptedUsage,
+  scriptedModel,
+} from "./scripted-model.ts";
 export { sequentialIds } from "./sequential-ids.ts";

@@ -1,0 +1,206 @@
+// The tools of an agent by their names: told to a model, and what it asks for made into calls.
+//
+// Invariants
+// 1. What a model asks for always becomes a call. What cannot be done is a call that fails, with a message the model
+//    can use; nobody is asked to approve such a call, and no tool is run for it.
+// 2. What is recorded and approved is the input as the model gave it. What is executed is what the schema makes of the
+//    call's own input, checked right before.
+import { ControlError } from "../core/control-error.ts";
+import type { ProviderCall } from "../core/event.ts";
+import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../core/limits.ts";
+import { type Json, utf8Bytes } from "../core/prompt.ts";
+import { suggest } from "../core/suggest.ts";
+import type { Approval, CallAsked, CallRequest, Slots } from "../ports.ts";
+import { misfit, type Tool, type ToolDescription } from "./tool.ts";
+import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
+import { messageOf } from "./tool-schema.ts";
+
+/** What `tool()` makes, and the tools of the AI SDK as they are. */
+export type AnyTool = Tool | AiSdkTool;
+
+export interface ToolSet {
+  /** What the model is told of them. Made once; tried again if that failed. */
+  describe(): Promise<readonly ToolDescription[]>;
+  /**
+   * A call as the engine wants it, from the model's JSON text. Never rejects: what cannot be done becomes a call that
+   * fails with a message for the model.
+   */
+  request(asked: ToolAsked, slots: Slots): Promise<CallRequest>;
+  /** The same for a call the log has, after a restart. Undefined: there is no such tool any more. */
+  resume(call: CallAsked): CallRequest | undefined;
+}
+
+export interface ToolAsked {
+  readonly name: string;
+  readonly input: string;
+  readonly provider: ProviderCall;
+}
+
+/** What every provider takes for a name, and takes back in a transcript. */
+const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
+const NAME_CHARS_MAX = 128;
+
+/** How much of a text that is not JSON is quoted: enough to see where it went wrong. */
+const QUOTE_CHARS_MAX = 200;
+
+/** How many names a model that asks for an unknown tool is told. It has been told all of them before. */
+const NAMES_TOLD = 32;
+
+/** Throws `invalid` if one of them is no tool, or has a name that no model could use. */
+export function toolSet(tools: Readonly<Record<string, AnyTool>> | undefined): ToolSet {
+  // A map, so that no name finds what every object has.
+  const known = new Map(Object.entries(tools ?? {}).map(([name, given]) => [name, read(name, given)]));
+  let described: Promise<readonly ToolDescription[]> | undefined;
+  return {
+    describe() {
+      described ??= describeAll(known).catch((error: unknown) => {
+        described = undefined;
+        throw error;
+      });
+      return described;
+    },
+    async request(asked, slots) {
+      const found = known.get(asked.name);
+      if (found === undefined) return refusal(asked, {}, unknownTool(asked.name, [...known.keys()]));
+      const parsed = parse(asked);
+      if (parsed.kind === "malformed") return refusal(asked, {}, parsed.error);
+      const judged = await found.judge(parsed.input, asked.provider);
+      if (judged.kind === "refuses") return refusal(asked, parsed.input, misfit(asked.name, judged.issues));
+      const { name, provider } = asked;
+      return { ...requestOf(found, { name, input: parsed.input }, asked.provider), provider, slots };
+    },
+    resume(call) {
+      const found = known.get(call.name);
+      return found === undefined ? undefined : requestOf(found, call, { id: call.callId });
+    },
+  };
+}
+
+function read(name: string, given: AnyTool): Tool {
+  if (!NAME.test(name)) {
+    throw new ControlError(
+      "invalid",
+      `\`${name.slice(0, QUOTE_CHARS_MAX)}\` is no name for a tool: providers take letters, digits, _ and -, at most ` +
+        `${NAME_CHARS_MAX} of them.`,
+    );
+  }
+  if (typeof given === "object" && given !== null) {
+    if ("kind" in given && given.kind === "tool") return given;
+    if (isAiSdkTool(given)) return within(name, () => fromAiSdk(given));
+  }
+  throw new ControlError("invalid", `\`${name}\` is no tool. Define it with tool({ … }).`);
+}
+
+async function describeAll(known: ReadonlyMap<string, Tool>): Promise<readonly ToolDescription[]> {
+  return Promise.all(
+    [...known].map(async ([name, one]) => {
+      try {
+        return await one.describe(name);
+      } catch (error) {
+        throw undescribed(name, error);
+      }
+    }),
+  );
+}
+
+function within<T>(name: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw undescribed(name, error);
+  }
+}
+
+const undescribed = (name: string, error: unknown): ControlError =>
+  new ControlError("invalid", `The model cannot be told of the tool \`${name}\`: ${messageOf(error)}`, {
+    cause: error,
+  });
+
+function requestOf(
+  found: Tool,
+  { name, input }: Pick<CallAsked, "name" | "input">,
+  asked: { readonly id: string },
+): CallRequest {
+  return {
+    name,
+    input,
+    ...found.options,
+    // Judged by what would be carried out, which a hook may have changed since.
+    ...(found.asks ? { approval: (now: Json) => approvalOf(found, now, asked) } : {}),
+    // The engine checks whatever comes that it is JSON, and says so where it is not: this is the claim it checks.
+    execute: (call) => found.execute(call) as Promise<Json | undefined>,
+  };
+}
+
+async function approvalOf(found: Tool, input: Json, asked: { readonly id: string }): Promise<boolean | Approval> {
+  const judged = await found.judge(input, asked);
+  // An input that is not taken is refused when the call begins; there is nothing to approve in it.
+  return judged.kind === "takes" ? judged.approval : false;
+}
+
+/**
+ * A call that fails. Not idempotent, whatever the tool is: begun again after a crash it would be the tool's own, with
+ * an input that nobody has asked for. And for good, also if a hook replaces the input: whether people must be asked was
+ * not judged.
+ */
+function refusal({ name, provider }: ToolAsked, input: Json, error: ControlError): CallRequest {
+  return { name: recordable(name), input, provider, execute: () => Promise.reject(error) };
+}
+
+/** A name that was made up goes into the transcript too, and a provider that does not take it back ends the run. */
+function recordable(name: string): string {
+  return name.slice(0, NAME_CHARS_MAX).replace(/[^a-zA-Z0-9_-]/g, "_") || "unnamed";
+}
+
+function unknownTool(name: string, known: readonly string[]): ControlError {
+  const meant = suggest(name, known);
+  const some = known.slice(0, NAMES_TOLD).join(", ");
+  const list = known.length > NAMES_TOLD ? `${some}, and ${known.length - NAMES_TOLD} more` : some || "none";
+  const advice = meant === undefined ? "" : ` Did you mean \`${meant}\`?`;
+  return new ControlError(
+    "not_found",
+    `There is no tool \`${name.slice(0, NAME_CHARS_MAX)}\`.${advice} The tools are: ${list}.`,
+  );
+}
+
+type Parsed =
+  | { readonly kind: "json"; readonly input: Json }
+  | { readonly kind: "malformed"; readonly error: ControlError };
+
+function parse({ name, input: text }: ToolAsked): Parsed {
+  const malformed = (message: string): Parsed => ({
+    kind: "malformed",
+    error: new ControlError(
+      "invalid",
+      `${message} Nothing was done. Call \`${name}\` again with an input it can take.`,
+    ),
+  });
+  // Models ask for a tool that takes nothing with nothing.
+  if (text.trim() === "") return { kind: "json", input: {} };
+  let input: Json;
+  try {
+    input = JSON.parse(text);
+  } catch (error) {
+    const cut = text.length > QUOTE_CHARS_MAX ? `… (${text.length} characters)` : "";
+    return malformed(
+      `The input is not JSON (${messageOf(error).slice(0, QUOTE_CHARS_MAX)}): ${text.slice(0, QUOTE_CHARS_MAX)}${cut}.`,
+    );
+  }
+  const problem = problemOf(input);
+  return problem === undefined ? { kind: "json", input } : malformed(problem);
+}
+
+/** What could not be recorded, or would trap code that copies it. Without recursion: it may be nested deeply. */
+function problemOf(input: Json): string | undefined {
+  const left: { readonly value: Json; readonly depth: number }[] = [{ value: input, depth: 0 }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value, depth } = next;
+    if (depth > JSON_DEPTH_MAX) return `The input is nested deeper than ${JSON_DEPTH_MAX} levels.`;
+    if (typeof value !== "object" || value === null) continue;
+    // Parsing makes it an ordinary key; assigning it to another object would change what that object is.
+    if (Object.hasOwn(value, "__proto__")) return "The input has a key `__proto__`, which no tool takes.";
+    for (const inner of Object.values(value)) left.push({ value: inner, depth: depth + 1 });
+  }
+  const bytes = utf8Bytes(JSON.stringify(input));
+  return bytes > CALL_BYTES_MAX ? `The input has ${bytes} bytes; the limit is ${CALL_BYTES_MAX}.` : undefined;
+}

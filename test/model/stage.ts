@@ -1,0 +1,79 @@
+// What the tests of the whole road share: Belay over a model of a real provider package, over real sockets.
+import { expect } from "vitest";
+import { z } from "zod";
+import { type ModelAgentOptions, modelAgent, tool } from "../../src/agent/index.ts";
+import type { Recorded } from "../../src/core/event.ts";
+import { verifyAtRest } from "../../src/core/verify.ts";
+import { type Belay, type BelayOptions, openBelay } from "../../src/library/belay.ts";
+import type { RunHandle } from "../../src/library/run.ts";
+import type { Session } from "../../src/library/session.ts";
+import { type ModelName, modelsAt } from "../provider/models.ts";
+import type { ProviderServer } from "../provider/server.ts";
+
+export interface Stage extends AsyncDisposable {
+  readonly belay: Belay;
+  readonly session: Session;
+}
+
+/** `read` answers at once, `wait` until it is stopped. */
+export const tools = {
+  read: tool({
+    description: "Reads a file.",
+    input: z.object({ path: z.string() }),
+    execute: ({ path }) => `contents of ${path}`,
+  }),
+  wait: tool({
+    description: "Waits.",
+    input: z.object({}),
+    execute: (_, { signal, partial }) => {
+      partial("waited a little");
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+    },
+  }),
+};
+
+export async function openStage(
+  place: { readonly baseURL: string },
+  name: ModelName,
+  options: Partial<ModelAgentOptions & Pick<BelayOptions, "clock" | "store">> = {},
+): Promise<Stage> {
+  const { clock, store = ":memory:", ...rest } = options;
+  const agent = modelAgent({ model: modelsAt(place.baseURL)[name], system: "Be brief.", tools, ...rest });
+  const belay = await openBelay({ agent, store, ...(clock === undefined ? {} : { clock }) });
+  const session = await belay.createSession();
+  return { belay, session, [Symbol.asyncDispose]: async () => void (await belay.close({ mode: "cancel" })) };
+}
+
+/** The run of a request that has come in at the provider, cancelled; and when its socket was closed. */
+export async function cancelAndWatch(run: RunHandle, closed: Promise<number>): Promise<number> {
+  const began = performance.now();
+  const receipt = run.cancel({ reason: { kind: "user", by: "alice", note: "enough" } });
+  const closedAt = await closed;
+  expect(await receipt).toMatchObject({ kind: "stopping", first: true });
+  return closedAt - began;
+}
+
+/** One outcome, and a log without findings. */
+export async function checkLog(session: Session, run: RunHandle): Promise<void> {
+  const head = (await session.explain()).asOf;
+  const events: Recorded[] = [];
+  for await (const event of session.events()) {
+    if ("seq" in event) events.push(event);
+    if ("seq" in event && event.seq === head) break;
+  }
+  expect(verifyAtRest(events)).toEqual([]);
+  const outcomes = events.filter((event) => event.type === "run.settled" && event.runId === run.id);
+  expect(outcomes.length).toBe(1);
+}
+
+/** The next request of the session: the provider's own rules accept the conversation as the stop has left it. */
+export async function goesOn(server: ProviderServer, session: Session): Promise<string> {
+  server.add([{ text: "Fine." }]);
+  const run = session.prompt("and now?");
+  expect(await run.outcome).toEqual({ kind: "completed" });
+  expect(await run.text()).toBe("Fine.");
+  expect(server.violations).toEqual([]);
+  return JSON.stringify(server.requests.at(-1)?.body);
+}
