@@ -1,33 +1,62 @@
 // The agent's side of a simulation: turns and calls that stand still until the scheduler moves them. They emit, call,
-// take in steers, end well, end badly, heed a cancel, ignore it, and come too late.
+// ask, read, take in steers, end well, end badly, heed a cancel, ignore it, and come too late.
+import type { Usage } from "../src/core/event.ts";
 import type { RunId, Work } from "../src/core/ids.ts";
-import type { Agent, LiveCall, Turn, TurnResult } from "../src/ports.ts";
+import type { Json } from "../src/core/prompt.ts";
+import type { Message } from "../src/core/transcript.ts";
+import type { Agent, Ask, Asked, CallResult, LiveCall, Turn, TurnResult } from "../src/ports.ts";
+import { Places } from "./places.ts";
+import { optionsOf, type Plan, planAgain, planOf, requestOf, type Trait } from "./plan.ts";
 
 /** How it ended, as the agent itself knows it. */
 export type ActorEnd = "completed" | "failed" | undefined;
 
-export class TurnActor {
+/** What turns and calls have in common. */
+abstract class Working<T> {
+  end: ActorEnd;
+  /** Questions it has put to people, and heard nothing of yet. */
+  asks = 0;
+  /** It does not stop when it is asked to. */
+  readonly stubborn: boolean;
+  protected readonly resolve: (value: T) => void;
+  readonly #reject: (error: unknown) => void;
+
+  constructor(stubborn: boolean, resolve: (value: T) => void, reject: (error: unknown) => void) {
+    this.stubborn = stubborn;
+    this.resolve = resolve;
+    this.#reject = reject;
+  }
+
+  abstract get id(): Work;
+  abstract get runId(): RunId;
+  abstract get aborted(): boolean;
+
+  fail(): void {
+    this.end = "failed";
+    this.#reject(new Error("The simulated work failed."));
+  }
+}
+
+export class TurnActor extends Working<TurnResult | undefined> {
   readonly turn: Turn;
   /** What it said so far. */
   text = "";
-  end: ActorEnd;
   /** Calls it has asked for and heard nothing of yet. */
   waitsFor = 0;
-  /** It does not stop when it is asked to. */
-  readonly stubborn: boolean;
-  readonly #resolve: (result: TurnResult | undefined) => void;
-  readonly #reject: (error: unknown) => void;
+  /** Anything else it waits for: a transcript, a stop, a summary. */
+  pending = 0;
+  readonly metered: boolean;
 
   constructor(
     turn: Turn,
-    stubborn: boolean,
+    how: { readonly stubborn: boolean; readonly metered: boolean },
     resolve: (result: TurnResult | undefined) => void,
     reject: (error: unknown) => void,
   ) {
+    super(how.stubborn, resolve, reject);
     this.turn = turn;
-    this.stubborn = stubborn;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.metered = how.metered;
+    if (how.metered) turn.meter(() => ({ usage: this.usage }));
   }
 
   get id(): Work {
@@ -42,43 +71,44 @@ export class TurnActor {
     return this.turn.signal.aborted;
   }
 
+  /** What it has cost so far. */
+  get usage(): Usage {
+    return { inputTokens: 1, outputTokens: this.text.length, estimated: true };
+  }
+
   emit(text: string): void {
     this.text += text;
     this.turn.emit(text);
   }
 
-  complete(next: "turn" | "end"): void {
+  complete(next: "turn" | "end", calls?: TurnResult["calls"]): void {
     this.end = "completed";
-    this.#resolve({ next });
-  }
-
-  fail(): void {
-    this.end = "failed";
-    this.#reject(new Error("The simulated agent failed."));
+    const cost = this.metered ? { usage: this.usage } : {};
+    this.resolve(calls === undefined ? { next, ...cost } : { calls, ...cost });
   }
 }
 
-export class CallActor {
+export class CallActor extends Working<Json> {
   readonly live: LiveCall;
-  /** The turn that asked for it. */
-  readonly turn: TurnActor;
-  readonly input: number;
-  readonly stubborn: boolean;
-  end: ActorEnd;
-  readonly #resolve: (value: number) => void;
-  readonly #reject: (error: unknown) => void;
+  /** The turn that asked for it, if it did so while it went on. */
+  readonly turn: TurnActor | undefined;
+  readonly plan: Plan;
+  /** What it has put aside, and noted as changed, in this order. */
+  readonly partials: Json[] = [];
+  readonly changes: string[] = [];
+  readonly #value: string;
 
   constructor(
-    call: Pick<CallActor, "live" | "turn" | "input" | "stubborn">,
-    resolve: (value: number) => void,
+    call: { readonly live: LiveCall; readonly turn: TurnActor | undefined; readonly plan: Plan; readonly life: number },
+    stubborn: boolean,
+    resolve: (value: Json) => void,
     reject: (error: unknown) => void,
   ) {
+    super(stubborn, resolve, reject);
     this.live = call.live;
     this.turn = call.turn;
-    this.input = call.input;
-    this.stubborn = call.stubborn;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.plan = call.plan;
+    this.#value = `${call.live.callId} in life ${call.life}`;
   }
 
   get id(): Work {
@@ -86,21 +116,38 @@ export class CallActor {
   }
 
   get runId(): RunId {
-    return this.turn.runId;
+    return this.live.runId;
   }
 
   get aborted(): boolean {
     return this.live.signal.aborted;
   }
 
-  complete(): void {
-    this.end = "completed";
-    this.#resolve(this.input);
+  /** Whether it hears of a stop at all. */
+  get hears(): boolean {
+    return !this.plan.traits.includes("deaf");
   }
 
-  fail(): void {
-    this.end = "failed";
-    this.#reject(new Error("The simulated tool failed."));
+  /** Its own, and no other's: a result that turns up elsewhere is known. */
+  get value(): Json {
+    return this.#value;
+  }
+
+  putAside(): void {
+    const partial = `part ${this.partials.length + 1} of ${this.#value}`;
+    this.partials.push(partial);
+    this.live.partial(partial);
+  }
+
+  change(): void {
+    const what = `change ${this.changes.length + 1} of ${this.#value}`;
+    this.changes.push(what);
+    this.live.changed(what);
+  }
+
+  complete(): void {
+    this.end = "completed";
+    this.resolve(this.value);
   }
 }
 
@@ -110,34 +157,54 @@ export type Actor = TurnActor | CallActor;
 export interface Watch {
   turnBegan(actor: TurnActor): void;
   callBegan(actor: CallActor): void;
-  /** A turn was told what became of its call. */
-  callAnswered(actor: TurnActor, answer: string): void;
+  /** A turn was told what became of its call. Undefined: it was refused. */
+  callAnswered(actor: TurnActor, result: CallResult | undefined): void;
   /** A turn was given the text of a steer. */
   steerHeard(actor: TurnActor, text: string): void;
+  /** Somebody was told what became of a question. Undefined: the wait ended without an answer. */
+  askAnswered(actor: Actor, text: string, asked: Asked | undefined): void;
+  /** A turn was given the conversation, which it asked for when the log stood at `from`. */
+  transcriptRead(actor: TurnActor, messages: readonly Message[], from: number): void;
+  /** A turn has stopped its own run. */
+  stopped(actor: TurnActor, note: string, phase: "asked" | "answered"): void;
   /** Whether the next actor is one that does not stop when asked. */
   stubborn(): boolean;
+  /** Numbers the calls that turns end with, in all lives. */
+  callNumber(): number;
+  /** How far this session's log is known to the engine. */
+  known(actor: TurnActor): number;
 }
 
 /** The agents and tools of one life of the engine. */
 export class Actors {
   readonly turns: TurnActor[] = [];
   readonly calls: CallActor[] = [];
+  readonly places = new Places();
   readonly #watch: Watch;
+  readonly #life: number;
+  readonly #metered: boolean;
   /** How many calls each run has asked for in this life: after a crash an agent asks for the same ones again. */
   readonly #asked = new Map<RunId, number>();
+  #questions = 0;
   over = false;
 
-  constructor(watch: Watch) {
+  constructor(watch: Watch, life: number, metered: boolean) {
     this.#watch = watch;
+    this.#life = life;
+    this.#metered = metered;
   }
 
-  readonly agent: Agent = (turn) =>
-    new Promise((resolve, reject) => {
-      if (this.over) return;
-      const actor = new TurnActor(turn, this.#watch.stubborn(), resolve, reject);
-      this.turns.push(actor);
-      this.#watch.turnBegan(actor);
-    });
+  readonly agent: Agent = Object.assign(
+    (turn: Turn) =>
+      new Promise<TurnResult | undefined>((resolve, reject) => {
+        if (this.over) return;
+        const how = { stubborn: this.#watch.stubborn(), metered: this.#metered };
+        const actor = new TurnActor(turn, how, resolve, reject);
+        this.turns.push(actor);
+        this.#watch.turnBegan(actor);
+      }),
+    { resume: (call: { readonly name: string; readonly input: Json }) => this.#request(planAgain(call)) },
+  );
 
   /** Those that have not ended. */
   get going(): readonly Actor[] {
@@ -145,20 +212,27 @@ export class Actors {
   }
 
   /** A turn asks for its next call. The same call of the same run has the same input, in every life. */
-  call(actor: TurnActor, options: { readonly idempotent: boolean }): void {
+  call(actor: TurnActor, traits: readonly Trait[]): void {
     const input = (this.#asked.get(actor.runId) ?? 0) + 1;
     this.#asked.set(actor.runId, input);
     actor.waitsFor += 1;
-    const told = (answer: string): void => {
+    const plan: Plan = { name: "tool", input, traits };
+    const told = (result: CallResult | undefined): void => {
       actor.waitsFor -= 1;
-      if (!this.over) this.#watch.callAnswered(actor, answer);
+      if (!this.over) this.#watch.callAnswered(actor, result);
     };
+    const options = optionsOf(plan, this.places.for(plan));
     actor.turn
-      .call("tool", input, (live) => this.#execute(live, actor, input), options)
-      .then(
-        (result) => told(`${result.kind} ${result.callId}`),
-        () => told("refused"),
-      );
+      .call(plan.name, input, (live) => this.#execute(live, actor, plan), options)
+      .then(told, () => told(undefined));
+  }
+
+  /** A turn ends, and wants these calls done before the next one. */
+  endWithCalls(actor: TurnActor, wanted: readonly (readonly Trait[])[]): void {
+    actor.complete(
+      "turn",
+      wanted.map((traits) => this.#request(planOf(this.#watch.callNumber(), traits))),
+    );
   }
 
   takeSteers(actor: TurnActor): void {
@@ -171,10 +245,56 @@ export class Actors {
     );
   }
 
-  #execute(live: LiveCall, turn: TurnActor, input: number): Promise<number> {
+  ask(actor: Actor, how: Omit<Ask, "text">): void {
+    this.#questions += 1;
+    const text = `q${this.#life}.${this.#questions}`;
+    actor.asks += 1;
+    const told = (asked: Asked | undefined): void => {
+      actor.asks -= 1;
+      if (!this.over) this.#watch.askAnswered(actor, text, asked);
+    };
+    const ask = actor instanceof TurnActor ? actor.turn.ask : actor.live.ask;
+    ask({ text, ...how }).then(told, () => told(undefined));
+  }
+
+  read(actor: TurnActor): void {
+    const from = this.#watch.known(actor);
+    this.#waitFor(actor, actor.turn.transcript(), (messages) => this.#watch.transcriptRead(actor, messages, from));
+  }
+
+  compact(actor: TurnActor): void {
+    this.#waitFor(actor, actor.turn.compact(`all before ${actor.id}`), () => undefined);
+  }
+
+  stop(actor: TurnActor): void {
+    const note = `stopped by ${actor.id}`;
+    this.#waitFor(actor, actor.turn.stop(note), () => this.#watch.stopped(actor, note, "answered"));
+    this.#watch.stopped(actor, note, "asked");
+  }
+
+  #waitFor<T>(actor: TurnActor, coming: Promise<T>, then: (value: T) => void): void {
+    actor.pending += 1;
+    coming.then(
+      (value) => {
+        actor.pending -= 1;
+        if (!this.over) then(value);
+      },
+      // The store was in trouble, or the lane is another's by now.
+      () => {
+        actor.pending -= 1;
+      },
+    );
+  }
+
+  #request(plan: Plan): NonNullable<TurnResult["calls"]>[number] {
+    return requestOf(plan, (live) => this.#execute(live, undefined, plan), this.places.for(plan));
+  }
+
+  #execute(live: LiveCall, turn: TurnActor | undefined, plan: Plan): Promise<Json> {
     return new Promise((resolve, reject) => {
       if (this.over) return;
-      const actor = new CallActor({ live, turn, input, stubborn: this.#watch.stubborn() }, resolve, reject);
+      const stubborn = this.#watch.stubborn();
+      const actor = new CallActor({ live, turn, plan, life: this.#life }, stubborn, resolve, reject);
       this.calls.push(actor);
       this.#watch.callBegan(actor);
     });

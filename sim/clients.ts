@@ -1,13 +1,23 @@
 // The clients of a simulation: they ask, in one tick or another, and write down what they are told.
-import type { CancelReason } from "../src/core/cancel.ts";
+import type { CancelReason, CancelReceipt } from "../src/core/cancel.ts";
 import type { Place } from "../src/core/command.ts";
 import { toControlError } from "../src/core/control-error.ts";
-import type { CallId, RunId, Seq, SessionId } from "../src/core/ids.ts";
+import type { CallId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
+import type { Reply } from "../src/core/question.ts";
 import type { Facts } from "./facts.ts";
 import type { Life } from "./life.ts";
 import type { Oracle } from "./oracle.ts";
-import type { AskedRecord, CancelRecord, ChangeRecord, Follower, PromptRecord, WaitRecord } from "./records.ts";
+import type {
+  AnswerRecord,
+  AskedRecord,
+  CancelRecord,
+  ChangeRecord,
+  Follower,
+  PostRecord,
+  PromptRecord,
+  WaitRecord,
+} from "./records.ts";
 import type { Trace } from "./trace.ts";
 
 interface Parts {
@@ -68,8 +78,48 @@ export class Clients {
     this.#cancel("key", session, key, (reason) => this.#engine.cancel.prompt(session, key, reason));
   }
 
-  cancelCall(session: SessionId, callId: CallId): void {
-    this.#cancel("call", session, callId, (reason) => this.#engine.cancel.call(callId, reason));
+  /** `key`: the same request again is the same request, note and all. */
+  cancelCall(session: SessionId, callId: CallId, { remind, key }: { remind: boolean; key?: string }): void {
+    const aim = key === undefined ? { remind } : { remind, note: `${key} ${callId}` };
+    const ask = (reason: CancelReason): Promise<CancelReceipt> =>
+      this.#engine.cancel.call(callId, { reason, remind }, key);
+    this.#cancel("call", session, callId, ask, aim);
+  }
+
+  cancelQuestion(session: SessionId, questionId: QuestionId): void {
+    this.#cancel("question", session, questionId, (reason) =>
+      this.#engine.questions.cancel({ type: "cancel-question", questionId, reason }, undefined),
+    );
+  }
+
+  /** What is said to a question: signed, so that it is known again. */
+  answer(session: SessionId, questionId: QuestionId, said: Reply, digest?: string): AnswerRecord {
+    const stamp = this.#stamp(session);
+    const reply: Reply = { ...said, by: `t${stamp.ticket}` };
+    const known = this.#parts.facts.questions.has(questionId);
+    const record: AnswerRecord = { kind: "answer", ...stamp, questionId, reply, digest, known, receipt: undefined };
+    const answered = this.#engine.questions.answer(questionId, reply, digest === undefined ? {} : { digest });
+    this.#note(
+      record,
+      `answer ${questionId} ${reply.kind} ${digest === undefined ? "" : "digest"}`,
+      answered,
+      (receipt) => {
+        record.receipt = receipt;
+        return receipt.kind;
+      },
+    );
+    return record;
+  }
+
+  post(session: SessionId): void {
+    const stamp = this.#stamp(session);
+    const text = `item ${stamp.ticket}`;
+    const record: PostRecord = { kind: "post", ...stamp, text, receipt: undefined };
+    const posted = this.#engine.ask(session, { type: "post", item: { kind: "result", text } });
+    this.#note(record, `post ${text}`, posted, (receipt) => {
+      record.receipt = receipt;
+      return receipt.kind;
+    });
   }
 
   change(session: SessionId, runId: RunId, change: { verb: ChangeRecord["verb"]; to?: Place }): void {
@@ -126,11 +176,14 @@ export class Clients {
     session: SessionId,
     target: string,
     ask: (reason: CancelReason) => Promise<NonNullable<CancelRecord["receipt"]>>,
+    aim: { readonly remind?: boolean; readonly note?: string } = {},
   ): void {
     const stamp = this.#stamp(session);
-    const note = `c${stamp.ticket}`;
+    const { remind = false, note = `c${stamp.ticket}` } = aim;
     const standing = this.#parts.facts.open(session).map((run) => run.id);
-    const record: CancelRecord = { kind: "cancel", ...stamp, scope, target, note, standing, receipt: undefined };
+    const known = this.#parts.facts.questions.has(target as QuestionId);
+    const named = { kind: "cancel", ...stamp, scope, target, remind, known, note, standing } as const;
+    const record: CancelRecord = { ...named, receipt: undefined };
     this.#note(record, `cancel ${scope} ${target}`, ask({ kind: "user", note }), (receipt) => {
       record.receipt = receipt;
       return receipt.kind;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exploreScope, OPERATIONS, replayScope, scopesUpTo } from "./exhaustive.ts";
+import { CALL_OPERATIONS, callScopesUpTo, exploreScope, OPERATIONS, replayScope, scopesUpTo } from "./exhaustive.ts";
 
 test("scopes are multisets: no two differ only in their order", () => {
   const scopes = scopesUpTo(3).map((scope) => scope.toSorted().join());
@@ -17,6 +17,18 @@ test("every interleaving of up to three operations breaks no guarantee", { timeo
     interleavings += result.interleavings;
   }
   expect(interleavings).toBeGreaterThan(2_000);
+});
+
+test("every interleaving of two operations on a run with calls breaks no guarantee", { timeout: 60_000 }, async () => {
+  const scopes = callScopesUpTo(2);
+  expect(scopes).toHaveLength(CALL_OPERATIONS.length + (CALL_OPERATIONS.length * (CALL_OPERATIONS.length + 1)) / 2);
+  let interleavings = 0;
+  for (const scope of scopes) {
+    const result = await exploreScope(scope);
+    expect(result.violations).toEqual([]);
+    interleavings += result.interleavings;
+  }
+  expect(interleavings).toBeGreaterThan(5_000);
 });
 
 test("an execution can be read again by its choices", async () => {

@@ -1,6 +1,6 @@
 // Every interleaving of a few operations on one session with the steps of the engine, one execution each: a walk over
 // choice vectors, re-run from the beginning, cut off where it meets a state it has been in before.
-import type { RunId, SessionId } from "../src/core/ids.ts";
+import { callId, questionId, type RunId, type SessionId } from "../src/core/ids.ts";
 import { type Chooser, ListedChooser } from "./chooser.ts";
 import type { Violation } from "./oracle.ts";
 import { heedRejections } from "./rejections.ts";
@@ -19,7 +19,21 @@ export const OPERATIONS = [
   "edit",
   "crash",
 ] as const;
-export type Operation = (typeof OPERATIONS)[number];
+/** On a run whose first turn has ended with two calls: one waits for an approval, the other may be repeated. */
+export const CALL_OPERATIONS = [
+  "allow",
+  "deny",
+  "cancel-question",
+  "cancel-call",
+  "end-call",
+  "cancel-run",
+  "post",
+  "steer",
+  "crash",
+] as const;
+/** Sets the scene, before anything is chosen. */
+const WITH_CALLS = "with calls";
+export type Operation = (typeof OPERATIONS)[number] | (typeof CALL_OPERATIONS)[number] | typeof WITH_CALLS;
 export type Scope = readonly Operation[];
 
 export interface ScopeResult {
@@ -30,12 +44,21 @@ export interface ScopeResult {
 
 /** All multisets of one to `size` operations. */
 export function scopesUpTo(size: number): readonly Scope[] {
+  return multisets(OPERATIONS, size);
+}
+
+/** The same of what can happen to calls. */
+export function callScopesUpTo(size: number): readonly Scope[] {
+  return multisets(CALL_OPERATIONS, size).map((scope) => [WITH_CALLS, ...scope]);
+}
+
+function multisets(operations: readonly Operation[], size: number): readonly Scope[] {
   let last: Scope[] = [[]];
   const all: Scope[] = [];
   for (let count = 1; count <= size; count += 1) {
     last = last.flatMap((scope) => {
-      const from = OPERATIONS.indexOf(scope.at(-1) ?? "accept");
-      return OPERATIONS.slice(from).map((operation) => [...scope, operation]);
+      const from = Math.max(0, operations.indexOf(scope.at(-1) ?? "accept"));
+      return operations.slice(from).map((operation) => [...scope, operation]);
     });
     all.push(...last);
   }
@@ -66,7 +89,15 @@ export async function replayScope(scope: Scope, choices: readonly number[]): Pro
   return simulation.trace.lines ?? [];
 }
 
-const ONE_SESSION = { sessions: 1, slots: 1024, onCrash: "resume", stubbornPercent: 0 } as const;
+const ONE_SESSION = {
+  sessions: 1,
+  slots: 1024,
+  onCrash: "resume",
+  stubbornPercent: 0,
+  hooks: false,
+  metered: false,
+  runLimitMs: undefined,
+} as const;
 
 /** The next vector in order: the last choice that has another one is changed, and those after it are forgotten. */
 function vectorAfter({ made, widths }: ListedChooser): readonly number[] | undefined {
@@ -86,6 +117,7 @@ async function execute(
   heedRejections(simulation);
   await simulation.begin();
   const walk = new Walk(simulation, scope);
+  await walk.setScene();
   for (;;) {
     await simulation.drain();
     if (simulation.violations.length > 0) break;
@@ -121,6 +153,19 @@ class Walk {
     this.#chooser = simulation.chooser;
     this.left = [...scope];
     this.#session = simulation.sessions[0] ?? "ses_";
+  }
+
+  async setScene(): Promise<void> {
+    if (!this.left.includes(WITH_CALLS)) return;
+    const { life } = this.#simulation;
+    life.store.parks = false;
+    await this.#operate("accept");
+    await this.#simulation.drain();
+    const [turn] = life.actors.turns;
+    if (turn !== undefined) life.actors.endWithCalls(turn, [["approval"], ["idempotent"]]);
+    await this.#simulation.drain();
+    this.left.splice(this.left.indexOf(WITH_CALLS), 1);
+    life.store.parks = true;
   }
 
   get choices(): number {
@@ -164,12 +209,13 @@ class Walk {
     return [...new Set(this.left)].filter((operation) => {
       if (operation === "complete" || operation === "fail") return turns;
       if (operation === "cancel-run" || operation === "edit") return this.#asked.length > 0;
+      if (operation === "end-call") return life.actors.calls.some((call) => call.end === undefined);
       return true;
     });
   }
 
   async #operate(operation: Operation): Promise<void> {
-    this.left.splice(this.left.indexOf(operation), 1);
+    if (this.left.includes(operation)) this.left.splice(this.left.indexOf(operation), 1);
     const { clients, life } = this.#simulation;
     const turn = life.actors.turns.find((one) => one.end === undefined);
     switch (operation) {
@@ -202,6 +248,35 @@ class Walk {
       case "crash":
         await this.#simulation.crash("released");
         return;
+      default:
+        this.#operateOnCalls(operation);
+    }
+  }
+
+  /** The first call and its approval; for what ends by itself, whichever goes on. */
+  #operateOnCalls(operation: Operation): void {
+    const { clients, life, facts, trace } = this.#simulation;
+    const run = this.#asked[0] ?? "run_";
+    const question = questionId(run, 1);
+    switch (operation) {
+      case "allow":
+        clients.answer(this.#session, question, { kind: "allowed" });
+        return;
+      case "deny":
+        clients.answer(this.#session, question, { kind: "denied" });
+        return;
+      case "cancel-question":
+        clients.cancelQuestion(this.#session, question);
+        return;
+      case "cancel-call":
+        clients.cancelCall(this.#session, callId(run, facts.works.has(callId(run, 1)) ? 1 : 2), { remind: true });
+        return;
+      case "post":
+        clients.post(this.#session);
+        return;
+      default:
+        trace.note("end call");
+        life.actors.calls.find((call) => call.end === undefined)?.complete();
     }
   }
 }

@@ -1,9 +1,10 @@
 // What the logs say, kept apart from the engine: the reference against which everything that anybody is told is held.
 // Fed with each append at the moment the store has applied it, so "is it durable yet?" has an answer at every step.
 import type { CancelReason, Outcome } from "../src/core/cancel.ts";
-import type { Event, Recorded } from "../src/core/event.ts";
-import type { RunId, Seq, SessionId, Work } from "../src/core/ids.ts";
-import type { Delivery } from "../src/core/prompt.ts";
+import type { Event, Recorded, Usage } from "../src/core/event.ts";
+import type { QuestionId, RunId, Seq, SessionId, Work } from "../src/core/ids.ts";
+import type { Delivery, Json } from "../src/core/prompt.ts";
+import type { About, Ending } from "../src/core/question.ts";
 
 export interface RunFacts {
   readonly id: RunId;
@@ -25,17 +26,47 @@ export interface WorkFacts {
   readonly id: Work;
   readonly runId: RunId;
   readonly name: string;
-  cancel: { readonly at: Seq; readonly reason: CancelReason } | undefined;
-  /** What was kept of a turn's text while it went on. */
+  /** Of a call: what was asked for, and whether it may be begun again. */
+  readonly input: Json | undefined;
+  readonly idempotent: boolean;
+  cancel: { readonly at: Seq; readonly reason: CancelReason; readonly remind: boolean } | undefined;
+  /** What was kept of a turn's text while it went on, and what it was known to cost by then. */
   extended: string;
-  settled: { readonly at: Seq; readonly outcome: Outcome; readonly text: string | undefined } | undefined;
+  meter: Usage | undefined;
+  settled: Settled | undefined;
+}
+
+export interface Settled {
+  readonly at: Seq;
+  /** Its run was set down at that moment, so that nothing of it was going on. */
+  readonly setDown: boolean;
+  readonly outcome: Outcome;
+  readonly text?: string;
+  readonly usage?: Usage;
+  readonly result?: Json;
+  readonly changes?: readonly string[];
+}
+
+export interface QuestionFacts {
+  readonly id: QuestionId;
+  readonly session: SessionId;
+  readonly runId: RunId;
+  readonly owner: Work;
+  readonly about: About;
+  readonly deadlineMs: number | undefined;
+  ending: Ending | undefined;
 }
 
 export class Facts {
   readonly logs = new Map<SessionId, Recorded[]>();
   readonly runs = new Map<RunId, RunFacts>();
   readonly works = new Map<Work, WorkFacts>();
+  readonly questions = new Map<QuestionId, QuestionFacts>();
+  /** What people have approved for a whole session. */
+  readonly grants = new Map<SessionId, Set<string>>();
   readonly closed = new Map<SessionId, Seq>();
+  /** Up to where retention has removed the log, each time it did. */
+  readonly trims = new Map<SessionId, Seq[]>();
   /** In the order in which they were started, across sessions. */
   readonly starts: { readonly run: RunId; readonly session: SessionId }[] = [];
 
@@ -60,6 +91,11 @@ export class Facts {
 
   live(session: SessionId): RunFacts | undefined {
     return this.open(session).find((run) => run.startedAt !== undefined);
+  }
+
+  /** Questions of a session, oldest first. */
+  asked(session: SessionId): readonly QuestionFacts[] {
+    return [...this.questions.values()].filter((question) => question.session === session);
   }
 
   /** The first of each other session that has nothing live. */
@@ -99,27 +135,37 @@ export class Facts {
         this.#accepted(session, event, seq);
         return;
       case "turn.requested":
-        this.#work(event.turnId, event.runId, "turn");
+        this.#work({ id: event.turnId, runId: event.runId, name: "turn", input: undefined, idempotent: false });
         return;
-      case "call.requested":
-        this.#work(event.callId, event.runId, event.name);
+      case "call.requested": {
+        const { callId: id, runId, name, input, idempotent = false } = event;
+        this.#work({ id, runId, name, input, idempotent });
         return;
+      }
       case "turn.extended": {
         const work = this.works.get(event.turnId);
-        if (work !== undefined) work.extended += event.text;
+        if (work === undefined) return;
+        work.extended += event.text;
+        work.meter = event.usage ?? work.meter;
         return;
       }
       case "turn.settled":
-        this.#settled(event.turnId, event.outcome, seq, event.text);
+        this.#settled(event.turnId, { ...event, at: seq, setDown: false });
         return;
       case "call.settled":
-        this.#settled(event.callId, event.outcome, seq, undefined);
+        this.#settled(event.callId, { ...event, at: seq, setDown: this.runs.get(event.runId)?.parked === true });
         return;
       case "call.cancel_requested": {
         const work = this.works.get(event.callId);
-        if (work !== undefined) work.cancel ??= { at: seq, reason: event.reason };
+        if (work !== undefined) work.cancel ??= { at: seq, reason: event.reason, remind: event.remind === true };
         return;
       }
+      case "question.asked":
+        this.#asked(session, event);
+        return;
+      case "question.settled":
+        this.#answered(session, event);
+        return;
       default:
         if ("runId" in event) this.#noteRun(event, seq);
     }
@@ -172,14 +218,29 @@ export class Facts {
     });
   }
 
-  #work(id: Work, runId: RunId, name: string): void {
-    if (this.works.has(id)) return;
-    this.works.set(id, { id, runId, name, cancel: undefined, extended: "", settled: undefined });
+  #asked(session: SessionId, event: Extract<Event, { type: "question.asked" }>): void {
+    const { questionId: id, runId, owner, about, deadlineMs } = event;
+    if (!this.questions.has(id)) {
+      this.questions.set(id, { id, session, runId, owner, about, deadlineMs, ending: undefined });
+    }
   }
 
-  #settled(id: Work, outcome: Outcome, at: Seq, text: string | undefined): void {
+  #answered(session: SessionId, { questionId, ending }: Extract<Event, { type: "question.settled" }>): void {
+    const question = this.questions.get(questionId);
+    if (question === undefined) return;
+    question.ending ??= ending;
+    if (ending.kind !== "allowed" || ending.remember !== "session" || question.about.kind !== "approval") return;
+    this.grants.set(session, new Set([...(this.grants.get(session) ?? []), question.about.scope]));
+  }
+
+  #work(work: Pick<WorkFacts, "id" | "runId" | "name" | "input" | "idempotent">): void {
+    if (this.works.has(work.id)) return;
+    this.works.set(work.id, { ...work, cancel: undefined, extended: "", meter: undefined, settled: undefined });
+  }
+
+  #settled(id: Work, settled: Settled): void {
     const work = this.works.get(id);
-    if (work !== undefined) work.settled ??= { at, outcome, text };
+    if (work !== undefined) work.settled ??= settled;
   }
 }
 

@@ -5,6 +5,7 @@ import { type ShutdownMode, type ShutdownReport, shutDown } from "../src/engine/
 import type { Clock, Ids, Notice } from "../src/ports.ts";
 import type { ManualClock } from "../src/testing/manual-clock.ts";
 import { Actors, type Watch } from "./actors.ts";
+import { HookDesk } from "./hook-desk.ts";
 import { type Disk, SimStore } from "./sim-store.ts";
 
 export const GRACE_MS = 1_500;
@@ -17,6 +18,11 @@ export interface LifeParts {
   readonly watch: Watch;
   readonly slotsMax: number;
   readonly onCrash: "resume" | "lose";
+  /** Whether the host has hooks. */
+  readonly hooks: boolean;
+  /** Whether agents count what they cost. */
+  readonly metered: boolean;
+  readonly runLimitMs: number | undefined;
   readonly notice: (notice: Notice) => void;
 }
 
@@ -24,6 +30,7 @@ export class Life {
   readonly number: number;
   readonly store: SimStore;
   readonly actors: Actors;
+  readonly host: HookDesk;
   readonly engine: Engine;
   phase: "starting" | "open" | "closing" | "over" = "starting";
   /** Faults of the store it has met; while there are none, nobody may be told of trouble. */
@@ -37,12 +44,16 @@ export class Life {
     this.number = parts.number;
     this.#clock = parts.clock;
     this.store = new SimStore(parts.disk);
-    this.actors = new Actors(parts.watch);
+    this.actors = new Actors(parts.watch, parts.number, parts.metered);
+    const note = (line: string): void => parts.disk.trace.note(line);
+    this.host = new HookDesk({ facts: parts.disk.facts, note, violate: parts.disk.violate });
     this.engine = new Engine({
       store: this.store,
       agent: this.actors.agent,
       clock: this.#lifeClock(),
       ids: parts.ids,
+      hooks: parts.hooks ? this.host.hooks : {},
+      runLimitMs: parts.runLimitMs,
       notify: (notice) => {
         if (this.phase === "over") return;
         if (notice.type === "late") this.late += 1;
@@ -77,6 +88,8 @@ export class Life {
 
   close(mode: ShutdownMode, limitMs: number): Promise<void> {
     this.phase = "closing";
+    for (const parked of this.store.parked) if (parked.verb === "claim") parked.apply();
+    this.store.leaving = true;
     const limit = new Promise<void>((resolve) => this.engine.clock.after(limitMs, resolve));
     return shutDown(this.engine, mode, limit).then((report) => {
       this.report = report;
@@ -89,6 +102,7 @@ export class Life {
     this.store.over = true;
     this.store.parked.length = 0;
     this.actors.over = true;
+    this.host.over = true;
     for (const timer of this.#timers) timer.takeBack();
     this.#timers.clear();
   }

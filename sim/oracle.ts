@@ -3,12 +3,23 @@
 import type { CancelReceipt, SessionReceipt } from "../src/core/cancel.ts";
 import { toControlError } from "../src/core/control-error.ts";
 import type { Recorded } from "../src/core/event.ts";
-import type { RunId, SessionId } from "../src/core/ids.ts";
+import type { CallId, RunId, SessionId } from "../src/core/ids.ts";
 import type { Delta } from "../src/engine/feed.ts";
 import type { Gap } from "../src/engine/follow.ts";
+import { type Actor, TurnActor } from "./actors.ts";
 import type { Facts, RunFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
-import type { AskedRecord, CancelRecord, ChangeRecord, Follower, PromptRecord, WaitRecord } from "./records.ts";
+import { checkAnswer, checkPost, checkWithdrawal } from "./question-oracle.ts";
+import {
+  type AskedRecord,
+  type CancelRecord,
+  type ChangeRecord,
+  type Follower,
+  noteOf,
+  type PromptRecord,
+  type WaitRecord,
+  what,
+} from "./records.ts";
 
 export interface Violation {
   /** The guarantee it breaks. */
@@ -30,6 +41,7 @@ export class Oracle {
   readonly #parts: Parts;
   /** Runs of this life whose stop has been decided: nothing of them begins any more. */
   readonly stopped = new Set<RunId>();
+  readonly stoppedCalls = new Set<CallId>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -50,7 +62,19 @@ export class Oracle {
       case "wait":
         this.#waited(record, life);
         return;
+      case "answer":
+        checkAnswer(record, this.#facts, this.#parts.violate);
+        return;
+      case "post":
+        checkPost(record, this.#facts, this.#parts.violate);
+        return;
     }
+  }
+
+  /** A life is over, and what was decided in it and not recorded was never decided. */
+  forget(): void {
+    this.stopped.clear();
+    this.stoppedCalls.clear();
   }
 
   /** An error is an answer too, and must be one that this situation can give. */
@@ -65,6 +89,8 @@ export class Oracle {
       this.#parts.violate("G28", `${what(record)} was answered "${code}", but the store was well.`);
     }
     if (record.kind === "prompt") this.#promptRefused(record, code);
+    // Taking an approval back can be refused, and then its call was never stopped.
+    if (record.kind === "cancel" && record.scope === "question") this.stoppedCalls.clear();
   }
 
   /** A cancel that was decided has reached the live work in the same tick, before any disk was asked. */
@@ -72,18 +98,28 @@ export class Oracle {
     const life = this.#parts.life();
     const lane = life.engine.lanes.peek(session);
     const run = lane?.decided.live;
-    if (lane?.phase !== "ready" || run?.phase !== "stopping") return;
+    if (lane?.phase !== "ready" || run === undefined) return;
+    for (const call of run.live) if (call.phase === "stopping") this.#callStops(call.id);
+    if (run.phase !== "stopping") return;
     // An interrupt can still be refused by the store, and then nothing may have happened: it stops once it is durable.
     if (run.reason.kind === "superseded") return;
     this.stopped.add(run.id);
     for (const actor of life.actors.going) {
-      if (actor.runId === run.id && !actor.aborted)
+      if (actor.runId === run.id && !actor.aborted && hears(actor))
         this.#parts.violate("G28", `${actor.id} was not told to stop at once.`);
     }
   }
 
+  #callStops(id: CallId): void {
+    this.stoppedCalls.add(id);
+    const actor = this.#parts.life().actors.calls.find((one) => one.id === id && one.end === undefined);
+    if (actor !== undefined && !actor.aborted && actor.hears) {
+      this.#parts.violate("G28", `${id} was not told to stop at once.`);
+    }
+  }
+
   followed(follower: Follower, event: Recorded | Delta | Gap): void {
-    if (event.type === "delta") return;
+    if (event.type === "delta" || event.type === "progress") return;
     if (event.type === "gap") {
       const trimmed = this.#parts.trimmedTo.get(follower.session) ?? 0;
       const honest = event.from === follower.cursor + 1 && event.to <= trimmed && event.to >= event.from;
@@ -143,6 +179,7 @@ export class Oracle {
     if (receipt === undefined) return;
     if ("runs" in receipt) this.#sessionCancelled(record, receipt);
     else if (record.scope === "call") this.#callCancelled(record, receipt);
+    else if (record.scope === "question") checkWithdrawal(record, receipt, this.#facts, this.#parts.violate);
     else this.#runCancelled(record, receipt);
   }
 
@@ -283,24 +320,8 @@ export class Oracle {
   }
 }
 
-/** The note of the cancel that a reason goes back to. */
-export function noteOf(reason: { readonly kind: string; readonly note?: string }): string | undefined {
-  return reason.kind === "user" ? reason.note : undefined;
-}
+const hears = (actor: Actor): boolean => actor instanceof TurnActor || actor.hears;
 
-export function isCancelledBy(run: RunFacts, note: string): boolean {
+function isCancelledBy(run: RunFacts, note: string): boolean {
   return run.outcome?.kind === "cancelled" && noteOf(run.outcome.reason) === note;
-}
-
-export function what(record: AskedRecord): string {
-  switch (record.kind) {
-    case "prompt":
-      return `Prompt ${record.ticket} (${record.runId})`;
-    case "cancel":
-      return `Cancel ${record.ticket} of ${record.scope} ${record.target}`;
-    case "change":
-      return `Change ${record.ticket} (${record.verb} ${record.runId})`;
-    case "wait":
-      return `Wait ${record.ticket} for ${record.runId}`;
-  }
 }

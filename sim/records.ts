@@ -1,11 +1,12 @@
 // What clients asked, when, and what they were told. Tickets are drawn the moment something is asked: they are the real
 // time of a simulation.
 import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/cancel.ts";
-import type { Accepted, QueueReceipt } from "../src/core/command.ts";
+import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/command.ts";
 import type { ControlCode } from "../src/core/control-error.ts";
 import type { Recorded } from "../src/core/event.ts";
-import type { CallId, RunId, Seq, SessionId } from "../src/core/ids.ts";
+import type { CallId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
+import type { AnswerReceipt, Reply } from "../src/core/question.ts";
 import type { Delta } from "../src/engine/feed.ts";
 import type { Gap } from "../src/engine/follow.ts";
 
@@ -33,8 +34,12 @@ export interface PromptRecord extends Asked {
 /** A cancel. Its note is its own, so that whatever it caused can be traced back to it. */
 export interface CancelRecord extends Asked {
   readonly kind: "cancel";
-  readonly scope: "session" | "close" | "run" | "key" | "call";
-  readonly target: SessionId | RunId | CallId | string;
+  readonly scope: "session" | "close" | "run" | "key" | "call" | "question";
+  readonly target: SessionId | RunId | CallId | QuestionId | string;
+  /** Of a call: whether the model is to be reminded of it. */
+  readonly remind: boolean;
+  /** Of a question: whether it was in the log when it was asked. */
+  readonly known: boolean;
   readonly note: string;
   /** Runs of the session that were in the log when it was asked. */
   readonly standing: readonly RunId[];
@@ -55,7 +60,25 @@ export interface WaitRecord extends Asked {
   receipt: { readonly outcome: Outcome | undefined } | undefined;
 }
 
-export type AskedRecord = PromptRecord | CancelRecord | ChangeRecord | WaitRecord;
+/** An answer to a question. `by` in the reply is its own, so that what was recorded can be traced back to it. */
+export interface AnswerRecord extends Asked {
+  readonly kind: "answer";
+  readonly questionId: QuestionId;
+  readonly reply: Reply;
+  readonly digest: string | undefined;
+  /** Whether the question was in the log when it was answered. */
+  readonly known: boolean;
+  receipt: AnswerReceipt | undefined;
+}
+
+/** Something that is put into a session's inbox. Its text is its own. */
+export interface PostRecord extends Asked {
+  readonly kind: "post";
+  readonly text: string;
+  receipt: Posted | Refused | undefined;
+}
+
+export type AskedRecord = PromptRecord | CancelRecord | ChangeRecord | WaitRecord | AnswerRecord | PostRecord;
 
 /** Somebody who reads a session's events, at their own pace. */
 export interface Follower {
@@ -68,4 +91,26 @@ export interface Follower {
   ended: boolean;
   readonly stream: AsyncGenerator<Recorded | Delta | Gap, void>;
   readonly stop: AbortController;
+}
+
+/** The note of the cancel that a reason goes back to. */
+export function noteOf(reason: { readonly kind: string; readonly note?: string }): string | undefined {
+  return reason.kind === "user" ? reason.note : undefined;
+}
+
+export function what(record: AskedRecord): string {
+  switch (record.kind) {
+    case "prompt":
+      return `Prompt ${record.ticket} (${record.runId})`;
+    case "cancel":
+      return `Cancel ${record.ticket} of ${record.scope} ${record.target}`;
+    case "change":
+      return `Change ${record.ticket} (${record.verb} ${record.runId})`;
+    case "wait":
+      return `Wait ${record.ticket} for ${record.runId}`;
+    case "answer":
+      return `Answer ${record.ticket} to ${record.questionId}`;
+    case "post":
+      return `Post ${record.ticket}`;
+  }
 }

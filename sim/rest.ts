@@ -4,11 +4,14 @@
 // Invariants
 // 1. Takes no choices: what a schedule leaves behind is brought to rest always in the same way.
 import type { SessionId } from "../src/core/ids.ts";
+import type { Reply } from "../src/core/question.ts";
 import { verifyAtRest } from "../src/core/verify.ts";
 import { type Actor, TurnActor } from "./actors.ts";
-import { noteOf, what } from "./oracle.ts";
-import type { PromptRecord } from "./records.ts";
+import type { QuestionFacts } from "./facts.ts";
+import { noteOf, type PromptRecord, what } from "./records.ts";
 import type { Simulation } from "./simulation.ts";
+import { checkTalk } from "./talk.ts";
+import { checkAbandoned, checkCalls, checkPlaces, checkWorks } from "./works.ts";
 
 /** Far more steps than any schedule needs; whoever uses them up goes round in circles. */
 const STEPS_MAX = 2_000;
@@ -20,9 +23,12 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
   let renewals = 0;
   for (let step = 0; step < STEPS_MAX; step += 1) {
     await simulation.drain();
+    checkPlaces(simulation);
     if (simulation.violations.length > 0) return;
     if (await settleSomething(simulation)) continue;
-    if (simulation.clock.pending.length === 0 || (isOver(simulation) && simulation.life.busyTimers === 0)) break;
+    const over = isOver(simulation);
+    if (over) checkTimers(simulation);
+    if (simulation.clock.pending.length === 0 || (over && simulation.life.busyTimers === 0)) break;
     if (simulation.life.busyTimers === 0) renewals += 1;
     if (renewals > RENEWALS_MAX) break;
     simulation.tick();
@@ -47,16 +53,51 @@ async function settleSomething(simulation: Simulation): Promise<boolean> {
     simulation.clients.pull(follower);
     return true;
   }
+  const [hook] = life.host.waiting;
+  if (hook !== undefined) {
+    life.host.say(hook, "nothing");
+    return true;
+  }
   const actor = nextToEnd(life.actors.going, simulation);
-  if (actor === undefined) return false;
-  endActor(simulation, actor);
-  return true;
+  if (actor !== undefined) {
+    endActor(simulation, actor);
+    return true;
+  }
+  return answerSomething(simulation);
+}
+
+/** Whoever is in a hurry lets the time run out; the others get an answer. */
+const HASTY_MAX_MS = 60_000;
+
+function answerSomething(simulation: Simulation): boolean {
+  const { facts, clients, life } = simulation;
+  const pending = new Set<string>();
+  for (const record of clients.asked) {
+    const waits = record.life === life.number && record.refused === undefined && record.receipt === undefined;
+    if (record.kind === "answer" && waits) pending.add(record.questionId);
+  }
+  for (const question of facts.questions.values()) {
+    if (question.ending !== undefined || (question.deadlineMs ?? 0) < HASTY_MAX_MS) continue;
+    if (life.phase !== "open" || pending.has(question.id)) continue;
+    clients.answer(question.session, question.id, replyTo(question));
+    return true;
+  }
+  return false;
+}
+
+function replyTo({ id, about }: QuestionFacts): Reply {
+  if (about.kind === "question") return { kind: "answered", value: about.options?.[0] ?? "rest" };
+  return { kind: Number(id.at(-1)) % 2 === 0 ? "denied" : "allowed" };
 }
 
 /** Those that do not heed a cancel end only after they were given up: late, and to no effect. */
 function nextToEnd(going: readonly Actor[], simulation: Simulation): Actor | undefined {
+  const { works, runs } = simulation.facts;
+  const stops = (actor: Actor): boolean =>
+    actor.aborted || works.get(actor.id)?.cancel !== undefined || runs.get(actor.runId)?.cancel !== undefined;
+  // Whoever has asked something waits for the answer.
   const stays = (actor: Actor): boolean =>
-    actor.stubborn && actor.aborted && simulation.facts.works.get(actor.id)?.settled === undefined;
+    actor.asks > 0 || (actor.stubborn && stops(actor) && works.get(actor.id)?.settled === undefined);
   const calls = going.filter((actor) => !(actor instanceof TurnActor) && !stays(actor));
   return (
     calls[0] ??
@@ -70,6 +111,14 @@ function endActor(simulation: Simulation, actor: Actor): void {
   if (actor.aborted && !actor.stubborn) actor.fail();
   else if (actor instanceof TurnActor) actor.complete("end");
   else actor.complete();
+}
+
+/** What a timer was set for is over. After trouble with the store, some look once more whether it has passed. */
+function checkTimers(simulation: Simulation): void {
+  const { life, troubles } = simulation;
+  if (troubles === 0 && life.busyTimers > 0) {
+    simulation.violate("G33", `${life.busyTimers} timers are left, and nothing is going on.`);
+  }
 }
 
 function isOver(simulation: Simulation): boolean {
@@ -89,6 +138,9 @@ function lookAtEverything(simulation: Simulation): void {
   checkPrompts(simulation);
   checkCoverage(simulation);
   checkWorks(simulation);
+  checkAbandoned(simulation);
+  checkCalls(simulation);
+  checkTalk(simulation);
   checkFairness(simulation);
   checkHouse(simulation);
 }
@@ -123,8 +175,12 @@ function checkPrompts(simulation: Simulation): void {
       simulation.violate("G2", `${what(record)} was told that it is ${record.receipt.runId}, and runs as well.`);
     }
   }
+  const notes = new Set(clients.asked.map((record) => (record.kind === "cancel" ? record.note : `w${record.ticket}`)));
   for (const run of facts.runs.values()) {
     const outcome = run.outcome;
+    if (outcome?.kind === "cancelled" && outcome.reason.kind === "user" && !notes.has(noteOf(outcome.reason) ?? "")) {
+      simulation.violate("G15", `${run.id} was cancelled, and nobody had asked for that.`);
+    }
     if (outcome?.kind === "cancelled" && outcome.reason.kind === "superseded" && !facts.runs.has(outcome.reason.by)) {
       simulation.violate("G3", `${run.id} was stopped for ${outcome.reason.by}, which was never accepted.`);
     }
@@ -163,49 +219,6 @@ function checkCoverage(simulation: Simulation): void {
 
 /** Calls are cancelled without their run; then no run has the cancel's note. */
 const aimsAt = (target: string, { runId, key }: PromptRecord): boolean => target === runId || target === key;
-
-/** What a piece of work really did is what is recorded of it. */
-function checkWorks(simulation: Simulation): void {
-  const { facts, life } = simulation;
-  let late = 0;
-  for (const actor of [...life.actors.turns, ...life.actors.calls]) {
-    const settled = facts.works.get(actor.id)?.settled;
-    if (settled === undefined) continue;
-    const { outcome } = settled;
-    if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += 1;
-    else if ((outcome.kind === "completed" || outcome.kind === "failed") && outcome.kind !== actor.end) {
-      simulation.violate("G15", `${actor.id} is recorded as ${outcome.kind}; it has ${actor.end ?? "not ended"}.`);
-    } else if (outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && actor.end === "completed") {
-      simulation.violate("G15", `${actor.id} completed, and is recorded as cancelled.`);
-    }
-    if (actor instanceof TurnActor && settled.text !== undefined && !actor.text.startsWith(settled.text)) {
-      simulation.violate("G17", `${actor.id} said "${actor.text}"; the log has "${settled.text}".`);
-    }
-  }
-  if (life.late < late) simulation.violate("G12", `${late} late results were dropped, ${life.late} were noticed.`);
-  checkAbandoned(simulation);
-}
-
-/** A run's outcome names the work that did not stop, and no other. */
-function checkAbandoned(simulation: Simulation): void {
-  const { facts } = simulation;
-  for (const run of facts.runs.values()) {
-    if (run.outcome?.kind !== "cancelled" || run.cancel === undefined) continue;
-    const since = run.cancel.at;
-    const expected = [...facts.works.values()].flatMap(({ runId, name, settled }) =>
-      runId === run.id &&
-      settled?.outcome.kind === "cancelled" &&
-      settled.outcome.abandoned !== undefined &&
-      settled.at > since
-        ? [name]
-        : [],
-    );
-    const named = [...(run.outcome.abandoned ?? [])];
-    if (named.toSorted().join() !== expected.toSorted().join()) {
-      simulation.violate("G12", `${run.id} names [${named}] as abandoned; its work says [${expected}].`);
-    }
-  }
-}
 
 /** With one slot, a prompt does not pass another session that waited with a run when it was asked. */
 function checkFairness(simulation: Simulation): void {

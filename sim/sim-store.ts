@@ -72,6 +72,8 @@ export class SimStore implements Store {
   /** While false, calls do not stand still: for setting the scene. */
   parks = true;
   over = false;
+  /** Its worker shuts down, and takes nothing up any more. */
+  leaving = false;
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -85,7 +87,10 @@ export class SimStore implements Store {
   call: Store["call"] = (id) => this.#park("call", id, () => this.#disk.store.call(id));
   unattended: Store["unattended"] = (limit) => this.#park("unattended", "", () => this.#disk.store.unattended(limit));
   claim: Store["claim"] = (session, worker, ttlMs) =>
-    this.#park("claim", session, () => this.#disk.store.claim(session, worker, ttlMs));
+    this.#park("claim", session, () => {
+      if (this.leaving) this.#disk.violate("G24", `A worker that leaves has taken the lease of ${session}.`);
+      return this.#disk.store.claim(session, worker, ttlMs);
+    });
   renew: Store["renew"] = (worker, ttlMs) => this.#park("renew", "", () => this.#disk.store.renew(worker, ttlMs));
   release: Store["release"] = (session, worker) =>
     this.#park("release", session, () => this.#disk.store.release(session, worker));
@@ -121,7 +126,7 @@ export class SimStore implements Store {
       this.#disk.trace.note(`  = ${appended.kind}`);
       return appended;
     }
-    const driven = batch.events.find((event) => DRIVERS.has(event.type));
+    const driven = batch.events.find((event) => DRIVERS.has(event.type) && !this.#isSetDown(event));
     if (batch.epoch === undefined && driven !== undefined) {
       this.#disk.violate("G26", `${driven.type} was recorded by somebody who does not drive ${batch.session}.`);
     }
@@ -130,6 +135,11 @@ export class SimStore implements Store {
       this.#disk.trace.note(`  = ${batch.session} ${event.type} ${"runId" in event ? event.runId : ""}`);
     }
     return appended;
+  }
+
+  /** What is set down is going on nowhere, so whoever cancels it can say how it ended. */
+  #isSetDown(event: Event): boolean {
+    return event.type === "call.settled" && this.#disk.facts.runs.get(event.runId)?.parked === true;
   }
 
   async #read(session: SessionId, page: { readonly after: Seq; readonly limit: number }): Promise<Page> {

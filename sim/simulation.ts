@@ -1,10 +1,10 @@
 // One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and the oracle that
 // watches them. It does nothing by itself; a schedule moves it, one step at a time.
-import type { RunId, SessionId, TurnId } from "../src/core/ids.ts";
+import type { RunId, SessionId } from "../src/core/ids.ts";
 import type { Ids, Notice } from "../src/ports.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
-import type { CallActor, TurnActor, Watch } from "./actors.ts";
+import type { Actor } from "./actors.ts";
 import { type Chooser, chance } from "./chooser.ts";
 import { Clients } from "./clients.ts";
 import { Facts } from "./facts.ts";
@@ -12,6 +12,8 @@ import { Life } from "./life.ts";
 import { Oracle, type Violation } from "./oracle.ts";
 import type { Disk, Parked } from "./sim-store.ts";
 import { Trace } from "./trace.ts";
+import { Witness } from "./witness.ts";
+import { checkWorks } from "./works.ts";
 
 export interface SimulationOptions {
   readonly sessions: number;
@@ -20,6 +22,11 @@ export interface SimulationOptions {
   readonly onCrash: "resume" | "lose";
   /** How many of a hundred turns and calls do not stop when asked. */
   readonly stubbornPercent: number;
+  /** Whether the host has hooks. */
+  readonly hooks: boolean;
+  /** Whether agents count what they cost. */
+  readonly metered: boolean;
+  readonly runLimitMs: number | undefined;
 }
 
 /** What becomes of a vanished worker's leases before the next one starts. */
@@ -27,7 +34,7 @@ export type Takeover = "released" | "expired" | "held";
 
 const LEASE_MS = 10_001;
 
-export class Simulation implements Watch {
+export class Simulation {
   readonly chooser: Chooser;
   readonly clock = new ManualClock(1_000_000);
   readonly facts = new Facts();
@@ -36,17 +43,16 @@ export class Simulation implements Watch {
   readonly sessions: SessionId[] = [];
   readonly clients: Clients;
   readonly oracle: Oracle;
+  readonly witness: Witness;
   readonly violations: Violation[] = [];
   life: Life;
   lives = 1;
+  /** Faults of the store, in all lives. */
+  troubles = 0;
+  /** What somebody does in the very moment in which a piece of work begins. */
+  reflex: (actor: Actor) => void = () => {};
   readonly #options: SimulationOptions;
   readonly #ids = simIds();
-  /** Steers that agents were given, by life: after a crash they are given again. */
-  readonly #heard = new Set<string>();
-  /** Turns that have begun, in all lives. */
-  readonly #begun = new Set<TurnId>();
-  /** How often each call of each run has really been carried out, in all lives. */
-  readonly #carriedOut = new Map<string, CallActor[]>();
 
   constructor(options: SimulationOptions, chooser: Chooser, keep: "lines" | "hash" = "hash") {
     this.#options = options;
@@ -60,7 +66,15 @@ export class Simulation implements Watch {
       this.clients.prompts.find((prompt) => prompt.runId === run)?.ticket;
     this.oracle = new Oracle({ facts: this.facts, trimmedTo: this.disk.trimmedTo, life, violate, ticketOf });
     this.clients = new Clients({ facts: this.facts, trace: this.trace, oracle: this.oracle, life });
+    const { facts, trace, oracle } = this;
+    const stubborn = (): boolean => options.stubbornPercent > 0 && chance(chooser, options.stubbornPercent);
+    const began = (actor: Actor): void => this.reflex(actor);
+    this.witness = new Witness({ facts, trace, oracle, life, violate, stubborn, began });
     this.life = this.#newLife(1);
+  }
+
+  get hooks(): boolean {
+    return this.#options.hooks;
   }
 
   get slots(): number {
@@ -101,6 +115,7 @@ export class Simulation implements Watch {
   fail(parked: Parked, code: "store_full" | "store_locked" | "unavailable"): void {
     this.trace.note(`fail ${parked.verb} ${parked.about} ${code}`);
     this.life.faults += 1;
+    this.troubles += 1;
     this.life.store.drop(parked);
     parked.fail(code);
   }
@@ -108,6 +123,7 @@ export class Simulation implements Watch {
   loseAnswer(parked: Parked): void {
     this.trace.note(`lose answer of ${parked.verb} ${parked.about}`);
     this.life.faults += 1;
+    this.troubles += 1;
     this.life.store.drop(parked);
     parked.apply();
     parked.fail("unavailable");
@@ -149,8 +165,9 @@ export class Simulation implements Watch {
 
   async #restart(takeover: Takeover): Promise<void> {
     const { worker } = this.life;
+    checkWorks(this);
     this.life.end();
-    this.oracle.stopped.clear();
+    this.oracle.forget();
     await this.drain();
     if (takeover === "released") for (const session of this.sessions) await this.disk.store.release(session, worker);
     if (takeover === "expired") this.clock.tick(LEASE_MS);
@@ -159,92 +176,18 @@ export class Simulation implements Watch {
     void this.life.start();
   }
 
-  // What the world shows (Watch).
-
-  stubborn(): boolean {
-    const { stubbornPercent } = this.#options;
-    return stubbornPercent > 0 && chance(this.chooser, stubbornPercent);
-  }
-
-  turnBegan(actor: TurnActor): void {
-    const { turnId, runId, prompt } = actor.turn;
-    this.trace.note(`  * ${turnId} begins`);
-    const run = this.facts.runs.get(runId);
-    const turn = this.facts.works.get(turnId);
-    if (run === undefined || turn === undefined) {
-      this.violate("G11", `${turnId} began before its request was durable.`);
-      return;
-    }
-    this.#mayBegin(actor, turn.settled !== undefined, run.cancel !== undefined);
-    if (this.#begun.has(turnId)) this.violate("G25", `${turnId} began twice.`);
-    this.#begun.add(turnId);
-    if (prompt.text !== run.text) this.violate("G6", `${turnId} was given "${prompt.text}", not "${run.text}".`);
-    const others = this.life.actors.turns.filter(
-      (one) => one.runId === runId && one.end === undefined && one !== actor,
-    );
-    if (others.some((one) => !one.aborted)) this.violate("G4", `${turnId} began while another turn of it goes on.`);
-  }
-
-  callBegan(actor: CallActor): void {
-    const { callId } = actor.live;
-    this.trace.note(`  * ${callId} begins`);
-    const call = this.facts.works.get(callId);
-    if (call === undefined) {
-      this.violate("G11", `${callId} began before its request was durable.`);
-      return;
-    }
-    const cancelled = call.cancel !== undefined || this.facts.runs.get(call.runId)?.cancel !== undefined;
-    this.#mayBegin(actor, call.settled !== undefined, cancelled);
-    const newest = this.life.actors.turns.findLast((turn) => turn.runId === actor.runId);
-    if (newest !== actor.turn) this.violate("G17", `${callId} of ${actor.turn.id} began in ${newest?.id}.`);
-    const name = `${actor.runId} ${actor.input}`;
-    const before = this.#carriedOut.get(name) ?? [];
-    if (
-      before.some((one) => one.end !== undefined && this.facts.works.get(one.id)?.settled?.outcome.kind === "completed")
-    ) {
-      this.violate("G25", `${callId} repeats a call of ${actor.runId} that had completed.`);
-    }
-    this.#carriedOut.set(name, [...before, actor]);
-  }
-
-  callAnswered(actor: TurnActor, answer: string): void {
-    this.trace.note(`  < ${actor.id} hears ${answer}`);
-    const [kind, callId] = answer.split(" ");
-    if (kind === "refused" || callId === undefined) return;
-    const call = this.facts.works.get(callId as `call_${string}`);
-    if (call === undefined && kind === "cancelled") return; // It never came into being.
-    if (call?.settled?.outcome.kind !== kind && this.life.phase !== "closing") {
-      this.violate("G16", `${actor.id} was told that ${callId} is ${kind} before that was durable.`);
-    }
-  }
-
-  steerHeard(actor: TurnActor, text: string): void {
-    this.trace.note(`  < ${actor.id} hears "${text}"`);
-    for (const run of this.facts.runs.values()) {
-      if (run.text !== text || run.outcome?.kind !== "completed" || run.outcome.into !== actor.runId) continue;
-      const name = `${this.life.number} ${run.id}`;
-      if (this.#heard.has(name)) this.violate("G5", `${actor.id} was given ${run.id}, which had been given before.`);
-      this.#heard.add(name);
-      return;
-    }
-    this.violate("G5", `${actor.id} was given "${text}", which was not taken into its run.`);
-  }
-
-  #mayBegin(actor: TurnActor | CallActor, settled: boolean, cancelled: boolean): void {
-    if (settled) this.violate("G16", `${actor.id} began after its end was recorded.`);
-    if (cancelled) this.violate("G11", `${actor.id} began after its cancel was recorded.`);
-    if (this.oracle.stopped.has(actor.runId)) this.violate("G11", `${actor.id} began after its stop was decided.`);
-  }
-
   #newLife(number: number): Life {
     return new Life({
       number,
       disk: this.disk,
       clock: this.clock,
       ids: this.#ids,
-      watch: this,
+      watch: this.witness,
       slotsMax: this.#options.slots,
       onCrash: this.#options.onCrash,
+      hooks: this.#options.hooks,
+      metered: this.#options.metered,
+      runLimitMs: this.#options.runLimitMs,
       notice: (notice) => this.#notice(notice),
     });
   }

@@ -13,9 +13,10 @@ export function stateOf(simulation: Simulation, left: readonly string[]): string
     life.store.parked.map(({ verb, about, phase }) => [verb, about, phase]),
     [...life.engine.lanes.all()].map(laneState),
     life.actors.turns.map(({ id, end, aborted }) => [id, end, aborted]),
+    life.actors.calls.map(({ id, end, aborted, asks }) => [id, end, aborted, asks]),
     clients.asked,
     clock.pending,
-    [...simulation.oracle.stopped],
+    [...simulation.oracle.stopped, ...simulation.oracle.stoppedCalls],
   ]);
 }
 
@@ -29,6 +30,6 @@ function laneState(lane: LiveLane): readonly unknown[] {
     lane.flying.map((entry) => [entry.command, entry.events]),
     lane.pumping,
     lane.slot,
-    lane.works.map(({ id, phase }) => [id, phase]),
+    lane.works.map(({ id, phase, owner }) => [id, phase, owner.waits]),
   ];
 }

@@ -20,8 +20,10 @@ async function work(): Promise<void> {
 }
 
 async function exploreScopes(ops: number, share: { readonly index: number; readonly of: number }): Promise<void> {
-  const { exploreScope, scopesUpTo } = await import("./exhaustive.ts");
-  const mine = scopesUpTo(ops).filter((_, index) => index % share.of === share.index);
+  const { callScopesUpTo, exploreScope, scopesUpTo } = await import("./exhaustive.ts");
+  // The walks over calls begin with two of them going on, and are wider by that.
+  const all = [...scopesUpTo(ops), ...callScopesUpTo(ops - 2)];
+  const mine = all.filter((_, index) => index % share.of === share.index);
   let interleavings = 0;
   for (const [index, scope] of mine.entries()) {
     const result = await exploreScope(scope);
@@ -34,9 +36,9 @@ async function exploreScopes(ops: number, share: { readonly index: number; reado
 
 /** Small scopes first: they are quick, and what they find is short. Then seeds. */
 async function hunt(seed: number, seeds: number): Promise<{ readonly by: string | undefined }> {
-  const { exploreScope, scopesUpTo } = await import("./exhaustive.ts");
+  const { callScopesUpTo, exploreScope, scopesUpTo } = await import("./exhaustive.ts");
   const { searchSeeds } = await import("./search.ts");
-  for (const scope of scopesUpTo(2)) {
+  for (const scope of [...scopesUpTo(2), ...callScopesUpTo(1)]) {
     const [violation] = (await exploreScope(scope)).violations;
     if (violation !== undefined) return { by: `${violation.rule} in { ${scope.join(", ")} }: ${violation.message}` };
   }

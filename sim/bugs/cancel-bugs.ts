@@ -89,8 +89,8 @@ export const CANCEL_BUGS: readonly Bug[] = [
     "call-cancel-stops-the-run",
     "Cancelling one call stops the run it belongs to.",
     DECIDE_RUN,
-    "  return cancelCall(run.id, call, reason, next);",
-    "  return cancelRun(run, reason, next);",
+    "const { events, answer } = cancelCall(run.id, call, stop, next);",
+    "const { events, answer } = cancelRun(run, stop.reason, next);",
   ),
   bug(
     "call-cancel-hits-a-sibling",

@@ -1,8 +1,17 @@
 // All known mistakes: the ones the reference systems made, and the ones that were made here. The search must find each.
 import type { Bug } from "./bug.ts";
+import { CALL_BUGS } from "./call-bugs.ts";
 import { CANCEL_BUGS } from "./cancel-bugs.ts";
 import { CRASH_BUGS } from "./crash-bugs.ts";
 import { QUEUE_BUGS } from "./queue-bugs.ts";
+import { TALK_BUGS } from "./talk-bugs.ts";
 import { WORLD_BUGS } from "./world-bugs.ts";
 
-export const CORPUS: readonly Bug[] = [...CANCEL_BUGS, ...QUEUE_BUGS, ...WORLD_BUGS, ...CRASH_BUGS];
+export const CORPUS: readonly Bug[] = [
+  ...CANCEL_BUGS,
+  ...QUEUE_BUGS,
+  ...WORLD_BUGS,
+  ...CRASH_BUGS,
+  ...CALL_BUGS,
+  ...TALK_BUGS,
+];

@@ -38,15 +38,15 @@ export const CRASH_BUGS: readonly Bug[] = [
     "parked-run-lost",
     "A run that was set down at shutdown is never taken up.",
     DECIDE_RUN,
-    'return [{ type: "run.recovered", runId: run.id, attempt: run.attempt }, nextTurn(run)];',
+    'return [...cutOff(run, SHUTDOWN), { type: "run.recovered", runId: run.id, attempt: run.attempt }, ...next];',
     "return [];",
   ),
   bug(
     "open-calls-not-closed",
     "After a crash the turn is asked again while calls of the old one have no result.",
     DECIDE_RUN,
-    'return [...lost, { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 }, nextTurn(run)];',
-    'return [...lost.filter((event) => event.type === "turn.settled"), { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 }, nextTurn(run)];',
+    '...cutOff(run, { kind: "lost" }),',
+    '...cutOff(run, { kind: "lost" }).filter((event) => event.type === "turn.settled"),',
   ),
   bug(
     "nothing-recovered",
@@ -59,8 +59,8 @@ export const CRASH_BUGS: readonly Bug[] = [
     "recovery-not-repeated",
     "A recovery that the store refuses is not tried again; the session is busy for ever.",
     COMMIT,
-    '"settle-call", "recover", "park"',
-    '"settle-call", "park"',
+    '"settle-call", "expire", "recover", "park"',
+    '"settle-call", "expire", "park"',
   ),
   bug(
     "lease-not-taken-over",
@@ -167,9 +167,9 @@ export const CRASH_BUGS: readonly Bug[] = [
     about: "A run that is cancelled while a shutdown sets it down is neither set down nor ended.",
     edits: [
       {
-        file: "src/engine/world.ts",
-        find: 'return this.#parts.parking() && this.#lane.decided.live?.phase === "running";',
-        replace: "return this.#parts.parking();",
+        file: "src/engine/desk.ts",
+        find: 'return this.parts.parking() && this.lane.decided.live?.phase === "running";',
+        replace: "return this.parts.parking();",
       },
       {
         file: "src/engine/shutdown.ts",

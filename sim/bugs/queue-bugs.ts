@@ -14,8 +14,8 @@ const notAfter = (kind: "failed" | "cancelled"): Bug["edits"] => [
   },
   {
     file: ENGINE,
-    find: "this.#outcomes.recorded(events);\n    this.#changed(lane);",
-    replace: `this.#outcomes.recorded(events);\n    if (!events.some((event) => event.type === "run.settled" && event.outcome.kind === "${kind}")) this.#changed(lane);`,
+    find: "this.#limits.recorded(lane, events);\n    this.#changed(lane);",
+    replace: `this.#limits.recorded(lane, events);\n    if (!events.some((event) => event.type === "run.settled" && event.outcome.kind === "${kind}")) this.#changed(lane);`,
   },
 ];
 

@@ -10,8 +10,8 @@ export const WORLD_BUGS: readonly Bug[] = [
     "two-outcomes",
     "The cancel path and the end of the stream both write the outcome.",
     DECIDE_RUN,
-    'return [settled, runSettled(run, end.outcome, "turn")];',
-    'return [settled, runSettled(run, end.outcome, "turn"), runSettled(run, end.outcome, "turn")];',
+    'return [...before, runSettled(run, end.outcome, "turn")];',
+    'return [...before, runSettled(run, end.outcome, "turn"), runSettled(run, end.outcome, "turn")];',
   ),
   bug(
     "waiter-released-by-another",
@@ -66,7 +66,7 @@ export const WORLD_BUGS: readonly Bug[] = [
       },
       {
         file: DECIDE_RUN,
-        find: "if (call === undefined) return []; // A late echo, or of an abandoned call.",
+        find: 'if (call === undefined || run.phase === "parked") return [];',
         replace: 'if (call === undefined) return [{ type: "call.settled", runId: run.id, ...end }];',
       },
     ],
@@ -74,8 +74,8 @@ export const WORLD_BUGS: readonly Bug[] = [
   bug(
     "late-result-unnoticed",
     "The result of work that was given up disappears without a word.",
-    "src/engine/world.ts",
-    'this.#parts.notify({ type: "late", runId: this.#run.id, work: work.name, outcome });',
+    "src/engine/desk.ts",
+    'this.parts.notify({ type: "late", runId: this.begun.id, work: work.name, outcome });',
     "return;",
   ),
   bug(
@@ -89,8 +89,8 @@ export const WORLD_BUGS: readonly Bug[] = [
     "event-after-the-outcome",
     "Text that arrives late is recorded behind the outcome of its run.",
     "src/core/decide.ts",
-    'events: lane.live?.turn === id ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, text }] : [],',
-    'events: lane.live !== undefined && lane.live.turn !== undefined ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, text }] : [],',
+    'events: lane.live?.turn === id ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, ...rest }] : [],',
+    'events: lane.live !== undefined && lane.live.turn !== undefined ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, ...rest }] : [],',
   ),
   bug(
     "finished-work-called-cancelled",
@@ -110,15 +110,15 @@ export const WORLD_BUGS: readonly Bug[] = [
     "next-turn-after-the-cancel",
     "A turn that ends while its run is being stopped still asks for the next one.",
     DECIDE_RUN,
-    'if (run.phase === "running" && end.next === "turn") return [settled, nextTurn(run)];',
-    'if (end.next === "turn") return [settled, nextTurn(run)];',
+    "if (goesOn) return [...before, nextTurn(run)];",
+    'if (end.next === "turn") return [...before, nextTurn(run)];',
   ),
   bug(
     "run-ends-before-its-calls",
     "A run settles while calls of it are still going on.",
     DECIDE_RUN,
-    "if (run.live.length > 0) return [settled];\n  if (run.phase",
-    'if (run.live.length > 0 && end.next === "turn") return [settled];\n  if (run.phase',
+    "if (run.live.length > 0 || asked.length > 0) return",
+    'if ((run.live.length > 0 && end.next === "turn") || asked.length > 0) return',
   ),
   bug(
     "follower-misses-events",

@@ -1,0 +1,89 @@
+// What may happen in a schedule. Not every schedule may do everything: leaving out most kinds of trouble each time lets
+// the rest of them meet more often.
+import type { Delivery } from "../src/core/prompt.ts";
+import { type Chooser, chance, weighted } from "./chooser.ts";
+import type { Trait } from "./plan.ts";
+import type { SimulationOptions } from "./simulation.ts";
+
+/** Printed with a violation. */
+export interface Flavour extends SimulationOptions {
+  readonly steps: number;
+  readonly deliveries: readonly Delivery[];
+  readonly keys: boolean;
+  readonly calls: boolean;
+  /** Turns end with calls. */
+  readonly ends: boolean;
+  /** What those calls, and the ones within turns, may be like. */
+  readonly traits: readonly Trait[];
+  /** Agents put questions to people. */
+  readonly asks: boolean;
+  /** Agents read the conversation, and sum it up. */
+  readonly reads: boolean;
+  /** Agents stop their own runs. */
+  readonly stops: boolean;
+  readonly posts: boolean;
+  /** Few clients and long turns: what takes time (recovery, several calls) gets it. */
+  readonly calm: boolean;
+  /** One run after another, with many calls and much talk about them. */
+  readonly deep: boolean;
+  readonly queueChanges: boolean;
+  readonly closes: boolean;
+  readonly faults: boolean;
+  readonly crashes: boolean;
+  readonly shutdowns: boolean;
+  readonly follows: boolean;
+  readonly trims: boolean;
+  /** Now and then two things happen in the same tick. */
+  readonly hurry: boolean;
+  /** How many of a hundred steps are the clients'. */
+  readonly clientPercent: number;
+}
+
+const TRAITS: readonly Trait[] = ["approval", "hasty", "idempotent", "deaf", "slot", "limited"];
+
+export function flavourOf(chooser: Chooser): Flavour {
+  const sometimes = (percent: number): boolean => chance(chooser, percent);
+  const deep = sometimes(35);
+  const calm = deep ? sometimes(60) : sometimes(20);
+  const deliveries: Delivery[] = ["queue"];
+  if (sometimes(45)) deliveries.push("steer");
+  if (sometimes(35)) deliveries.push("interrupt");
+  if (sometimes(25)) deliveries.push("reject");
+  return {
+    sessions: weighted(chooser, [
+      [deep ? 20 : 6, 1],
+      [3, 2],
+      [1, 3],
+    ]),
+    slots: weighted(chooser, [
+      [1, 1],
+      [1, 1024],
+    ]),
+    onCrash: sometimes(15) ? "lose" : "resume",
+    stubbornPercent: sometimes(40) ? 40 : 0,
+    hooks: sometimes(deep ? 30 : 15),
+    metered: sometimes(40),
+    runLimitMs: sometimes(12) ? 6_000 : undefined,
+    steps: (deep ? 40 : 8) + chooser.below(sometimes(30) ? 80 : 32),
+    deliveries,
+    keys: sometimes(35),
+    calls: calm || sometimes(60),
+    ends: deep || calm || sometimes(50),
+    traits: TRAITS.filter(() => sometimes(45)),
+    asks: sometimes(deep ? 60 : 35),
+    reads: sometimes(deep ? 60 : 45),
+    stops: sometimes(15),
+    posts: sometimes(35),
+    calm,
+    deep,
+    queueChanges: sometimes(35),
+    closes: sometimes(15),
+    faults: sometimes(30),
+    crashes: sometimes(calm ? 70 : 30),
+    shutdowns: sometimes(deep ? 40 : 15),
+    follows: sometimes(25),
+    trims: sometimes(30),
+    hurry: sometimes(30),
+    clientPercent: deep ? 14 : calm ? 6 : 15 + chooser.below(35),
+  };
+}

@@ -1,0 +1,128 @@
+// The agents' and the host's part of a random schedule.
+import { type Actor, type CallActor, TurnActor } from "./actors.ts";
+import { type Chooser, chance, weighted } from "./chooser.ts";
+import type { Flavour } from "./flavour.ts";
+import type { HookActor } from "./hook-desk.ts";
+import { HASTY_MS, type Trait } from "./plan.ts";
+import type { Simulation } from "./simulation.ts";
+
+export class RandomAgent {
+  readonly #simulation: Simulation;
+  readonly #flavour: Flavour;
+  readonly #chooser: Chooser;
+
+  constructor(simulation: Simulation, flavour: Flavour) {
+    this.#simulation = simulation;
+    this.#flavour = flavour;
+    this.#chooser = simulation.chooser;
+  }
+
+  get canMove(): boolean {
+    const { actors, host } = this.#simulation.life;
+    return actors.going.length > 0 || host.waiting.length > 0;
+  }
+
+  move(): void {
+    const { actors, host } = this.#simulation.life;
+    const hooks = host.waiting;
+    const { going } = actors;
+    const at = this.#chooser.below(going.length + hooks.length);
+    const actor = going[at];
+    const hook = hooks[at - going.length];
+    if (actor !== undefined) this.#act(actor);
+    else if (hook !== undefined) this.#say(hook);
+  }
+
+  /** A hook that is never moved hangs, until its time is up. */
+  #say(hook: HookActor): void {
+    const said = weighted(this.#chooser, [
+      [5, "nothing"],
+      [2, "replace"],
+      [1, "approve"],
+      [1, "deny"],
+      [1, "throw"],
+      [1, "hang"],
+    ] as const);
+    if (said !== "hang") this.#simulation.life.host.say(hook, said);
+  }
+
+  #act(actor: Actor): void {
+    const { trace } = this.#simulation;
+    // Somebody who does not heed a cancel goes on as if nothing had been said; the others mostly end.
+    const heeds = actor.aborted && !actor.stubborn && chance(this.#chooser, 80);
+    if (heeds) {
+      trace.note(`heed ${actor.id}`);
+      actor.fail();
+      return;
+    }
+    if (actor.aborted && actor.stubborn && chance(this.#chooser, 70)) return;
+    // Whoever has asked something mostly waits for the answer.
+    if (actor.asks > 0 && chance(this.#chooser, 70)) return;
+    if (actor instanceof TurnActor) this.#turn(actor);
+    else this.#call(actor);
+  }
+
+  #call(actor: CallActor): void {
+    const move = weighted(this.#chooser, [
+      [6, "complete"],
+      [2, "fail"],
+      [2, "put aside"],
+      [1, "change"],
+      [this.#flavour.asks && actor.asks < 2 ? 4 : 0, "ask"],
+    ] as const);
+    this.#simulation.trace.note(`${move} ${actor.id}`);
+    if (move === "complete") actor.complete();
+    else if (move === "fail") actor.fail();
+    else if (move === "put aside") actor.putAside();
+    else if (move === "change") actor.change();
+    else this.#ask(actor);
+  }
+
+  #turn(actor: TurnActor): void {
+    const { trace, life } = this.#simulation;
+    const { calm, deep, calls, ends, asks, reads, stops } = this.#flavour;
+    const move = weighted(this.#chooser, [
+      [3, "emit"],
+      [calls && actor.waitsFor < 3 ? (deep ? 4 : 8) : 0, "call"],
+      [2, "take"],
+      [calm || deep ? 1 : 3, "again"],
+      [calm || deep ? 1 : 5, "complete"],
+      [calm ? 0 : deep ? 1 : 2, "fail"],
+      [ends ? (deep ? 10 : 5) : 0, "end with calls"],
+      [asks && actor.asks < 2 ? 3 : 0, "ask"],
+      [reads && actor.pending < 2 ? 5 : 0, "read"],
+      [reads ? 1 : 0, "compact"],
+      [stops ? 2 : 0, "stop"],
+    ] as const);
+    trace.note(`${move} ${actor.id}`);
+    if (move === "emit") actor.emit(`${actor.text.length}.`);
+    else if (move === "call") life.actors.call(actor, chance(this.#chooser, 40) ? this.#traits() : []);
+    else if (move === "take") life.actors.takeSteers(actor);
+    else if (move === "fail") actor.fail();
+    else if (move === "end with calls") life.actors.endWithCalls(actor, this.#wanted());
+    else if (move === "ask") this.#ask(actor);
+    else if (move === "read") life.actors.read(actor);
+    else if (move === "compact") life.actors.compact(actor);
+    else if (move === "stop") life.actors.stop(actor);
+    else actor.complete(move === "again" ? "turn" : "end");
+  }
+
+  #wanted(): readonly (readonly Trait[])[] {
+    const count = weighted(this.#chooser, [
+      [3, 1],
+      [3, 2],
+      [2, 3],
+    ] as const);
+    return Array.from({ length: count }, () => this.#traits());
+  }
+
+  #traits(): readonly Trait[] {
+    return this.#flavour.traits.filter(() => chance(this.#chooser, 45));
+  }
+
+  #ask(actor: Actor): void {
+    const options = chance(this.#chooser, 40) ? { options: ["yes", "no"], only: true } : {};
+    const deadline = chance(this.#chooser, 40) ? { deadlineMs: HASTY_MS } : {};
+    this.#simulation.life.actors.ask(actor, { ...options, ...deadline });
+  }
+}

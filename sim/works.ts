@@ -1,0 +1,133 @@
+// What a piece of work really did is what is recorded of it. Looked at whenever a life of the engine is over.
+import type { Outcome } from "../src/core/cancel.ts";
+import type { CallId, Work } from "../src/core/ids.ts";
+import { type CallActor, TurnActor } from "./actors.ts";
+import type { Facts, Settled, WorkFacts } from "./facts.ts";
+import type { Life } from "./life.ts";
+import type { Witness } from "./witness.ts";
+
+/** What is looked at. */
+interface House {
+  readonly facts: Facts;
+  readonly life: Life;
+  readonly witness: Witness;
+  readonly troubles: number;
+  readonly hooks: boolean;
+  violate(rule: string, message: string): void;
+}
+
+export function checkWorks(simulation: House): void {
+  const { facts, life } = simulation;
+  let late = 0;
+  for (const actor of [...life.actors.turns, ...life.actors.calls]) {
+    const work = facts.works.get(actor.id);
+    const settled = work?.settled;
+    if (work === undefined || settled === undefined || settled.setDown) continue;
+    const { outcome } = settled;
+    if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += actor.end === undefined ? 0 : 1;
+    else if ((outcome.kind === "completed" || outcome.kind === "failed") && outcome.kind !== actor.end) {
+      simulation.violate("G15", `${actor.id} is recorded as ${outcome.kind}; it has ${actor.end ?? "not ended"}.`);
+    } else if (outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && actor.end === "completed") {
+      simulation.violate("G15", `${actor.id} completed, and is recorded as cancelled.`);
+    }
+    if (actor instanceof TurnActor) checkTurn(simulation, actor, work, settled);
+    else checkCall(simulation, actor, settled);
+  }
+  if (life.late < late) simulation.violate("G12", `${late} late results were dropped, ${life.late} were noticed.`);
+}
+
+/** Its worker vanished, or set it down: what it knew last is not in its end. */
+const isCutOff = (outcome: Outcome): boolean =>
+  outcome.kind === "lost" || (outcome.kind === "cancelled" && outcome.reason.kind === "shutdown");
+
+const isAbandoned = (outcome: Outcome): boolean => outcome.kind === "cancelled" && outcome.abandoned !== undefined;
+
+function checkTurn(simulation: House, actor: TurnActor, work: WorkFacts, settled: Settled): void {
+  const { text, usage, outcome } = settled;
+  if (text !== undefined && !actor.text.startsWith(text)) {
+    simulation.violate("G17", `${actor.id} said "${actor.text}"; the log has "${text}".`);
+  }
+  if (!actor.metered) return;
+  const known = isCutOff(outcome) ? work.meter : actor.usage;
+  const counted = isAbandoned(outcome)
+    ? usage !== undefined && usage.outputTokens <= actor.usage.outputTokens
+    : JSON.stringify(usage) === JSON.stringify(known);
+  if (!counted && !(isCutOff(outcome) && usage !== undefined)) {
+    simulation.violate("G18", `${actor.id} has cost ${known?.outputTokens}; the log has ${usage?.outputTokens}.`);
+  }
+}
+
+function checkCall(simulation: House, actor: CallActor, { outcome, result, changes }: Settled): void {
+  if (isCutOff(outcome)) return;
+  const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+  const kept = outcome.kind === "completed" ? actor.value : actor.partials.at(-1);
+  const honest = isAbandoned(outcome)
+    ? result === undefined || actor.partials.some((partial) => same(partial, result))
+    : same(kept, result);
+  if (!honest) simulation.violate("G15", `${actor.id} has another result in the log than it had.`);
+  const noted = changes ?? [];
+  const told = isAbandoned(outcome) ? actor.changes.slice(0, noted.length) : actor.changes;
+  if (!same(told, noted)) simulation.violate("G15", `${actor.id} has changed something else than the log says.`);
+}
+
+/** Whoever was given up has left its place to the next one. */
+export function checkPlaces(simulation: House): void {
+  const { actors } = simulation.life;
+  if (actors.places.held === 0) return;
+  for (const { id, plan } of actors.calls) {
+    if (actors.places.holds(plan) && simulation.facts.works.get(id)?.settled !== undefined) {
+      simulation.violate("G33", `${id} has ended, and keeps its place.`);
+    }
+  }
+}
+
+/** Every call was carried out, unless something stood in its way; and what may go on after a crash has gone on. */
+export function checkCalls(simulation: House): void {
+  const { facts, witness, troubles, hooks } = simulation;
+  for (const { id, runId, name, settled, cancel, idempotent } of facts.works.values()) {
+    if (name === "turn" || settled === undefined) continue;
+    const { outcome, at } = settled;
+    if (isAbandoned(outcome) && !witness.carriedOut.has(id as CallId)) {
+      simulation.violate("G13", `${id} had not begun, and did not hear of its stop.`);
+    }
+    if (outcome.kind === "failed" && outcome.code === "unavailable" && troubles === 0 && !hooks) {
+      simulation.violate("G25", `${id} was not carried out, and nothing stood in its way.`);
+    }
+    const repeatable = idempotent && name !== "tool" && cancel === undefined && !isDenied(simulation, id);
+    if (!repeatable || !isCutOff(outcome) || isAbandoned(outcome)) continue;
+    const log = facts.log(facts.runs.get(runId)?.session ?? "ses_");
+    const next = log.slice(at).find((event) => "runId" in event && event.runId === runId && CHANGES.has(event.type));
+    if (next?.type === "run.recovered" || next?.type === "run.parked") {
+      simulation.violate("G25", `${id} may be repeated, and was given up when its run changed hands.`);
+    }
+  }
+}
+
+const CHANGES: ReadonlySet<string> = new Set([
+  "run.recovered",
+  "run.parked",
+  "run.settled",
+  "run.cancel_requested",
+  "turn.requested",
+]);
+
+const isDenied = ({ facts }: House, id: Work): boolean =>
+  [...facts.questions.values()].some(
+    ({ owner, ending }) => owner === id && (ending?.kind === "denied" || ending?.kind === "expired"),
+  );
+
+/** A run's outcome names the work that did not stop, and no other. */
+export function checkAbandoned(simulation: House): void {
+  const { facts } = simulation;
+  for (const run of facts.runs.values()) {
+    if (run.outcome?.kind !== "cancelled" || run.cancel === undefined) continue;
+    const since = run.cancel.at;
+    const expected = [...facts.works.values()].flatMap(({ runId, name, settled }) =>
+      runId === run.id && settled !== undefined && isAbandoned(settled.outcome) && settled.at > since ? [name] : [],
+    );
+    const named = [...(run.outcome.abandoned ?? [])];
+    if (named.toSorted().join() !== expected.toSorted().join()) {
+      simulation.violate("G12", `${run.id} names [${named}] as abandoned; its work says [${expected}].`);
+    }
+  }
+}
