@@ -4,19 +4,36 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Outcome } from "../core/cancel.ts";
 import type { Recorded } from "../core/event.ts";
+import { demoAgent } from "../demo/demo-agent.ts";
+import type { DemoPace } from "../demo/pace.ts";
+import type { Delta } from "../engine/feed.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import type { RunHandle } from "../library/run.ts";
+import type { Session } from "../library/session.ts";
 import type { Notice } from "../ports.ts";
-import { DemoAgent, type Pace, type Script } from "./demo-agent.ts";
 import { printLine } from "./terminal.ts";
+import { sayOutcome } from "./words.ts";
+
+export interface Pace extends DemoPace {
+  /** A moment to read. */
+  readonly readMs: number;
+  readonly graceMs: number;
+}
+
+export const PACES = {
+  reading: { readMs: 450, wordMs: 22, stepMs: 180, stubbornMs: 1_800, graceMs: 600 },
+  fast: { readMs: 0, wordMs: 1, stepMs: 15, stubbornMs: 300, graceMs: 100 },
+} as const satisfies Record<string, Pace>;
 
 /** What closing may take once somebody wants to leave: the rest of the second is the operating system's. */
 const LEAVE_MS = 500;
 
 export class Stage {
   readonly pace: Pace;
-  readonly agent: DemoAgent;
+  /** How often each tool has really been begun. */
+  readonly begun = new Map<string, number>();
   readonly notices: Notice[] = [];
   readonly #folder: string;
   readonly #leave: AbortSignal;
@@ -25,7 +42,6 @@ export class Stage {
   private constructor(folder: string, pace: Pace, leave: AbortSignal) {
     this.#folder = folder;
     this.pace = pace;
-    this.agent = new DemoAgent(pace);
     this.#leave = leave;
   }
 
@@ -36,16 +52,18 @@ export class Stage {
     return new Stage(folder, pace, leave);
   }
 
-  get file(): string {
-    return join(this.#folder, "belay.db");
+  /** Where the agent's tools work. */
+  get files(): string {
+    return join(this.#folder, "files");
   }
 
   /** Opens Belay on the file, as a server would when it starts. */
   async open(): Promise<Belay> {
     this.#belay = await openBelay({
-      store: this.file,
-      agent: this.agent.act,
+      store: join(this.#folder, "belay.db"),
+      agent: demoAgent({ folder: this.files, pace: this.pace }),
       graceMs: this.pace.graceMs,
+      hooks: { beforeCall: ({ name }) => void this.begun.set(name, (this.begun.get(name) ?? 0) + 1) },
       onNotice: (notice) => this.notices.push(notice),
     });
     return this.#belay;
@@ -79,7 +97,7 @@ export class Stage {
 
   /** The first event of this type in a run's life; those that came before are skipped. */
   async event<T extends Recorded["type"]>(run: RunHandle, type: T): Promise<Extract<Recorded, { type: T }>> {
-    return this.until(firstOf(run, type));
+    return this.until(firstOf(run, (event) => (isOf(event, type) ? event : undefined)));
   }
 
   async close(): Promise<void> {
@@ -88,18 +106,28 @@ export class Stage {
 }
 
 /** A prompt, said aloud. */
-export function ask(session: { prompt: Prompting }, text: string, script: Script = "answer"): RunHandle {
+export function ask(session: Session, text: string): RunHandle {
   printLine("you", `prompt "${text}"`);
-  return session.prompt({ text, data: script });
+  return session.prompt(text);
 }
 
-type Prompting = (prompt: { readonly text: string; readonly data: Script }) => RunHandle;
+/** Says how a run ended, and the agent's words if it said any. */
+export async function ended(stage: Stage, run: RunHandle, name?: string): Promise<Outcome> {
+  const outcome = await stage.until(run.outcome);
+  const text = await stage.until(run.text());
+  if (text !== "") printLine("agent", text);
+  printLine("belay", `${name === undefined ? "" : `${name}: `}${sayOutcome(outcome)}`);
+  await stage.pause();
+  return outcome;
+}
 
-async function firstOf<T extends Recorded["type"]>(run: RunHandle, type: T): Promise<Extract<Recorded, { type: T }>> {
+/** The first of a run's events and deltas that is what is looked for; those that came before are skipped. */
+export async function firstOf<T>(run: RunHandle, pick: (event: Recorded | Delta) => T | undefined): Promise<T> {
   for await (const event of run) {
-    if (isOf(event, type)) return event;
+    const found = event.type === "gap" ? undefined : pick(event);
+    if (found !== undefined) return found;
   }
-  throw new Error(`The run ended without ${type}.`);
+  throw new Error("The run ended without what was looked for.");
 }
 
 const isOf = <T extends Recorded["type"]>(

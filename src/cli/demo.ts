@@ -1,9 +1,10 @@
 // `belay demo`: Belay's promises, kept before your eyes. On a real store, in a folder of its own that it takes away.
 
-import { PACES } from "./demo-agent.ts";
 import * as scenes from "./demo-scenes.ts";
-import { Stage } from "./demo-stage.ts";
+import { PACES, Stage } from "./demo-stage.ts";
+import * as stops from "./demo-stops.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "./exit-code.ts";
+import { onStopSignals } from "./stop-signals.ts";
 import { print, printHeading } from "./terminal.ts";
 
 export interface DemoOptions {
@@ -14,13 +15,11 @@ export interface DemoOptions {
 export async function runDemo({ pace }: DemoOptions): Promise<number> {
   const leave = new AbortController();
   let stopped: StopSignal | undefined;
-  const onSignal = (signal: StopSignal): void => {
+  const takeBack = onStopSignals((signal) => {
     stopped = signal;
     leave.abort();
-  };
-  // Once each: whoever presses Ctrl-C a second time means it.
-  process.once("SIGINT", onSignal);
-  process.once("SIGTERM", onSignal);
+    return "leaving";
+  });
   const stage = await Stage.build(PACES[pace], leave.signal);
   try {
     await play(stage);
@@ -31,8 +30,7 @@ export async function runDemo({ pace }: DemoOptions): Promise<number> {
     return EXIT_SIGNAL[stopped];
   } finally {
     await stage.close();
-    process.removeListener("SIGINT", onSignal);
-    process.removeListener("SIGTERM", onSignal);
+    takeBack();
   }
 }
 
@@ -40,21 +38,24 @@ async function play(stage: Stage): Promise<void> {
   print(
     "Belay keeps AI agents under control: prompts are accepted, run one at a time, and can be stopped from anywhere.",
   );
-  print("This is a real Belay on a real SQLite file, with a scripted agent. It takes about fifteen seconds.");
+  print("This is a demo: a real Belay on a real SQLite file, real files and processes, and an agent that is a script.");
   const belay = await stage.open();
   const session = await belay.createSession({ title: "demo" });
   await stage.pause();
   await scenes.prompts(stage, session);
   await scenes.queues(stage, session);
   await scenes.steers(stage, session);
-  await scenes.cancelsCall(stage, session);
-  await scenes.cancelsDeaf(stage, session);
-  await scenes.cancelsSession(stage, session);
-  await scenes.cancelsNothing(stage, session);
+  await scenes.approves(stage, session);
+  await stops.stopsCall(stage, session);
+  await stops.stopsProcess(stage, session);
+  await stops.stopsStubborn(stage, session);
+  await stops.stopsSession(stage, session);
+  await stops.stopsNothing(stage, session);
   await scenes.restarts(stage, session);
   printHeading("That was it");
   print("  README.md      fifteen lines of your own, with a cancel in them");
   print("  examples/      one short program for each of the scenes above");
   print("  belay verify   checks the log of any Belay file against its promises");
+  print("\nNow with your own fingers on every stop button: npm run belay -- demo --hands-on");
   print("\ndone");
 }

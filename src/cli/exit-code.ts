@@ -26,6 +26,6 @@ export const EXIT_CODE = {
 } as const satisfies Record<ControlCode, number>;
 
 /** Stopped by a signal before the end, in order: 128 and the signal's number, as shells count. */
-export const EXIT_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
+export const EXIT_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export type StopSignal = keyof typeof EXIT_SIGNAL;

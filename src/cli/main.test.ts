@@ -78,17 +78,25 @@ describe("demo", () => {
     const { code, out, err } = await belay(["demo", "--fast"]);
     expect(err).toBe("");
     expect(code).toBe(0);
+    const flat = out.replaceAll(/\s+/g, " ");
     for (const said of [
       "withdrawn: it had not begun, and never will",
       "completed: its words were taken into the live run",
-      "build completed, tests cancelled",
-      "given up: legacy_sync",
+      "(demo) I call list_files.",
+      "write_file was not carried out: denied by alice: not before lunch.",
+      "plan.txt is there now",
+      "count_slowly was stopped by alice: too far.",
+      'count_slowly is done: {"counted":4}.',
+      "given up: stubborn",
       "came back late",
+      "npm run belay -- demo --hands-on",
       "idle: nothing was going on",
       "The tool ran once",
     ]) {
-      expect(out).toContain(said);
+      expect(flat).toContain(said);
     }
+    const pid = /process (\d+), which is alive/.exec(out)?.[1];
+    expect(out).toContain(`process ${pid} is gone`);
     expect(out.trimEnd().endsWith("done")).toBe(true);
     expect(out).not.toContain("\u001b[");
     expect(readdirSync(folder).filter((name) => name.startsWith("belay-demo-"))).toEqual([]);
@@ -101,6 +109,14 @@ describe("demo", () => {
     expect(afterSignalMs).toBeLessThan(1_000);
     expect(readdirSync(folder).filter((name) => name.startsWith("belay-demo-"))).toEqual([]);
   });
+});
+
+test("a signal while the demo has a process going leaves neither process nor folder", async () => {
+  const { code, out } = await belay(["demo", "--fast"], { text: "which is alive", send: "SIGTERM" });
+  expect(code).toBe(EXIT_SIGNAL.SIGTERM);
+  const pid = Number(/process (\d+), which is alive/.exec(out)?.[1]);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  expect(readdirSync(folder).filter((name) => name.startsWith("belay-demo-"))).toEqual([]);
 });
 
 test("a reader that goes away is no error, and nothing is left behind", async () => {

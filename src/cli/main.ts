@@ -2,13 +2,14 @@
 import { readFileSync } from "node:fs";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { ControlError, toControlError } from "../core/control-error.ts";
+import { suggest } from "../core/suggest.ts";
 import { EXIT_CODE, EXIT_OK } from "./exit-code.ts";
-import { suggest } from "./suggest.ts";
 import { print, printError } from "./terminal.ts";
 
 const HELP = `Belay: the run-control plane for AI agents. The stop button that always works.
 
   belay demo [--fast]          a tour in the terminal, without keys or network
+  belay demo --hands-on        the same agent, and every stop button under your own fingers
   belay verify FILE [--json]   checks every log in a store against Belay's promises
   belay --help                 this
   belay --version
@@ -17,7 +18,7 @@ const HELP = `Belay: the run-control plane for AI agents. The stop button that a
   --json   ends with one line of JSON
 
 Exit codes: 0 in order, 1 \`verify\` found something, 2 wrong usage, 3 no such file, 11 the file is in use,
-12 the file is damaged, 13 the file is of a newer Belay, 70 a fault in Belay. 130 and 143: stopped by a signal.
+12 the file is damaged, 13 the file is of a newer Belay, 70 a fault in Belay. 129, 130 and 143: stopped by a signal.
 `;
 
 const COMMANDS = ["demo", "verify", "help", "version"] as const;
@@ -48,11 +49,15 @@ async function main(words: readonly string[]): Promise<number> {
 // Commands are loaded when they are asked for: `belay --help` starts neither a database nor an engine.
 
 async function demo(words: readonly string[]): Promise<number> {
-  const { values, positionals } = read(words, { fast: { type: "boolean" }, help: { type: "boolean", short: "h" } });
+  const { values, positionals } = read(words, {
+    ...({ fast: { type: "boolean" }, "hands-on": { type: "boolean" } } as const),
+    help: { type: "boolean", short: "h" },
+  });
   if (values.help === true) return main(["help"]);
   if (positionals.length > 0) throw usage(`demo takes no ${positionals[0]}.`, "Try: belay demo");
-  const { runDemo } = await import("./demo.ts");
-  return runDemo({ pace: values.fast === true ? "fast" : "reading" });
+  const pace = values.fast === true ? "fast" : "reading";
+  if (values["hands-on"] === true) return (await import("./hands-on.ts")).runHandsOn({ pace });
+  return (await import("./demo.ts")).runDemo({ pace });
 }
 
 async function verify(words: readonly string[]): Promise<number> {

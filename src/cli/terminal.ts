@@ -1,10 +1,11 @@
 // What the command line says, and how it looks. Colours only on a terminal, and not if NO_COLOR is set.
 import { styleText } from "node:util";
 import { toControlError } from "../core/control-error.ts";
+import { plainLine } from "./plain-text.ts";
 
 /** The column at which explanations begin, so that a reader's eye can run down it. */
 const INDENT = " ".repeat(10);
-const WIDTH = 78;
+const WIDTH = 100;
 
 export function print(text = ""): void {
   process.stdout.write(`${text}\n`);
@@ -14,9 +15,11 @@ export function printHeading(text: string): void {
   print(`\n${styleText("bold", text)}`);
 }
 
-/** Who speaks, and what: one line of a conversation. */
+/** Who speaks, and what: one line of a conversation. Whatever is in the text, it stays a line. */
 export function printLine(who: "you" | "agent" | "belay", text: string): void {
-  print(`  ${styleText(COLOURS[who], who.padEnd(7))} ${text}`);
+  for (const [at, line] of wrap(plainLine(text), WIDTH - INDENT.length).entries()) {
+    print(`  ${styleText(COLOURS[who], (at === 0 ? who : "").padEnd(7))} ${line}`);
+  }
 }
 
 /** What the line above meant, in plain words. */

@@ -1,0 +1,192 @@
+// What happens in a session, as a person sees it: events and deltas become lines, calls and questions get numbers.
+import type { Recorded } from "../core/event.ts";
+import type { CallId, QuestionId, RunId, Seq } from "../core/ids.ts";
+import type { Json } from "../core/prompt.ts";
+import type { About, Ending } from "../core/question.ts";
+import type { Delta } from "../engine/feed.ts";
+import type { Gap } from "../engine/follow.ts";
+import { plainLine } from "./plain-text.ts";
+import type { Screen } from "./screen.ts";
+import { sayOutcome, sayReason } from "./words.ts";
+
+/** Of an input or a result: enough to know which it is. */
+const JSON_CHARS_MAX = 160;
+
+/** Of a prompt, where its run is named by it. */
+const PROMPT_CHARS_MAX = 40;
+
+interface SeenCall {
+  readonly number: number;
+  readonly name: string;
+  progress: string;
+}
+
+export class HandsOnView {
+  readonly #screen: Screen;
+  /** Calls and questions count together, so that a number says which it is. */
+  #numbers = 0;
+  readonly #calls = new Map<CallId, SeenCall>();
+  readonly #questions = new Map<QuestionId, number>();
+  readonly #live = new Set<CallId>();
+  /** What the runs that have not ended were asked. */
+  readonly #prompts = new Map<RunId, string>();
+  #seen: Seq = 0;
+  #waiters: { readonly seq: Seq; readonly wake: () => void }[] = [];
+
+  constructor(screen: Screen) {
+    this.#screen = screen;
+  }
+
+  callNumbered(number: number): CallId | undefined {
+    return [...this.#calls].find(([, call]) => call.number === number)?.[0];
+  }
+
+  numberOf(id: CallId | QuestionId): number | undefined {
+    return id.startsWith("call_") ? this.#calls.get(id as CallId)?.number : this.#questions.get(id as QuestionId);
+  }
+
+  /** Resolves when everything up to this position has been shown. */
+  shown(seq: Seq): Promise<void> {
+    if (this.#seen >= seq) return Promise.resolve();
+    return new Promise((wake) => this.#waiters.push({ seq, wake }));
+  }
+
+  show(event: Recorded | Delta | Gap): void {
+    switch (event.type) {
+      case "gap":
+        break;
+      case "delta":
+        this.#screen.speak(event.kind === "reasoning" ? "thinks" : "agent", event.text);
+        break;
+      case "progress":
+        this.#progress(event.callId, event.data);
+        break;
+      default:
+        this.#recorded(event);
+        this.#seen = event.seq;
+        for (const { wake } of this.#waiters.filter(({ seq }) => seq <= this.#seen)) wake();
+        this.#waiters = this.#waiters.filter(({ seq }) => seq > this.#seen);
+    }
+  }
+
+  #recorded(event: Recorded): void {
+    switch (event.type) {
+      case "run.accepted":
+      case "run.edited":
+        this.#prompts.set(event.runId, plainLine(event.prompt.text, PROMPT_CHARS_MAX));
+        break;
+      case "turn.settled":
+        this.#screen.close();
+        break;
+      case "call.requested":
+      case "call.cancel_requested":
+      case "call.settled":
+        this.#call(event);
+        break;
+      case "question.asked":
+        this.#asked(event);
+        break;
+      case "question.settled":
+        this.#screen.say(this.#asker(event.questionId), ending(event.ending));
+        break;
+      case "run.cancel_requested":
+        this.#screen.say("belay", `the run is being stopped (${sayReason(event.reason)})`);
+        break;
+      case "run.taken":
+        this.#screen.say("belay", "the steer was taken into the live run");
+        break;
+      case "run.requeued":
+        this.#screen.say("belay", "the run has ended before the steer: it becomes a run of its own");
+        break;
+      case "run.settled":
+        // A steer that was taken in has been told already.
+        if (event.outcome.kind === "completed" && event.outcome.into !== undefined) break;
+        this.#screen.say("belay", `run “${this.#prompts.get(event.runId) ?? ""}” ${sayOutcome(event.outcome)}`);
+        this.#prompts.delete(event.runId);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #call(event: Extract<Recorded, { type: `call.${string}` }>): void {
+    const { callId } = event;
+    if (event.type === "call.requested") {
+      this.#numbers += 1;
+      this.#calls.set(callId, { number: this.#numbers, name: event.name, progress: "" });
+      this.#live.add(callId);
+      this.#screen.say(`call ${this.#numbers}`, `${event.name} ${brief(event.input)}`);
+    } else if (event.type === "call.cancel_requested") {
+      this.#screen.say(this.#caller(callId), `is being stopped (${sayReason(event.reason)})`);
+    } else {
+      this.#live.delete(callId);
+      this.#screen.say(this.#caller(callId), settled(event));
+    }
+    this.#status();
+  }
+
+  #progress(callId: CallId, data: Json): void {
+    const call = this.#calls.get(callId);
+    if (call === undefined) return;
+    call.progress = brief(data);
+    // On a terminal it has a row of its own; a log of it would hide everything else.
+    if (this.#screen.terminal) this.#status();
+    else this.#screen.say(`call ${call.number}`, `… ${call.progress}`);
+  }
+
+  #asked({ questionId, owner, about }: Extract<Recorded, { type: "question.asked" }>): void {
+    this.#numbers += 1;
+    this.#questions.set(questionId, this.#numbers);
+    const call = owner.startsWith("call_") ? this.#calls.get(owner as CallId) : undefined;
+    this.#screen.say(`ask ${this.#numbers}`, question(about, call?.number));
+  }
+
+  #status(): void {
+    const calls = [...this.#live].flatMap((id) => this.#calls.get(id) ?? []);
+    this.#screen.status(
+      calls.map(({ number, name, progress }) => `${number} ${name} ${progress}`.trim()).join("  |  "),
+    );
+  }
+
+  #caller(id: CallId): `call ${number}` {
+    return `call ${this.#calls.get(id)?.number ?? 0}`;
+  }
+
+  #asker(id: QuestionId): `ask ${number}` {
+    return `ask ${this.#questions.get(id) ?? 0}`;
+  }
+}
+
+export const brief = (data: Json): string =>
+  plainLine(typeof data === "string" ? data : JSON.stringify(data), JSON_CHARS_MAX);
+
+function question(about: About, call: number | undefined): string {
+  if (about.kind === "question") {
+    const options = about.options === undefined ? "" : ` (${about.options.join(", ")})`;
+    return `${about.text}${options} Type: answer TEXT`;
+  }
+  const which = call === undefined ? about.name : `call ${call}, ${about.name}`;
+  return `May ${which}, go on? ${about.note ?? ""} Type: yes, no or always`;
+}
+
+function ending(end: Ending): string {
+  switch (end.kind) {
+    case "allowed":
+      return end.remember === "session" ? "allowed, and not asked again in this session" : "allowed";
+    case "denied":
+      return `denied${end.note === undefined ? "" : `: ${end.note}`}`;
+    case "answered":
+      return `answered: ${brief(end.value)}`;
+    case "expired":
+      return `nobody answered within ${end.limitMs} ms`;
+    case "withdrawn":
+      return `taken back (${sayReason(end.reason)})`;
+  }
+}
+
+function settled({ outcome, result, changes }: Extract<Recorded, { type: "call.settled" }>): string {
+  const parts = [sayOutcome(outcome)];
+  if (result !== undefined) parts.push(`${outcome.kind === "completed" ? "" : "so far: "}${brief(result)}`);
+  if (changes !== undefined) parts.push(`changed: ${changes.join(", ")}`);
+  return parts.join("; ");
+}

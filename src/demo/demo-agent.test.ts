@@ -1,0 +1,204 @@
+// The demo agent in a real Belay: what its tools do is done, and what is stopped is over.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { Recorded } from "../core/event.ts";
+import type { Question } from "../core/question.ts";
+import type { Delta } from "../engine/feed.ts";
+import { type Belay, openBelay } from "../library/belay.ts";
+import type { RunHandle } from "../library/run.ts";
+import type { Session } from "../library/session.ts";
+import type { Notice } from "../ports.ts";
+import { demoAgent } from "./demo-agent.ts";
+
+const PACE = { wordMs: 1, stepMs: 5, stubbornMs: 120 };
+
+interface Scene {
+  readonly belay: Belay;
+  readonly session: Session;
+  readonly folder: string;
+  readonly notices: Notice[];
+}
+
+async function scene(): Promise<Scene> {
+  const above = mkdtempSync(join(tmpdir(), "belay-demo-test-"));
+  const folder = join(above, "files");
+  const notices: Notice[] = [];
+  const agent = demoAgent({ folder, pace: PACE });
+  const belay = await openBelay({ agent, store: ":memory:", graceMs: 60, onNotice: (notice) => notices.push(notice) });
+  onTestFinished(async () => {
+    await belay.close({ mode: "cancel" });
+    rmSync(above, { recursive: true, force: true });
+  });
+  return { belay, session: await belay.createSession(), folder, notices };
+}
+
+/** The first of a run's events that fits. */
+async function first<T>(run: RunHandle, pick: (event: Recorded | Delta) => T | undefined): Promise<T> {
+  for await (const event of run) {
+    const found = event.type === "gap" ? undefined : pick(event);
+    if (found !== undefined) return found;
+  }
+  throw new Error("The run ended without it.");
+}
+
+async function asked(session: Session): Promise<Question> {
+  await expect.poll(async () => (await session.questions()).length).toBe(1);
+  const [question] = await session.questions();
+  return question ?? expect.unreachable();
+}
+
+const callOf =
+  (name: string) =>
+  (event: Recorded | Delta): `call_${string}` | undefined =>
+    event.type === "call.requested" && event.name === name ? event.callId : undefined;
+
+const pidOf = (event: Recorded | Delta): number | undefined =>
+  event.type === "progress" && typeof event.data === "object" && event.data !== null && "pid" in event.data
+    ? Number(event.data.pid)
+    : undefined;
+
+/** Processes of this group that are more than a name: one that nobody has buried yet does nothing any more. */
+function groupOf(pid: number): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((one) => {
+      try {
+        const [state, , group] = readFileSync(`/proc/${one}/stat`, "utf8")
+          .replace(/^.*\) /s, "")
+          .split(" ");
+        return Number(group) === pid && state !== "Z";
+      } catch {
+        return false;
+      }
+    });
+}
+
+test("list and read: real files, told in words, with the label of a demo", async () => {
+  const { session, folder } = await scene();
+  const run = session.prompt("list the files and read welcome.txt");
+  const text = await run.text();
+  expect(text.startsWith("(demo)")).toBe(true);
+  expect(text).toContain("welcome.txt");
+  expect(text).toContain("belongs to the demo agent");
+  expect(readdirSync(folder)).toEqual(["welcome.txt"]);
+});
+
+test("write: nothing is written before it is approved, nor if it is denied; the model is told by whom", async () => {
+  const { belay, session, folder } = await scene();
+  const denied = session.prompt("write plan.txt");
+  await belay.questions.deny((await asked(session)).id, { by: "bob", note: "not today" });
+  expect(await denied.text()).toContain("write_file was not carried out: denied by bob: not today.");
+  const allowed = session.prompt("write plan.txt");
+  const question = await asked(session);
+  expect(question.about).toMatchObject({ kind: "approval", name: "write_file", input: { name: "plan.txt" } });
+  expect(() => readFileSync(join(folder, "plan.txt"))).toThrow("ENOENT");
+  await belay.questions.allow(question.id);
+  expect(await allowed.outcome).toEqual({ kind: "completed" });
+  expect(readFileSync(join(folder, "plan.txt"), "utf8")).toContain("demo");
+  const settled = await first(allowed, (event) => (event.type === "call.settled" ? event : undefined));
+  expect(settled.changes).toEqual(["plan.txt"]);
+});
+
+test("count: says how far it is; stopped, it keeps that, and its sibling goes on", async () => {
+  const { belay, session, folder } = await scene();
+  const run = session.prompt("count to 9999 and count to 3");
+  const endless = await first(run, (event) =>
+    event.type === "progress" && JSON.stringify(event.data).includes("9999") ? event.callId : undefined,
+  );
+  const receipt = await belay.cancel(endless, { reason: { kind: "user", by: "alice", note: "too far" } });
+  expect(receipt).toMatchObject({ kind: "stopping", ended: { outcome: { kind: "cancelled" } } });
+  const text = await run.text();
+  expect(text).toMatch(/stopped by alice: too far\. All I have of it: \{"counted":\d+,"of":9999\}\./);
+  expect(text).toContain("It had changed count-to-9999.txt.");
+  expect(text).toContain('count_slowly is done: {"counted":3}.');
+  expect(text).toContain("I was reminded");
+  expect(readFileSync(join(folder, "count-to-3.txt"), "utf8")).toBe("3\n");
+});
+
+test("spawn: the whole process group is gone when the call has been stopped", async () => {
+  const { belay, session } = await scene();
+  const run = session.prompt("spawn");
+  const pid = await first(run, pidOf);
+  await expect.poll(() => groupOf(pid).length).toBe(2);
+  const receipt = await belay.cancel(await first(run, callOf("run_command")), { reason: "enough" });
+  expect(receipt).toMatchObject({ ended: { kind: "settled", outcome: { kind: "cancelled" } } });
+  expect(groupOf(pid)).toEqual([]);
+  expect(await run.text()).toContain("run_command was stopped by the user: enough.");
+});
+
+test("spawn: a cancel of the session ends it as well", async () => {
+  const { session } = await scene();
+  const run = session.prompt("spawn and spawn");
+  const pid = await first(run, pidOf);
+  await expect.poll(() => groupOf(pid).length).toBe(2);
+  await session.cancel({ waitMs: 5_000 });
+  expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user" } });
+  expect(groupOf(pid)).toEqual([]);
+});
+
+test("spawn: it runs nothing but its own command, whoever asks", async () => {
+  const above = mkdtempSync(join(tmpdir(), "belay-demo-test-"));
+  const belay = await openBelay({
+    agent: demoAgent({ folder: join(above, "files"), pace: PACE }),
+    store: ":memory:",
+    hooks: { beforeCall: () => ({ kind: "allow", input: { command: "touch ../hacked" } }) },
+  });
+  onTestFinished(async () => {
+    await belay.close({ mode: "cancel" });
+    rmSync(above, { recursive: true, force: true });
+  });
+  const run = (await belay.createSession()).prompt("spawn");
+  expect(await run.text()).toContain("The demo runs only this command");
+  expect(readdirSync(above)).not.toContain("hacked");
+});
+
+test("ask: the answer reaches the model", async () => {
+  const { belay, session } = await scene();
+  const run = session.prompt("ask me something");
+  const { id, about } = await asked(session);
+  expect(about).toMatchObject({ kind: "question", options: ["red", "green", "blue"] });
+  await belay.questions.answer(id, "green");
+  expect(await run.text()).toContain('ask_colour is done: {"colour":"green"}.');
+});
+
+test("stubborn: it is given up and named, and what it says later is dropped", async () => {
+  const { session, notices } = await scene();
+  const run = session.prompt("be stubborn");
+  await first(run, callOf("stubborn"));
+  await run.cancel({ reason: "enough" });
+  expect(await run.outcome).toMatchObject({ kind: "cancelled", abandoned: ["stubborn"] });
+  await expect.poll(() => notices).toMatchObject([{ type: "late", work: "stubborn" }]);
+});
+
+test("everything: all at once, a steer is heard, and one stop ends it all", async () => {
+  const { belay, session } = await scene();
+  const run = session.prompt("list and count to 2");
+  await first(run, callOf("count_slowly"));
+  session.prompt("read welcome.txt", { delivery: "steer" });
+  expect(await run.text()).toMatch(/You added “read welcome\.txt”, and I heard it\. I call read_file\./);
+  const all = session.prompt("everything");
+  const spawned = first(all, pidOf);
+  await expect.poll(async () => (await session.questions()).length).toBe(2);
+  expect((await session.explain()).live?.calls.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["count_slowly", "run_command", "write_file", "ask_colour"]),
+  );
+  const pid = await spawned;
+  await belay.cancel(session.id, { waitMs: 5_000 });
+  expect(await all.outcome).toMatchObject({ kind: "cancelled" });
+  expect(await session.questions()).toEqual([]);
+  expect(groupOf(pid)).toEqual([]);
+});
+
+test("names that lead out of the folder are refused", async () => {
+  const { DemoFolder } = await import("./demo-folder.ts");
+  const above = mkdtempSync(join(tmpdir(), "belay-demo-test-"));
+  onTestFinished(() => rmSync(above, { recursive: true, force: true }));
+  const folder = new DemoFolder(join(above, "files"));
+  for (const name of ["../a.txt", "/etc/passwd", ".hidden", "a/b.txt", "", "a\u0000.txt"]) {
+    await expect(folder.write(name, "x")).rejects.toThrow("plain name");
+  }
+  await expect(folder.read("none.txt")).rejects.toThrow("There are: welcome.txt.");
+});
