@@ -2,10 +2,14 @@
 //
 // npm run bench -- --only spine --json
 import { parseArgs } from "node:util";
-import { type Figures, report } from "./report.ts";
+import { type JudgedFigures, origin, report } from "./report.ts";
 import { spine } from "./spine/spine.ts";
+import { turns } from "./turns/turns.ts";
 
-const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Promise<Figures>>> = { spine };
+const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Promise<JudgedFigures>>> = {
+  spine,
+  turns,
+};
 
 const { values } = parseArgs({
   options: {
@@ -30,6 +34,9 @@ for (const name of names) {
     process.exit(2);
   }
   console.error(`bench ${name}`);
-  const figures = await bench(progress);
-  console.log(values.json ? JSON.stringify({ bench: name, ...figures }) : report(name, figures));
+  const { missed = [], ...figures } = await bench(progress);
+  const line = { bench: name, ...figures, ...origin(), seed: Number(values.seed) };
+  console.log(values.json ? JSON.stringify(line) : report(name, figures));
+  for (const goal of missed) console.error(`missed: ${goal}`);
+  if (missed.length > 0) process.exitCode = 1;
 }
