@@ -21,7 +21,9 @@ async function copyAll({ input, signal, partial }: LiveCall, copied: string[], b
 const copied: string[] = [];
 session.prompt("copy them");
 const first = await agent.nextTurn();
-const call = first.call("copy", ["a", "b", "c"], (live) => copyAll(live, copied, () => belay.cancel(live.callId)));
+const call = first.call("copy", ["a", "b", "c"], (live) =>
+  copyAll(live, copied, () => belay.cancel(live.callId, { waitMs: 0 })),
+);
 const result = await call.result;
 assert.equal(result.kind, "cancelled");
 assert.deepEqual(copied, ["a"]);

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
+import * as agentLimits from "../src/agent/limits.ts";
 import { EXIT_CODE } from "../src/cli/exit-code.ts";
 import { ADVICE, type ControlCode } from "../src/core/control-error.ts";
 import type { Event } from "../src/core/event.ts";
@@ -19,6 +20,7 @@ interface Table {
 
 export const TABLES: readonly Table[] = [
   { page: "docs/operating.md", name: "limits", make: () => limits("src/core/limits.ts", coreLimits) },
+  { page: "docs/models.md", name: "agent limits", make: () => limits("src/agent/limits.ts", agentLimits) },
   { page: "docs/operating.md", name: "sqlite limits", make: () => limits("src/store/sqlite/limits.ts", sqliteLimits) },
   { page: "docs/events.md", name: "events", make: events },
   { page: "docs/events.md", name: "codes", make: codes },
@@ -41,6 +43,9 @@ const MEANING: Readonly<Record<Event["type"], string>> = {
   "session.created": "The session exists. Always the first event of a log.",
   "session.cancel_requested": "Somebody cancelled the session; `covers` names every run it reaches.",
   "session.closed": "The session accepts nothing any more. Its log is kept.",
+  "session.compacted":
+    "From here on the model is given this summary instead of what was said before. The log keeps all of it.",
+  "inbox.added": "Something the model is to hear at its next turn, and no person has said: a reminder, or a result.",
   "request.answered": "A request with an idempotency key was answered like this; asked again, it gets the same answer.",
   "run.accepted": "A prompt became a run. From here on it reaches exactly one outcome.",
   "run.edited": "A queued run has another prompt.",
@@ -54,11 +59,15 @@ const MEANING: Readonly<Record<Event["type"], string>> = {
   "run.recovered": "Taken up again, after a shutdown that parked it or a worker that vanished.",
   "run.settled": "How the run ended. Once per run, and the last that is heard of it.",
   "turn.requested": "The agent is asked for a turn.",
-  "turn.extended": "The next piece of the text of a turn that is going on.",
+  "inbox.taken": "All that was in the inbox, oldest first, is said to this turn. Each item is taken once.",
+  "turn.extended": "The next piece of the text of a turn that is going on, and what it has cost so far.",
   "turn.settled": "How the turn ended, with its whole text. `next` says whether another one follows.",
-  "call.requested": "A turn asked for a tool call. It begins after this is recorded, never before.",
+  "question.asked": "A turn or a call asks people something, and waits. An approval is bound to the bytes of its call.",
+  "question.settled":
+    "How the question ended: answered, expired, or withdrawn with what it belonged to. Once per question.",
+  "call.requested": "A turn asked for a tool call, or its end did. It begins after this is recorded, never before.",
   "call.cancel_requested": "This one call was cancelled. Its run and its siblings go on.",
-  "call.settled": "How the call ended, and what it returned or had put aside.",
+  "call.settled": "How the call ended, what it returned or had put aside, and what it is known to have changed.",
 };
 
 function events(): string {

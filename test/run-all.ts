@@ -41,7 +41,7 @@ const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${REP
 /** Tests that start programs and take their time: not part of `check`. */
 const WHOLE_HOUSE = [
   ...["test/e2e/", "test/examples.test.ts", "test/signals.test.ts", "sim/"],
-  ...["src/cli/main.test.ts", "src/store/sqlite/sqlite-store.test.ts"],
+  ...["src/cli/main.test.ts", "src/cli/hands-on.test.ts", "src/demo/", "src/store/sqlite/sqlite-store.test.ts"],
 ];
 const exclude = (place: string): string => `--exclude=${place.endsWith("/") ? `${place}**` : place}`;
 

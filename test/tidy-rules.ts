@@ -130,7 +130,7 @@ function purposeFirst({ path, text }: SourceText): readonly string[] {
 
 /** Words the glossary has a better word for. */
 const BANNED_WORDS = new Set([
-  ...["thread", "chat", "conversation", "job", "jobs", "execution", "iteration", "backlog", "inbox", "mutex"],
+  ...["thread", "chat", "conversation", "job", "jobs", "execution", "iteration", "backlog", "mutex"],
   ...["dequeue", "discard", "orphan", "orphaned", "zombie", "leaked", "chunk", "ack", "terminate", "terminated"],
   ...["uncancellable", "canceled", "canceling", "cancelation"],
 ]);
