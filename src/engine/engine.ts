@@ -235,7 +235,7 @@ export class Engine {
 
   follow(
     session: SessionId,
-    from: { after: Seq | Promise<Seq>; signal: AbortSignal; deltas: "with" | "without" },
+    from: { after: Seq | Promise<Seq>; signal: AbortSignal | undefined; deltas: "with" | "without" },
   ): AsyncGenerator<Recorded | Delta | Gap, void> {
     const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
     const said = (): ReturnType<LiveLane["said"]> => this.lanes.peek(session)?.said();

@@ -85,8 +85,8 @@ export class Feed {
     return first.seq > after + 1 ? undefined : this.#recent.slice(after + 1 - first.seq);
   }
 
-  /** Somebody who will wait for the next push or delta, again and again, until `signal` aborts. */
-  sleeper(signal: AbortSignal): Sleeper {
+  /** Somebody who will wait for the next push or delta, again and again; not longer than `signal`, if there is one. */
+  sleeper(signal: AbortSignal | undefined): Sleeper {
     const sleeper = new Sleeper(signal, () => this.#sleepers.delete(sleeper));
     this.#sleepers.add(sleeper);
     return sleeper;
@@ -104,19 +104,19 @@ export class Feed {
 
 /** One listener on the signal for a whole following: one for each wait would cost more than the wait. */
 export class Sleeper {
-  readonly #signal: AbortSignal;
+  readonly #signal: AbortSignal | undefined;
   readonly #left: () => void;
   #wake: (() => void) | undefined = undefined;
 
-  constructor(signal: AbortSignal, left: () => void) {
+  constructor(signal: AbortSignal | undefined, left: () => void) {
     this.#signal = signal;
     this.#left = left;
-    signal.addEventListener("abort", this, { once: true });
+    signal?.addEventListener("abort", this, { once: true });
   }
 
   /** Resolves at the next push or delta, or when the signal aborts. */
   sleep(): Promise<void> {
-    if (this.#signal.aborted) return Promise.resolve();
+    if (this.#signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
@@ -133,7 +133,7 @@ export class Sleeper {
   }
 
   leave(): void {
-    this.#signal.removeEventListener("abort", this);
+    this.#signal?.removeEventListener("abort", this);
     this.#left();
     this.wake();
   }

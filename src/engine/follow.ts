@@ -15,7 +15,8 @@ export interface Gap {
 export interface Following {
   /** May be known only later; what happens until then is not missed. */
   readonly after: Seq | Promise<Seq>;
-  readonly signal: AbortSignal;
+  /** Ends the following while it waits. Whoever leaves between two events need not have one. */
+  readonly signal: AbortSignal | undefined;
   /** With deltas: the text of live turns as it comes. */
   readonly deltas: "with" | "without";
   /** Whether this worker drives the session; else only the store knows that it grows. */
@@ -44,7 +45,7 @@ export async function* follow(
   try {
     let cursor = await following.after;
     let caughtUp = feed.covers(cursor);
-    while (!signal.aborted && !feeds.closed) {
+    while (signal?.aborted !== true && !feeds.closed) {
       const near = feed.after(cursor);
       if (!caughtUp || near === undefined) {
         const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });
@@ -99,7 +100,7 @@ async function grown(
   }
   // Either may come first; the other must not be left waiting for ever.
   const either = new AbortController();
-  const signal = AbortSignal.any([following.signal, either.signal]);
+  const signal = following.signal === undefined ? either.signal : AbortSignal.any([following.signal, either.signal]);
   await Promise.race([sleeper.sleep(), store.grown(session, following.after, signal)]);
   either.abort(OVER);
   return false;

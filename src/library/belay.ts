@@ -54,7 +54,7 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
     agent,
     store: typeof store === "string" ? await openStore(store, time) : store,
     clock: time,
-    ids: ids ?? randomIds(),
+    ids: ids ?? randomIds(time),
     notify: onNotice ?? (() => {}),
     graceMs: options.graceMs ?? GRACE_MS,
     liveRunsMax: options.liveRunsMax ?? LIVE_RUNS_MAX,

@@ -106,22 +106,17 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
   }
 
   async *#events(deltas: "with" | "without"): AsyncGenerator<Recorded | Delta | Gap, void> {
-    const stop = new AbortController();
     // From this very tick on, so that nothing of a run is missed that is over before its acceptance is heard of.
     const after = this.accepted.then(({ seq }) => seq - 1);
-    try {
-      for await (const event of this.#engine.follow(this.sessionId, { after, signal: stop.signal, deltas })) {
-        if (event.type === "gap") yield event;
-        if (!("runId" in event) || event.runId !== this.#id) continue;
-        // Whoever asks for the outcome later need not look it up.
-        if (event.type === "run.settled") this.#outcome ??= Promise.resolve(event.outcome);
-        yield event;
-        if (event.type === "run.settled") return;
-      }
-      throw new ControlError("shutting_down", `Belay has shut down; ${this.#id} has no outcome yet.`);
-    } finally {
-      stop.abort(OVER);
+    for await (const event of this.#engine.follow(this.sessionId, { after, signal: undefined, deltas })) {
+      if (event.type === "gap") yield event;
+      if (!("runId" in event) || event.runId !== this.#id) continue;
+      // Whoever asks for the outcome later need not look it up.
+      if (event.type === "run.settled") this.#outcome ??= Promise.resolve(event.outcome);
+      yield event;
+      if (event.type === "run.settled") return;
     }
+    throw new ControlError("shutting_down", `Belay has shut down; ${this.#id} has no outcome yet.`);
   }
 
   async #await(runId: RunId): Promise<Outcome> {

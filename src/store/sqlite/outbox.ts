@@ -1,5 +1,5 @@
 // Appends on their way to the writer. Those of one round of the event loop travel together, in a message or two; those
-// that arrive while the writer is at work share its next commit.
+// that are made while the writer is at work wait for it, and share its next commit.
 //
 // Invariants
 // 1. Appends reach the writer in the order in which they were made.
@@ -28,20 +28,17 @@ interface Writer {
   request(verb: "append", cells: readonly Cell[]): Promise<readonly Cell[]>;
 }
 
-/** One that the writer works on, and one that is there when it is done. More would wait, and cost a message each. */
-const FLYING_MAX = 2;
-
 /**
  * So many are worth a message although the round is not over, if the writer has nothing to do: else it would stand
  * still while everybody decides, and everybody while it commits.
  */
-const EARLY_APPENDS = 8;
+const EARLY_APPENDS = 12;
 
 export class Outbox {
   readonly #writer: Writer;
   readonly #note: Note;
   #group: Group | undefined;
-  /** Messages the writer has not answered yet. */
+  /** Messages the writer has not answered yet: one, unless somebody was in a hurry. */
   #flying = 0;
 
   constructor(writer: Writer, note: Note) {
@@ -86,7 +83,7 @@ export class Outbox {
   }
 
   #flushWhenFree(): void {
-    if (this.#flying < FLYING_MAX) this.flush();
+    if (this.#flying === 0) this.flush();
   }
 
   #gathering(): Group {

@@ -23,6 +23,7 @@ export class Statements {
   readonly #insertSession: StatementSync;
   readonly #closeSession: StatementSync;
   readonly #insertRun: StatementSync;
+  readonly #insertLiveRun: StatementSync;
   readonly #startRun: StatementSync;
   readonly #settleRun: StatementSync;
   readonly #insertCall: StatementSync;
@@ -48,6 +49,10 @@ export class Statements {
     this.#insertSession = sql("INSERT INTO session (id, created_at, title) VALUES (?, ?, ?)");
     this.#closeSession = sql("UPDATE session SET phase = 'closed' WHERE number = ?");
     this.#insertRun = sql("INSERT INTO run (id, session, accepted_at, key, content) VALUES (?, ?, ?, ?, ?)");
+    // Most runs start in the batch that accepts them: one row written once, and not twice.
+    this.#insertLiveRun = sql(
+      "INSERT INTO run (id, session, phase, accepted_at, key, content) VALUES (?, ?, 'live', ?, ?, ?)",
+    );
     this.#startRun = sql("UPDATE run SET phase = 'live' WHERE id = ? AND session = ?");
     this.#settleRun = sql("UPDATE run SET phase = 'settled', settled_at = ?, outcome = ? WHERE id = ? AND session = ?");
     this.#insertCall = sql("INSERT INTO call (id, session, settled_at, outcome) VALUES (?, ?, ?, ?)");
@@ -62,10 +67,13 @@ export class Statements {
   /** Changes the rows that follow from a batch. Answers the number of its session. */
   project(number: number | undefined, batch: PackedBatch): number {
     let session = number;
-    for (const change of batch.changes) {
+    for (const [index, change] of batch.changes.entries()) {
       if (change.type === "create-session") {
         session = Number(this.#insertSession.run(batch.session, batch.at, change.first).lastInsertRowid);
-      } else {
+      } else if (change.type === "insert-run" && isStart(batch.changes[index + 1], change.id)) {
+        const { id, at, first, second } = change;
+        this.#insertLiveRun.run(id, required(session, batch.session), at, first, second);
+      } else if (!(isStart(change, change.id) && isInsert(batch.changes[index - 1], change.id))) {
         this.#change(required(session, batch.session), change);
       }
     }
@@ -105,6 +113,11 @@ export class Statements {
     }
   }
 }
+
+const isStart = (change: PackedChange | undefined, id: string | null): boolean =>
+  change?.type === "start-run" && change.id === id;
+const isInsert = (change: PackedChange | undefined, id: string | null): boolean =>
+  change?.type === "insert-run" && change.id === id;
 
 function required(number: number | undefined, session: SessionId): number {
   if (number !== undefined) return number;
