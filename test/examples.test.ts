@@ -48,6 +48,10 @@ describe.each(names)("%s", (name) => {
   });
 });
 
+test("the README shows the two commands that do everything", () => {
+  for (const command of ["npm ci && npm start", "npm ci && npm test"]) expect(readme).toContain(command);
+});
+
 test("the README's example is the first one, word for word, and short", () => {
   const [, shown] = /```ts\n([\s\S]*?)```/.exec(readme) ?? [];
   const first = program(textOf(names[0] ?? ""));

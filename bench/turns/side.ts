@@ -38,6 +38,7 @@ export interface Measured {
 /** Where each side lives. Imported by path and in a child, so that no peer is a dependency of this repository. */
 const MODULES = {
   ours: "./ours.ts",
+  oursInMemory: "./ours-in-memory.ts",
   bareLoop: "./bare-loop.ts",
   durableLoop: "./durable-loop.ts",
   aiSdk: "../peers/ai-sdk.ts",

@@ -8,7 +8,7 @@ import { Contestant } from "./contestant.ts";
 import { installPeers } from "./install-peers.ts";
 import { type Cell, KINDS, type Measured, PEERS, type PeerName, type SideName } from "./side.ts";
 
-const SIDES: readonly SideName[] = ["ours", ...PEERS, "bareLoop", "durableLoop"];
+const SIDES: readonly SideName[] = ["ours", "oursInMemory", ...PEERS, "bareLoop", "durableLoop"];
 const ROUNDS = 5;
 /** Concurrency 32 runs longer: a slow peer gets only a few runs a lane into a second. */
 const CELLS: readonly Cell[] = KINDS.flatMap((kind) => [
@@ -21,6 +21,9 @@ const WARM_MS = 2_500;
 const BUSY_LOAD = 1;
 /** Ours over theirs, at concurrency 32, on the kind of run that suits us less. */
 const GOALS: Partial<Readonly<Record<PeerName, number>>> = { aiSdk: 10, openaiAgents: 2, langgraphSqlite: 12 };
+
+/** It keeps nothing, and is compared with us keeping nothing. All others are compared with our full durability. */
+const WITHOUT_DURABILITY: PeerName = "openaiAgents";
 
 /** From a cancel to the closed socket of the provider, at the 99th percentile. */
 const CLOSED_MS_MAX = 50;
@@ -111,16 +114,16 @@ function figuresOf(tables: ReadonlyMap<SideName, Table>, stopped: Readonly<Recor
       ),
     );
   const perSecond = (name: SideName, cell: string): number => tables.get(name)?.get(cell)?.runsPerSecond ?? Number.NaN;
+  const cells = KINDS.map((kind) => keyOf({ kind, concurrency: 32 }));
+  const over = (our: SideName, peer: PeerName): number =>
+    round(Math.min(...cells.map((cell) => perSecond(our, cell) / perSecond(peer, cell))));
   const ratios: Partial<Record<PeerName, number>> = {};
-  for (const peer of PEERS) {
-    const cells = KINDS.map((kind) => keyOf({ kind, concurrency: 32 }));
-    ratios[peer] = round(Math.min(...cells.map((cell) => perSecond("ours", cell) / perSecond(peer, cell))));
-  }
+  for (const peer of PEERS) ratios[peer] = over(peer === WITHOUT_DURABILITY ? "oursInMemory" : "ours", peer);
   return {
-    ours: { ...flat("ours", ""), ...stopped },
+    ours: { ...flat("ours", ""), ...flat("oursInMemory", "inMemory"), ...stopped },
     peers: Object.assign({}, ...PEERS.map((peer) => flat(peer, peer))),
     floor: { ...flat("bareLoop", "bareLoop"), ...flat("durableLoop", "durableLoop") },
-    ratios,
+    ratios: { ...ratios, openaiAgentsDurable: over("ours", "openaiAgents") },
     missed: [...missedGoals(ratios), ...slowStops(stopped)],
   };
 }

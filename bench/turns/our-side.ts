@@ -1,0 +1,34 @@
+// Belay on the same work, whatever it stores it in.
+import { z } from "zod";
+import { modelAgent, tool } from "../../src/agent/index.ts";
+import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { scriptedModels } from "./scripted-model.ts";
+import type { Kind, Side } from "./side.ts";
+import { PROMPT, TOOL_DESCRIPTION, TOOL_NAME, weather } from "./work.ts";
+
+const INPUT = z.object({ city: z.string() });
+
+/** One engine for each kind, as a program has one agent. */
+export async function openOurs(name: string, storeOf: (kind: Kind) => string): Promise<Side> {
+  const tools = { [TOOL_NAME]: tool({ description: TOOL_DESCRIPTION, input: INPUT, execute: weather }) };
+  const belays: Readonly<Record<Kind, Belay>> = {
+    text: await openBelay({ store: storeOf("text"), agent: modelAgent({ model: scriptedModels.text }) }),
+    tool: await openBelay({ store: storeOf("tool"), agent: modelAgent({ model: scriptedModels.tool, tools }) }),
+  };
+  return {
+    name,
+    run: (kind) => runOf(belays[kind]),
+    close: async () => {
+      for (const belay of Object.values(belays)) await belay.close();
+    },
+  };
+}
+
+async function runOf(belay: Belay): Promise<string> {
+  const run = belay.prompt(PROMPT);
+  let text = "";
+  for await (const event of run) if (event.type === "delta") text += event.text;
+  const outcome = await run.outcome;
+  if (outcome.kind !== "completed") throw new Error(`The run ended as ${JSON.stringify(outcome)}.`);
+  return text;
+}
