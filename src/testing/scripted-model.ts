@@ -12,6 +12,7 @@ import type {
   LanguageModelV4StreamResult,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
+import { ControlError } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 import type { Gate } from "./gate.ts";
 
@@ -54,6 +55,7 @@ export interface ScriptedModel extends LanguageModelV4 {
 }
 
 export function scriptedModel(...scripts: readonly (readonly ModelStep[])[]): ScriptedModel {
+  for (const step of scripts.flat()) checkStep(step);
   const requests: Playing[] = [];
   const waiting: ((request: ScriptedRequest) => void)[] = [];
   let handedOut = 0;
@@ -77,6 +79,16 @@ export function scriptedModel(...scripts: readonly (readonly ModelStep[])[]): Sc
     },
   };
 }
+
+/** A step that nobody plays would make a test pass that tests nothing. */
+function checkStep(step: ModelStep): void {
+  if (STEPS.has(step?.do)) return;
+  throw new ControlError("invalid", `A step of a scripted model says what to \`do\`: ${[...STEPS].join(", ")}.`);
+}
+
+const STEPS: ReadonlySet<unknown> = new Set<ModelStep["do"]>([
+  ...(["connect", "say", "think", "call", "part", "wait", "finish", "fail", "close"] as const),
+]);
 
 const NO_SCRIPT: readonly ModelStep[] = [
   { do: "fail", error: Object.assign(new Error("The scripted model has no script left."), { isRetryable: false }) },
