@@ -1,7 +1,7 @@
 // That a cancel closes the provider's socket, at every stage of an answer and with every package: what Belay builds on.
 import { describe, expect, test } from "vitest";
 import { startDeafListener } from "./deaf-listener.ts";
-import { answerOf, asked, MODEL_NAMES, modelsAt, only } from "./models.ts";
+import { answerOf, asked, MODEL_NAMES, modelsAt, ofType } from "./models.ts";
 import { type Script, script } from "./script.ts";
 import { startProvider } from "./server.ts";
 
@@ -32,9 +32,9 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     expect((closedAt ?? Number.POSITIVE_INFINITY) - began).toBeLessThan(CLOSED_MS_MAX);
     expect(server.requests[0]?.closedAt).toBe(closedAt);
     const seen = await answer;
-    expect(only(seen, "finish")).toEqual([]);
+    expect(ofType(seen, "finish")).toEqual([]);
     // The reason comes out as it is, or as the cause of an error about the response.
-    const { error } = only(seen, "error").at(-1) ?? {};
+    const { error } = ofType(seen, "error").at(-1) ?? {};
     expect(error === reason || (error instanceof Error && error.cause === reason)).toBe(true);
     expect(server.violations).toEqual([]);
   });

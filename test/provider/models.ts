@@ -54,7 +54,7 @@ export async function answerOf(
 }
 
 /** The parts of one type. */
-export const only = <Type extends LanguageModelV4StreamPart["type"]>(
+export const ofType = <Type extends LanguageModelV4StreamPart["type"]>(
   parts: readonly LanguageModelV4StreamPart[],
   type: Type,
 ): readonly Extract<LanguageModelV4StreamPart, { readonly type: Type }>[] =>

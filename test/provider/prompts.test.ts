@@ -3,7 +3,7 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
 import { field, listIn, textIn } from "./json.ts";
-import { answerOf, asked, MODEL_NAMES, type ModelName, modelsAt, only } from "./models.ts";
+import { answerOf, asked, MODEL_NAMES, type ModelName, modelsAt, ofType } from "./models.ts";
 import { signatureOf } from "./rules-anthropic.ts";
 import { type ProviderServer, startProvider } from "./server.ts";
 
@@ -128,7 +128,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     const [toolCall] = said.filter((part) => part.type === "tool-call");
     const prompt = [...go, assistant(...said), result(toolCall?.toolCallId ?? "")];
     const answer = await answerOf(model, { prompt });
-    expect(only(answer, "error")).toEqual([]);
+    expect(ofType(answer, "error")).toEqual([]);
     expect(server.violations).toEqual([]);
   });
 });
@@ -157,12 +157,12 @@ async function sayAll(server: ProviderServer, name: ModelName, prompt: LanguageM
   const seen = await answerOf(modelsAt(server.baseURL)[name], { prompt });
   const kept: Part[] = [];
   for (const kind of ["reasoning", "text"] as const) {
-    const pieces = [...only(seen, `${kind}-start`), ...only(seen, `${kind}-delta`), ...only(seen, `${kind}-end`)];
-    const words = only(seen, `${kind}-delta`).map((piece) => piece.delta);
+    const pieces = [...ofType(seen, `${kind}-start`), ...ofType(seen, `${kind}-delta`), ...ofType(seen, `${kind}-end`)];
+    const words = ofType(seen, `${kind}-delta`).map((piece) => piece.delta);
     const options = Object.assign({}, ...pieces.map((piece) => piece.providerMetadata ?? {}));
     if (words.length > 0) kept.push({ type: kind, text: words.join(""), providerOptions: options });
   }
-  for (const { toolCallId, toolName, input, providerMetadata } of only(seen, "tool-call")) {
+  for (const { toolCallId, toolName, input, providerMetadata } of ofType(seen, "tool-call")) {
     const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
     kept.push({ type: "tool-call", toolCallId, toolName, input: JSON.parse(input) as unknown, ...options });
   }

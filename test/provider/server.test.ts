@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { field } from "./json.ts";
-import { answerOf, asked, MODEL_NAMES, modelsAt, only } from "./models.ts";
+import { answerOf, asked, MODEL_NAMES, modelsAt, ofType } from "./models.ts";
 import { type ProviderServer, startProvider } from "./server.ts";
 
 /** What the model makes of the next answer. */
 async function textFrom(server: ProviderServer, prompt = asked("go")): Promise<string> {
   const seen = await answerOf(modelsAt(server.baseURL).chat, { prompt });
-  for (const { error } of only(seen, "error")) throw error;
-  return only(seen, "text-delta")
+  for (const { error } of ofType(seen, "error")) throw error;
+  return ofType(seen, "text-delta")
     .map((part) => part.delta)
     .join("");
 }
@@ -102,7 +102,7 @@ test("headers, opening and first word can each be held back", async () => {
 test.each(MODEL_NAMES)("%s: a request the provider would refuse is refused in its own format", async (name) => {
   await using server = await startProvider([[{ text: "a" }]]);
   const prompt = [...asked("go"), ...asked("")];
-  const [answer] = only(await answerOf(modelsAt(server.baseURL)[name], { prompt }), "error");
+  const [answer] = ofType(await answerOf(modelsAt(server.baseURL)[name], { prompt }), "error");
   expect(answer?.error).toMatchObject({
     statusCode: 400,
     message: server.violations[0]?.message,

@@ -1,7 +1,7 @@
 // What the provider packages make of what the server sends: that it is what they make of the real thing.
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
-import { asked, MODEL_NAMES, type ModelName, modelsAt, only, partsOf } from "./models.ts";
+import { asked, MODEL_NAMES, type ModelName, modelsAt, ofType, partsOf } from "./models.ts";
 import { type Script, script } from "./script.ts";
 import { startProvider } from "./server.ts";
 
@@ -14,11 +14,11 @@ async function parts(name: ModelName, steps: Script): Promise<readonly LanguageM
 }
 
 const said = (seen: readonly LanguageModelV4StreamPart[], type: "text-delta" | "reasoning-delta"): string =>
-  only(seen, type)
+  ofType(seen, type)
     .map((part) => part.delta)
     .join("");
 
-const finishOf = (seen: readonly LanguageModelV4StreamPart[]) => only(seen, "finish").at(-1)?.finishReason.unified;
+const finishOf = (seen: readonly LanguageModelV4StreamPart[]) => ofType(seen, "finish").at(-1)?.finishReason.unified;
 
 const everything = script([
   { reasoning: "hm" },
@@ -37,19 +37,19 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     ["byte by byte", [{ bytewise: true } as const, ...everything]],
   ])("reasoning, text, calls and usage arrive %s", async (_, steps) => {
     const seen = await parts(name, steps);
-    expect(only(seen, "error")).toEqual([]);
+    expect(ofType(seen, "error")).toEqual([]);
     // OpenAI does not tell its reasoning in this format, and its package does not listen to those who do.
     expect(said(seen, "reasoning-delta")).toBe(name === "chat" ? "" : "hmm");
     expect(said(seen, "text-delta")).toBe("Hello é😀");
-    const calls = only(seen, "tool-call");
+    const calls = ofType(seen, "tool-call");
     expect(calls.map((call) => [call.toolName, call.input])).toEqual([
       ["read", '{"path":"a"}'],
       ["read", '{"path":"b"}'],
     ]);
     expect(new Set(calls.map((call) => call.toolCallId)).size).toBe(2);
-    const first = only(seen, "tool-input-delta").filter((part) => part.id === calls[0]?.toolCallId);
+    const first = ofType(seen, "tool-input-delta").filter((part) => part.id === calls[0]?.toolCallId);
     expect(first.map((part) => part.delta)).toEqual(['{"p', "ath", '":"', 'a"}']);
-    const [finish] = only(seen, "finish");
+    const [finish] = ofType(seen, "finish");
     expect(finish).toMatchObject({
       finishReason: { unified: "tool-calls" },
       usage: { inputTokens: { total: 7, cacheRead: 2 }, outputTokens: { total: 3, reasoning: 1 } },
@@ -78,7 +78,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
 
   test("malformed arguments arrive as they are", async () => {
     const seen = await parts(name, [{ call: { name: "read", arguments: '{"path":' } }]);
-    expect(only(seen, "tool-call")).toMatchObject([{ toolName: "read", input: '{"path":' }]);
+    expect(ofType(seen, "tool-call")).toMatchObject([{ toolName: "read", input: '{"path":' }]);
   });
 
   test("an id may be given, and given twice", async () => {
@@ -86,7 +86,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
       { call: { name: "read", id: "dup", input: { n: 1 } } },
       { call: { name: "read", id: "dup", input: { n: 2 } } },
     ]);
-    const ids = only(seen, "tool-call").map((call) => call.toolCallId);
+    const ids = ofType(seen, "tool-call").map((call) => call.toolCallId);
     expect(ids[0]).toBe("dup");
     // Only the packages for Chat Completions give the second one an id of their own.
     expect(ids[1] === "dup").toBe(name === "responses" || name === "anthropic");
@@ -110,7 +110,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
   test("an error in the middle of a stream comes after what was said", async () => {
     const seen = await parts(name, [{ text: "a" }, { error: "overloaded", message: "Busy." }]);
     expect(said(seen, "text-delta")).toBe("a");
-    expect(only(seen, "error")).toMatchObject([{ error: { message: "Busy." } }]);
+    expect(ofType(seen, "error")).toMatchObject([{ error: { message: "Busy." } }]);
     // Anthropic's package leaves it at the error.
     expect(finishOf(seen)).toBe(name === "anthropic" ? undefined : "error");
   });
@@ -132,19 +132,19 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     // Chat Completions has no end of a call. So its packages give half of one for a whole one, before they say that
     // something was wrong.
     const half = name === "chat" || name === "compatible";
-    expect(only(seen, "tool-call").map((call) => call.input)).toEqual(half ? ['{"p'] : []);
+    expect(ofType(seen, "tool-call").map((call) => call.input)).toEqual(half ? ['{"p'] : []);
   });
 
   test("what is no JSON is told as an error, and the rest is heard", async () => {
     const seen = await parts(name, [{ text: "a" }, { data: "{nope" }, { text: "b" }]);
-    expect(only(seen, "error")).toMatchObject([{ error: { name: "AI_JSONParseError" } }]);
+    expect(ofType(seen, "error")).toMatchObject([{ error: { name: "AI_JSONParseError" } }]);
     expect(said(seen, "text-delta")).toBe("ab");
   });
 });
 
 test("a thinking block is signed when it ends, unless it should not be", async () => {
   const signatures = async (steps: Script) =>
-    only(await parts("anthropic", steps), "reasoning-delta").flatMap(
+    ofType(await parts("anthropic", steps), "reasoning-delta").flatMap(
       (part) => part.providerMetadata?.anthropic?.signature ?? [],
     );
   expect(await signatures([{ reasoning: "hm" }, { reasoning: "m" }, { text: "a" }])).toEqual([
