@@ -1,6 +1,8 @@
 // What the library's tests share: an agent that does what the prompt says, with gates instead of time.
 
+import type { Recorded } from "../src/core/event.ts";
 import { type Belay, type BelayOptions, openBelay } from "../src/library/belay.ts";
+import type { Session } from "../src/library/session.ts";
 import type { Notice, Turn } from "../src/ports.ts";
 
 export interface Gate {
@@ -68,3 +70,14 @@ export async function openHouse(
 export const waits: Act = (turn) => untilAborted(turn.signal);
 /** Never ends, whatever it is asked. */
 export const deaf: Act = () => new Promise(() => {});
+
+/** Everything in a session's log by now. */
+export async function logOf(session: Session): Promise<readonly Recorded[]> {
+  const head = (await session.explain()).asOf;
+  const events: Recorded[] = [];
+  for await (const event of session.events()) {
+    if ("seq" in event) events.push(event);
+    if (events.at(-1)?.seq === head) break;
+  }
+  return events;
+}

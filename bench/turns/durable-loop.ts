@@ -6,13 +6,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { open as openBareLoop } from "./bare-loop.ts";
+import { openOurs } from "./our-side.ts";
 import type { Kind, Side } from "./side.ts";
-
-/** What our side appends for one run: the sizes of its batches, in bytes, as its log has them. */
-const BATCHES: Readonly<Record<Kind, readonly number[]>> = { text: [420, 330], tool: [420, 420, 330, 340] };
 
 export async function open(): Promise<Side> {
   const folder = await mkdtemp(join(tmpdir(), "belay-floor-"));
+  const batches: Readonly<Record<Kind, readonly string[]>> = {
+    text: await batchesOf("text", join(folder, "text.db")),
+    tool: await batchesOf("tool", join(folder, "tool.db")),
+  };
   const log = new Log(join(folder, "floor.db"));
   const loop = await openBareLoop();
   let runs = 0;
@@ -20,10 +22,10 @@ export async function open(): Promise<Side> {
     name: "durableLoop",
     async run(kind) {
       const session = `ses_${++runs}`;
-      const [first, ...rest] = BATCHES[kind];
-      await log.append(session, 1, first ?? 0);
+      const [first = "", ...rest] = batches[kind];
+      await log.append([session, 1, first]);
       const text = await loop.run(kind);
-      for (const [index, bytes] of rest.entries()) await log.append(session, index + 2, bytes);
+      for (const [index, data] of rest.entries()) await log.append([session, index + 2, data]);
       return text;
     },
     async close() {
@@ -33,11 +35,24 @@ export async function open(): Promise<Side> {
   };
 }
 
+/** What our own side appends for one run, row for row, read back from its file. */
+async function batchesOf(kind: Kind, file: string): Promise<readonly string[]> {
+  const ours = await openOurs("ours", () => file, [kind]);
+  await ours.run(kind);
+  await ours.close();
+  const database = new DatabaseSync(file, { readOnly: true });
+  const rows = database.prepare("SELECT data FROM event ORDER BY seq").all();
+  database.close();
+  return rows.map(({ data }) => String(data));
+}
+
+type Row = readonly [session: string, seq: number, data: string];
+
 /** Appends of one round of the event loop share a commit. */
 class Log {
   readonly #database: DatabaseSync;
   readonly #insert: StatementSync;
-  #waiting: { readonly row: readonly [string, number, string]; readonly done: () => void }[] = [];
+  #waiting: { readonly row: Row; readonly done: () => void }[] = [];
 
   constructor(file: string) {
     this.#database = new DatabaseSync(file);
@@ -48,10 +63,10 @@ class Log {
     this.#insert = this.#database.prepare("INSERT INTO row VALUES (?, ?, ?)");
   }
 
-  append(session: string, seq: number, bytes: number): Promise<void> {
+  append(row: Row): Promise<void> {
     return new Promise((resolve) => {
       if (this.#waiting.length === 0) setImmediate(() => this.#commit());
-      this.#waiting.push({ row: [session, seq, "x".repeat(bytes)], done: resolve });
+      this.#waiting.push({ row, done: resolve });
     });
   }
 

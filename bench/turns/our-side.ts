@@ -3,23 +3,32 @@ import { z } from "zod";
 import { modelAgent, tool } from "../../src/agent/index.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { scriptedModels } from "./scripted-model.ts";
-import type { Kind, Side } from "./side.ts";
+import { KINDS, type Kind, type Side } from "./side.ts";
 import { PROMPT, TOOL_DESCRIPTION, TOOL_NAME, weather } from "./work.ts";
 
 const INPUT = z.object({ city: z.string() });
 
 /** One engine for each kind, as a program has one agent. */
-export async function openOurs(name: string, storeOf: (kind: Kind) => string): Promise<Side> {
+export async function openOurs(
+  name: string,
+  storeOf: (kind: Kind) => string,
+  kinds: readonly Kind[] = KINDS,
+): Promise<Side> {
   const tools = { [TOOL_NAME]: tool({ description: TOOL_DESCRIPTION, input: INPUT, execute: weather }) };
-  const belays: Readonly<Record<Kind, Belay>> = {
-    text: await openBelay({ store: storeOf("text"), agent: modelAgent({ model: scriptedModels.text }) }),
-    tool: await openBelay({ store: storeOf("tool"), agent: modelAgent({ model: scriptedModels.tool, tools }) }),
-  };
+  const belays = new Map<Kind, Belay>();
+  for (const kind of kinds) {
+    const agent = modelAgent({ model: scriptedModels[kind], ...(kind === "tool" ? { tools } : {}) });
+    belays.set(kind, await openBelay({ store: storeOf(kind), agent }));
+  }
   return {
     name,
-    run: (kind) => runOf(belays[kind]),
+    run(kind) {
+      const belay = belays.get(kind);
+      if (belay === undefined) throw new Error(`Nothing is open for ${kind}.`);
+      return runOf(belay);
+    },
     close: async () => {
-      for (const belay of Object.values(belays)) await belay.close();
+      for (const belay of belays.values()) await belay.close();
     },
   };
 }

@@ -12,7 +12,7 @@ import type {
   LanguageModelV4TextPart,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import { who } from "../core/inbox.ts";
+import { who } from "../core/cancel.ts";
 import type { Prompt } from "../core/prompt.ts";
 import type { Message, TranscriptResult } from "../core/transcript.ts";
 import { type Answered, type AnswerPart, answerParts, executedIds, isBlank, isCutOff } from "./provider-answer.ts";

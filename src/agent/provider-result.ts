@@ -1,7 +1,6 @@
 // What a model is told of how a call ended. Above all, that what was stopped is not mistaken for what failed.
 import type { LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
-import type { Outcome } from "../core/cancel.ts";
-import { who } from "../core/inbox.ts";
+import { type Outcome, who } from "../core/cancel.ts";
 import type { Json } from "../core/prompt.ts";
 import type { TranscriptResult } from "../core/transcript.ts";
 import { isJsonObject } from "./plain-json.ts";

@@ -4,7 +4,7 @@
 // a schema of the AI SDK, and a function that makes one. None of these libraries is loaded here: they are recognised by
 // what the standard, or the SDK, has put on them.
 import type { JSONSchema7, JSONSchema7Definition } from "@ai-sdk/provider";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 
 /** The Standard Schema interface, version 1, with the part of it that tells the JSON Schema. */
@@ -97,9 +97,6 @@ export function chain<A, B>(value: Awaitable<A>, next: (value: A) => Awaitable<B
 
 export const isPromise = <A>(value: Awaitable<A>): value is PromiseLike<A> =>
   typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-
-export const messageOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)) || "it failed without a message";
 
 function readStandard<T>(schema: StandardSchema<T>): Reading<T> {
   const { jsonSchema, vendor } = schema["~standard"];

@@ -5,7 +5,7 @@
 //    can use; nobody is asked to approve such a call, and no tool is run for it.
 // 2. What is recorded and approved is the input as the model gave it. What is executed is what the schema makes of the
 //    call's own input, checked right before.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/control-error.ts";
 import type { ProviderCall } from "../core/event.ts";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../core/limits.ts";
 import { type Json, utf8Bytes } from "../core/prompt.ts";
@@ -13,7 +13,6 @@ import { suggest } from "../core/suggest.ts";
 import type { Approval, CallAsked, CallRequest, Slots } from "../ports.ts";
 import { misfit, type Tool, type ToolDescription } from "./tool.ts";
 import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
-import { messageOf } from "./tool-schema.ts";
 
 /** What `tool()` makes, and the tools of the AI SDK as they are. */
 export type AnyTool = Tool | AiSdkTool;

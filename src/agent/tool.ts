@@ -1,10 +1,10 @@
 // A tool: what a model may ask for, what it takes, and the function that does it.
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from "@ai-sdk/provider";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Approval, CallRequest, LiveCall } from "../ports.ts";
-import { type Awaitable, chain, type InputSchema, messageOf, type OutputOf, readSchema } from "./tool-schema.ts";
+import { type Awaitable, chain, type InputSchema, type OutputOf, readSchema } from "./tool-schema.ts";
 import { type Untrusted, untrusted } from "./untrusted.ts";
 
 /** A longer limit is none, and no timer of the platform takes it. */

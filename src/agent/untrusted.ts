@@ -14,10 +14,9 @@
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 import type { LiveCall } from "../ports.ts";
-import { messageOf } from "./tool-schema.ts";
 
 /** How long the code may take to stop by itself. Ending the thread takes some ms more, all well within GRACE_MS. */
 export const UNTRUSTED_STOP_MS = 250;

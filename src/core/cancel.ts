@@ -49,3 +49,23 @@ export type Outcome =
   | { readonly kind: "cancelled"; readonly reason: CancelReason; readonly abandoned?: readonly string[] }
   /** Its worker vanished. We do not know what it did, and do not pretend to. */
   | { readonly kind: "lost" };
+
+/** Who stopped something, and why, in the words a model and a person can use. */
+export function who(reason: CancelReason): string {
+  switch (reason.kind) {
+    case "user":
+      return `${reason.by ?? "the user"}${reason.note === undefined ? "" : `: ${reason.note}`}`;
+    case "policy":
+      return `a rule of the host: ${reason.note}`;
+    case "timeout":
+      return `its time limit of ${reason.limitMs} ms`;
+    case "superseded":
+      return "the user, who sent something more urgent";
+    case "parent":
+      return "the end of what it belonged to";
+    case "closed":
+      return "the user, who closed the session";
+    case "shutdown":
+      return "a shutdown of the server";
+  }
+}

@@ -60,6 +60,10 @@ export class ControlError extends Error {
   }
 }
 
+/** What somebody can read of whatever was thrown. */
+export const messageOf = (thrown: unknown): string =>
+  (thrown instanceof Error ? thrown.message : String(thrown)) || "It failed without a message.";
+
 /** Whatever was thrown, as something a client may see. Details of foreign errors stay in `cause`, for the log. */
 export function toControlError(thrown: unknown): ControlError {
   if (thrown instanceof ControlError) return thrown;

@@ -35,7 +35,8 @@ import {
   wanted,
 } from "../../test/commands.ts";
 import { type Given, given, givenNoSession } from "../testing/given.ts";
-import { reminder, who } from "./inbox.ts";
+import { who } from "./cancel.ts";
+import { reminder } from "./inbox.ts";
 import { INBOX_ITEMS_MAX } from "./limits.ts";
 
 const live = given(...running("run_a"));

@@ -1,5 +1,5 @@
 // What the host wants to hear of, or to have a say in. A hook that throws or hangs is reported, and stops nobody.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import { HOOK_MS } from "../core/limits.ts";
@@ -83,5 +83,3 @@ export class HookRunner {
     }
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,10 +1,9 @@
 // One tool call that is going on: it waits for what it has to wait for, runs, and whatever becomes of it is recorded
 // before anybody hears of it.
-import type { CancelReason, Outcome } from "../core/cancel.ts";
-import { ControlError, toControlError } from "../core/control-error.ts";
+import { type CancelReason, type Outcome, who } from "../core/cancel.ts";
+import { ControlError, messageOf, toControlError } from "../core/control-error.ts";
 import type { CallEnd } from "../core/decide-run.ts";
 import { type CallId, type RunId, runOf } from "../core/ids.ts";
-import { who } from "../core/inbox.ts";
 import { CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
@@ -291,11 +290,8 @@ export function toResult(callId: CallId, outcome: Outcome, result: Json | undefi
 
 /** What a person or a model can use: the message, not the stack; and the code, if it has one that is a word. */
 export function failure(error: unknown): Outcome {
-  const text = (messageOf(error) || "It failed without a message.").toWellFormed().slice(0, NOTE_CHARS_MAX);
-  return { kind: "failed", code: codeOf(error), message: text };
+  return { kind: "failed", code: codeOf(error), message: messageOf(error).toWellFormed().slice(0, NOTE_CHARS_MAX) };
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function codeOf(error: unknown): string {
   if (error instanceof ControlError) return error.code;

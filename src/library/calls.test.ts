@@ -1,8 +1,7 @@
 // One call, cancelled in every state it can be in: the receipt, its result, the reminder, its sibling, the transcript.
 import { describe, expect, test } from "vitest";
-import { type Gate, gate, untilAborted } from "../../test/open-house.ts";
+import { type Gate, gate, logOf, untilAborted } from "../../test/open-house.ts";
 import { slots } from "../agent/slots.ts";
-import type { Recorded } from "../core/event.ts";
 import type { CallId } from "../core/ids.ts";
 import type { Message } from "../core/transcript.ts";
 import { type Finding, verifyAtRest } from "../core/verify.ts";
@@ -54,15 +53,7 @@ async function waitsFor({ session }: Scene, what: string | undefined): Promise<v
 }
 
 /** What the history checker has to say about the whole log. */
-async function verifyLog(session: Session): Promise<readonly Finding[]> {
-  const head = (await session.explain()).asOf;
-  const events: Recorded[] = [];
-  for await (const event of session.events()) {
-    if ("seq" in event) events.push(event);
-    if ("seq" in event && event.seq === head) break;
-  }
-  return verifyAtRest(events);
-}
+const verifyLog = async (session: Session): Promise<readonly Finding[]> => verifyAtRest(await logOf(session));
 
 /** Lets the sibling finish, and checks that the run went on as if nothing had happened to it. */
 async function goesOn(one: Scene, result: object, reminders: number): Promise<void> {

@@ -163,8 +163,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
       reason: { kind: "policy", note: "The run's budget of 1 turns is used up." },
     });
     expect(server.requests.length).toBe(1);
-    await goesOn(server, stage.session).catch(() => undefined);
-    expect(server.violations).toEqual([]);
+    await goesOn(server, stage.session);
   });
 
   test("a model that goes round in circles is stopped by policy", async () => {

@@ -2,11 +2,11 @@
 import { expect } from "vitest";
 import { z } from "zod";
 import { type ModelAgentOptions, modelAgent, tool } from "../../src/agent/index.ts";
-import type { Recorded } from "../../src/core/event.ts";
 import { verifyAtRest } from "../../src/core/verify.ts";
 import { type Belay, type BelayOptions, openBelay } from "../../src/library/belay.ts";
 import type { RunHandle } from "../../src/library/run.ts";
 import type { Session } from "../../src/library/session.ts";
+import { logOf } from "../open-house.ts";
 import { type ModelName, modelsAt } from "../provider/models.ts";
 import type { ProviderServer } from "../provider/server.ts";
 
@@ -46,23 +46,16 @@ export async function openStage(
   return { belay, session, [Symbol.asyncDispose]: async () => void (await belay.close({ mode: "cancel" })) };
 }
 
-/** The run of a request that has come in at the provider, cancelled; and when its socket was closed. */
-export async function cancelAndWatch(run: RunHandle, closed: Promise<number>): Promise<number> {
-  const began = performance.now();
+/** Cancels the run of a request whose answer the provider holds back: only the stop can close its socket. */
+export async function cancelAndWatch(run: RunHandle, closed: Promise<number>): Promise<void> {
   const receipt = run.cancel({ reason: { kind: "user", by: "alice", note: "enough" } });
-  const closedAt = await closed;
+  expect(await closed).toBeTypeOf("number");
   expect(await receipt).toMatchObject({ kind: "stopping", first: true });
-  return closedAt - began;
 }
 
 /** One outcome, and a log without findings. */
 export async function checkLog(session: Session, run: RunHandle): Promise<void> {
-  const head = (await session.explain()).asOf;
-  const events: Recorded[] = [];
-  for await (const event of session.events()) {
-    if ("seq" in event) events.push(event);
-    if ("seq" in event && event.seq === head) break;
-  }
+  const events = await logOf(session);
   expect(verifyAtRest(events)).toEqual([]);
   const outcomes = events.filter((event) => event.type === "run.settled" && event.runId === run.id);
   expect(outcomes.length).toBe(1);

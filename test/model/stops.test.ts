@@ -12,9 +12,6 @@ import { cancelAndWatch, checkLog, goesOn, openStage } from "./stage.ts";
 const alice = { kind: "user", by: "alice", note: "enough" } as const;
 const stopped = { kind: "cancelled", reason: alice } as const;
 
-/** Far more than it takes, far less than any timer of ours: it was the stop that closed it, and no limit. */
-const CLOSED_MS_MAX = 1_000;
-
 interface Place {
   readonly script: Script;
   /** What of the answer had come by then. */
@@ -51,8 +48,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     const request = await server.request(0);
     await server.reached("here");
     if (kept !== "") await said(run, kept);
-    const tookMs = await cancelAndWatch(run, request.closed);
-    expect(tookMs).toBeLessThan(CLOSED_MS_MAX);
+    await cancelAndWatch(run, request.closed);
     expect(await run.outcome).toEqual(stopped);
     expect(await run.text()).toBe(kept);
     const [, assistant] = await session.transcript();

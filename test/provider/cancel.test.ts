@@ -5,9 +5,6 @@ import { answerOf, asked, MODEL_NAMES, modelsAt, ofType } from "./models.ts";
 import { type Script, script } from "./script.ts";
 import { startProvider } from "./server.ts";
 
-/** From the cancel until the server sees the socket closed. */
-const CLOSED_MS_MAX = 50;
-
 const stages: Readonly<Record<string, Script>> = {
   "before the headers": script([{ hold: "here" }]),
   "after the headers": script([{ headers: true }, { hold: "here" }]),
@@ -26,10 +23,10 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     const abortSignal = controller.signal;
     const answer = answerOf(modelsAt(server.baseURL)[name], { prompt: asked("go"), abortSignal });
     await server.reached("here");
-    const began = performance.now();
     controller.abort(reason);
+    // The answer is still held: only the abort can have closed it. How soon is measured in the bench `turns`.
     const closedAt = await server.requests[0]?.closed;
-    expect((closedAt ?? Number.POSITIVE_INFINITY) - began).toBeLessThan(CLOSED_MS_MAX);
+    expect(closedAt).toBeTypeOf("number");
     expect(server.requests[0]?.closedAt).toBe(closedAt);
     const seen = await answer;
     expect(ofType(seen, "finish")).toEqual([]);
@@ -47,17 +44,14 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     const controller = new AbortController();
     const abortSignal = controller.signal;
     const { stream } = await modelsAt(server.baseURL)[name].doStream({ prompt: asked("go"), abortSignal });
-    let began = Number.NEGATIVE_INFINITY;
     const reading = async (): Promise<void> => {
       for await (const part of stream) {
         if (part.type !== "text-delta" || part.delta !== "." || abortSignal.aborted) continue;
-        began = performance.now();
         controller.abort();
       }
     };
     await expect(reading()).rejects.toThrow("aborted");
-    const closedAt = await server.requests[0]?.closed;
-    expect((closedAt ?? Number.POSITIVE_INFINITY) - began).toBeLessThan(CLOSED_MS_MAX);
+    expect(await server.requests[0]?.closed).toBeTypeOf("number");
   });
 
   test("a cancel while nobody reads the request closes the socket", async () => {
@@ -66,9 +60,8 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     const answer = modelsAt(deaf.baseURL)[name].doStream({ prompt: asked("go"), abortSignal: controller.signal });
     const refused = expect(answer).rejects.toThrow("aborted");
     const connection = await deaf.connection(0);
-    const began = performance.now();
     controller.abort();
-    expect((await connection.closed()) - began).toBeLessThan(CLOSED_MS_MAX);
+    expect(await connection.closed()).toBeTypeOf("number");
     await refused;
   });
 
@@ -76,10 +69,8 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     await using server = await startProvider([[{ text: "Hel" }, { hold: "here" }]]);
     const { stream } = await modelsAt(server.baseURL)[name].doStream({ prompt: asked("go") });
     await server.reached("here");
-    const began = performance.now();
     await stream.cancel();
-    const closedAt = await server.requests[0]?.closed;
-    expect((closedAt ?? Number.POSITIVE_INFINITY) - began).toBeLessThan(CLOSED_MS_MAX);
+    expect(await server.requests[0]?.closed).toBeTypeOf("number");
   });
 
   test("a signal that was aborted before sends no request", async () => {
