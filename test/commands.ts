@@ -3,9 +3,19 @@ import type { CallAsk } from "../src/core/call.ts";
 import type { CancelReason, Outcome } from "../src/core/cancel.ts";
 import type { Accept, Command } from "../src/core/command.ts";
 import type { CallEnd, Resume, TurnEnd } from "../src/core/decide-run.ts";
-import type { Event } from "../src/core/event.ts";
-import { type CallId, type QuestionId, type RunId, runOf, type TurnId, type Work } from "../src/core/ids.ts";
+import type { Event, Feedback, ProcessEvent } from "../src/core/event.ts";
+import {
+  type CallId,
+  type ProcessId,
+  type QuestionId,
+  type RunId,
+  runOf,
+  type SessionId,
+  type TurnId,
+  type Work,
+} from "../src/core/ids.ts";
 import type { Item } from "../src/core/inbox.ts";
+import type { ProcessEnd } from "../src/core/process.ts";
 import type { About, Ending, Reply } from "../src/core/question.ts";
 
 export const user: CancelReason = { kind: "user" };
@@ -72,6 +82,30 @@ export const post = (text: string) => ({ type: "post", item: item(text) }) as co
 export const take = (turnId: TurnId) => ({ type: "take", turnId }) as const;
 export const compact = (turnId: TurnId, summary = "in short") => ({ type: "compact", turnId, summary }) as const;
 
+/** In the background unless a call is named. */
+export const beginProcess = (owner: CallId | SessionId = "ses_1", feedback: Feedback = "wake") =>
+  ({ type: "begin-process", owner, command: "make", feedback }) as const;
+export const noteProcess = (processId: ProcessId) =>
+  ({ type: "note-process", processId, pid: 7, tier: "A", profile: "open" }) as const;
+export const detachProcess = (processId: ProcessId, feedback: Feedback = "wake") =>
+  ({ type: "detach-process", processId, feedback }) as const;
+export const cancelProcess = (processId: ProcessId, reason: CancelReason = user) =>
+  ({ type: "cancel-process", processId, reason }) as const;
+/** It has ended by itself, unless `end` says otherwise. */
+export const settleProcess = (processId: ProcessId, end: Partial<Omit<ProcessEnd, "processId">> = {}) =>
+  ({ type: "settle-process", end: { processId, ...(ended(end) ? {} : { exit: { code: 0 } }), ...end } }) as const;
+const ended = (end: object): boolean => "exit" in end || "failed" in end;
+/** Nothing is known of how it ended. */
+export const loseProcess = (processId: ProcessId) => ({ type: "settle-process", end: { processId } }) as const;
+/** A signal of ours went out before it had ended. */
+export const stopProcess = (processId: ProcessId) =>
+  settleProcess(processId, { stopped: true, exit: { signal: "SIGTERM" } });
+/** It has ended by itself, and this call waits for it and will tell how. */
+export const settleFor = (waiter: CallId, processId: ProcessId) => ({ ...settleProcess(processId), waiter }) as const;
+/** What goes on in the background goes on. */
+export const cancelSessionOnly = (reason: CancelReason = user) =>
+  ({ type: "cancel-session", reason, background: "keep" }) as const;
+
 export const recover = (resume: Resume = "resume") => ({ type: "recover", resume }) as const;
 export const cancelSession = (reason: CancelReason = user) => ({ type: "cancel-session", reason }) as const;
 export const cancelRun = (runId: RunId, reason: CancelReason = user) =>
@@ -114,6 +148,36 @@ export const questionSettled = (questionId: QuestionId, ending: Ending): Event =
 export const questionWithdrawn = (questionId: QuestionId, reason: CancelReason = user): Event =>
   questionSettled(questionId, { kind: "withdrawn", reason });
 export const added = (one: Item): Event => ({ type: "inbox.added", item: one });
+export const processRequested = (
+  processId: ProcessId,
+  owner: CallId | SessionId = "ses_1",
+  feedback: Feedback = "wake",
+): Event => ({ type: "process.requested", processId, owner, command: "make", feedback });
+export const processDetached = (processId: ProcessId, feedback: Feedback = "wake"): Event => ({
+  type: "process.detached",
+  processId,
+  owner: "ses_1",
+  feedback,
+});
+export const processCancelled = (processId: ProcessId, reason: CancelReason = user): Event => ({
+  type: "process.cancel_requested",
+  processId,
+  reason,
+});
+type ProcessSettled = Extract<ProcessEvent, { type: "process.settled" }>;
+export const processSettled = (
+  processId: ProcessId,
+  outcome: Outcome = completed,
+  more: Partial<Omit<ProcessSettled, "type" | "processId" | "outcome">> = {},
+): Event => ({ type: "process.settled", processId, outcome, ...more });
+/** A run that nobody asked for, for what is in the inbox. */
+export const wokenRun = (runId: RunId): Event => ({
+  type: "run.accepted",
+  runId,
+  prompt: { text: "Something that went on in the background has ended." },
+  delivery: "queue",
+  wake: true,
+});
 export const itemsTaken = (turnId: TurnId, ...items: readonly Item[]): Event => ({
   type: "inbox.taken",
   runId: runOf(turnId),

@@ -2,14 +2,16 @@
 import assert from "node:assert/strict";
 import type { CancelReason, Outcome } from "../src/core/cancel.ts";
 import type { Event } from "../src/core/event.ts";
-import type { RunId } from "../src/core/ids.ts";
+import type { CallId, ProcessId, RunId, SessionId } from "../src/core/ids.ts";
 import { type Message, transcript } from "../src/core/transcript.ts";
 
-/** G4, G7, G8, G14, G15, G16 and G17, on a log in which everything has come to its end. */
+/** G4, G7, G8, G14, G15, G16, G17, G19 and G22, on a log in which everything has come to its end. */
 export function checkLog(events: readonly Event[]): void {
   const runs = settledOnce(events);
   oneAtATime(events);
   coversThePast(events, runs);
+  noOrphans(events);
+  toldOnce(events);
   validTranscript(events);
 }
 
@@ -90,6 +92,47 @@ function coversThePast(events: readonly Event[], lives: ReadonlyMap<RunId, Life>
       `G15: ${id} is cancelled if and only if that was asked`,
     );
     if (outcome.kind === "cancelled") assert.deepEqual(outcome.reason, reasons.get(id));
+  }
+}
+
+/** G19: every process ends once, and before what it belongs to. */
+function noOrphans(events: readonly Event[]): void {
+  const owners = new Map<ProcessId, CallId | SessionId>();
+  const begun = new Set<ProcessId>();
+  for (const event of events) {
+    if (event.type === "process.requested") {
+      assert.ok(!begun.has(event.processId), `${event.processId} begins once`);
+      begun.add(event.processId);
+    }
+    if (event.type === "process.requested" || event.type === "process.detached") {
+      owners.set(event.processId, event.owner);
+    }
+    if (event.type === "process.settled") assert.ok(owners.delete(event.processId), "G14: it ends once");
+    if (event.type === "call.settled") {
+      assert.ok(![...owners.values()].includes(event.callId), `G19: a process of ${event.callId} outlives it`);
+    }
+  }
+  assert.deepEqual([...owners.keys()], [], "G19: every process has ended");
+}
+
+/** G22: what a background process had to tell is put into the inbox once, and told once at most. */
+function toldOnce(events: readonly Event[]): void {
+  const fed = events.flatMap((event) => (event.type === "inbox.added" ? (event.processId ?? []) : []));
+  assert.equal(new Set(fed).size, fed.length, "G22: a result is fed once");
+  const waiting = new Map<string, ProcessId>();
+  const told = new Set<ProcessId>();
+  for (const event of events) {
+    if (event.type === "inbox.added" && event.processId !== undefined) {
+      waiting.set(JSON.stringify(event.item), event.processId);
+    }
+    const heard = event.type === "call.settled" ? (event.heard ?? []) : [];
+    const taken = event.type === "inbox.taken" ? event.items.map((item) => waiting.get(JSON.stringify(item))) : [];
+    for (const id of taken) {
+      if (id === undefined) continue;
+      assert.ok(!told.has(id), `G22: a turn is told of ${id}, which was told before`);
+      told.add(id);
+    }
+    for (const id of heard) told.add(id);
   }
 }
 

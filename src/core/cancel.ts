@@ -1,11 +1,11 @@
 // The vocabulary of stopping: what is aimed at, why, what the asker is told, how it ended.
-import type { CallId, QuestionId, RunId, Seq, SessionId, TurnId } from "./ids.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./ids.ts";
 
 /**
- * Cancelling a session covers what was accepted before; a run, all it owns; a call leaves its run going. Cancelling an
- * approval cancels the call that waits for it.
+ * Cancelling a session covers what was accepted before, and what goes on in its background; a run, all it owns; a call
+ * leaves its run going; a process leaves its call going. Cancelling an approval cancels the call that waits for it.
  */
-export type Target = SessionId | RunId | CallId | QuestionId;
+export type Target = SessionId | RunId | CallId | ProcessId | QuestionId;
 
 /** Why. Closed, because people will count by it. `by` names who asked, where that is known. */
 export type CancelReason =
@@ -30,10 +30,20 @@ export type CancelReceipt =
 /** What a cancel of a whole session found. `idle`: there was nothing to cancel, and nothing was changed. */
 export type SessionReceipt =
   | { readonly kind: "idle" | "unknown"; readonly runs: readonly [] }
-  | { readonly kind: "stopping" | "withdrawn"; readonly runs: readonly Covered[] };
+  | {
+      readonly kind: "stopping" | "withdrawn";
+      readonly runs: readonly Covered[];
+      /** What goes on in the background and is being stopped, if anything does. */
+      readonly processes?: readonly CoveredProcess[];
+    };
 
 export interface Covered {
   readonly runId: RunId;
+  readonly receipt: CancelReceipt;
+}
+
+export interface CoveredProcess {
+  readonly processId: ProcessId;
   readonly receipt: CancelReceipt;
 }
 

@@ -4,9 +4,10 @@ import type { CallAsk } from "./call.ts";
 import type { CancelReason, CancelReceipt, SessionReceipt } from "./cancel.ts";
 import type { ControlCode } from "./control-error.ts";
 import type { CallEnd, Resume, TurnEnd } from "./decide-run.ts";
-import type { Usage } from "./event.ts";
-import type { CallId, QuestionId, RunId, Seq, TurnId, Work } from "./ids.ts";
+import type { Feedback, Usage } from "./event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
 import type { Item } from "./inbox.ts";
+import type { ProcessEnd } from "./process.ts";
 import type { Delivery, Prompt } from "./prompt.ts";
 import type { About, AnswerReceipt, Reply } from "./question.ts";
 
@@ -28,7 +29,12 @@ type Ask =
   | { readonly type: "move"; readonly runId: RunId; readonly to: Place }
   | { readonly type: "withdraw"; readonly runId: RunId; readonly reason: CancelReason }
   | { readonly type: "steer"; readonly runId: RunId }
-  | { readonly type: "cancel-session"; readonly reason: CancelReason }
+  | {
+      readonly type: "cancel-session";
+      readonly reason: CancelReason;
+      /** `keep`: what goes on in the background goes on. Default `stop`. */
+      readonly background?: "keep" | "stop";
+    }
   | { readonly type: "cancel-run"; readonly runId: RunId; readonly reason: CancelReason }
   /** By the caller's own key: usable before the acceptance was answered. */
   | { readonly type: "cancel-key"; readonly key: string; readonly reason: CancelReason }
@@ -39,6 +45,7 @@ type Ask =
       /** Whether the model is reminded of it at its next turn, besides seeing the result. */
       readonly remind?: boolean;
     }
+  | { readonly type: "cancel-process"; readonly processId: ProcessId; readonly reason: CancelReason }
   | { readonly type: "cancel-question"; readonly questionId: QuestionId; readonly reason: CancelReason }
   /** `digest`, if given, must be that of the bytes the question is about. */
   | { readonly type: "answer"; readonly questionId: QuestionId; readonly reply: Reply; readonly digest?: string }
@@ -55,6 +62,23 @@ type Ask =
   | { readonly type: "expire"; readonly questionId: QuestionId; readonly limitMs: number }
   | { readonly type: "settle-turn"; readonly end: TurnEnd }
   | { readonly type: "settle-call"; readonly end: CallEnd }
+  | {
+      readonly type: "begin-process";
+      readonly owner: CallId | SessionId;
+      readonly command: string | readonly string[];
+      readonly cwd?: string;
+      readonly feedback: Feedback;
+    }
+  | {
+      readonly type: "note-process";
+      readonly processId: ProcessId;
+      readonly pid: number;
+      readonly tier: string;
+      readonly profile: string;
+    }
+  | { readonly type: "detach-process"; readonly processId: ProcessId; readonly feedback: Feedback }
+  /** `waiter`: a call that waits for it, and will tell how it ended. */
+  | { readonly type: "settle-process"; readonly end: ProcessEnd; readonly waiter?: CallId }
   | { readonly type: "recover"; readonly resume: Resume }
   | { readonly type: "park" };
 
@@ -84,6 +108,7 @@ export interface Answers {
   "cancel-run": CancelReceipt;
   "cancel-key": CancelReceipt & { readonly runId?: RunId };
   "cancel-call": CancelReceipt;
+  "cancel-process": CancelReceipt;
   "cancel-question": CancelReceipt;
   answer: AnswerReceipt;
   post: Posted | Refused;
@@ -97,6 +122,10 @@ export interface Answers {
   expire: undefined;
   "settle-turn": Settled;
   "settle-call": Settled;
+  "begin-process": ProcessBegun | Refused;
+  "note-process": undefined;
+  "detach-process": Settled;
+  "settle-process": Settled;
   recover: undefined;
   park: undefined;
 }
@@ -144,6 +173,11 @@ export interface Taken {
 export interface Called {
   readonly kind: "called";
   readonly callId: CallId;
+}
+
+export interface ProcessBegun {
+  readonly kind: "begun";
+  readonly processId: ProcessId;
 }
 
 export interface Posted {

@@ -10,6 +10,8 @@ export type ControlCode =
   | "queue_full"
   | "overloaded"
   | "shutting_down"
+  | "not_started"
+  | "uncontained"
   | "store_full"
   | "store_locked"
   | "store_corrupt"
@@ -35,6 +37,14 @@ export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
   queue_full: { retryable: true, hint: "Wait until queued runs have started, or withdraw some." },
   overloaded: { retryable: true, hint: "Try again a little later." },
   shutting_down: { retryable: true, hint: "Send it again once the server is back." },
+  not_started: {
+    retryable: false,
+    hint: "Check the program's name, the working directory, and whether the machine has room for another process.",
+  },
+  uncontained: {
+    retryable: false,
+    hint: "Run `belay doctor`: it says what is missing and how to get it. Or ask for a lower tier.",
+  },
   store_full: { retryable: true, hint: "Free disk space. Belay goes on by itself once writes succeed." },
   store_locked: { retryable: true, hint: "Another program holds the database. Stop it, or use another file." },
   store_corrupt: {

@@ -55,7 +55,7 @@ describe("something is posted", () => {
       .when(post("news"))
       .then(added(item("news")))
       .answers({ kind: "posted", seq: 2 });
-    expect(given(post("one"), post("two")).lane.inbox).toEqual([item("one"), item("two")]);
+    expect(given(post("one"), post("two")).lane.inbox).toEqual([{ item: item("one") }, { item: item("two") }]);
   });
 
   test("G3: not to a session that nobody created, nor to a closed one", () => {
@@ -74,7 +74,7 @@ describe("something is posted", () => {
     full.when(post("more")).then().answers({
       kind: "refused",
       code: "queue_full",
-      message: "100 items wait in the inbox of ses_1; that is the limit.",
+      message: "100 items wait in the inbox of ses_1; it has no room for more.",
     });
     full
       .and(take("turn_a.1"))
@@ -86,7 +86,7 @@ describe("something is posted", () => {
     const once = { ...post("news"), once: { key: "k", content: "c" } };
     const after = given(once);
     after.when(once).then().answers({ kind: "posted", seq: 2 });
-    expect(after.lane.inbox).toEqual([item("news")]);
+    expect(after.lane.inbox).toEqual([{ item: item("news") }]);
   });
 });
 
@@ -141,9 +141,9 @@ describe("G22: what is in the inbox is heard once", () => {
   });
 
   test("it waits while calls go on, and survives the end of the run, a crash and a shutdown", () => {
-    expect(called.and(post("one"), settleCall("call_a.1")).lane.inbox).toEqual([item("one")]);
+    expect(called.and(post("one"), settleCall("call_a.1")).lane.inbox).toEqual([{ item: item("one") }]);
     const over = live.and(post("one"), settleTurn("turn_a.1"));
-    expect(over.lane.inbox).toEqual([item("one")]);
+    expect(over.lane.inbox).toEqual([{ item: item("one") }]);
     expect(takenIn(over.and(...running("run_b")))).toEqual([item("one")]);
     for (const cut of [[recover()], [park, recover()]]) {
       expect(takenIn(live.and(post("one"), ...cut, recover()))).toEqual([item("one")]);

@@ -3,7 +3,7 @@ import { Bug } from "./bug.ts";
 import { type Call, type CallAsk, cancelCall, type Stop } from "./call.ts";
 import type { CancelReason, CancelReceipt, Outcome } from "./cancel.ts";
 import type { Event, Next, TurnFinish, TurnPart, Usage } from "./event.ts";
-import { type CallId, type QuestionId, type Seq, type TurnId, turnId, type Work } from "./ids.ts";
+import { type CallId, type ProcessId, type QuestionId, type Seq, type TurnId, turnId, type Work } from "./ids.ts";
 import { reminder } from "./inbox.ts";
 import { ATTEMPTS_MAX, CALLS_LIVE_MAX } from "./limits.ts";
 import type { Json } from "./prompt.ts";
@@ -28,6 +28,8 @@ export interface CallEnd {
   readonly outcome: Outcome;
   readonly result?: Json;
   readonly changes?: readonly string[];
+  /** Processes whose results it tells. Counts only if it completes. */
+  readonly heard?: readonly ProcessId[];
 }
 
 /** Whether a run cut off by a crash is taken up again, or ends as lost. */
@@ -193,9 +195,11 @@ function abandon(run: Run, calls: readonly Call[], outcome: Outcome): readonly E
 
 /** A call's end: its questions end with it, and if somebody stopped it the model is reminded. */
 function settledCall(run: Run, call: Call, end: CallEnd): readonly Event[] {
+  const { heard, ...rest } = end;
+  const told = heard === undefined || end.outcome.kind !== "completed" ? {} : { heard };
   const events: Event[] = [
     ...withdraw(run, call.id, { kind: "parent", id: call.id }),
-    { type: "call.settled", runId: run.id, ...end },
+    { type: "call.settled", runId: run.id, ...rest, ...told },
   ];
   const stopped = end.outcome.kind === "cancelled" || end.outcome.kind === "lost";
   // Not if it finished first: then its result stands, and there is nothing to be reminded of.

@@ -13,6 +13,17 @@ import type {
   Refused,
   Taken,
 } from "./command.ts";
+import {
+  beginProcess,
+  cancelBackground,
+  cancelOneProcess,
+  detachProcess,
+  hasRoom,
+  loseProcesses,
+  noteProcess,
+  settleProcess,
+  withProcesses,
+} from "./decide-process.ts";
 import { answer, ask, cancelQuestion, expire } from "./decide-question.ts";
 import {
   cancelOneCall,
@@ -25,10 +36,11 @@ import {
   settleTurn,
 } from "./decide-run.ts";
 import type { Event } from "./event.ts";
+import { complete, follow, takeAll, withRequeued } from "./follow-up.ts";
 import { type RunId, runOf, type TurnId, turnId } from "./ids.ts";
-import type { Item } from "./inbox.ts";
-import { type Lane, leadingInterrupts, placeFor, type Waiting } from "./lane.ts";
-import { INBOX_ITEMS_MAX, QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
+import { takeable, wakes } from "./inbox.ts";
+import { evolve, type Lane, leadingInterrupts, placeFor, type Waiting } from "./lane.ts";
+import { QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
 import { type Json, promptBytes } from "./prompt.ts";
 
 type Deciders = { readonly [T in Command["type"]]: (lane: Lane, command: CommandOf<T>) => Decided<Answers[T]> };
@@ -41,13 +53,14 @@ const deciders: Deciders = {
   move: (lane, { runId, to }) => changeQueued(lane, runId, () => move(lane, runId, to)),
   withdraw: (lane, { runId, reason }) => changeWaiting(lane, runId, () => changed(lane, [withdrawn(runId, reason)])),
   steer: (lane, { runId }) => changeQueued(lane, runId, () => steer(lane, runId)),
-  "cancel-session": (lane, { reason }) => cancelSession(lane, reason),
+  "cancel-session": (lane, { reason, background }) => cancelSession(lane, reason, background),
   "cancel-run": (lane, { runId, reason }) => cancelById(lane, runId, reason),
   "cancel-key": (lane, { key, reason }) => cancelByKey(lane, key, reason),
   "cancel-call": (lane, { callId, reason, remind }) =>
     lane.live?.id === runOf(callId)
       ? cancelOneCall(lane.live, callId, { reason, remind: remind === true }, lane.head + 1)
       : nothing({ kind: "unknown" }),
+  "cancel-process": cancelOneProcess,
   "cancel-question": cancelQuestion,
   answer,
   post,
@@ -68,7 +81,11 @@ const deciders: Deciders = {
   "settle-turn": (lane, { end }) => settled(lane, lane.live?.turn === end.turnId ? settleTurn(lane.live, end) : []),
   "settle-call": (lane, { end }) =>
     settled(lane, lane.live?.id === runOf(end.callId) ? settleCall(lane.live, end) : []),
-  recover: (lane, { resume }) => unasked(lane, lane.live === undefined ? [] : recoverRun(lane.live, resume)),
+  "begin-process": beginProcess,
+  "note-process": noteProcess,
+  "detach-process": detachProcess,
+  "settle-process": settleProcess,
+  recover,
   park: (lane) => unasked(lane, lane.live === undefined ? [] : parkRun(lane.live)),
 };
 
@@ -76,9 +93,8 @@ const deciders: Deciders = {
 export function decide<C extends Command>(lane: Lane, command: C): Decided<Answers[C["type"]]> {
   // The table is typed per command; TypeScript cannot follow the correlation through an index.
   const decider = deciders[command.type] as unknown as (lane: Lane, command: C) => Decided<Answers[C["type"]]>;
-  return command.once === undefined
-    ? decider(lane, command)
-    : decideOnce(lane, command.once, () => decider(lane, command));
+  if (command.once !== undefined) return decideOnce(lane, command.once, () => complete(lane, decider(lane, command)));
+  return complete(lane, decider(lane, command));
 }
 
 /** The same request again is answered as it was, and changes nothing; the same key for something else is refused. */
@@ -190,28 +206,35 @@ export function standing(lane: Lane, known: Known): Accepted {
 }
 
 /** Covers everything accepted so far and nothing accepted later: whoever is in the state now, by name. */
-function cancelSession(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
+function cancelSession(
+  lane: Lane,
+  reason: CancelReason,
+  background: "keep" | "stop" = "stop",
+): Decided<SessionReceipt> {
   if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
   const waiting = [...lane.queue, ...lane.steers];
   const fresh = lane.live !== undefined && lane.live.phase !== "stopping" ? [lane.live.id] : [];
   const covers = [...fresh, ...waiting.map((run) => run.id)];
-  if (covers.length === 0) {
-    if (lane.live === undefined) return nothing({ kind: "idle", runs: [] });
-    return nothing({
-      kind: "stopping",
-      runs: [coveredLive(lane.live.id, cancelRun(lane.live, reason, lane.head + 1))],
-    });
-  }
   const live = lane.live === undefined ? undefined : cancelRun(lane.live, reason, lane.head + 2);
   const runs: Covered[] = waiting.map((run) => ({ runId: run.id, receipt: { kind: "withdrawn" } }));
   if (lane.live !== undefined && live !== undefined) runs.unshift(coveredLive(lane.live.id, live));
+  // With the processes that end in between: what comes behind must be told where it stands.
+  const stopped = withProcesses(lane, [...(live?.events ?? []), ...waiting.map((run) => withdrawn(run.id, reason))]);
+  const behind =
+    background === "keep"
+      ? { events: [], covered: [] }
+      : cancelBackground(lane, reason, lane.head + 2 + stopped.length);
+  const processes = behind.covered.length === 0 ? {} : { processes: behind.covered };
+  if (runs.length === 0 && behind.covered.length === 0) return nothing({ kind: "idle", runs: [] });
+  const kind = lane.live === undefined && behind.covered.length === 0 ? "withdrawn" : "stopping";
+  const facts = [...stopped, ...behind.events];
   return {
-    events: [
-      { type: "session.cancel_requested", reason, covers },
-      ...(live?.events ?? []),
-      ...waiting.map((run) => withdrawn(run.id, reason)),
-    ],
-    answer: { kind: lane.live === undefined ? "withdrawn" : "stopping", runs },
+    // Also if all that is left to cancel is what would begin by itself.
+    events:
+      facts.length === 0 && !lane.inbox.some(wakes)
+        ? []
+        : [{ type: "session.cancel_requested", reason, covers }, ...facts],
+    answer: { kind, runs, ...processes },
   };
 }
 
@@ -253,40 +276,22 @@ function start(lane: Lane): Decided<Answers["start"]> {
 function take(lane: Lane, id: TurnId): Decided<readonly Taken[]> {
   if (!isTaking(lane, id)) return nothing([]);
   return {
-    events: takeAll(lane, lane.inbox, id),
+    events: takeAll(lane, takeable(lane.inbox, lane.live?.live ?? []), id),
     answer: lane.steers.map((run) => ({ runId: run.id, prompt: run.prompt })),
   };
 }
 
 const isTaking = ({ live }: Lane, id: TurnId): boolean => live?.phase === "running" && live.turn === id;
 
-/** People have the last word: what they said stands behind what is only noted. */
-const takeAll = (lane: Lane, items: readonly Item[], id: TurnId): readonly Event[] => [
-  ...takeItems(items, id),
-  ...takeSteers(lane, runOf(id), id),
-];
-
-function takeItems(items: readonly Item[], id: TurnId): readonly Event[] {
-  return items.length === 0 ? [] : [{ type: "inbox.taken", runId: runOf(id), turnId: id, items }];
-}
-
 function post(lane: Lane, { item }: CommandOf<"post">): Decided<Answers["post"]> {
   if (lane.phase === "absent") return nothing(refused("not_found", `There is no session ${lane.id}.`));
   if (lane.phase === "closed") return nothing(refused("closed", `Session ${lane.id} is closed.`));
-  if (lane.inbox.length >= INBOX_ITEMS_MAX) {
+  if (!hasRoom(lane)) {
     return nothing(
-      refused("queue_full", `${lane.inbox.length} items wait in the inbox of ${lane.id}; that is the limit.`),
+      refused("queue_full", `${lane.inbox.length} items wait in the inbox of ${lane.id}; it has no room for more.`),
     );
   }
   return { events: [{ type: "inbox.added", item }], answer: { kind: "posted", seq: lane.head + 1 } };
-}
-
-/** Steers keep their own outcome: being taken in is what they asked for, so that is how they end. */
-function takeSteers(lane: Lane, into: RunId, id: TurnId): readonly Event[] {
-  return lane.steers.flatMap((run): Event[] => [
-    { type: "run.taken", runId: run.id, into, turnId: id },
-    { type: "run.settled", runId: run.id, outcome: { kind: "completed", into } },
-  ]);
 }
 
 function call(lane: Lane, { type: _, once: __, ...asked }: CommandOf<"call">): Decided<Answers["call"]> {
@@ -305,21 +310,12 @@ function unasked(lane: Lane, events: readonly Event[]): Decided<undefined> {
   return { events: follow(lane, events), answer: undefined };
 }
 
-/** A new turn takes in what waits for it: steers, and the inbox. The end of the run sends steers to the queue. */
-function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
-  const at = events.findIndex((event) => event.type === "turn.requested");
-  const turn = events[at];
-  if (turn?.type !== "turn.requested") return lane.steers.length === 0 ? events : withRequeued(lane, events);
-  const items = [...lane.inbox, ...events.flatMap((event) => (event.type === "inbox.added" ? [event.item] : []))];
-  if (lane.steers.length === 0 && items.length === 0) return events;
-  // Before the turn, so that the log reads as the conversation went: said, then answered.
-  return [...events.slice(0, at), ...takeAll(lane, items, turn.turnId), ...events.slice(at)];
-}
-
-function withRequeued(lane: Lane, events: readonly Event[]): readonly Event[] {
-  const ended = events.some((event) => event.type === "run.settled" && event.runId === lane.live?.id);
-  if (!ended) return events;
-  return [...events, ...lane.steers.map((run): Event => ({ type: "run.requeued", runId: run.id }))];
+/** What another worker has left: its processes first, because what they belonged to ends with them. */
+function recover(lane: Lane, { resume }: CommandOf<"recover">): Decided<undefined> {
+  const lost = loseProcesses(lane);
+  const after = lost.reduce(evolve, lane);
+  const run = after.live === undefined ? [] : recoverRun(after.live, resume);
+  return { events: [...lost, ...follow(after, run)], answer: undefined };
 }
 
 function changeQueued(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {

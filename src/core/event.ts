@@ -1,6 +1,6 @@
 // The facts a session's log is made of. Past tense, noun first, never revised. Names here are for life.
 import type { CancelReason, Outcome } from "./cancel.ts";
-import type { CallId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 import type { Delivery, Json, Prompt } from "./prompt.ts";
 import type { About, Ending } from "./question.ts";
@@ -12,7 +12,16 @@ export type SessionEvent =
   /** The model is given this summary instead of what was said before. People still read all of it. */
   | { readonly type: "session.compacted"; readonly turnId: TurnId; readonly summary: string }
   /** Something the model is to hear at its next turn. */
-  | { readonly type: "inbox.added"; readonly item: Item }
+  | {
+      readonly type: "inbox.added";
+      readonly item: Item;
+      /** The process whose result it is. */
+      readonly processId?: ProcessId;
+      /** A call that waits for this very result: until it has ended, no turn is told. */
+      readonly heldBy?: CallId;
+      /** If no turn comes by itself, a run is begun for it. */
+      readonly wake?: true;
+    }
   /** A request that carried an idempotency key, and what was answered: the same request again gets the same answer. */
   | { readonly type: "request.answered"; readonly key: string; readonly content: string; readonly answer: Json };
 
@@ -26,6 +35,8 @@ export type QueueEvent =
       readonly key?: string;
       /** Digest of what was asked under `key`: the same key with other content is a conflict. */
       readonly content?: string;
+      /** Begun by nobody but what is in the inbox. */
+      readonly wake?: true;
     }
   | { readonly type: "run.edited"; readonly runId: RunId; readonly prompt: Prompt }
   /** `index`: its place in the queue from now on, 0 being next. */
@@ -138,7 +149,72 @@ export type CallEvent =
       readonly result?: Json;
       /** What it is known to have changed, whatever became of it otherwise. */
       readonly changes?: readonly string[];
+      /** Processes whose results it has told: they are not told again. */
+      readonly heard?: readonly ProcessId[];
     };
+
+/** Of the session, not of a run: a background process outlives the run that started it. */
+export type ProcessEvent =
+  | {
+      readonly type: "process.requested";
+      readonly processId: ProcessId;
+      /** Whose end ends it: a call, or, in the background, the session. */
+      readonly owner: CallId | SessionId;
+      /** As it was given: a text for the shell, or a list of arguments. */
+      readonly command: string | readonly string[];
+      readonly cwd?: string;
+      readonly feedback: Feedback;
+    }
+  | {
+      readonly type: "process.started";
+      readonly processId: ProcessId;
+      readonly pid: number;
+      /** How surely its tree dies. */
+      readonly tier: string;
+      readonly profile: string;
+    }
+  /** It went on for too long to be waited for: from now on it is its session's. */
+  | {
+      readonly type: "process.detached";
+      readonly processId: ProcessId;
+      readonly owner: SessionId;
+      readonly feedback: Feedback;
+    }
+  | { readonly type: "process.cancel_requested"; readonly processId: ProcessId; readonly reason: CancelReason }
+  | {
+      readonly type: "process.settled";
+      readonly processId: ProcessId;
+      /** `completed`: it ended by itself, whatever its exit code says. */
+      readonly outcome: Outcome;
+      readonly exit?: Exit;
+      readonly durationMs?: number;
+      readonly output?: OutputNote;
+      /** Those of its tree that outlived everything, by pid. Somebody must look. */
+      readonly escaped?: readonly number[];
+      /** What would have been told to the session, had it not ended. */
+      readonly dropped?: true;
+    };
+
+/**
+ * What becomes of the result of a background process. `wake`: the session is told at its next turn, and if none comes
+ * by itself a run is begun for it. `next-turn`: it waits for one. `silent`: the log has it.
+ */
+export type Feedback = "wake" | "next-turn" | "silent";
+
+/** How the command itself ended: by its exit code, or by a signal. */
+export interface Exit {
+  readonly code?: number;
+  readonly signal?: string;
+}
+
+/** What it has said: how much, the end of it, and where the rest is. */
+export interface OutputNote {
+  readonly bytes: number;
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
+  readonly tail: string;
+  readonly dir?: string;
+}
 
 export interface ProviderCall {
   readonly id: string;
@@ -154,7 +230,7 @@ export interface Usage {
   readonly estimated: boolean;
 }
 
-export type Event = SessionEvent | QueueEvent | RunEvent | TurnEvent | CallEvent | QuestionEvent;
+export type Event = SessionEvent | QueueEvent | RunEvent | TurnEvent | CallEvent | QuestionEvent | ProcessEvent;
 
 /** An event as the log has it. */
 export type Recorded = Event & { readonly seq: Seq; readonly at: number };

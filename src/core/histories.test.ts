@@ -7,28 +7,36 @@ import {
   answer,
   approval,
   ask,
+  beginProcess,
   call,
   cancelCall,
   cancelKey,
   cancelledBy,
+  cancelProcess,
   cancelQuestion,
   cancelReminding,
   cancelRun,
   cancelSession,
+  cancelSessionOnly,
   close,
   compact,
   completed,
+  detachProcess,
   expire,
   failed,
+  loseProcess,
   lost,
+  noteProcess,
   park,
   plainQuestion,
   policy,
   post,
   recover,
   settleCall,
+  settleProcess,
   settleTurn,
   start,
+  stopProcess,
   user,
   wanted as wantedCall,
 } from "../../test/commands.ts";
@@ -36,8 +44,18 @@ import { lawfulStep } from "../../test/lane-laws.ts";
 import { checkLog, validTranscript } from "../../test/log-laws.ts";
 import type { Outcome } from "./cancel.ts";
 import type { Accept, Command } from "./command.ts";
+import { demandStops } from "./decide-process.ts";
 import type { Event } from "./event.ts";
-import { type CallId, callId, type QuestionId, questionId, type RunId, type TurnId, turnId } from "./ids.ts";
+import {
+  type CallId,
+  callId,
+  type ProcessId,
+  type QuestionId,
+  questionId,
+  type RunId,
+  type TurnId,
+  turnId,
+} from "./ids.ts";
 import { emptyLane, evolve, type Lane } from "./lane.ts";
 import type { Reply } from "./question.ts";
 import { verifyAtRest } from "./verify.ts";
@@ -57,6 +75,8 @@ const replies: readonly Reply[] = [
   { kind: "denied" },
   { kind: "answered", value: 1 },
 ];
+const feedbacks = ["wake", "wake", "next-turn", "silent"] as const;
+const notStarted = { failed: { code: "not_started", message: "There is no such program." } };
 const nextTurn = ["turn", "end"] as const;
 
 const makers = {
@@ -118,6 +138,26 @@ const makers = {
   "cancel question": ({ lane }: History, { die }: Wish): Command => cancelQuestion(anyQuestion(lane, die)),
   post: (_: History, { die }: Wish): Command => post(`news ${die}`),
   compact: ({ lane }: History, { die }: Wish): Command => compact(anyTurn(lane, die)),
+  "begin process": ({ lane }: History, { die, other }: Wish): Command =>
+    beginProcess(other % 2 === 0 ? "ses_1" : anyCall(lane, die), pick(feedbacks, die)),
+  "note process": ({ lane }: History, { die }: Wish): Command => noteProcess(anyProcess(lane, die)),
+  "detach process": ({ lane }: History, { die, other }: Wish): Command =>
+    detachProcess(anyProcess(lane, die), pick(feedbacks, other)),
+  "cancel process": ({ lane }: History, { die, other }: Wish): Command =>
+    cancelProcess(anyProcess(lane, die), pick([user, policy], other)),
+  "settle process": ({ lane }: History, { die, other }: Wish): Command => {
+    const id = anyProcess(lane, die);
+    const end = pick([settleProcess(id), stopProcess(id), loseProcess(id), settleProcess(id, notStarted)], other);
+    return other % 3 === 0 ? end : { ...end, waiter: anyCall(lane, other) };
+  },
+  "settle call hearing": ({ lane }: History, { die, other }: Wish): Command =>
+    settleCall(anyCall(lane, die), {
+      outcome: honest(lane, anyCall(lane, die), pick([completed, completed, failed], other)),
+      heard: lane.inbox.flatMap((one, index) =>
+        one.processId === undefined || index % 2 > die % 2 ? [] : one.processId,
+      ),
+    }),
+  "cancel session only": (_: History, { die }: Wish): Command => cancelSessionOnly(pick([user, policy], die)),
   recover: (_: History, { die }: Wish): Command => recover(die % 5 === 0 ? "lose" : "resume"),
   park: (): Command => park,
 };
@@ -130,6 +170,8 @@ const often = [
   "settle turn asking",
   "settle call",
   "ask of a call",
+  "begin process",
+  "settle process",
   "cancel run",
   "steer",
 ] as const;
@@ -138,6 +180,45 @@ const wish: fc.Arbitrary<Wish> = fc.record({
   want: fc.oneof(
     { arbitrary: fc.constantFrom(...often), weight: 10 },
     { arbitrary: fc.constantFrom(...wanted), weight: 9 },
+    { arbitrary: fc.constant("close" as const), weight: 1 },
+  ),
+  die: fc.nat(1_000),
+  other: fc.nat(1_000),
+});
+
+const ofProcesses = [
+  "begin process",
+  "begin process",
+  "note process",
+  "detach process",
+  "settle process",
+  "settle process",
+  "settle call",
+  "settle call hearing",
+  "settle call hearing",
+  "settle turn asking",
+  "settle turn",
+  "call",
+  "take",
+  "start",
+  "start",
+] as const;
+const rarely = [
+  "accept",
+  "post",
+  "cancel process",
+  "cancel call reminding",
+  "cancel run",
+  "cancel session",
+  "cancel session only",
+  "withdraw",
+  "recover",
+  "park",
+] as const;
+const processWish: fc.Arbitrary<Wish> = fc.record({
+  want: fc.oneof(
+    { arbitrary: fc.constantFrom(...ofProcesses), weight: 40 },
+    { arbitrary: fc.constantFrom(...rarely), weight: 10 },
     { arbitrary: fc.constant("close" as const), weight: 1 },
   ),
   die: fc.nat(1_000),
@@ -170,9 +251,12 @@ class History {
   /** Whatever still stands is brought to its end, as a worker would. */
   finish(): void {
     for (let patience = 1_000; patience > 0; patience -= 1) {
-      const { live } = this.lane;
-      if (live === undefined && this.lane.queue.length === 0) return;
-      if (live === undefined) this.tell(start);
+      const { live, processes } = this.lane;
+      const [child] = processes.live;
+      if (live === undefined && this.lane.queue.length === 0 && child === undefined) return;
+      if (child !== undefined)
+        this.tell(demandStops(this.lane).length > 0 ? stopProcess(child.id) : settleProcess(child.id));
+      else if (live === undefined) this.tell(start);
       else if (live.phase === "parked") this.tell(recover());
       else if (live.turn !== undefined) this.tell(settleTurn(live.turn));
       else this.tell(settleCall(live.live[0]?.id ?? "call_none.1"));
@@ -181,24 +265,36 @@ class History {
   }
 }
 
-test("G4, G7, G8, G14, G16: any history, driven to its end, is a lawful one", () => {
+test("G4, G7, G8, G14, G16, G19, G22: any history, driven to its end, is a lawful one", () => {
   fc.assert(
-    fc.property(fc.array(wish, { maxLength: 80, size: "max" }), (wishes) => {
-      const history = new History();
-      history.tell({ type: "create" });
-      for (const one of wishes) {
-        history.tell(makers[one.want](history, one));
-        validTranscript(history.events);
-      }
-      history.finish();
-      checkLog(history.events);
-      const recorded = history.events.map((event, index) => ({ ...event, seq: index + 1, at: 0 }));
-      expect(verifyAtRest(recorded)).toEqual([]);
-      expect(history.events.reduce(evolve, emptyLane("ses_1"))).toEqual(history.lane);
-    }),
+    fc.property(fc.array(wish, { maxLength: 80, size: "max" }), (wishes) => lawful([], wishes)),
     { numRuns: 400 },
   );
 });
+
+test("G9, G15, G19, G22: the same for a session that is busy with calls and processes", () => {
+  const busy = [accept("run_a"), start, call("call_a.1"), call("call_a.2"), beginProcess()];
+  fc.assert(
+    fc.property(fc.array(processWish, { maxLength: 40, size: "max" }), (wishes) => lawful(busy, wishes)),
+    { numRuns: 400 },
+  );
+});
+
+/** From these commands on, whatever is wished for; and then to the end. */
+function lawful(first: readonly Command[], wishes: readonly Wish[]): void {
+  const history = new History();
+  history.tell({ type: "create" });
+  for (const command of first) history.tell(command);
+  for (const one of wishes) {
+    history.tell(makers[one.want](history, one));
+    validTranscript(history.events);
+  }
+  history.finish();
+  checkLog(history.events);
+  const recorded = history.events.map((event, index) => ({ ...event, seq: index + 1, at: 0 }));
+  expect(verifyAtRest(recorded)).toEqual([]);
+  expect(history.events.reduce(evolve, emptyLane("ses_1"))).toEqual(history.lane);
+}
 
 test("G7: a prompt received after a cancel of its session is never touched by it", () => {
   fc.assert(
@@ -250,6 +346,11 @@ function honest(lane: Lane, id: CallId, outcome: Outcome): Outcome {
 function anyQuestion(lane: Lane, die: number): QuestionId {
   const open = lane.live?.questions.map((one) => one.id) ?? [];
   return die % 8 === 0 || open.length === 0 ? questionId(lane.live?.id ?? "run_x", 1) : pick(open, die);
+}
+
+function anyProcess(lane: Lane, die: number): ProcessId {
+  const going = lane.processes.live.map((one) => one.id);
+  return die % 8 === 0 || going.length === 0 ? "proc_1.1" : pick(going, die);
 }
 
 /** Mostly of a scope of its own: once a scope is granted, nobody is asked any more. */

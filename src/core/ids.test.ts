@@ -1,11 +1,24 @@
 // Ids lead back to where they belong, and carry nothing that could trip somebody.
 import { expect, test } from "vitest";
-import { callId, isCallId, isRunId, isSessionId, type RunId, runOf, turnId } from "./ids.ts";
+import {
+  callId,
+  isCallId,
+  isProcessId,
+  isRunId,
+  isSessionId,
+  processId,
+  type RunId,
+  runOf,
+  type SessionId,
+  sessionOf,
+  turnId,
+  wakeRunId,
+} from "./ids.ts";
 
 const checks = [
-  ["ses_", isSessionId],
-  ["run_", isRunId],
-  ["call_", isCallId],
+  ["ses_", isSessionId, 80],
+  ["run_", isRunId, 128],
+  ["call_", isCallId, 128],
 ] as const;
 
 test("turns and calls are named after their run and their ordinal", () => {
@@ -16,6 +29,31 @@ test("turns and calls are named after their run and their ordinal", () => {
 test.each(["run_abc", "run_a.b", "run_a_b", "run_1"] satisfies RunId[])("work of %s leads back to it", (run) => {
   expect(runOf(turnId(run, 3))).toBe(run);
   expect(runOf(callId(run, 30))).toBe(run);
+});
+
+test.each(["ses_abc", "ses_a.b", "ses_a_b.7"] satisfies SessionId[])(
+  "what is named after %s leads back to it",
+  (id) => {
+    expect(sessionOf(processId(id, 30))).toBe(id);
+    expect(runOf(turnId(wakeRunId(id, 12), 3))).toBe(wakeRunId(id, 12));
+    expect(isProcessId(processId(id, 30)) && isRunId(wakeRunId(id, 12))).toBe(true);
+  },
+);
+
+test("a process's id ends in its number", () => {
+  expect(processId("ses_abc", 2)).toBe("proc_abc.2");
+  expect(isProcessId("proc_a.b.12")).toBe(true);
+  for (const bad of ["proc_", "proc_abc", "proc_.1", "proc_abc.", "proc_abc.x", "proc_a b.1", "proc_abc.1\n"]) {
+    expect(isProcessId(bad)).toBe(false);
+  }
+});
+
+test("G33: the id of whatever is named after the longest id there may be is one", () => {
+  const session: SessionId = `ses_${"x".repeat(76)}`;
+  expect(isSessionId(session)).toBe(true);
+  const woken = wakeRunId(session, Number.MAX_SAFE_INTEGER);
+  expect(isRunId(woken) && isCallId(callId(woken, 1_000_000))).toBe(true);
+  expect(isProcessId(processId(session, Number.MAX_SAFE_INTEGER))).toBe(true);
 });
 
 test.each(checks)("%s: letters, digits and the three marks are well formed", (prefix, check) => {
@@ -36,7 +74,7 @@ test.each(checks)("%s: G35: nothing that a path, a header or a terminal could tr
   }
 });
 
-test.each(checks)("%s: G33: ids are bounded", (prefix, check) => {
-  expect(check(prefix.padEnd(80, "x"))).toBe(true);
-  expect(check(prefix.padEnd(81, "x"))).toBe(false);
+test.each(checks)("%s: G33: ids are bounded", (prefix, check, charsMax) => {
+  expect(check(prefix.padEnd(charsMax, "x"))).toBe(true);
+  expect(check(prefix.padEnd(charsMax + 1, "x"))).toBe(false);
 });

@@ -9,6 +9,8 @@ export type TurnId = `turn_${string}`;
 export type CallId = `call_${string}`;
 /** A question is named after its run as well: `ask_<run>.<n>`. */
 export type QuestionId = `ask_${string}`;
+/** A process is named after its session, because it may outlive the run that started it: `proc_<session>.<n>`. */
+export type ProcessId = `proc_${string}`;
 export type WorkerId = `wrk_${string}`;
 
 /** Position in one session's log. The first event is 1; 0 is before everything. */
@@ -21,6 +23,14 @@ export const turnId = (run: RunId, ordinal: number): TurnId => `turn_${run.slice
 export const callId = (run: RunId, ordinal: number): CallId => `call_${run.slice(4)}.${ordinal}`;
 
 export const questionId = (run: RunId, ordinal: number): QuestionId => `ask_${run.slice(4)}.${ordinal}`;
+
+export const processId = (session: SessionId, ordinal: number): ProcessId => `proc_${session.slice(4)}.${ordinal}`;
+
+/** The session a process belongs to. */
+export const sessionOf = (id: ProcessId): SessionId => `ses_${id.slice(5, id.lastIndexOf("."))}`;
+
+/** A run that no person asked for is named after its session and its place in the log. */
+export const wakeRunId = (session: SessionId, seq: Seq): RunId => `run_${session.slice(4)}.w${seq}`;
 
 /** The run a turn, call or question belongs to. */
 export function runOf(work: Work | QuestionId): RunId {
@@ -35,7 +45,14 @@ export const isRunId = (id: string): id is RunId => wellFormed(id, "run_");
 export const isQuestionId = (id: string): id is QuestionId => wellFormed(id, "ask_");
 export const isCallId = (id: string): id is CallId => wellFormed(id, "call_");
 
-/** Short, and free of anything a header, a path or a terminal could trip over. */
+/** A process's id ends in a number: what comes before it names its session. */
+export const isProcessId = (id: string): id is ProcessId => wellFormed(id, "proc_") && /^proc_.+\.\d+$/.test(id);
+
+/**
+ * Short, and free of anything a header, a path or a terminal could trip over. What is named after something else may be
+ * a little longer than that.
+ */
 function wellFormed(id: string, prefix: string): boolean {
-  return id.length > prefix.length && id.length <= 80 && id.startsWith(prefix) && /^[A-Za-z0-9_.-]+$/.test(id);
+  const charsMax = prefix === "ses_" ? 80 : 128;
+  return id.length > prefix.length && id.length <= charsMax && id.startsWith(prefix) && /^[A-Za-z0-9_.-]+$/.test(id);
 }

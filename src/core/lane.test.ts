@@ -34,6 +34,7 @@ describe("the session", () => {
       answered: [],
       inbox: [],
       grants: [],
+      processes: { live: [], count: 0 },
     });
   });
 
@@ -53,6 +54,86 @@ describe("the session", () => {
     const before = fold(created, accepted("run_a"));
     const event: Event = { type: "session.cancel_requested", reason: user, covers: ["run_a"] };
     expect(evolve(before, event)).toEqual({ ...before, head: 3 });
+  });
+});
+
+describe("what waits in the inbox", () => {
+  const x = { kind: "result", text: "x" } as const;
+  const fed = (more: object = {}): Event => ({ type: "inbox.added", item: x, processId: "proc_1.1", ...more });
+  const woken: Event = { type: "run.accepted", runId: "run_1.w3", prompt: { text: "" }, delivery: "queue", wake: true };
+  const called = (callId: "call_a.1" | "call_a.2"): Event => ({
+    type: "call.requested",
+    runId: "run_a",
+    callId,
+    name: "tool",
+    input: null,
+  });
+  const taken: Event = { type: "inbox.taken", runId: "run_a", turnId: "turn_a.1", items: [x] };
+
+  test("waits with all that is known of it", () => {
+    expect(fold(created, fed({ heldBy: "call_a.1", wake: true })).inbox).toEqual([
+      { item: x, processId: "proc_1.1", heldBy: "call_a.1", wake: true },
+    ]);
+  });
+
+  test("wants no run any more once it has got one, or the session was cancelled; it stays", () => {
+    const cancelled: Event = { type: "session.cancel_requested", reason: user, covers: [] };
+    for (const event of [woken, cancelled]) {
+      expect(fold(created, fed({ wake: true }), event).inbox).toEqual([{ item: x, processId: "proc_1.1" }]);
+    }
+    const { wake: _, ...plain } = woken;
+    expect(fold(created, fed({ wake: true }), plain).inbox).toEqual([{ item: x, processId: "proc_1.1", wake: true }]);
+  });
+
+  test("is taken, unless a call that goes on holds it", () => {
+    const live = [created, accepted("run_a"), started("run_a"), called("call_a.1")];
+    const held = fold(...live, fed({ heldBy: "call_a.1" }), fed(), taken);
+    expect(held.inbox).toEqual([{ item: x, processId: "proc_1.1", heldBy: "call_a.1" }]);
+    const gone = fold(...live, fed({ heldBy: "call_a.2" }), fed(), taken);
+    expect(gone.inbox).toBe(emptyLane("ses_2").inbox);
+  });
+
+  test("is gone once a call has told it", () => {
+    const live = [created, accepted("run_a"), started("run_a"), called("call_a.1")];
+    const settled: Event = { type: "call.settled", runId: "run_a", callId: "call_a.1", outcome: completed };
+    const other: Event = { type: "inbox.added", item: x };
+    expect(fold(...live, fed(), other, settled).inbox).toHaveLength(2);
+    expect(fold(...live, fed(), other, { ...settled, heard: ["proc_1.1"] }).inbox).toEqual([{ item: x }]);
+    expect(fold(...live, fed(), { ...settled, heard: ["proc_1.1"] }).inbox).toBe(emptyLane("ses_2").inbox);
+  });
+});
+
+describe("processes", () => {
+  const requested: Event = {
+    type: "process.requested",
+    processId: "proc_1.1",
+    owner: "call_a.1",
+    command: ["make", "-j"],
+    feedback: "silent",
+  };
+  const base = { id: "proc_1.1", owner: "call_a.1", feedback: "silent", title: "make -j" };
+
+  test("come, change hands, are stopped, and go; their number stays", () => {
+    const begun = fold(created, requested, {
+      type: "process.started",
+      processId: "proc_1.1",
+      pid: 1,
+      tier: "A",
+      profile: "open",
+    });
+    expect(begun.processes).toEqual({ live: [{ phase: "running", ...base }], count: 1 });
+    const detached = evolve(begun, {
+      type: "process.detached",
+      processId: "proc_1.1",
+      owner: "ses_1",
+      feedback: "wake",
+    });
+    const moved = { ...base, owner: "ses_1", feedback: "wake" };
+    expect(detached.processes.live).toEqual([{ phase: "running", ...moved }]);
+    const stopping = evolve(detached, { type: "process.cancel_requested", processId: "proc_1.1", reason: user });
+    expect(stopping.processes.live).toEqual([{ phase: "stopping", ...moved, reason: user, since: 5 }]);
+    const over = evolve(stopping, { type: "process.settled", processId: "proc_1.1", outcome: completed });
+    expect(over).toMatchObject({ head: 6, processes: { live: [], count: 1 } });
   });
 });
 

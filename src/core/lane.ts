@@ -7,8 +7,9 @@
 import { Bug } from "./bug.ts";
 import type { Event } from "./event.ts";
 import type { RunId, Seq, SessionId } from "./ids.ts";
-import { type Item, NO_ITEMS } from "./inbox.ts";
+import { isHeld, NO_ITEMS, type Waits } from "./inbox.ts";
 import { ANSWERS_KEPT, GRANTS_KEPT } from "./limits.ts";
+import { evolveProcesses, NO_PROCESSES, type Processes } from "./process.ts";
 import { type Delivery, type Json, type Prompt, promptBytes } from "./prompt.ts";
 import { evolveRun, NO_QUESTIONS, NOTHING_SPENT, NOTHING_TAKEN, type Run } from "./run.ts";
 
@@ -37,9 +38,10 @@ export interface Lane {
   /** The latest requests that carried an idempotency key, with their answers. */
   readonly answered: readonly Answered[];
   /** What the model is to hear at its next turn, oldest first. */
-  readonly inbox: readonly Item[];
+  readonly inbox: readonly Waits[];
   /** What people have approved for the whole session. */
   readonly grants: readonly string[];
+  readonly processes: Processes;
 }
 
 export interface Answered {
@@ -50,7 +52,7 @@ export interface Answered {
 
 export function emptyLane(id: SessionId): Lane {
   const nothing = { queue: NONE, steers: NONE, answered: NO_ANSWERS, inbox: NO_ITEMS, grants: NO_GRANTS };
-  return { id, phase: "absent", head: 0, live: undefined, ...nothing };
+  return { id, phase: "absent", head: 0, live: undefined, ...nothing, processes: NO_PROCESSES };
 }
 
 /** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
@@ -59,19 +61,20 @@ export function evolve(lane: Lane, event: Event): Lane {
   switch (event.type) {
     case "session.created":
       return { ...lane, head, phase: "open" };
-    case "session.cancel_requested":
     case "session.compacted":
       return { ...lane, head };
+    case "session.cancel_requested": // Also of what would have begun by itself. It is still told, at the next turn.
+      return { ...woken(lane), head };
     case "inbox.added":
-      return { ...lane, head, inbox: [...lane.inbox, event.item] };
+      return { ...lane, head, inbox: [...lane.inbox, waits(event)] };
     case "inbox.taken":
-      return { ...lane, head, inbox: NO_ITEMS };
+      return { ...lane, head, inbox: left(lane.inbox, (one) => isHeld(one, lane.live?.live ?? [])) };
     case "session.closed":
       return { ...lane, head, phase: "closed" };
     case "request.answered":
       return { ...lane, head, answered: [...lane.answered.slice(1 - ANSWERS_KEPT), answered(event)] };
     case "run.accepted":
-      return accept({ ...lane, head }, waiting(event, head));
+      return accept({ ...(event.wake === true ? woken(lane) : lane), head }, waiting(event, head));
     case "run.edited":
       return {
         ...lane,
@@ -107,6 +110,14 @@ export function evolve(lane: Lane, event: Event): Lane {
       return settle({ ...lane, head }, event.runId);
     case "question.settled":
       return { ...grant(lane, event), head, live: evolveRun(liveRun(lane, event.runId), event, head) };
+    case "call.settled":
+      return { ...hear(lane, event), head, live: evolveRun(liveRun(lane, event.runId), event, head) };
+    case "process.requested":
+    case "process.started":
+    case "process.detached":
+    case "process.cancel_requested":
+    case "process.settled":
+      return { ...lane, head, processes: evolveProcesses(lane.processes, event, head) };
     default:
       return { ...lane, head, live: evolveRun(liveRun(lane, event.runId), event, head) };
   }
@@ -168,6 +179,26 @@ function grant(lane: Lane, { questionId, ending }: Extract<Event, { type: "quest
   const about = lane.live?.questions.find((one) => one.id === questionId)?.about;
   if (about?.kind !== "approval" || lane.grants.includes(about.scope)) return lane;
   return { ...lane, grants: [...lane.grants.slice(1 - GRANTS_KEPT), about.scope] };
+}
+
+const waits = ({ type: _, ...entry }: Extract<Event, { type: "inbox.added" }>): Waits => entry;
+
+/** A run is begun for what is in the inbox: what wanted one has got it. */
+function woken(lane: Lane): Lane {
+  if (!lane.inbox.some(({ wake }) => wake === true)) return lane;
+  return { ...lane, inbox: lane.inbox.map(({ wake: _, ...entry }) => entry) };
+}
+
+/** What a call has told is not told again. */
+function hear(lane: Lane, { heard }: Extract<Event, { type: "call.settled" }>): Lane {
+  if (heard === undefined) return lane;
+  const told = ({ processId }: Waits): boolean => processId !== undefined && heard.includes(processId);
+  return { ...lane, inbox: left(lane.inbox, (one) => !told(one)) };
+}
+
+function left(inbox: readonly Waits[], stays: (one: Waits) => boolean): readonly Waits[] {
+  const rest = inbox.filter(stays);
+  return rest.length === 0 ? NO_ITEMS : rest;
 }
 
 function waiting(event: Extract<Event, { type: "run.accepted" }>, acceptedAt: Seq): Waiting {

@@ -9,8 +9,9 @@ test("G33: every limit is a finite, positive whole number", () => {
 });
 
 test("G33: every limit says of what it is one", () => {
-  const units =
-    /(^|_)(MS|BYTES|CHARS|DEPTH|RUNS|CALLS|LANES|EVENTS|ROWS|ATTEMPTS|ANSWERS|QUESTIONS|ITEMS|GRANTS|CHANGES)(_|$)/;
+  const measures = ["MS", "BYTES", "CHARS", "DEPTH", "ATTEMPTS"];
+  const things = ["RUNS", "CALLS", "LANES", "EVENTS", "ROWS", "ANSWERS", "QUESTIONS", "ITEMS", "GRANTS", "CHANGES"];
+  const units = new RegExp(`(^|_)(${[...measures, ...things, "PROCESSES"].join("|")})(_|$)`);
   for (const name of Object.keys(limits)) expect(name).toMatch(units);
 });
 
@@ -25,6 +26,14 @@ test("a lease survives two failed renewals", () => {
 test("G12: the grace leaves time to settle within the two seconds after a cancel", () => {
   expect(limits.GRACE_MS + 500).toBeLessThanOrEqual(2_000);
   expect(limits.TURN_GRACE_EXTRA_MS).toBeLessThan(500);
+});
+
+test("G33: the results of all processes that may go on at once fit into the inbox", () => {
+  expect(limits.PROCESSES_LIVE_MAX).toBeLessThan(limits.INBOX_ITEMS_MAX);
+});
+
+test("G12: the death of a call's processes is verified within the half second after its grace", () => {
+  expect(limits.PROCESS_GRACE_EXTRA_MS).toBeLessThan(500);
 });
 
 test("a shutdown leaves time for the grace", () => {

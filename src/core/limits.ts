@@ -114,3 +114,12 @@ export const HOOK_MS = 5_000;
 
 /** How long whoever cancels one call waits to hear what became of it, unless they say otherwise. */
 export const CALL_WAIT_MS = 5_000;
+
+/** Processes of one session at once. A model that has started more has lost count; each costs the machine something. */
+export const PROCESSES_LIVE_MAX = 64;
+
+/** A call that has processes gets this much longer to end: from the forced kill until their death is verified. */
+export const PROCESS_GRACE_EXTRA_MS = 250;
+
+/** The end of a process's output that goes into the log, and to the model. The rest is in a file. */
+export const OUTPUT_TAIL_CHARS = 4_096;

@@ -6,20 +6,26 @@ import {
   answer,
   approval,
   ask,
+  beginProcess,
   call,
   cancelCall,
   cancelKey,
   cancelledBy,
+  cancelProcess,
   cancelQuestion,
   cancelReminding,
   cancelRun,
   cancelSession,
+  cancelSessionOnly,
   close,
   compact,
   completed,
+  detachProcess,
   expire,
   failed,
+  loseProcess,
   lost,
+  noteProcess,
   park,
   plainQuestion,
   policy,
@@ -27,8 +33,11 @@ import {
   recover,
   settleAsking,
   settleCall,
+  settleFor,
+  settleProcess,
   settleTurn,
   start,
+  stopProcess,
   user,
   wanted,
 } from "../../test/commands.ts";
@@ -54,6 +63,11 @@ const byEnd = queued.and(
   settleAsking("turn_a.1", wanted("call_a.1"), wanted("call_a.2", { idempotent: true })),
 );
 const waiting = byEnd.and(ask("call_a.1"), ask("call_a.2", plainQuestion), post("news"));
+
+/** proc_1.1 is a call's, proc_1.2 the session's. */
+const spawning = (past: Given): Given => past.and(beginProcess("call_a.1"), beginProcess());
+const processes = spawning(calling);
+const idle = given(beginProcess(), beginProcess("ses_1", "next-turn"));
 
 const phases: Readonly<Record<string, Given>> = {
   absent: givenNoSession(),
@@ -95,6 +109,23 @@ const phases: Readonly<Record<string, Given>> = {
   "parked, a kept call cancelled since": waiting.and(park, cancelReminding("call_a.1")),
   "open with things in the inbox": given(post("one"), post("two")),
   "closed with things in the inbox": given(post("one"), close()),
+  "open, with background processes": idle,
+  "open, one of them being stopped": idle.and(cancelProcess("proc_1.1")),
+  "queued, begun by what is in the inbox": idle.and(settleProcess("proc_1.1")),
+  "queued, with something that wants to be heard": idle.and(accept("run_a"), settleProcess("proc_1.1")),
+  "running, with processes": processes,
+  "running, with processes and steers": spawning(steered),
+  "running, one process being stopped": processes.and(cancelProcess("proc_1.1")),
+  "running, a result held for a call": processes.and(settleFor("call_a.1", "proc_1.2")),
+  "running, by what was in the inbox": idle.and(settleProcess("proc_1.1"), start),
+  "running calls by its end, with processes": spawning(byEnd),
+  "running, a result held for a call by its end": spawning(byEnd).and(settleFor("call_a.2", "proc_1.2")),
+  "ending, with processes": processes.and(settleTurn("turn_a.1")),
+  "stopping, with processes": processes.and(cancelRun("run_a")),
+  "stopping, with something that wants to be heard": processes.and(settleProcess("proc_1.2"), cancelRun("run_a")),
+  "parked, a kept call with a process": spawning(waiting).and(park),
+  "parked, a result held for a kept call": spawning(byEnd).and(settleFor("call_a.2", "proc_1.2"), park),
+  "closed, with processes being stopped": idle.and(close()),
   "closed and idle": given(close()),
   "closed, stopping": steered.and(close()),
 };
@@ -125,7 +156,7 @@ const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { t
   ],
   withdraw: targets((runId) => ({ type: "withdraw", runId, reason: policy })),
   steer: targets((runId) => ({ type: "steer", runId })),
-  "cancel-session": [cancelSession(), cancelSession(policy)],
+  "cancel-session": [cancelSession(), cancelSession(policy), cancelSessionOnly()],
   "cancel-run": targets((runId) => cancelRun(runId, policy)),
   "cancel-key": ["ka", "kb", "ks", "kx"].map((key) => cancelKey(key)),
   "cancel-call": (["call_a.1", "call_a.2", "call_a.9", "call_x.1"] as const).flatMap((callId) => [
@@ -155,8 +186,27 @@ const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { t
     ]),
   ).flat(),
   "settle-call": (["call_a.1", "call_a.2", "call_a.9", "call_x.1"] as const).flatMap((callId) =>
-    cut.map((outcome) => settleCall(callId, { outcome })),
+    cut.map((outcome) => settleCall(callId, { outcome, heard: ["proc_1.2"] })),
   ),
+  "cancel-process": processIds((id) => cancelProcess(id, policy)),
+  "begin-process": [
+    beginProcess("call_a.1"),
+    beginProcess("call_x.1", "silent"),
+    beginProcess(),
+    beginProcess("ses_1", "silent"),
+  ],
+  "note-process": [noteProcess("proc_1.1"), noteProcess("proc_x.1")],
+  "detach-process": processIds((id) => detachProcess(id)),
+  "settle-process": [
+    settleProcess("proc_x.1"),
+    ...(["proc_1.1", "proc_1.2"] as const).flatMap((id) => [
+      settleProcess(id),
+      stopProcess(id),
+      loseProcess(id),
+      settleProcess(id, { failed: { code: "not_started", message: "No." } }),
+      settleFor("call_a.2", id),
+    ]),
+  ],
   recover: [recover(), recover("lose")],
   park: [{ type: "park" }],
 };
@@ -173,6 +223,10 @@ function questions<C>(aim: (id: "ask_a.1" | "ask_a.2" | "ask_x.1") => C): readon
   return (["ask_a.1", "ask_a.2", "ask_x.1"] as const).map(aim);
 }
 
+function processIds<C>(aim: (id: "proc_1.1" | "proc_1.2" | "proc_x.1") => C): readonly C[] {
+  return (["proc_1.1", "proc_1.2", "proc_x.1"] as const).map(aim);
+}
+
 const isRefused = (answer: unknown): boolean =>
   typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
 
@@ -184,7 +238,8 @@ describe.each(Object.entries(phases))("%s", (_, { lane }) => {
   });
 
   test("G10: whatever was cancelled, cancelling it again writes nothing", () => {
-    for (const command of [cancelSession(), ...commands["cancel-run"], ...commands["cancel-call"]]) {
+    const { "cancel-run": runs, "cancel-call": calls, "cancel-process": processes } = commands;
+    for (const command of [...commands["cancel-session"], ...runs, ...calls, ...processes]) {
       const { lane: after } = lawfulStep(lane, command);
       expect(decide(after, command).events).toEqual([]);
     }

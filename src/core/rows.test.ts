@@ -7,6 +7,7 @@ import { type RowChange, rowChange } from "./rows.ts";
 const run = { runId: "run_a" } as const;
 const turn = { ...run, turnId: "turn_a.1" } as const;
 const call = { ...run, callId: "call_a.1" } as const;
+const one = { processId: "proc_1.1" } as const;
 const prompt = { text: "hello" };
 
 /** Every event there is: a new one does not compile until somebody has decided about its row. */
@@ -57,6 +58,17 @@ const changes: { readonly [T in Event["type"]]: readonly [Extract<Event, { type:
   "call.settled": [
     { type: "call.settled", ...call, outcome: completed, result: 1 },
     { type: "insert-call", id: "call_a.1", settledAt: 7, outcome: completed },
+  ],
+  "process.requested": [
+    { type: "process.requested", ...one, owner: "ses_1", command: "make", feedback: "wake" },
+    { type: "insert-process", id: "proc_1.1", requestedAt: 7 },
+  ],
+  "process.started": [{ type: "process.started", ...one, pid: 7, tier: "A", profile: "open" }, undefined],
+  "process.detached": [{ type: "process.detached", ...one, owner: "ses_1", feedback: "wake" }, undefined],
+  "process.cancel_requested": [{ type: "process.cancel_requested", ...one, reason: user }, undefined],
+  "process.settled": [
+    { type: "process.settled", ...one, outcome: completed, exit: { code: 0 } },
+    { type: "settle-process", id: "proc_1.1", settledAt: 7, outcome: completed },
   ],
 };
 

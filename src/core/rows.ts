@@ -2,7 +2,7 @@
 // and what the database itself shall guard. Said here once, so that no store has an opinion.
 import type { Outcome } from "./cancel.ts";
 import type { Event } from "./event.ts";
-import type { CallId, RunId, Seq, SessionId } from "./ids.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId } from "./ids.ts";
 
 export interface RunRow {
   readonly id: RunId;
@@ -23,6 +23,14 @@ export interface CallRow {
   readonly outcome: Outcome;
 }
 
+export interface ProcessRow {
+  readonly id: ProcessId;
+  readonly session: SessionId;
+  readonly requestedAt: Seq;
+  readonly settledAt: Seq | undefined;
+  readonly outcome: Outcome | undefined;
+}
+
 export type RowChange =
   | { readonly type: "create-session"; readonly title: string | undefined }
   | { readonly type: "close-session" }
@@ -35,7 +43,9 @@ export type RowChange =
     }
   | { readonly type: "start-run"; readonly id: RunId }
   | { readonly type: "settle-run"; readonly id: RunId; readonly settledAt: Seq; readonly outcome: Outcome }
-  | { readonly type: "insert-call"; readonly id: CallId; readonly settledAt: Seq; readonly outcome: Outcome };
+  | { readonly type: "insert-call"; readonly id: CallId; readonly settledAt: Seq; readonly outcome: Outcome }
+  | { readonly type: "insert-process"; readonly id: ProcessId; readonly requestedAt: Seq }
+  | { readonly type: "settle-process"; readonly id: ProcessId; readonly settledAt: Seq; readonly outcome: Outcome };
 
 /** The row a fact changes, if it changes one. */
 export function rowChange(event: Event, seq: Seq): RowChange | undefined {
@@ -52,6 +62,10 @@ export function rowChange(event: Event, seq: Seq): RowChange | undefined {
       return { type: "settle-run", id: event.runId, settledAt: seq, outcome: event.outcome };
     case "call.settled":
       return { type: "insert-call", id: event.callId, settledAt: seq, outcome: event.outcome };
+    case "process.requested":
+      return { type: "insert-process", id: event.processId, requestedAt: seq };
+    case "process.settled":
+      return { type: "settle-process", id: event.processId, settledAt: seq, outcome: event.outcome };
     default:
       return undefined;
   }

@@ -2,23 +2,31 @@
 import { describe, expect, test } from "vitest";
 import {
   accept,
+  beginProcess,
   call,
   cancelledBy,
+  cancelProcess,
   cancelReminding,
   cancelRun,
   cancelSession,
   compact,
   completed,
+  detachProcess,
   failed,
   item,
   lost,
+  noteProcess,
   park,
   post,
   recover,
   running,
   settleAsking,
   settleCall,
+  settleFor,
+  settleProcess,
   settleTurn,
+  start,
+  stopProcess,
   take,
   user,
   wanted,
@@ -238,6 +246,75 @@ describe("a summary", () => {
   test("of a slice that does not tell what was asked says so", () => {
     const slice = transcript([{ type: "session.compacted", turnId: "turn_a.1", summary: "in short" }]);
     expect(slice[0]).toEqual({ ...summary, request: "" });
+  });
+});
+
+describe("processes", () => {
+  const spawning = called.and(
+    beginProcess("call_a.1"),
+    noteProcess("proc_1.1"),
+    beginProcess(),
+    beginProcess("call_a.2"),
+    detachProcess("proc_1.3", "silent"),
+  );
+
+  test("are no part of the conversation: it is the same without a word of them", () => {
+    const past = spawning.and(
+      cancelProcess("proc_1.1"),
+      cancelProcess("proc_1.2"),
+      stopProcess("proc_1.1"),
+      stopProcess("proc_1.2"),
+      settleProcess("proc_1.3"),
+      settleCall("call_a.1", { result: "one" }),
+      settleCall("call_a.2"),
+      settleCall("call_a.3"),
+      settleTurn("turn_a.2", { text: "done" }),
+    );
+    const { length } = past.events;
+    const others = past.events.filter(({ type }) => !type.startsWith("process."));
+    expect(others.length).toBeLessThan(length - 8);
+    expect(transcript(others)).toEqual(read(past));
+    expect(roles(past)).toEqual(["user", "assistant", "tool", "assistant"]);
+  });
+
+  test("a result stands where the turn that is told of it begins: behind the results of its calls", () => {
+    const past = spawning.and(
+      settleProcess("proc_1.2"),
+      settleCall("call_a.1"),
+      settleCall("call_a.2"),
+      settleCall("call_a.3"),
+    );
+    expect(roles(past)).toEqual(["user", "assistant", "tool", "note", "assistant"]);
+  });
+
+  test("G22: a result that a call has told is not told again", () => {
+    const past = spawning.and(
+      settleFor("call_a.1", "proc_1.2"),
+      settleCall("call_a.1", { result: "it has ended", heard: ["proc_1.2"] }),
+      settleCall("call_a.2"),
+      settleCall("call_a.3"),
+    );
+    expect(roles(past)).toEqual(["user", "assistant", "tool", "assistant"]);
+  });
+
+  test("a run that nobody asked for begins with what stands for a prompt, and the result behind it", () => {
+    const woken = given(beginProcess(), settleProcess("proc_1.1"), start);
+    const runId = "run_1.w5";
+    expect(read(woken)).toMatchObject([
+      { role: "user", runId, text: "Something that went on in the background has ended." },
+      { role: "note", runId, item: { kind: "result", data: { processId: "proc_1.1" } } },
+      { role: "assistant", runId, turnId: "turn_1.w5.1", finish: { kind: "live" } },
+    ]);
+    const { events } = woken.and(settleTurn("turn_1.w5.1", { text: "I see." }), ...running("run_b"));
+    const book = new Book();
+    for (const event of events) book.note(event);
+    expect(book.told().map((message) => message.role)).toEqual(["user", "note", "assistant", "user", "assistant"]);
+  });
+
+  test("such a run, withdrawn, leaves its result to the next: nothing is said between", () => {
+    const past = given(beginProcess(), settleProcess("proc_1.1"), cancelRun("run_1.w5"), ...running("run_b"));
+    expect(roles(past)).toEqual(["user", "assistant", "user", "note", "assistant"]);
+    expect(read(past)[1]).toMatchObject({ runId: "run_1.w5", finish: { kind: "cancelled" } });
   });
 });
 

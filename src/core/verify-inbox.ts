@@ -1,29 +1,50 @@
-// The part of the history checker that follows the inbox: what is added is taken once, by the next turn, and the model
-// is reminded once of a call that was stopped with a reminder.
+// The part of the history checker that follows the inbox: what is added is taken once, by the next turn, unless a call
+// has told it before; the model is reminded once of a call that was stopped with a reminder, and told once how a
+// background process ended.
 //
 // Invariants
 // 1. Remembers what is in the inbox now and what must come next, nothing else.
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { Event } from "./event.ts";
-import type { CallId, TurnId } from "./ids.ts";
+import type { CallId, ProcessId, TurnId } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 
 /** Says that a guarantee is broken, in a sentence. */
 export type Report = (guarantee: string, message: string) => void;
 
+type Added = Extract<Event, { type: "inbox.added" }>;
+
+/** Whether this call goes on. */
+type GoesOn = (call: CallId) => boolean;
+
+interface Entry {
+  readonly item: string;
+  readonly process: ProcessId | undefined;
+  /** While this call goes on, no turn is told. */
+  readonly holder: CallId | undefined;
+  /** If no turn comes by itself, a run is begun for it. */
+  wakes: boolean;
+}
+
 export class InboxCheck {
-  #items: string[] = [];
+  #entries: Entry[] = [];
   /** A call that was stopped: the reminder of it must be the very next event. */
   #owed: CallId | undefined;
+  /** A background process that has ended by itself: its result must be the very next event. */
+  #result: { readonly id: ProcessId; readonly wakes: boolean } | undefined;
   /** The turn these items were taken for, if it is still to be asked for: otherwise nobody hears them. */
   #taking: TurnId | undefined;
 
   /** Called before anything else is made of an event: does what had to come next come next? */
   follows(event: Event, report: Report): void {
-    const [owed, taking] = [this.#owed, this.#taking];
+    const [owed, result, taking] = [this.#owed, this.#result, this.#taking];
     if (owed !== undefined && !(event.type === "inbox.added" && callOf(event.item) === owed)) {
       report("G9", `${owed} was stopped with a reminder, but the model is not reminded of it.`);
       this.#owed = undefined;
+    }
+    if (result !== undefined && !(event.type === "inbox.added" && event.processId === result.id)) {
+      report("G22", `${result.id} has ended, but its session is not told of it at once.`);
+      this.#result = undefined;
     }
     if (taking === undefined || isTaking(event)) return;
     this.#taking = undefined;
@@ -37,23 +58,60 @@ export class InboxCheck {
     this.#owed = call;
   }
 
-  add(item: Item, report: Report): void {
+  /** A background process has ended, and its session must be told. */
+  oweResult(id: ProcessId, wakes: boolean): void {
+    this.#result = { id, wakes };
+  }
+
+  /** `partial`: the log was trimmed, and may speak of what is not in it. */
+  add({ item, processId, heldBy, wake }: Added, goesOn: GoesOn, partial: boolean, report: Report): void {
     const call = callOf(item);
     if (call !== undefined && call !== this.#owed) {
       report("G9", `The model is reminded of ${call}, but nobody asked for that, or it was before.`);
     }
+    const held = heldBy !== undefined && goesOn(heldBy);
+    if (!partial) {
+      if (heldBy !== undefined && !held) report("G22", `A result is held for ${heldBy}, which does not wait for it.`);
+      this.#isOwed(processId, wake === true, report);
+    }
     this.#owed = undefined;
-    this.#items.push(JSON.stringify(item));
+    this.#result = undefined;
+    // Held for a call of which a trimmed log does not say whether it goes on: nor when it can be told.
+    if (partial && heldBy !== undefined && !held) return;
+    this.#entries.push({ item: JSON.stringify(item), process: processId, holder: heldBy, wakes: wake === true });
   }
 
-  /** `partial`: the log was trimmed, and items may have been added before it begins. */
-  take(items: readonly Item[], partial: boolean, report: Report): void {
+  #isOwed(id: ProcessId | undefined, wakes: boolean, report: Report): void {
+    if (id !== this.#result?.id) {
+      report("G22", `The session is told of ${id}, but not when it ended by itself, or not for the first time.`);
+    } else if (wakes !== (this.#result?.wakes ?? false)) {
+      report("G22", `${id ?? "What nobody waits for"} was ${wakes ? "not " : ""}to begin a run once it has ended.`);
+    }
+  }
+
+  take(items: readonly Item[], goesOn: GoesOn, partial: boolean, report: Report): void {
     const taken = items.map((item) => JSON.stringify(item));
-    const known = partial ? taken.slice(Math.max(0, taken.length - this.#items.length)) : taken;
-    if (JSON.stringify(known) !== JSON.stringify(this.#items)) {
+    const free = this.#entries.filter((entry) => !isHeld(entry, goesOn)).map((entry) => entry.item);
+    // What a trimmed log does not tell may stand anywhere between.
+    if (partial ? !within(free, taken) : JSON.stringify(taken) !== JSON.stringify(free)) {
       report("G22", "What was taken from the inbox is not what was in it: once each, all of it, oldest first.");
     }
-    this.#items = [];
+    this.#entries = this.#entries.filter((entry) => isHeld(entry, goesOn));
+  }
+
+  /** A call has told how these ended: nobody else does. */
+  hear(processes: readonly ProcessId[]): void {
+    this.#entries = this.#entries.filter(({ process }) => process === undefined || !processes.includes(process));
+  }
+
+  /** Whether something in it wants a run, if none comes by itself. */
+  get wakes(): boolean {
+    return this.#entries.some((entry) => entry.wakes);
+  }
+
+  /** It has got its run, or the session was cancelled. */
+  woken(): void {
+    for (const entry of this.#entries) entry.wakes = false;
   }
 
   /** Taken for a turn that is still to be asked for. */
@@ -62,17 +120,27 @@ export class InboxCheck {
   }
 
   /** A turn is asked for: whatever was in the inbox has been said to it by now. */
-  requestTurn(turn: TurnId, report: Report): void {
-    if (this.#items.length === 0) return;
+  requestTurn(turn: TurnId, goesOn: GoesOn, report: Report): void {
+    if (this.#entries.every((entry) => isHeld(entry, goesOn))) return;
     report("G22", `${turn} was asked for, and what was in the inbox was not taken for it.`);
-    this.#items = [];
+    this.#entries = this.#entries.filter((entry) => isHeld(entry, goesOn));
   }
 
   /** Nothing comes any more. */
   atRest(report: Report): void {
     if (this.#owed !== undefined) report("G9", `${this.#owed} was stopped with a reminder, and there is none.`);
+    if (this.#result !== undefined) report("G22", `${this.#result.id} has ended, and its session was never told.`);
     if (this.#taking !== undefined) report("G22", `What was taken from the inbox for ${this.#taking} was never heard.`);
   }
+}
+
+const isHeld = ({ holder }: Entry, goesOn: GoesOn): boolean => holder !== undefined && goesOn(holder);
+
+/** Whether all of these are among those, in the same order. */
+function within(some: readonly string[], all: readonly string[]): boolean {
+  let at = 0;
+  for (const one of all) if (one === some[at]) at += 1;
+  return at === some.length;
 }
 
 /** Steers are taken in at the same moment. */

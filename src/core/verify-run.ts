@@ -21,6 +21,8 @@ interface CallCheck {
   readonly byEnd: boolean;
   readonly idempotent: boolean;
   phase: "running" | "stopping";
+  /** The first reason recorded for stopping it, itself. */
+  reason: CancelReason | undefined;
   remind: boolean;
 }
 
@@ -59,6 +61,26 @@ export class LiveCheck {
   /** Whether a steer can be taken into this turn: it is going on, or is the one about to be asked for. */
   takesInto(id: TurnId): boolean {
     return this.takesSteers && id === (this.turn ?? turnId(this.id, this.#turns + 1));
+  }
+
+  owns(call: CallId): boolean {
+    return this.#calls.has(call);
+  }
+
+  get isParked(): boolean {
+    return this.#phase === "parked";
+  }
+
+  /** Whether somebody has cancelled this call, or its run. */
+  isCancelled(call: CallId): boolean {
+    return this.covered !== "no" || this.#calls.get(call)?.phase === "stopping";
+  }
+
+  /** Why this call is being stopped, if it is: for itself, with its run, or because nobody can use its result. */
+  stopOf(call: CallId): CancelReason | undefined {
+    const own = this.#calls.get(call)?.reason;
+    if (own !== undefined || this.covered !== "no") return own ?? this.reason;
+    return this.#phase === "ending" ? { kind: "parent", id: this.id } : undefined;
   }
 
   /** Called before anything else is made of an event, of this run or not. */
@@ -159,7 +181,7 @@ export class LiveCheck {
     else if (this.#calls.size > 0) report("G17", `${id} was asked for before ${this.#callNames()} had a result.`);
     this.#turns += 1;
     if (id !== turnId(this.id, this.#turns)) report("G14", `${id} is not the next turn of ${this.id}.`);
-    this.#inbox.requestTurn(id, report);
+    this.#inbox.requestTurn(id, (call) => this.owns(call), report);
     this.#metered = false;
     this.turn = id;
   }
@@ -196,10 +218,11 @@ export class LiveCheck {
     const number = Number(id.slice(callId(this.id, 0).length - 1));
     if (!(number > this.#asked)) report("G17", `${id} has a number that ${this.id} has used already.`);
     this.#asked = number;
-    this.#calls.set(id, { byEnd, idempotent: idempotent === true, phase: "running", remind: false });
+    const begun = { phase: "running", reason: undefined, remind: false } as const;
+    this.#calls.set(id, { byEnd, idempotent: idempotent === true, ...begun });
   }
 
-  #cancelCall({ callId: id, remind }: Of<"call.cancel_requested">, report: Report): void {
+  #cancelCall({ callId: id, reason, remind }: Of<"call.cancel_requested">, report: Report): void {
     const call = this.#calls.get(id);
     if (call === undefined) {
       report("G10", `A cancel of ${id} was recorded, but it was not going on.`);
@@ -210,6 +233,7 @@ export class LiveCheck {
       return;
     }
     call.phase = "stopping";
+    call.reason = reason;
     call.remind = remind === true;
     this.#questions.cancelled(id);
   }

@@ -6,10 +6,11 @@
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { CancelReason, Outcome } from "./cancel.ts";
 import type { Event, Recorded } from "./event.ts";
-import { type RunId, runOf, type Seq } from "./ids.ts";
+import { type RunId, runOf, type Seq, type SessionId } from "./ids.ts";
 import { ATTEMPTS_MAX } from "./limits.ts";
 import type { Delivery } from "./prompt.ts";
 import { InboxCheck, type Report } from "./verify-inbox.ts";
+import { type Around, ProcessCheck } from "./verify-process.ts";
 import { LiveCheck, type LiveRunEvent } from "./verify-run.ts";
 
 /** A promise of the contract that this log shows broken, where, and how. */
@@ -61,6 +62,7 @@ class LogCheck {
   /** The log was trimmed: it speaks of runs whose acceptance is not kept. */
   #partial = false;
   #phase: "absent" | "open" | "closed" = "absent";
+  #session: SessionId | undefined;
   #live: LiveCheck | undefined;
   #queue: WaitingCheck[] = [];
   #steers: WaitingCheck[] = [];
@@ -71,6 +73,7 @@ class LogCheck {
   /** The live run an interrupt must cancel at once. */
   #interrupts: RunId | undefined;
   readonly #inbox = new InboxCheck();
+  readonly #processes = new ProcessCheck();
 
   constructor(attemptsMax: number) {
     this.#attemptsMax = attemptsMax;
@@ -83,9 +86,11 @@ class LogCheck {
       case "session.created":
         if (this.#phase !== "absent") this.#report("G3", "The session was created twice.");
         this.#phase = "open";
+        this.#session = event.sessionId;
         return;
       case "session.closed":
         this.#phase = "closed";
+        this.#processes.closed();
         return;
       case "session.cancel_requested":
         this.#cancelSession(event);
@@ -94,7 +99,7 @@ class LogCheck {
         this.#compact(event);
         return;
       case "inbox.added":
-        this.#inbox.add(event.item, this.#report);
+        this.#inbox.add(event, (call) => this.#live?.owns(call) === true, this.#partial, this.#report);
         return;
       case "inbox.taken":
         this.#takeItems(event);
@@ -121,6 +126,13 @@ class LogCheck {
       case "run.settled":
         this.#settle(event);
         return;
+      case "process.requested":
+      case "process.started":
+      case "process.detached":
+      case "process.cancel_requested":
+      case "process.settled":
+        this.#processes.note(event, this.#around, this.#report);
+        return;
       default:
         this.#noteLive(event);
         return;
@@ -129,6 +141,8 @@ class LogCheck {
 
   atRest(): void {
     this.#inbox.atRest(this.#report);
+    this.#processes.atRest(this.#report);
+    if (this.#mustWake) this.#report("G22", "Something in the inbox wants a run, and none was begun for it.");
     const live = this.#live;
     if (live !== undefined) this.#report("G24", `${live.id} has begun and has no outcome.`);
     for (const { id, reason } of [...this.#queue, ...this.#steers]) {
@@ -152,7 +166,9 @@ class LogCheck {
   /** Some facts come in pairs: the second must be the very next event. */
   #followsAtOnce(event: Recorded): void {
     this.#inbox.follows(event, this.#report);
+    this.#processes.follows(event, this.#report);
     this.#live?.follows(event, this.#report);
+    this.#wakes(event);
     const { run, into } = this.#taken ?? {};
     this.#taken = undefined;
     if (run !== undefined && !(event.type === "run.settled" && event.runId === run)) {
@@ -171,7 +187,25 @@ class LogCheck {
     this.#steers = [];
   }
 
-  #accept({ runId, delivery, key }: Of<"run.accepted">): void {
+  /** Something in the inbox wants a run, and none comes by itself. */
+  get #mustWake(): boolean {
+    const rests = this.#live === undefined && this.#queue.length === 0 && this.#steers.length === 0;
+    return rests && !this.#partial && this.#phase === "open" && this.#inbox.wakes;
+  }
+
+  /** Then one is begun at once; only what else has ended in the same moment comes before it. */
+  #wakes(event: Event): void {
+    const asked = event.type === "run.accepted" && event.wake === true;
+    const ended = event.type === "process.settled" || (event.type === "inbox.added" && event.processId !== undefined);
+    if (asked && !this.#mustWake) this.#unlessPartial("G22", `${event.runId} was begun for nothing that wanted a run.`);
+    if (!asked && !ended && this.#mustWake) {
+      this.#report("G22", "Something in the inbox wants a run, and none was begun for it at once.");
+      this.#inbox.woken();
+    }
+  }
+
+  #accept({ runId, delivery, key, wake }: Of<"run.accepted">): void {
+    if (wake === true) this.#inbox.woken();
     if (this.#phase !== "open") this.#report("G3", `${runId} was accepted although the session is ${this.#phase}.`);
     if (this.#waits(runId) !== undefined || this.#live?.id === runId || this.#settled.has(runId)) {
       this.#report("G2", `${runId} was accepted twice.`);
@@ -254,7 +288,7 @@ class LogCheck {
     } else if (live.turn === undefined) {
       this.#inbox.awaits(turnId);
     }
-    this.#inbox.take(items, this.#partial, this.#report);
+    this.#inbox.take(items, (call) => this.#live?.owns(call) === true, this.#partial, this.#report);
   }
 
   #compact({ turnId }: Of<"session.compacted">): void {
@@ -294,6 +328,7 @@ class LogCheck {
   }
 
   #cancelSession({ covers, reason }: Of<"session.cancel_requested">): void {
+    this.#inbox.woken();
     const named = new Set(covers);
     for (const run of [...this.#queue, ...this.#steers]) {
       if (!named.delete(run.id))
@@ -312,13 +347,32 @@ class LogCheck {
     }
   }
 
+  get #around(): Around {
+    const [session, phase, live] = [this.#session, this.#phase, this.#live];
+    return { session, phase, live, inbox: this.#inbox, partial: this.#partial };
+  }
+
   #noteLive(event: LiveRunEvent & { readonly seq: Seq }): void {
+    if (event.type === "run.recovered") this.#processes.recovered(event.runId, this.#report);
+    if (event.type === "call.settled") this.#settleCall(event);
     if (this.#live?.id === event.runId) {
       this.#live.note(event, this.#report);
       return;
     }
     if (this.#settled.has(event.runId)) this.#report("G16", `${event.type} of ${event.runId} comes after its outcome.`);
     else this.#unlessPartial("G4", `${event.type} of ${event.runId}, which is not live.`);
+  }
+
+  #settleCall({ callId, outcome, heard = [] }: Of<"call.settled">): void {
+    this.#processes.over(callId, this.#report);
+    if (heard.length > 0 && outcome.kind !== "completed") {
+      this.#report("G22", `${callId} has told how something ended, but it did not complete.`);
+    }
+    for (const id of heard) {
+      if (!this.#processes.hasEnded(id, this.#partial))
+        this.#report("G22", `${callId} has told the end of ${id}, too early.`);
+    }
+    this.#inbox.hear(heard);
   }
 
   #waits(id: RunId): WaitingCheck | undefined {

@@ -6,6 +6,12 @@ const events: readonly Event[] = [
   { type: "run.accepted", runId: "run_1", prompt: { text: "hi", data: [null, 1.5, { a: "b" }] }, delivery: "steer" },
   { type: "run.started", runId: "run_1" },
   { type: "run.settled", runId: "run_1", outcome: { kind: "lost" } },
+  { type: "process.requested", processId: "proc_1.1", owner: "ses_1", command: ["make"], feedback: "wake" },
+  { type: "process.started", processId: "proc_1.1", pid: 7, tier: "A", profile: "open" },
+  { type: "process.detached", processId: "proc_1.1", owner: "ses_1", feedback: "silent" },
+  { type: "process.cancel_requested", processId: "proc_1.1", reason: { kind: "user" } },
+  { type: "process.settled", processId: "proc_1.1", outcome: { kind: "completed" }, exit: { code: 3 } },
+  { type: "inbox.added", item: { kind: "result", text: "x" }, processId: "proc_1.1", heldBy: "call_1.1", wake: true },
 ];
 
 describe("the text of an append", () => {

@@ -41,6 +41,11 @@ const KNOWN: Readonly<Record<Event["type"], true>> = {
   "call.requested": true,
   "call.cancel_requested": true,
   "call.settled": true,
+  "process.requested": true,
+  "process.started": true,
+  "process.detached": true,
+  "process.cancel_requested": true,
+  "process.settled": true,
 };
 
 /** The events of one append: `[version, event, event, …]`. */

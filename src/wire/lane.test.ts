@@ -2,13 +2,18 @@ import { describe, expect, it } from "vitest";
 import {
   answer,
   ask,
+  beginProcess,
+  cancelProcess,
   cancelReminding,
   cancelRun,
+  item,
   park,
   plainQuestion,
   post,
   running,
   settleAsking,
+  settleFor,
+  settleProcess,
   wanted,
 } from "../../test/commands.ts";
 import type { Event } from "../core/event.ts";
@@ -56,8 +61,40 @@ describe("a snapshot", () => {
     for (const { lane } of [begun, begun.and(park), begun.and(cancelRun("run_a")), metered]) {
       expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
     }
-    expect(begun.lane).toMatchObject({ inbox: [{ text: "news" }], grants: ["tool"], live: { spent: usage, asked: 3 } });
+    expect(begun.lane).toMatchObject({
+      inbox: [{ item: item("news") }],
+      grants: ["tool"],
+      live: { spent: usage, asked: 3 },
+    });
     expect(metered.lane.live).toMatchObject({ meter: usage });
+  });
+
+  it("gives back processes, and results with whoever holds them", () => {
+    const past = given(
+      ...running("run_a"),
+      settleAsking("turn_a.1", wanted("call_a.1", { idempotent: true })),
+      beginProcess("call_a.1"),
+      beginProcess(),
+      beginProcess("ses_1", "next-turn"),
+      beginProcess(),
+      cancelProcess("proc_1.1"),
+      settleFor("call_a.1", "proc_1.2"),
+      settleProcess("proc_1.3"),
+    );
+    expect(past.lane).toMatchObject({
+      inbox: [{ processId: "proc_1.2", heldBy: "call_a.1", wake: true }, { processId: "proc_1.3" }],
+      processes: { live: [{ phase: "stopping", since: 11 }, { phase: "running" }], count: 4 },
+    });
+    for (const { lane } of [past, past.and(park), given(beginProcess(), settleProcess("proc_1.1"))]) {
+      expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
+    }
+  });
+
+  it("is read also if it was written before there were processes, with things in the inbox", () => {
+    const { lane } = given(post("one"), post("two"));
+    const { processes: _, ...rest } = lane;
+    const inbox = lane.inbox.map((one) => one.item);
+    expect(decodeLane(JSON.stringify({ v: 1, lane: { ...rest, inbox } }))).toStrictEqual(lane);
   });
 
   it("is read also if it was written before there were questions, costs and an inbox", () => {

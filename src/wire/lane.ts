@@ -5,7 +5,9 @@
 // 2. A snapshot of a higher version is refused as `store_newer`.
 import { Bug } from "../core/bug.ts";
 import type { Seq } from "../core/ids.ts";
+import type { Item, Waits } from "../core/inbox.ts";
 import type { Lane, Waiting } from "../core/lane.ts";
+import { NO_PROCESSES } from "../core/process.ts";
 import { NOTHING_SPENT, type Run } from "../core/run.ts";
 import { corrupt, isObject, parse, requireVersion } from "./event.ts";
 
@@ -35,12 +37,16 @@ export function decodeLane(text: string): Lane {
     queue: lane.queue.map(restoreWaiting),
     steers: lane.steers.map(restoreWaiting),
     answered: lane.answered ?? [],
-    inbox: lane.inbox ?? [],
+    inbox: (lane.inbox ?? []).map(restoreWaits),
     grants: lane.grants ?? [],
+    processes: lane.processes ?? NO_PROCESSES,
   };
 }
 
 const restoreWaiting = (run: Waiting): Waiting => ({ ...run, key: run.key, content: run.content });
+
+/** Before there were processes an item was all that waited. */
+const restoreWaits = (one: Waits | Item): Waits => ("item" in one ? one : { item: one });
 
 const restoreRun = (run: Run): Run => ({
   ...run,

@@ -1,0 +1,200 @@
+// The whole policy of processes: whether one may begin, whose end ends it, how it ended, and who is told.
+import type { CancelReason, CoveredProcess, Outcome } from "./cancel.ts";
+import type { Answers, CommandOf, Refused } from "./command.ts";
+import type { Decided } from "./decide-run.ts";
+import type { Event } from "./event.ts";
+import { type CallId, type ProcessId, processId, runOf, type Seq, type SessionId } from "./ids.ts";
+import type { Lane } from "./lane.ts";
+import { INBOX_ITEMS_MAX, PROCESSES_LIVE_MAX } from "./limits.ts";
+import { cancelProcess, feedbackItem, type Process, type ProcessEnd } from "./process.ts";
+
+export function beginProcess(lane: Lane, command: CommandOf<"begin-process">): Decided<Answers["begin-process"]> {
+  const { type: _, once: __, ...asked } = command;
+  const refusal = refuse(lane, asked.owner);
+  if (refusal !== undefined) return { events: [], answer: refusal };
+  const id = processId(lane.id, lane.processes.count + 1);
+  return {
+    events: [{ type: "process.requested", processId: id, ...asked }],
+    answer: { kind: "begun", processId: id },
+  };
+}
+
+function refuse(lane: Lane, owner: CallId | SessionId): Refused | undefined {
+  if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
+  if (lane.phase === "closed") return refused("closed", `Session ${lane.id} is closed.`);
+  if (isCall(owner) && !goesOn(lane, owner)) return refused("busy", `${owner} begins nothing new.`);
+  if (lane.processes.live.length >= PROCESSES_LIVE_MAX) {
+    return refused("overloaded", `${PROCESSES_LIVE_MAX} processes are going on in ${lane.id}; that is the limit.`);
+  }
+  // Each may have a result to tell, and it must find a place.
+  if (!hasRoom(lane)) return refused("queue_full", `The inbox of ${lane.id} is full: it waits for a turn.`);
+  return undefined;
+}
+
+/** Every process that goes on has a place in the inbox reserved for its result. */
+export const hasRoom = ({ inbox, processes }: Lane): boolean => inbox.length + processes.live.length < INBOX_ITEMS_MAX;
+
+function goesOn({ live }: Lane, id: CallId): boolean {
+  return (
+    live?.id === runOf(id) &&
+    live.phase === "running" &&
+    live.live.some((call) => call.id === id && call.phase === "running")
+  );
+}
+
+export function noteProcess(lane: Lane, command: CommandOf<"note-process">): Decided<undefined> {
+  const { type: _, once: __, ...noted } = command;
+  const events: readonly Event[] =
+    find(lane, noted.processId) === undefined ? [] : [{ type: "process.started", ...noted }];
+  return { events, answer: undefined };
+}
+
+/** Not once it is being stopped: then it ends with what it belonged to. */
+export function detachProcess(lane: Lane, command: CommandOf<"detach-process">): Decided<Answers["detach-process"]> {
+  const { processId: id, feedback } = command;
+  const one = find(lane, id);
+  if (one === undefined || isBackground(one) || stopReason(lane, one) !== undefined) {
+    return { events: [], answer: "late" };
+  }
+  return { events: [{ type: "process.detached", processId: id, owner: lane.id, feedback }], answer: "recorded" };
+}
+
+export function cancelOneProcess(
+  lane: Lane,
+  { processId: id, reason }: CommandOf<"cancel-process">,
+): Decided<Answers["cancel-process"]> {
+  const one = find(lane, id);
+  if (one === undefined) return { events: [], answer: { kind: "unknown" } };
+  const since = one.phase === "running" ? stoppedSince(lane, one) : undefined;
+  return since === undefined
+    ? cancelProcess(one, reason, lane.head + 1)
+    : { events: [], answer: { kind: "stopping", since, first: false } };
+}
+
+/** A process of a call that is being stopped is being stopped with it: that reason was first. */
+function stoppedSince({ live }: Lane, { owner }: Process): Seq | undefined {
+  if (!isCall(owner)) return undefined;
+  const call = live?.live.find(({ id }) => id === owner);
+  if (call?.phase === "stopping") return call.since;
+  return live?.phase === "stopping" ? live.since : undefined;
+}
+
+/** What goes on in the background ends with its session. `next` is where the first fact would stand. */
+export function cancelBackground(
+  lane: Lane,
+  reason: CancelReason,
+  next: Seq,
+): { readonly events: readonly Event[]; readonly covered: readonly CoveredProcess[] } {
+  const events: Event[] = [];
+  const covered = lane.processes.live.filter(isBackground).map((one): CoveredProcess => {
+    const cancelled = cancelProcess(one, reason, next + events.length);
+    events.push(...cancelled.events);
+    return { processId: one.id, receipt: cancelled.answer };
+  });
+  return { events, covered };
+}
+
+export function settleProcess(
+  lane: Lane,
+  { end, waiter }: CommandOf<"settle-process">,
+): Decided<Answers["settle-process"]> {
+  const one = find(lane, end.processId);
+  if (one === undefined) return { events: [], answer: "late" };
+  return { events: settled(lane, one, { ...end, outcome: outcomeOf(lane, one, end), waiter }), answer: "recorded" };
+}
+
+/** Said by a worker that takes over: whatever went on under another was ended, and nobody knows how far it came. */
+export function loseProcesses(lane: Lane): readonly Event[] {
+  return lane.processes.live.flatMap((one) => {
+    const reason = stopReason(lane, one);
+    const outcome: Outcome = reason === undefined ? { kind: "lost" } : { kind: "cancelled", reason };
+    return settled(lane, one, { processId: one.id, outcome, waiter: undefined });
+  });
+}
+
+/** A call is over only when none of its processes is left: what the world has not told of by then ends with it. */
+export function withProcesses(lane: Lane, events: readonly Event[]): readonly Event[] {
+  const { live } = lane.processes;
+  if (live.length === 0 || !events.some(({ type }) => type === "call.settled")) return events;
+  const over = new Set<ProcessId>();
+  return events.flatMap((event) => {
+    if (event.type === "process.settled") over.add(event.processId);
+    if (event.type !== "call.settled") return [event];
+    const left = live.filter(({ id, owner }) => owner === event.callId && !over.has(id));
+    return [...left.map((one) => endedWith(lane, one, event.outcome)), event];
+  });
+}
+
+function endedWith(lane: Lane, one: Process, call: Outcome): Event {
+  const parent = { kind: "parent", id: one.owner } as const;
+  const reason = stopReason(lane, one) ?? (call.kind === "cancelled" ? call.reason : parent);
+  const outcome: Outcome = call.kind === "lost" ? call : { kind: "cancelled", reason };
+  return { type: "process.settled", processId: one.id, outcome };
+}
+
+/** Why it is to end: for itself, or with what it belongs to. The first reason wins. */
+export function stopReason({ live }: Lane, one: Process): CancelReason | undefined {
+  if (one.phase === "stopping") return one.reason;
+  if (!isCall(one.owner)) return undefined;
+  const call = live?.live.find(({ id }) => id === one.owner);
+  if (call?.phase === "stopping") return call.reason;
+  if (live?.phase === "stopping") return live.reason;
+  return live?.phase === "ending" ? { kind: "parent", id: live.id } : undefined;
+}
+
+/** Decided by what was recorded and by whether a signal went out, never by an exit code. */
+function outcomeOf(lane: Lane, one: Process, end: ProcessEnd): Outcome {
+  if (end.failed !== undefined) return { kind: "failed", ...end.failed };
+  if (end.exit === undefined && end.stopped === undefined) return { kind: "lost" };
+  const reason = end.stopped === undefined ? undefined : stopReason(lane, one);
+  if (reason === undefined) return { kind: "completed" };
+  const abandoned = (end.escaped ?? []).map((pid) => `pid ${pid}`);
+  return abandoned.length === 0 ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned };
+}
+
+type Ended = Omit<ProcessEnd, "stopped" | "failed"> & {
+  readonly outcome: Outcome;
+  readonly waiter: CallId | undefined;
+};
+
+function settled(lane: Lane, one: Process, ended: Ended): readonly Event[] {
+  const { waiter, outcome, processId: id, exit, durationMs, output, escaped } = ended;
+  const told =
+    isBackground(one) && one.feedback !== "silent" && (outcome.kind === "completed" || outcome.kind === "lost");
+  const dropped = told && lane.phase === "closed";
+  const event: Event = {
+    type: "process.settled",
+    processId: id,
+    outcome,
+    ...(exit === undefined ? {} : { exit }),
+    ...(durationMs === undefined ? {} : { durationMs }),
+    ...(output === undefined ? {} : { output }),
+    ...(escaped === undefined || escaped.length === 0 ? {} : { escaped }),
+    ...(dropped ? { dropped: true } : {}),
+  };
+  if (!told || dropped) return [event];
+  const held = waiter !== undefined && lane.live?.live.some((call) => call.id === waiter);
+  return [
+    event,
+    {
+      type: "inbox.added",
+      item: feedbackItem(one, ended, outcome),
+      processId: id,
+      ...(held ? { heldBy: waiter } : {}),
+      ...(one.feedback === "wake" ? { wake: true } : {}),
+    },
+  ];
+}
+
+/** What must be ended for the state to be true, and why. */
+export function demandStops(lane: Lane): readonly { readonly id: ProcessId; readonly reason: CancelReason }[] {
+  return lane.processes.live.flatMap((one) => {
+    const reason = stopReason(lane, one);
+    return reason === undefined ? [] : [{ id: one.id, reason }];
+  });
+}
+
+const find = (lane: Lane, id: ProcessId): Process | undefined => lane.processes.live.find((one) => one.id === id);
+const isCall = (owner: CallId | SessionId): owner is CallId => owner.startsWith("call_");
+const isBackground = ({ owner }: Process): boolean => !isCall(owner);
+const refused = (code: Refused["code"], message: string): Refused => ({ kind: "refused", code, message });

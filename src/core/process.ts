@@ -1,0 +1,118 @@
+// A process: an operating-system process tree of a session, from request to end.
+//
+// Invariants
+// 1. It has one owner, whose end ends it: the call that started it, or, in the background, the session.
+// 2. The first cancel reason wins.
+// 3. A settled process leaves the state; the log keeps it.
+import type { CancelReason, CancelReceipt, Outcome } from "./cancel.ts";
+import type { Exit, Feedback, OutputNote, ProcessEvent } from "./event.ts";
+import type { CallId, ProcessId, Seq, SessionId } from "./ids.ts";
+import type { Item } from "./inbox.ts";
+
+interface Base {
+  readonly id: ProcessId;
+  readonly owner: CallId | SessionId;
+  readonly feedback: Feedback;
+  /** The command on one line, for people and models. */
+  readonly title: string;
+}
+
+export type Process =
+  | (Base & { readonly phase: "running" })
+  | (Base & { readonly phase: "stopping"; readonly reason: CancelReason; readonly since: Seq });
+
+/** How a process ended, as the world reports it. */
+export interface ProcessEnd {
+  readonly processId: ProcessId;
+  /** A signal of ours went out before it had ended. */
+  readonly stopped?: true;
+  /** It could not be started. */
+  readonly failed?: { readonly code: string; readonly message: string };
+  readonly exit?: Exit;
+  readonly durationMs?: number;
+  readonly output?: OutputNote;
+  /** Those of its tree that outlived the whole ladder, by pid. */
+  readonly escaped?: readonly number[];
+}
+
+/** The processes of a lane: those that are going on, and how many there have been. */
+export interface Processes {
+  readonly live: readonly Process[];
+  readonly count: number;
+}
+
+export const NO_PROCESSES: Processes = { live: [], count: 0 };
+
+export function evolveProcesses(processes: Processes, event: ProcessEvent, seq: Seq): Processes {
+  const { live, count } = processes;
+  const change = (next: (one: Process) => Process): Processes => ({
+    live: live.map((one) => (one.id === event.processId ? next(one) : one)),
+    count,
+  });
+  switch (event.type) {
+    case "process.requested":
+      return { live: [...live, requested(event)], count: count + 1 };
+    case "process.started":
+      return processes;
+    case "process.detached":
+      return change((one) => ({ ...one, owner: event.owner, feedback: event.feedback }));
+    case "process.cancel_requested":
+      return change((one) => ({ ...one, phase: "stopping", reason: event.reason, since: seq }));
+    case "process.settled":
+      return { live: live.filter((one) => one.id !== event.processId), count };
+  }
+}
+
+function requested(event: Extract<ProcessEvent, { type: "process.requested" }>): Process {
+  const { processId: id, owner, feedback, command } = event;
+  return { phase: "running", id, owner, feedback, title: titleOf(command) };
+}
+
+/** A command on one line, cut where it is too long to be read. */
+export function titleOf(command: string | readonly string[]): string {
+  const text = (typeof command === "string" ? command : command.join(" ")).replaceAll(/\s+/g, " ").trim();
+  return text.length <= TITLE_CHARS ? text : `${text.slice(0, TITLE_CHARS - 1).toWellFormed()}…`;
+}
+
+const TITLE_CHARS = 120;
+
+export function cancelProcess(
+  one: Process,
+  reason: CancelReason,
+  next: Seq,
+): { readonly events: readonly ProcessEvent[]; readonly answer: CancelReceipt } {
+  if (one.phase === "stopping") return { events: [], answer: { kind: "stopping", since: one.since, first: false } };
+  return {
+    events: [{ type: "process.cancel_requested", processId: one.id, reason }],
+    answer: { kind: "stopping", since: next, first: true },
+  };
+}
+
+/** What the model is told, once, about a process that has ended by itself. */
+export function feedbackItem({ id, title }: Process, end: ProcessEnd, outcome: Outcome): Item {
+  const { exit, durationMs, output } = end;
+  const how = outcome.kind === "lost" ? LOST : ended(exit);
+  const lasted = durationMs === undefined ? "" : ` after ${(durationMs / 1_000).toFixed(1)} s`;
+  const said =
+    output === undefined ? "" : output.bytes === 0 ? " It wrote nothing." : ` It wrote ${output.bytes} bytes.`;
+  const tail = output === undefined || output.tail === "" ? "" : `\nThe end of its output:\n${output.tail}`;
+  return {
+    kind: "result",
+    text: `The background process ${id} (${title}) ${how}${lasted}.${said}${tail}`,
+    data: {
+      processId: id,
+      outcome: outcome.kind,
+      ...(exit?.code === undefined ? {} : { code: exit.code }),
+      ...(exit?.signal === undefined ? {} : { signal: exit.signal }),
+      ...(durationMs === undefined ? {} : { durationMs }),
+      ...(output === undefined ? {} : { bytes: output.bytes }),
+      ...(output?.dir === undefined ? {} : { dir: output.dir }),
+    },
+  };
+}
+
+const ended = (exit: Exit | undefined): string =>
+  exit?.signal === undefined
+    ? `ended by itself with exit code ${exit?.code ?? "unknown"}`
+    : `was ended by ${exit.signal}`;
+const LOST = "is gone with the server it ran under. How far it came is not known";
