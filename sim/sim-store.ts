@@ -20,9 +20,14 @@ export interface Disk {
   /** Everything up to here is not kept any more, as far as readers of the log are concerned. */
   readonly trimmedTo: Map<SessionId, Seq>;
   readonly violate: (rule: string, message: string) => void;
+  readonly elapsed: () => number;
+  /** These facts are on the disk. */
+  readonly recorded: (session: SessionId, first: Seq, events: readonly Event[]) => void;
 }
 
-export type Verb = "append" | "load" | "read" | "run" | "call" | "unattended" | "claim" | "renew" | "release" | "close";
+export type Verb =
+  | ("append" | "load" | "read" | "run" | "call" | "process" | "unattended")
+  | ("claim" | "renew" | "release" | "close");
 
 export class Parked {
   readonly verb: Verb;
@@ -74,6 +79,8 @@ export class SimStore implements Store {
   over = false;
   /** Its worker shuts down, and takes nothing up any more. */
   leaving = false;
+  /** When its worker last asked to keep its leases, and was heard. Undefined: it has not begun to. */
+  renewedAt: number | undefined = undefined;
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -85,15 +92,26 @@ export class SimStore implements Store {
     this.#park("read", `${session}>${page.after}`, () => this.#read(session, page));
   run: Store["run"] = (by) => this.#park("run", typeof by === "string" ? by : by.key, () => this.#disk.store.run(by));
   call: Store["call"] = (id) => this.#park("call", id, () => this.#disk.store.call(id));
-  unattended: Store["unattended"] = (limit) => this.#park("unattended", "", () => this.#disk.store.unattended(limit));
+  process: Store["process"] = (id) => this.#park("process", id, () => this.#disk.store.process(id));
+  unattended: Store["unattended"] = async (limit) => {
+    const found = await this.#park("unattended", "", () => this.#disk.store.unattended(limit));
+    this.renewedAt ??= this.#disk.elapsed();
+    return found;
+  };
   claim: Store["claim"] = (session, worker, ttlMs) =>
     this.#park("claim", session, () => {
       if (this.leaving) this.#disk.violate("G24", `A worker that leaves has taken the lease of ${session}.`);
       return this.#disk.store.claim(session, worker, ttlMs);
     });
-  renew: Store["renew"] = (worker, ttlMs) => this.#park("renew", "", () => this.#disk.store.renew(worker, ttlMs));
+  renew: Store["renew"] = async (worker, ttlMs) => {
+    const asked = this.#disk.elapsed();
+    const gone = await this.#park("renew", "", () => this.#disk.store.renew(worker, ttlMs));
+    this.renewedAt = asked;
+    return gone;
+  };
   release: Store["release"] = (session, worker) =>
     this.#park("release", session, () => this.#disk.store.release(session, worker));
+  processes: Store["processes"] = (session, page) => this.#disk.store.processes(session, page);
   runs: Store["runs"] = (session, page) => this.#disk.store.runs(session, page);
   sessions: Store["sessions"] = (page) => this.#disk.store.sessions(page);
   trim: Store["trim"] = (session, before) => this.#disk.store.trim(session, before);
@@ -131,9 +149,8 @@ export class SimStore implements Store {
       this.#disk.violate("G26", `${driven.type} was recorded by somebody who does not drive ${batch.session}.`);
     }
     this.#disk.facts.applied(batch.session, batch.expected + 1, batch.events, batch.at);
-    for (const event of batch.events) {
-      this.#disk.trace.note(`  = ${batch.session} ${event.type} ${"runId" in event ? event.runId : ""}`);
-    }
+    for (const event of batch.events) this.#disk.trace.note(`  = ${batch.session} ${event.type} ${nameOf(event)}`);
+    this.#disk.recorded(batch.session, batch.expected + 1, batch.events);
     return appended;
   }
 
@@ -159,6 +176,19 @@ const DRIVERS: ReadonlySet<Event["type"]> = new Set([
   "turn.settled",
   "call.requested",
   "call.settled",
+  "process.requested",
+  "process.started",
+  "process.detached",
+  "process.settled",
 ]);
+
+const nameOf = (event: Event): string =>
+  "processId" in event
+    ? (event.processId ?? "")
+    : "callId" in event
+      ? event.callId
+      : "runId" in event
+        ? event.runId
+        : "";
 
 const ignore = (): void => {};

@@ -1,11 +1,12 @@
 // The sockets in the wall. Everything the engine needs from outside, and nothing else. Types only.
 import type { CancelReason, Outcome } from "./core/cancel.ts";
 import type { Event, Next, ProviderCall, Recorded, TurnFinish, TurnPart, Usage } from "./core/event.ts";
-import type { CallId, RunId, Seq, SessionId, TurnId, WorkerId } from "./core/ids.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId, WorkerId } from "./core/ids.ts";
 import type { Lane } from "./core/lane.ts";
 import type { Json, Prompt } from "./core/prompt.ts";
-import type { CallRow, RunRow } from "./core/rows.ts";
+import type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
 import type { Message } from "./core/transcript.ts";
+import type { CallProcesses } from "./spawner.ts";
 
 /**
  * A durable log per session, the rows derived from it, and the right to drive it.
@@ -41,13 +42,19 @@ export interface Store {
   /** A call that has settled. */
   call(id: CallId): Promise<CallRow | undefined>;
 
+  /** One process, wherever it is in its life. */
+  process(id: ProcessId): Promise<ProcessRow | undefined>;
+
+  /** Processes of a session, newest first, requested before `before`. */
+  processes(session: SessionId, page: { readonly before: Seq; readonly limit: number }): Promise<readonly ProcessRow[]>;
+
   /** Runs of a session, newest first, accepted before `before`. */
   runs(session: SessionId, page: { readonly before: Seq; readonly limit: number }): Promise<readonly RunRow[]>;
 
   /** Sessions in order of creation, after `after`. */
   sessions(page: { readonly after: SessionId | undefined; readonly limit: number }): Promise<readonly SessionRow[]>;
 
-  /** Sessions with runs that have no outcome, and no worker that holds a valid lease on them. */
+  /** Sessions with runs or processes that have no outcome, and no worker that holds a valid lease on them. */
   unattended(limit: number): Promise<readonly SessionId[]>;
 
   /** Takes the right to drive a lane for `ttlMs`. Taking what one holds renews it. */
@@ -59,7 +66,7 @@ export interface Store {
   /** Gives a lease up. */
   release(session: SessionId, worker: WorkerId): Promise<void>;
 
-  /** Forgets events before `before`, never those of runs without an outcome. Readers below are told of the gap. */
+  /** Forgets events before `before`, never those of runs or processes without an outcome. Readers are told of the gap. */
   trim(session: SessionId, before: Seq): Promise<{ readonly kept: Seq }>;
 
   close(): Promise<void>;
@@ -227,6 +234,8 @@ export interface LiveCall extends CallAsked {
   changed(what: string): void;
   /** Puts a question to people. Rejects when the call is stopped. */
   ask(question: Ask): Promise<Asked>;
+  /** Commands, as whole trees that end with the call, or, in the background, with the session. */
+  readonly processes: CallProcesses;
 }
 
 export interface CallOptions {
@@ -330,6 +339,8 @@ export type Notice =
   | { readonly type: "late"; readonly runId: RunId; readonly work: string; readonly outcome: Outcome["kind"] }
   | { readonly type: "store"; readonly session: SessionId; readonly code: string; readonly message: string }
   | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
+  /** About processes: one that escaped, output that could not be kept. */
+  | { readonly type: "process"; readonly message: string }
   | { readonly type: "bug"; readonly session: SessionId; readonly error: unknown };
 
 export type Notify = (notice: Notice) => void;

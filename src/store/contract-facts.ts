@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { Outcome } from "../core/cancel.ts";
 import type { ControlCode } from "../core/control-error.ts";
 import type { Event } from "../core/event.ts";
-import { callId, type RunId, type Seq, type SessionId, turnId } from "../core/ids.ts";
+import { callId, processId, type RunId, type Seq, type SessionId, turnId } from "../core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/lane.ts";
 import type { Batch, Store } from "../ports.ts";
 
@@ -32,6 +32,21 @@ export const callSettled = (runId: RunId, ordinal: number, outcome: Outcome): Ev
   type: "call.settled",
   runId,
   callId: callId(runId, ordinal),
+  outcome,
+});
+
+/** In the background: its session's, until it ends. */
+export const processRequested = (session: SessionId, ordinal: number): Event => ({
+  type: "process.requested",
+  processId: processId(session, ordinal),
+  owner: session,
+  command: ["sleep", "infinity"],
+  feedback: "silent",
+});
+
+export const processSettled = (session: SessionId, ordinal: number, outcome: Outcome): Event => ({
+  type: "process.settled",
+  processId: processId(session, ordinal),
   outcome,
 });
 

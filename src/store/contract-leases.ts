@@ -2,7 +2,19 @@
 import { describe, expect, it } from "vitest";
 import type { SessionId, WorkerId } from "../core/ids.ts";
 import type { Store } from "../ports.ts";
-import { accepted, add, batch, created, headOf, SES, settled, started } from "./contract-facts.ts";
+import {
+  accepted,
+  add,
+  batch,
+  completed,
+  created,
+  headOf,
+  processRequested,
+  processSettled,
+  SES,
+  settled,
+  started,
+} from "./contract-facts.ts";
 import type { Suite } from "./contract-suite.ts";
 
 const A: WorkerId = "wrk_a";
@@ -61,6 +73,34 @@ function leasing({ opened }: Suite): void {
       expect(await unattended(1)).toEqual(["ses_wait"]);
       await store.release("ses_live", A);
       expect(await unattended(10)).toEqual(["ses_live", "ses_wait"]);
+    });
+
+    it("G24: names a session that has only a process going on, until that has an outcome", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1"), processRequested(SES, 1), settled("run_1")]);
+      expect(await store.unattended(10)).toEqual([SES]);
+      await store.claim(SES, A, TTL);
+      expect(await store.unattended(10)).toEqual([]);
+      await store.release(SES, A);
+      await add(store, SES, 4, [processRequested(SES, 2), processSettled(SES, 1, completed)]);
+      expect(await store.unattended(10)).toEqual([SES]);
+      await add(store, SES, 6, [processSettled(SES, 2, { kind: "lost" })]);
+      expect(await store.unattended(10)).toEqual([]);
+    });
+
+    it("G24: names a session once, however much of it is open, and finds it behind attended ones", async () => {
+      const { store } = opened();
+      const sessions = Array.from({ length: 9 }, (_, index): SessionId => `ses_${index}`);
+      for (const [index, id] of sessions.entries()) {
+        // One third has runs only, one third processes only, one third both.
+        const runs = index % 3 === 1 ? [] : [accepted(`run_${index}a`), accepted(`run_${index}b`)];
+        const processes = index % 3 === 0 ? [] : [processRequested(id, 1), processRequested(id, 2)];
+        await add(store, id, 0, [created(id), ...runs, ...processes]);
+      }
+      expect([...(await store.unattended(100))].sort()).toEqual(sessions);
+      for (const id of sessions.slice(0, 7)) await store.claim(id, A, TTL);
+      expect([...(await store.unattended(2))].sort()).toEqual(sessions.slice(7));
+      expect(await store.unattended(1)).toHaveLength(1);
     });
   });
 }

@@ -4,7 +4,19 @@ import type { Event } from "../core/event.ts";
 import type { RunId, Seq } from "../core/ids.ts";
 import { evolve } from "../core/lane.ts";
 import type { Store } from "../ports.ts";
-import { accepted, add, batch, created, fold, SES, settled, wholeRun } from "./contract-facts.ts";
+import {
+  accepted,
+  add,
+  batch,
+  completed,
+  created,
+  fold,
+  processRequested,
+  processSettled,
+  SES,
+  settled,
+  wholeRun,
+} from "./contract-facts.ts";
 import type { Suite } from "./contract-suite.ts";
 
 export function trimContract({ opened }: Suite): void {
@@ -67,6 +79,21 @@ export function trimContract({ opened }: Suite): void {
       expect(await store.trim(SES, head)).toEqual({ kept: 8 });
       await snapshotted(store, [settled("run_2")], head);
       expect(await store.trim(SES, head)).toEqual({ kept: head });
+    });
+
+    it("never forgets the request of a process that has no outcome", async () => {
+      const { store } = opened();
+      const first = [created(SES), ...wholeRun("run_1"), processRequested(SES, 1), processRequested(SES, 2)];
+      const head = await snapshotted(store, [...first, ...wholeRun("run_2"), accepted("run_3")]);
+      expect(await store.trim(SES, head)).toEqual({ kept: 8 });
+      const next = await snapshotted(store, [processSettled(SES, 1, completed)], head);
+      expect(await store.trim(SES, head)).toEqual({ kept: 9 });
+      const last = await snapshotted(store, [processSettled(SES, 2, completed)], next);
+      expect(await store.trim(SES, last)).toEqual({ kept: head });
+      expect(await store.processes(SES, { before: last, limit: 10 })).toMatchObject([
+        { id: "proc_a.2", requestedAt: 9 },
+        { id: "proc_a.1", requestedAt: 8 },
+      ]);
     });
 
     it("never takes back what it has forgotten, and keeps the rows", async () => {

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe } from "vitest";
 import { growthContract } from "./contract-growth.ts";
 import { leaseContract } from "./contract-leases.ts";
 import { logContract } from "./contract-log.ts";
+import { processContract } from "./contract-processes.ts";
 import { rowContract } from "./contract-rows.ts";
 import type { Opened, Suite } from "./contract-suite.ts";
 import { trimContract } from "./contract-trim.ts";
@@ -29,6 +30,7 @@ export function storeContract(name: string, open: () => Promise<Opened>): void {
     logContract(suite);
     growthContract(suite);
     rowContract(suite);
+    processContract(suite);
     leaseContract(suite);
     trimContract(suite);
   });

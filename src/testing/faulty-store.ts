@@ -60,6 +60,8 @@ export class FaultyStore implements Store {
   grown: Store["grown"] = (...asked) => this.#meet("grown", () => this.#store.grown(...asked));
   run: Store["run"] = (by) => this.#meet("run", () => this.#store.run(by));
   call: Store["call"] = (id) => this.#meet("call", () => this.#store.call(id));
+  process: Store["process"] = (id) => this.#meet("process", () => this.#store.process(id));
+  processes: Store["processes"] = (...asked) => this.#meet("processes", () => this.#store.processes(...asked));
   runs: Store["runs"] = (session, page) => this.#meet("runs", () => this.#store.runs(session, page));
   sessions: Store["sessions"] = (page) => this.#meet("sessions", () => this.#store.sessions(page));
   unattended: Store["unattended"] = (limit) => this.#meet("unattended", () => this.#store.unattended(limit));

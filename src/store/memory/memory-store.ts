@@ -6,14 +6,14 @@
 // 2. Holds texts, not the caller's objects: what is read is what a database would give back.
 import { ControlError } from "../../core/control-error.ts";
 import type { Recorded } from "../../core/event.ts";
-import type { CallId, RunId, Seq, SessionId, WorkerId } from "../../core/ids.ts";
-import { type CallRow, type RunRow, rowChange } from "../../core/rows.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/ids.ts";
+import { type CallRow, type ProcessRow, type RunRow, rowChange } from "../../core/rows.ts";
 import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
 import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";
 import { decodeLane, encodeLane } from "../../wire/lane.ts";
 import { Growth } from "../growth.ts";
 import { Leases } from "../leases.ts";
-import { Book, Draft, type KeptRun } from "./projection.ts";
+import { Book, Draft, type KeptProcess, type KeptRun } from "./projection.ts";
 
 /** One append. */
 interface Row {
@@ -100,6 +100,26 @@ export class MemoryStore implements Store {
     return call === undefined ? undefined : { ...call, outcome: decodeOutcome(call.outcome) };
   }
 
+  async process(id: ProcessId): Promise<ProcessRow | undefined> {
+    this.#requireOpen();
+    const found = this.#book.processes.get(id);
+    return found === undefined ? undefined : processRow(found);
+  }
+
+  async processes(
+    session: SessionId,
+    { before, limit }: { readonly before: Seq; readonly limit: number },
+  ): Promise<readonly ProcessRow[]> {
+    this.#requireOpen();
+    const found: ProcessRow[] = [];
+    const ids = this.#book.sessions.get(session)?.processes ?? [];
+    for (let index = ids.length - 1; index >= 0 && found.length < limit; index -= 1) {
+      const one = this.#book.processes.get(ids[index] ?? "proc_");
+      if (one !== undefined && one.requestedAt < before) found.push(processRow(one));
+    }
+    return found;
+  }
+
   async runs(
     session: SessionId,
     { before, limit }: { readonly before: Seq; readonly limit: number },
@@ -135,9 +155,9 @@ export class MemoryStore implements Store {
   async unattended(limit: number): Promise<readonly SessionId[]> {
     this.#requireOpen();
     const found: SessionId[] = [];
-    for (const [id, { open }] of this.#book.sessions) {
+    for (const [id, { open, openProcesses }] of this.#book.sessions) {
       if (found.length >= limit) break;
-      if (open.size > 0 && !this.#leases.attended(id)) found.push(id);
+      if (open.size + openProcesses.size > 0 && !this.#leases.attended(id)) found.push(id);
     }
     return found;
   }
@@ -165,8 +185,10 @@ export class MemoryStore implements Store {
     const log = this.#logs.get(session);
     if (log === undefined) return { kept: 1 };
     let kept = Math.min(before, (log.snapshot?.seq ?? 0) + 1);
-    for (const id of this.#book.sessions.get(session)?.open ?? []) {
-      kept = Math.min(kept, this.#book.runs.get(id)?.acceptedAt ?? kept);
+    const part = this.#book.sessions.get(session);
+    for (const id of part?.open ?? []) kept = Math.min(kept, this.#book.runs.get(id)?.acceptedAt ?? kept);
+    for (const id of part?.openProcesses ?? []) {
+      kept = Math.min(kept, this.#book.processes.get(id)?.requestedAt ?? kept);
     }
     log.keptFrom = Math.max(log.keptFrom, kept);
     const first = log.rows.findIndex((row) => row.first + row.count > log.keptFrom);
@@ -221,6 +243,11 @@ function rowAfter(rows: readonly Row[], after: Seq): number {
   }
   return low;
 }
+
+const processRow = (kept: KeptProcess): ProcessRow => ({
+  ...kept,
+  outcome: kept.outcome === undefined ? undefined : decodeOutcome(kept.outcome),
+});
 
 const runRow = (run: KeptRun): RunRow => ({
   ...run,

@@ -2,15 +2,17 @@
 //
 // Invariants
 // 1. Only `keep` changes the book, and only once nothing can be refused any more.
-// 2. What a database guards with constraints is guarded here: one live run per session, one outcome per run, one run
-//    per key, no event of a session that does not exist. A breach is `internal`: the decision that led to it was wrong.
+// 2. What a database guards with constraints is guarded here: one live run per session, one outcome per run and per
+//    process, one run per key, no event of a session that does not exist. A breach is `internal`: the decision that
+//    led to it was wrong.
 import { ControlError } from "../../core/control-error.ts";
-import type { CallId, RunId, Seq, SessionId } from "../../core/ids.ts";
-import type { RowChange, RunRow } from "../../core/rows.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/ids.ts";
+import type { ProcessRow, RowChange, RunRow } from "../../core/rows.ts";
 import { encodeOutcome } from "../../wire/event.ts";
 
-/** A run or call as kept: the outcome as text, so that nobody can change it from outside. */
+/** A run, process or call as kept: the outcome as text, so that nobody can change it from outside. */
 export type KeptRun = Omit<RunRow, "outcome"> & { readonly outcome: string | undefined };
+export type KeptProcess = Omit<ProcessRow, "outcome"> & { readonly outcome: string | undefined };
 export interface KeptCall {
   readonly id: CallId;
   readonly session: SessionId;
@@ -23,6 +25,7 @@ export class Book {
   readonly sessions = new Map<SessionId, SessionPart>();
   readonly runs = new Map<RunId, KeptRun>();
   readonly calls = new Map<CallId, KeptCall>();
+  readonly processes = new Map<ProcessId, KeptProcess>();
 }
 
 /** What is kept of one session beside its log. */
@@ -35,6 +38,9 @@ export interface SessionPart {
   readonly runs: RunId[];
   readonly open: Set<RunId>;
   readonly keys: Map<string, RunId>;
+  /** Oldest first. */
+  readonly processes: ProcessId[];
+  readonly openProcesses: Set<ProcessId>;
 }
 
 /** One append's rows, in the making. */
@@ -43,6 +49,8 @@ export class Draft {
   readonly #id: SessionId;
   readonly #runs = new Map<RunId, KeptRun>();
   readonly #calls: KeptCall[] = [];
+  /** Made when the first is heard of: most appends have none, and should not pay for it. */
+  #processes: Map<ProcessId, KeptProcess> | undefined;
   #part: SessionPart | undefined;
   #live: RunId | undefined;
   #closed = false;
@@ -90,6 +98,12 @@ export class Draft {
         this.#calls.push({ id, session: this.#id, settledAt, outcome: encodeOutcome(change.outcome) });
         return;
       }
+      case "insert-process":
+        this.#insertProcess(change);
+        return;
+      case "settle-process":
+        this.#settleProcess(change);
+        return;
     }
   }
 
@@ -102,6 +116,7 @@ export class Draft {
     if (this.#closed) part.phase = "closed";
     for (const run of this.#runs.values()) this.#keepRun(part, run);
     for (const call of this.#calls) this.#book.calls.set(call.id, call);
+    if (this.#processes !== undefined) for (const one of this.#processes.values()) this.#keepProcess(part, one);
   }
 
   #keepRun(part: SessionPart, run: KeptRun): void {
@@ -112,6 +127,36 @@ export class Draft {
     }
     this.#book.runs.set(run.id, run);
     if (run.phase === "settled") part.open.delete(run.id);
+  }
+
+  #keepProcess(part: SessionPart, one: KeptProcess): void {
+    if (!this.#book.processes.has(one.id)) {
+      part.processes.push(one.id);
+      part.openProcesses.add(one.id);
+    }
+    this.#book.processes.set(one.id, one);
+    if (one.outcome !== undefined) part.openProcesses.delete(one.id);
+  }
+
+  #insertProcess({ id, requestedAt }: Extract<RowChange, { type: "insert-process" }>): void {
+    this.#refuseIf(this.#processOf(id) !== undefined, `cannot request ${id} a second time`);
+    this.#putProcess({ id, session: this.#id, requestedAt, settledAt: undefined, outcome: undefined });
+  }
+
+  #settleProcess({ id, settledAt, outcome }: Extract<RowChange, { type: "settle-process" }>): void {
+    const one = this.#processOf(id);
+    if (one?.session !== this.#id) throw this.#breach(`has no process ${id}`);
+    this.#refuseIf(one.outcome !== undefined, `has recorded an outcome of ${id} already`);
+    this.#putProcess({ ...one, settledAt, outcome: encodeOutcome(outcome) });
+  }
+
+  #processOf(id: ProcessId): KeptProcess | undefined {
+    return this.#processes?.get(id) ?? this.#book.processes.get(id);
+  }
+
+  #putProcess(one: KeptProcess): void {
+    this.#processes ??= new Map();
+    this.#processes.set(one.id, one);
   }
 
   #insertRun({ id, acceptedAt, key, content }: Extract<RowChange, { type: "insert-run" }>): void {
@@ -152,4 +197,6 @@ const emptyPart = (title: string | undefined, createdAt: number): SessionPart =>
   runs: [],
   open: new Set(),
   keys: new Map(),
+  processes: [],
+  openProcesses: new Set(),
 });

@@ -1,10 +1,10 @@
 // Rows of the database as the rest of Belay knows them.
 import type { Recorded } from "../../core/event.ts";
 import type { Seq } from "../../core/ids.ts";
-import type { CallRow, RunRow } from "../../core/rows.ts";
+import type { CallRow, ProcessRow, RunRow } from "../../core/rows.ts";
 import type { SessionRow } from "../../ports.ts";
 import { decodeEvents, decodeOutcome } from "../../wire/event.ts";
-import type { EventRow, StoredCall, StoredRun, StoredSession } from "./log-reader.ts";
+import type { EventRow, StoredCall, StoredProcess, StoredRun, StoredSession } from "./log-reader.ts";
 
 /** The events after `after`, at most `limit`: the first and the last append may hold more than was asked for. */
 export function eventsOf(rows: readonly EventRow[], after: Seq, limit: number): readonly Recorded[] {
@@ -29,5 +29,13 @@ export const runRow = (run: StoredRun): RunRow => ({
 });
 
 export const callRow = (call: StoredCall): CallRow => ({ ...call, outcome: decodeOutcome(call.outcome) });
+
+export const processRow = (found: StoredProcess): ProcessRow => ({
+  id: found.id,
+  session: found.session,
+  requestedAt: found.requestedAt,
+  settledAt: found.settledAt ?? undefined,
+  outcome: found.outcome === null ? undefined : decodeOutcome(found.outcome),
+});
 
 export const sessionRow = (session: StoredSession): SessionRow => ({ ...session, title: session.title ?? undefined });

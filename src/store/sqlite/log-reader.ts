@@ -1,6 +1,6 @@
 // The queries, each on one consistent state of the file. In the reader's thread: a large page delays no commit.
 import type { StatementSync } from "node:sqlite";
-import type { CallId, RunId, Seq, SessionId } from "../../core/ids.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/ids.ts";
 import type { Database } from "./database.ts";
 import { PAGE_CHARS_MAX } from "./limits.ts";
 import { HEAD } from "./statements.ts";
@@ -31,6 +31,14 @@ export interface StoredCall {
   readonly outcome: string;
 }
 
+export interface StoredProcess {
+  readonly id: ProcessId;
+  readonly session: SessionId;
+  readonly requestedAt: Seq;
+  readonly settledAt: Seq | null;
+  readonly outcome: string | null;
+}
+
 export interface StoredSession {
   readonly id: SessionId;
   readonly head: Seq;
@@ -58,6 +66,11 @@ export interface ReaderVerbs {
   run: { readonly ask: RunId; readonly answer: StoredRun | null };
   key: { readonly ask: { readonly session: SessionId; readonly key: string }; readonly answer: StoredRun | null };
   call: { readonly ask: CallId; readonly answer: StoredCall | null };
+  process: { readonly ask: ProcessId; readonly answer: StoredProcess | null };
+  processes: {
+    readonly ask: { readonly session: SessionId; readonly before: Seq; readonly limit: number };
+    readonly answer: readonly StoredProcess[];
+  };
   runs: {
     readonly ask: { readonly session: SessionId; readonly before: Seq; readonly limit: number };
     readonly answer: readonly StoredRun[];
@@ -66,7 +79,7 @@ export interface ReaderVerbs {
     readonly ask: { readonly after: SessionId | null; readonly limit: number };
     readonly answer: readonly StoredSession[];
   };
-  /** Sessions with open runs, by number, so that they can be gone through in pages. */
+  /** Sessions with runs or processes that have no outcome, by number, so that they can be gone through in pages. */
   open: {
     readonly ask: { readonly after: number; readonly limit: number };
     readonly answer: readonly { readonly number: number; readonly id: SessionId }[];
@@ -80,6 +93,8 @@ export function queries(database: Database): Answers {
   const sql = (text: string): StatementSync => database.prepare(text);
   const run = `SELECT run.id, session.id AS session, run.phase, accepted_at AS acceptedAt, settled_at AS settledAt,
     key, content, outcome FROM run JOIN session ON session.number = run.session`;
+  const process = `SELECT process.id, session.id AS session, requested_at AS requestedAt, settled_at AS settledAt,
+    outcome FROM process JOIN session ON session.number = process.session`;
   const standing = sql(`SELECT number, kept_from AS keptFrom, ${HEAD} AS head FROM session WHERE id = ?`);
   const snapshot = sql("SELECT seq, data FROM snapshot WHERE session = ?");
   const rows = sql(`SELECT seq, count, at, data FROM event WHERE session = ?1
@@ -88,13 +103,20 @@ export function queries(database: Database): Answers {
   const runByKey = sql(`${run} WHERE session.id = ? AND key = ?`);
   const call = sql(`SELECT call.id, session.id AS session, settled_at AS settledAt, outcome
     FROM call JOIN session ON session.number = call.session WHERE call.id = ?`);
+  const processById = sql(`${process} WHERE process.id = ?`);
+  const processes = sql(`${process} WHERE process.session = (SELECT number FROM session WHERE id = ?)
+    AND requested_at < ? ORDER BY requested_at DESC LIMIT ?`);
   const runs = sql(`${run} WHERE run.session = (SELECT number FROM session WHERE id = ?) AND accepted_at < ?
     ORDER BY accepted_at DESC LIMIT ?`);
   const sessions = sql(`SELECT id, ${HEAD} AS head, created_at AS createdAt, title, phase FROM session
     WHERE number > CASE WHEN ?1 IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = ?1) END
     ORDER BY number LIMIT ?2`);
-  const open = sql(`SELECT DISTINCT session AS number, (SELECT id FROM session WHERE number = run.session) AS id
-    FROM run WHERE phase <> 'settled' AND session > ? ORDER BY session LIMIT ?`);
+  // Both halves come out of their index in order, and are merged: no more is read than the page asks for.
+  const open = sql(`SELECT open.number, session.id FROM (
+      SELECT session AS number FROM run WHERE phase <> 'settled' AND session > ?1
+      UNION SELECT session FROM process WHERE outcome IS NULL AND session > ?1
+      ORDER BY number LIMIT ?2
+    ) AS open JOIN session ON session.number = open.number ORDER BY open.number`);
 
   const orNull = <A>(found: unknown): A | null => (found === undefined ? null : (found as A));
 
@@ -123,6 +145,8 @@ export function queries(database: Database): Answers {
     run: (id) => orNull(runById.get(id)),
     key: ({ session, key }) => orNull(runByKey.get(session, key)),
     call: (id) => orNull(call.get(id)),
+    process: (id) => orNull(processById.get(id)),
+    processes: ({ session, before, limit }) => processes.all(session, before, limit) as unknown as StoredProcess[],
     runs: ({ session, before, limit }) => runs.all(session, before, limit) as unknown as StoredRun[],
     sessions: ({ after, limit }) => sessions.all(after, limit) as unknown as StoredSession[],
     open: ({ after, limit }) => open.all(after, limit) as unknown as { number: number; id: SessionId }[],

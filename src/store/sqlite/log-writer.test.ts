@@ -3,8 +3,19 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Event } from "../../core/event.ts";
 import type { Batch } from "../../ports.ts";
-import { accepted, batch, created, SES, settled, started } from "../contract-facts.ts";
+import {
+  accepted,
+  batch,
+  completed,
+  created,
+  processRequested,
+  processSettled,
+  SES,
+  settled,
+  started,
+} from "../contract-facts.ts";
 import { type Database, openDatabase } from "./database.ts";
 import type { LogWriter } from "./log-writer.ts";
 import { type Cell, packBatch, unpackBatches, type Written } from "./message.ts";
@@ -91,34 +102,43 @@ describe("a full disk", () => {
   });
 
   const mounted = canMount();
-  it.skipIf(!mounted)(
-    `G28: leaves room for the outcomes of live runs, refuses new ones${mounted ? "" : " (skipped: may not mount)"}`,
-    () => {
-      execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", directory]);
-      try {
-        const { writer, close } = openFile(join(directory, "belay.db"));
-        append(writer, batch(SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]));
-        expect(() => writeFileSync(join(directory, "filler"), Buffer.alloc(8_000_000, 1))).toThrow("ENOSPC");
-        const next = batch(SES, 4, [accepted("run_2", { text: "x".repeat(20_000) })]);
-        expect(append(writer, next)).toMatchObject([{ kind: "failed", code: "store_full" }]);
-        expect(existsSync(join(directory, "belay.db.reserve"))).toBe(true);
-        // Enough of them that they cannot all fit into what was left over.
-        const pieces = Array.from({ length: 20 }, (_, index) =>
-          batch(SES, 4 + index, [
-            { type: "turn.extended", runId: "run_1", turnId: "turn_1.1", text: "y".repeat(4_000) },
-          ]),
-        );
-        expect(append(writer, ...pieces).map((one) => one.kind)).toEqual(pieces.map(() => "appended"));
-        expect(append(writer, batch(SES, 24, [settled("run_1")]))).toEqual([appended(25)]);
-        expect(append(writer, { ...next, expected: 25 })).toMatchObject([{ kind: "failed", code: "store_full" }]);
-        rmSync(join(directory, "filler"));
-        expect(append(writer, { ...next, expected: 25 })).toEqual([appended(26)]);
-        close();
-      } finally {
-        execFileSync("umount", [directory]);
-      }
-    },
-  );
+  const otherwise = mounted ? "" : " (skipped: may not mount)";
+
+  it.skipIf(!mounted)(`G28: leaves room for the outcomes of live runs, refuses new ones${otherwise}`, () => {
+    onSmallDisk((writer, fill) => {
+      append(writer, batch(SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]));
+      const makeRoom = fill();
+      const next = batch(SES, 4, [accepted("run_2", { text: "x".repeat(20_000) })]);
+      expect(append(writer, next)).toMatchObject([{ kind: "failed", code: "store_full" }]);
+      expect(existsSync(join(directory, "belay.db.reserve"))).toBe(true);
+      // Enough of them that they cannot all fit into what was left over.
+      const pieces = Array.from({ length: 20 }, (_, index) => batch(SES, 4 + index, [said("y".repeat(4_000))]));
+      expect(append(writer, ...pieces).map((one) => one.kind)).toEqual(pieces.map(() => "appended"));
+      expect(append(writer, batch(SES, 24, [settled("run_1")]))).toEqual([appended(25)]);
+      expect(append(writer, { ...next, expected: 25 })).toMatchObject([{ kind: "failed", code: "store_full" }]);
+      makeRoom();
+      expect(append(writer, { ...next, expected: 25 })).toEqual([appended(26)]);
+    });
+  });
+
+  it.skipIf(!mounted)(`G28: leaves room for ends from which a run follows, refuses new processes${otherwise}`, () => {
+    onSmallDisk((writer, fill) => {
+      const begun = [accepted("run_1"), ...started("run_1"), processRequested(SES, 1), processRequested(SES, 2)];
+      append(writer, batch(SES, 0, [created(SES), ...begun]));
+      const makeRoom = fill();
+      // More than was left over, so that the reserve is spent.
+      expect(append(writer, batch(SES, 6, [said("y".repeat(100_000))]))).toEqual([appended(7)]);
+      expect(existsSync(join(directory, "belay.db.reserve"))).toBe(false);
+      const next = batch(SES, 7, [processRequested(SES, 3)]);
+      expect(append(writer, next)).toMatchObject([{ kind: "failed", code: "store_full" }]);
+      expect(append(writer, batch(SES, 7, [processSettled(SES, 1, completed)]))).toEqual([appended(8)]);
+      expect(append(writer, batch(SES, 8, [settled("run_1"), accepted("run_2")]))).toEqual([appended(10)]);
+      const woken = [processSettled(SES, 2, completed), accepted("run_3")];
+      expect(append(writer, batch(SES, 10, woken))).toEqual([appended(12)]);
+      makeRoom();
+      expect(append(writer, { ...next, expected: 12 })).toEqual([appended(13)]);
+    });
+  });
 });
 
 describe("a commit that fails in the middle", () => {
@@ -168,6 +188,27 @@ describe("a commit that fails in the middle", () => {
     close();
   });
 });
+
+const said = (text: string): Event => ({ type: "turn.extended", runId: "run_1", turnId: "turn_1.1", text });
+
+/** A store on a disk of its own, which `fill` leaves no room on; its answer makes room again. Gone afterwards. */
+function onSmallDisk(act: (writer: LogWriter, fill: () => () => void) => void): void {
+  const filler = join(directory, "filler");
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", directory]);
+  try {
+    const { writer, close } = openFile(join(directory, "belay.db"));
+    try {
+      act(writer, () => {
+        expect(() => writeFileSync(filler, Buffer.alloc(8_000_000, 1))).toThrow("ENOSPC");
+        return () => rmSync(filler);
+      });
+    } finally {
+      close();
+    }
+  } finally {
+    execFileSync("umount", [directory]);
+  }
+}
 
 /** A disk whose commits fail when told to: before anything was written, or after all was. */
 function failingDisk(when: "before" | "after") {

@@ -9,7 +9,7 @@ import { ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
 import type { Database } from "./database.ts";
 import { HEADS_MAX } from "./limits.ts";
-import type { PackedBatch, Written } from "./message.ts";
+import type { PackedBatch, PackedChange, Written } from "./message.ts";
 import { Recent } from "./recent.ts";
 import type { Reserve } from "./reserve.ts";
 import { Statements } from "./statements.ts";
@@ -207,6 +207,12 @@ function isFinal(error: unknown): boolean {
 const unknown = (file: string, cause: unknown): ControlError =>
   new ControlError("unavailable", `It is not known whether the last appends to ${file} are durable.`, { cause });
 
-/** Whether a batch begins something, rather than carrying on with what has begun. */
+/**
+ * Whether a batch begins something, rather than carrying on with what has begun. What ends something does not, also if
+ * a run follows from it, as from the result of a process: the end must find its place when the disk is full.
+ */
 const isNew = ({ changes }: PackedBatch): boolean =>
-  changes.some(({ type }) => type === "insert-run" || type === "create-session");
+  changes.some(({ type }) => BEGINNINGS.has(type)) && !changes.some(({ type }) => ENDS.has(type));
+
+const BEGINNINGS: ReadonlySet<PackedChange["type"]> = new Set(["create-session", "insert-run", "insert-process"]);
+const ENDS: ReadonlySet<PackedChange["type"]> = new Set(["settle-run", "settle-process"]);

@@ -58,6 +58,8 @@ const CHANGE_TYPES: readonly RowChange["type"][] = [
   "start-run",
   "settle-run",
   "insert-call",
+  "insert-process",
+  "settle-process",
 ];
 const BATCH_CELLS = 7;
 const CHANGE_CELLS = 5;
@@ -110,7 +112,11 @@ function packChange(cells: Cell[], change: RowChange): void {
     case "start-run":
       cells.push(type, change.id, null, null, null);
       return;
+    case "insert-process":
+      cells.push(type, change.id, change.requestedAt, null, null);
+      return;
     case "settle-run":
+    case "settle-process":
     case "insert-call":
       cells.push(type, change.id, change.settledAt, encodeOutcome(change.outcome), null);
       return;

@@ -2,7 +2,8 @@
 //
 // Invariants
 // 1. A migration that was released is never changed; a new version is a new entry at the end.
-// 2. What we advertise is a constraint, not a habit: one live run per session, one outcome per run, one run per key.
+// 2. What we advertise is a constraint, not a habit: one live run per session, one outcome per run and per process,
+//    one run per key.
 
 /** "BLAY", in the header of every file that is ours. */
 export const APPLICATION_ID = 0x424c4159;
@@ -79,6 +80,25 @@ CREATE TABLE call (
   settled_at INTEGER NOT NULL,
   outcome    TEXT    NOT NULL
 ) STRICT;
+
+CREATE TABLE process (
+  id           TEXT    NOT NULL PRIMARY KEY,
+  session      INTEGER NOT NULL REFERENCES session (number),
+  requested_at INTEGER NOT NULL,
+  settled_at   INTEGER,
+  outcome      TEXT,
+  CHECK ((settled_at IS NULL) = (outcome IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX process_in_order ON process (session, requested_at);
+-- As large as what is going on, however long the log is.
+CREATE INDEX process_without_outcome ON process (session, requested_at) WHERE outcome IS NULL;
+
+-- A process settles once.
+CREATE TRIGGER one_outcome_per_process BEFORE UPDATE ON process WHEN old.outcome IS NOT NULL
+BEGIN
+  SELECT RAISE(ABORT, 'the process has an outcome already');
+END;
 `;
 
 export const MIGRATIONS: Migrations = [VERSION_1];

@@ -15,6 +15,8 @@ import {
   completed,
   created,
   headOf,
+  processRequested,
+  processSettled,
   refusedAs,
   SES,
   settled,
@@ -54,6 +56,23 @@ describe("opening a file again", () => {
     expect(await again.run({ session: SES, key: "k" })).toMatchObject({ id: "run_1", phase: "live" });
     expect(await again.run("run_2")).toMatchObject({ outcome: completed });
     await add(again, SES, 4, [settled("run_1")]);
+    await again.close();
+  });
+
+  it("G24: what went on in a process is known, and its session unattended although no run is open", async () => {
+    const file = freshFile();
+    const first = await openSqliteStore({ file });
+    await add(first, SES, 0, [created(SES), processRequested(SES, 1), processRequested(SES, 2)]);
+    await add(first, SES, 3, [processSettled(SES, 1, completed)]);
+    await first.claim(SES, "wrk_a", 60_000);
+    const rows = await first.processes(SES, { before: 100, limit: 10 });
+    await first.close();
+    const again = await openSqliteStore({ file });
+    expect(await again.processes(SES, { before: 100, limit: 10 })).toStrictEqual(rows);
+    expect(await again.process("proc_a.1")).toMatchObject({ requestedAt: 2, settledAt: 4, outcome: completed });
+    expect(await again.unattended(10)).toEqual([SES]);
+    await add(again, SES, 4, [processSettled(SES, 2, { kind: "lost" })]);
+    expect(await again.unattended(10)).toEqual([]);
     await again.close();
   });
 
@@ -190,6 +209,24 @@ describe("the database itself", () => {
     refuses("UPDATE run SET phase = 'settled' WHERE id = 'run_3'", "CHECK");
     refuses("UPDATE run SET outcome = '{}' WHERE id = 'run_3'", "CHECK");
     refuses("INSERT INTO event VALUES (99, 1, 1, 1, '[1]')", "FOREIGN KEY");
+    database.close();
+  });
+
+  it("cannot change the outcome of a process, nor settle one without an outcome", async () => {
+    const file = freshFile();
+    const store = await openSqliteStore({ file });
+    const requested = [processRequested(SES, 1), processRequested(SES, 2)];
+    await add(store, SES, 0, [created(SES), ...requested, processSettled(SES, 1, completed)]);
+    await store.close();
+    const database = new DatabaseSync(file);
+    const refuses = (sql: string, why: string): void => expect(() => database.exec(sql)).toThrow(why);
+    refuses("UPDATE process SET outcome = '{}' WHERE id = 'proc_a.1'", "has an outcome already");
+    refuses("UPDATE process SET outcome = NULL, settled_at = NULL WHERE id = 'proc_a.1'", "has an outcome already");
+    refuses("UPDATE process SET settled_at = 9 WHERE id = 'proc_a.2'", "CHECK");
+    refuses("UPDATE process SET outcome = '{}' WHERE id = 'proc_a.2'", "CHECK");
+    refuses("INSERT INTO process (id, session, requested_at) VALUES ('proc_a.1', 1, 9)", "UNIQUE");
+    refuses("INSERT INTO process (id, session, requested_at) VALUES ('proc_a.3', 1, 2)", "UNIQUE");
+    refuses("INSERT INTO process (id, session, requested_at) VALUES ('proc_z.1', 99, 2)", "FOREIGN KEY");
     database.close();
   });
 });

@@ -7,13 +7,13 @@
 // 2. The file belongs to this store alone while it is open, so leases are kept in memory: a worker that could outlive
 //    them would have to outlive the process. Their epochs come from the file, and rise over restarts.
 import { ControlError } from "../../core/control-error.ts";
-import type { CallId, RunId, Seq, SessionId, WorkerId } from "../../core/ids.ts";
-import type { CallRow, RunRow } from "../../core/rows.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/ids.ts";
+import type { CallRow, ProcessRow, RunRow } from "../../core/rows.ts";
 import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
 import { decodeLane } from "../../wire/lane.ts";
 import { Growth } from "../growth.ts";
 import { Leases } from "../leases.ts";
-import { callRow, eventsOf, runRow, sessionRow } from "./decode.ts";
+import { callRow, eventsOf, processRow, runRow, sessionRow } from "./decode.ts";
 import { EPOCH_BLOCK, HEADS_MAX } from "./limits.ts";
 import type { ReaderVerbs } from "./log-reader.ts";
 import type { WriterVerbs } from "./message.ts";
@@ -110,6 +110,18 @@ class SqliteStore implements Store {
   async call(id: CallId): Promise<CallRow | undefined> {
     const call = await this.#ask("call", id);
     return call === null ? undefined : callRow(call);
+  }
+
+  async process(id: ProcessId): Promise<ProcessRow | undefined> {
+    const found = await this.#ask("process", id);
+    return found === null ? undefined : processRow(found);
+  }
+
+  async processes(
+    session: SessionId,
+    { before, limit }: { readonly before: Seq; readonly limit: number },
+  ): Promise<readonly ProcessRow[]> {
+    return (await this.#ask("processes", { session, before, limit })).map(processRow);
   }
 
   async runs(

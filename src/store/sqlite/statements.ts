@@ -27,6 +27,8 @@ export class Statements {
   readonly #startRun: StatementSync;
   readonly #settleRun: StatementSync;
   readonly #insertCall: StatementSync;
+  readonly #insertProcess: StatementSync;
+  readonly #settleProcess: StatementSync;
   readonly #trimmable: StatementSync;
   readonly #keepFrom: StatementSync;
   readonly #forget: StatementSync;
@@ -56,9 +58,12 @@ export class Statements {
     this.#startRun = sql("UPDATE run SET phase = 'live' WHERE id = ? AND session = ?");
     this.#settleRun = sql("UPDATE run SET phase = 'settled', settled_at = ?, outcome = ? WHERE id = ? AND session = ?");
     this.#insertCall = sql("INSERT INTO call (id, session, settled_at, outcome) VALUES (?, ?, ?, ?)");
+    this.#insertProcess = sql("INSERT INTO process (id, session, requested_at) VALUES (?, ?, ?)");
+    this.#settleProcess = sql("UPDATE process SET settled_at = ?, outcome = ? WHERE id = ? AND session = ?");
     this.#trimmable = sql(`
       SELECT number, kept_from AS kept, COALESCE((SELECT seq FROM snapshot WHERE session = number), 0) + 1 AS snapshot,
-        (SELECT MIN(accepted_at) FROM run WHERE session = number AND phase <> 'settled') AS open
+        (SELECT MIN(accepted_at) FROM run WHERE session = number AND phase <> 'settled') AS run,
+        (SELECT MIN(requested_at) FROM process WHERE session = number AND outcome IS NULL) AS process
       FROM session WHERE id = ?`);
     this.#keepFrom = sql("UPDATE session SET kept_from = ? WHERE number = ?");
     this.#forget = sql("DELETE FROM event WHERE session = ?1 AND seq < ?2 AND seq + count <= ?2");
@@ -80,12 +85,12 @@ export class Statements {
     return required(session, batch.session);
   }
 
-  /** Forgets what is before `before`, as far as snapshot and open runs allow. Answers what is kept. */
+  /** Forgets what is before `before`, as far as the snapshot and what has no outcome allow. Answers what is kept. */
   trim(session: SessionId, before: Seq): Seq {
     const found = this.#trimmable.get(session);
     if (found === undefined) return 1;
-    const open = found.open === null ? before : Number(found.open);
-    const kept = Math.max(Number(found.kept), Math.min(before, Number(found.snapshot), open));
+    const open = [found.run, found.process].filter((seq) => seq !== null).map(Number);
+    const kept = Math.max(Number(found.kept), Math.min(before, Number(found.snapshot), ...open));
     this.#keepFrom.run(kept, Number(found.number));
     this.#forget.run(Number(found.number), kept);
     return kept;
@@ -110,6 +115,12 @@ export class Statements {
       case "insert-call":
         this.#insertCall.run(id, session, at, first);
         return;
+      case "insert-process":
+        this.#insertProcess.run(id, session, at);
+        return;
+      case "settle-process":
+        requireChanged(this.#settleProcess.run(at, first, id, session).changes, id);
+        return;
     }
   }
 }
@@ -126,5 +137,5 @@ function required(number: number | undefined, session: SessionId): number {
 
 function requireChanged(changes: number | bigint, id: string | null): void {
   if (Number(changes) === 1) return;
-  throw new ControlError("internal", `There is no run ${id} in this session. Nothing was recorded.`);
+  throw new ControlError("internal", `There is no ${id} in this session. Nothing was recorded.`);
 }
