@@ -3,27 +3,40 @@ export type {
   CancelReason,
   CancelReceipt,
   Covered,
+  CoveredProcess,
   Outcome,
   SessionReceipt,
   Target,
 } from "./core/cancel.ts";
 export type { Accepted, Place, Posted, QueueReceipt } from "./core/command.ts";
 export { type ControlCode, ControlError } from "./core/control-error.ts";
-export type { Event, ProviderCall, Recorded, TurnFinish, TurnPart, Usage } from "./core/event.ts";
-export type { CallId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
+export type {
+  Event,
+  Exit,
+  Feedback,
+  OutputNote,
+  ProviderCall,
+  Recorded,
+  TurnFinish,
+  TurnPart,
+  Usage,
+} from "./core/event.ts";
+export type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
 export type { Item } from "./core/inbox.ts";
 export type { Delivery, Json, Prompt } from "./core/prompt.ts";
 export type { About, AnswerReceipt, Ending, Question, Reply } from "./core/question.ts";
-export type { CallRow, RunRow } from "./core/rows.ts";
+export type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
 export type { Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
 export type { CallExplained, Explanation } from "./engine/explain.ts";
 export type { Delta } from "./engine/feed.ts";
 export type { Gap } from "./engine/follow.ts";
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
 export type { AnswerOptions, Answers, ApprovalOptions } from "./library/answers.ts";
-export { type Belay, type BelayOptions, openBelay } from "./library/belay.ts";
+export { type Belay, type BelayOptions, type Load, openBelay } from "./library/belay.ts";
+export type { ProcessesOptions } from "./library/open-spawner.ts";
 export type { CancelOptions, RunHandle, Waited } from "./library/run.ts";
-export type { PromptOptions, Queue, QueuedRun, Session } from "./library/session.ts";
+export type { PromptOptions, Queue, QueuedRun, Session, SessionCancelOptions } from "./library/session.ts";
+export type { SessionProcesses } from "./library/session-processes.ts";
 export { closeOnSignals } from "./library/signals.ts";
 export type {
   Agent,
@@ -50,3 +63,29 @@ export type {
   TurnResult,
   Verdict,
 } from "./ports.ts";
+export type {
+  CallProcesses,
+  Child,
+  ChildEnd,
+  CommandLine,
+  Excerpt,
+  Mechanism,
+  Output,
+  OutputCounts,
+  OutputFile,
+  OutputPage,
+  PageWish,
+  ProcessHandle,
+  ProcessInfo,
+  ProcessLimits,
+  ProcessOptions,
+  ProcessResult,
+  Profile,
+  Ran,
+  RunOptions,
+  Spawner,
+  SpawnRequest,
+  StartOptions,
+  Stream,
+  Tier,
+} from "./spawner.ts";

@@ -68,6 +68,13 @@ const MEANING: Readonly<Record<Event["type"], string>> = {
   "call.requested": "A turn asked for a tool call, or its end did. It begins after this is recorded, never before.",
   "call.cancel_requested": "This one call was cancelled. Its run and its siblings go on.",
   "call.settled": "How the call ended, what it returned or had put aside, and what it is known to have changed.",
+  "process.requested":
+    "A process is to be started. It ends with its owner: a call, or, in the background, the session.",
+  "process.started": "The process runs, as this pid, held together by this tier.",
+  "process.detached": "A process that took too long to be waited for is its session's from here on.",
+  "process.cancel_requested": "This one process was cancelled. Its call goes on.",
+  "process.settled":
+    "How the process ended, once its whole tree was gone or had escaped. `completed`: by itself, whatever its exit code.",
 };
 
 function events(): string {

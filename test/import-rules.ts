@@ -13,33 +13,38 @@ interface Room {
 /** A room is a folder of `src`, a store, or one of the two files at its root. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   core: {},
-  ports: { typesFrom: ["core"] },
+  ports: { typesFrom: ["core", "spawner"] },
+  // The port for processes has a file of its own: what a tool sees of them, and what the engine asks of a spawner.
+  spawner: { typesFrom: ["core"] },
   wire: { from: ["core"] },
   store: { from: ["core", "ports", "wire"], outside: ["node:"] },
   "store/memory": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
   "store/sqlite": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
   "store/postgres": { from: ["core", "ports", "wire", "store"], outside: ["node:", "pg"] },
-  engine: { from: ["core", "ports"], outside: ["node:"] },
-  process: { from: ["core", "ports"], outside: ["node:"] },
-  agent: { from: ["core", "ports"], outside: ["node:", "@ai-sdk/provider"] },
+  engine: { from: ["core", "ports", "spawner"], outside: ["node:"] },
+  process: { from: ["core", "ports", "spawner"], outside: ["node:"] },
+  agent: { from: ["core", "ports", "spawner"], outside: ["node:", "@ai-sdk/provider"] },
   // A scripted model and its tools, for whoever has no key yet. Never part of the public surface.
-  demo: { from: ["core", "ports", "agent"], outside: ["node:", "@ai-sdk/provider"] },
+  demo: { from: ["core", "ports", "spawner", "agent"], outside: ["node:", "@ai-sdk/provider"] },
   // The engine as a person writes against it: sessions, runs, handles. Like cli, it wires concrete parts.
-  library: { from: ["engine", "core", "ports", "store/memory", "store/sqlite"], outside: ["node:"] },
-  testing: { from: ["core", "ports", "engine"], outside: ["node:", "@ai-sdk/provider"] },
+  library: {
+    from: ["engine", "core", "ports", "spawner", "process", "store/memory", "store/sqlite"],
+    outside: ["node:"],
+  },
+  testing: { from: ["core", "ports", "spawner", "engine"], outside: ["node:", "@ai-sdk/provider"] },
   server: { from: ["engine", "wire"], typesFrom: ["core", "ports"], outside: ["node:"] },
   client: { from: ["wire"], typesFrom: ["core"] },
   acp: { from: ["engine", "core"], outside: ["node:"] },
   bridge: { from: ["engine", "wire"], typesFrom: ["core", "ports"], outside: ["node:"] },
   cli: {
     from: [
-      ...["core", "ports", "wire", "engine", "library", "process", "agent", "demo"],
+      ...["core", "ports", "spawner", "wire", "engine", "library", "process", "agent", "demo"],
       ...["store", "store/memory", "store/sqlite", "store/postgres", "server", "client", "acp", "bridge"],
     ],
     outside: ["node:"],
   },
   // The public surface. Stores have their own, so that nobody loads a driver that is not used.
-  index: { from: ["core", "ports", "engine", "library", "process", "agent", "wire", "client", "server"] },
+  index: { from: ["core", "ports", "spawner", "engine", "library", "process", "agent", "wire", "client", "server"] },
 };
 
 /** The room of a file of `src`. */

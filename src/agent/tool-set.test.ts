@@ -1,6 +1,7 @@
 import { tool as aiTool, dynamicTool, jsonSchema, type ToolResultOutput } from "@ai-sdk/provider-utils";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { noProcesses } from "../../test/agent/no-processes.ts";
 import type { Json } from "../core/prompt.ts";
 import type { CallRequest, LiveCall } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
@@ -23,6 +24,7 @@ class Call implements LiveCall {
   readonly name: string;
   readonly input: Json;
   readonly clock = manualClock();
+  readonly processes = noProcesses;
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
   readonly partials: Json[] = [];

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { noProcesses } from "../../test/agent/no-processes.ts";
 import { GRACE_MS } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import type { LiveCall } from "../ports.ts";
@@ -36,6 +37,7 @@ class Call implements LiveCall {
   readonly name = "untrusted";
   readonly input: Json;
   readonly clock = manualClock();
+  readonly processes = noProcesses;
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
   readonly partials: Json[] = [];

@@ -22,6 +22,8 @@ export const EXIT_CODE = {
   store_corrupt: 12,
   store_newer: 13,
   unavailable: 14,
+  not_started: 15,
+  uncontained: 16,
   internal: 70,
 } as const satisfies Record<ControlCode, number>;
 

@@ -1,13 +1,14 @@
 // What happens in a session, as a person sees it: events and deltas become lines, calls and questions get numbers.
 import type { Recorded } from "../core/event.ts";
-import type { CallId, QuestionId, RunId, Seq } from "../core/ids.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../core/ids.ts";
+import { titleOf } from "../core/process.ts";
 import type { Json } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
 import type { Delta } from "../engine/feed.ts";
 import type { Gap } from "../engine/follow.ts";
 import { plainLine } from "./plain-text.ts";
 import type { Screen } from "./screen.ts";
-import { sayOutcome, sayReason } from "./words.ts";
+import { sayExit, sayOutcome, sayReason } from "./words.ts";
 
 /** Of an input or a result: enough to know which it is. */
 const JSON_CHARS_MAX = 160;
@@ -23,10 +24,12 @@ interface SeenCall {
 
 export class HandsOnView {
   readonly #screen: Screen;
-  /** Calls and questions count together, so that a number says which it is. */
+  /** Calls, questions and what goes on in the background count together, so that a number says which it is. */
   #numbers = 0;
   readonly #calls = new Map<CallId, SeenCall>();
   readonly #questions = new Map<QuestionId, number>();
+  /** Who speaks for a process: the call it belongs to, or, in the background, itself. */
+  readonly #processes = new Map<ProcessId, `call ${number}` | `proc ${number}`>();
   readonly #live = new Set<CallId>();
   /** What the runs that have not ended were asked. */
   readonly #prompts = new Map<RunId, string>();
@@ -37,8 +40,10 @@ export class HandsOnView {
     this.#screen = screen;
   }
 
-  callNumbered(number: number): CallId | undefined {
-    return [...this.#calls].find(([, call]) => call.number === number)?.[0];
+  /** The call or the background process that was shown with this number. */
+  numbered(number: number): CallId | ProcessId | undefined {
+    const call = [...this.#calls].find(([, seen]) => seen.number === number)?.[0];
+    return call ?? [...this.#processes].find(([, speaker]) => speaker === `proc ${number}`)?.[0];
   }
 
   numberOf(id: CallId | QuestionId): number | undefined {
@@ -54,6 +59,7 @@ export class HandsOnView {
   show(event: Recorded | Delta | Gap): void {
     switch (event.type) {
       case "gap":
+      case "output":
         break;
       case "delta":
         this.#screen.speak(event.kind === "reasoning" ? "thinks" : "agent", event.text);
@@ -72,6 +78,9 @@ export class HandsOnView {
   #recorded(event: Recorded): void {
     switch (event.type) {
       case "run.accepted":
+        if (event.wake === true) this.#screen.say("belay", "nobody has asked: this run was begun by what has ended");
+        this.#prompts.set(event.runId, plainLine(event.prompt.text, PROMPT_CHARS_MAX));
+        break;
       case "run.edited":
         this.#prompts.set(event.runId, plainLine(event.prompt.text, PROMPT_CHARS_MAX));
         break;
@@ -82,6 +91,12 @@ export class HandsOnView {
       case "call.cancel_requested":
       case "call.settled":
         this.#call(event);
+        break;
+      case "process.requested":
+      case "process.started":
+      case "process.cancel_requested":
+      case "process.settled":
+        this.#process(event);
         break;
       case "question.asked":
         this.#asked(event);
@@ -123,6 +138,28 @@ export class HandsOnView {
       this.#screen.say(this.#caller(callId), settled(event));
     }
     this.#status();
+  }
+
+  #process(event: Exclude<Extract<Recorded, { type: `process.${string}` }>, { type: "process.detached" }>): void {
+    const { processId } = event;
+    if (event.type === "process.requested") {
+      const { owner, command } = event;
+      const call = owner.startsWith("call_") ? this.#calls.get(owner as CallId) : undefined;
+      if (call === undefined) this.#numbers += 1;
+      const speaker = call === undefined ? (`proc ${this.#numbers}` as const) : (`call ${call.number}` as const);
+      this.#processes.set(processId, speaker);
+      if (call === undefined) this.#screen.say(speaker, `in the background: ${plainLine(titleOf(command))}`);
+      return;
+    }
+    const speaker = this.#processes.get(processId) ?? "proc 0";
+    if (event.type === "process.started") {
+      this.#screen.say(speaker, `runs as process ${event.pid}, held by tier ${event.tier}`);
+    } else if (event.type === "process.cancel_requested") {
+      this.#screen.say(speaker, `is being stopped (${sayReason(event.reason)})`);
+    } else if (speaker.startsWith("proc")) {
+      // What a call has run is told by how the call ended.
+      this.#screen.say(speaker, `${sayOutcome(event.outcome)}${sayExit(event.exit)}`);
+    }
   }
 
   #progress(callId: CallId, data: Json): void {

@@ -15,6 +15,7 @@ interface Behind extends Pick<Facade, "callId" | "name" | "input" | "runId" | "s
   };
   keepPartial(result: Json): void;
   noteChange(what: string): void;
+  readonly processes: Facade["processes"];
 }
 
 export class CallFacade implements Facade {
@@ -63,6 +64,10 @@ export class CallFacade implements Facade {
 
   get changed(): Facade["changed"] {
     return (what) => this.#call.noteChange(what);
+  }
+
+  get processes(): Facade["processes"] {
+    return this.#call.processes;
   }
 
   get ask(): Facade["ask"] {

@@ -3,11 +3,18 @@
 import type { Stop } from "../core/call.ts";
 import type { CancelReason, CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import type { Answer, Command } from "../core/command.ts";
-import { type CallId, type RunId, runOf, type SessionId } from "../core/ids.ts";
+import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
 import type { Store } from "../ports.ts";
 import type { Commit } from "./commit.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
+import type { Processes } from "./processes.ts";
+
+/** `background: "keep"`: what goes on in the background goes on. */
+export interface SessionStop {
+  readonly reason: CancelReason;
+  readonly background?: "keep" | "stop";
+}
 
 type Cancel = Command & { readonly reason: CancelReason };
 
@@ -17,6 +24,7 @@ interface Parts {
   readonly store: Store;
   readonly lanes: Lanes;
   readonly commit: Commit;
+  readonly processes: Processes;
   /** With an idempotency key, the same request again gets the same answer and cancels nothing newer. */
   readonly submit: <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
 }
@@ -28,8 +36,18 @@ export class Cancels {
     this.#parts = parts;
   }
 
-  async session(session: SessionId, reason: CancelReason, key?: string): Promise<SessionReceipt> {
-    return this.#submit(this.#parts.lanes.get(session), { type: "cancel-session", reason }, key);
+  async session(session: SessionId, stop: SessionStop, key?: string): Promise<SessionReceipt> {
+    return this.#submit(this.#parts.lanes.get(session), { type: "cancel-session", ...stop }, key);
+  }
+
+  async process(processId: ProcessId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+    const { lanes, store, commit } = this.#parts;
+    const lane = lanes.get(sessionOf(processId));
+    const receipt = await this.#submit(lane, { type: "cancel-process", processId, reason }, key);
+    if (receipt.kind !== "unknown") return receipt;
+    await commit.quiet(lane);
+    const outcome = (await store.process(processId))?.outcome;
+    return outcome === undefined ? receipt : { kind: "settled", outcome };
   }
 
   async run(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
@@ -66,7 +84,10 @@ export class Cancels {
     // The same if the run is already being stopped by an interrupt that is not durable yet.
     const behind = lane.pumping || lane.doubt || lane.decided.live?.phase === "stopping";
     const repeated = key !== undefined && lane.decided.answered.some((answered) => answered.key === key);
-    if (lane.phase === "ready" && behind && !repeated) stopNow(lane, command);
+    if (lane.phase === "ready" && behind && !repeated) {
+      stopNow(lane, command);
+      this.#parts.processes.stopNow(lane, command);
+    }
     return this.#parts.submit(lane, command, key);
   }
 

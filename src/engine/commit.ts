@@ -157,13 +157,17 @@ export class Commit {
       return;
     }
     const at = this.#clock.now();
-    this.#store.append(batch(lane, events, at)).then(
+    lane.landing = this.#store.append(batch(lane, events, at)).then(
       (appended) => {
+        lane.landing = undefined;
         if (appended.kind === "appended") return this.#landed(lane, events, at);
-        if (appended.kind === "fenced") return this.#fenced(lane);
+        if (lane.phase === "gone") return;
+        if (appended.kind === "fenced") return this.fence(lane);
         void this.#moved(lane);
       },
       (error: unknown) => {
+        lane.landing = undefined;
+        if (lane.phase === "gone") return;
         lane.unsure = { entries: lane.flying, events, read: [] };
         this.#failed(lane, toControlError(error));
       },
@@ -285,7 +289,8 @@ export class Commit {
     lane.flying = lane.flying.filter((entry) => !unsure.entries.includes(entry));
   }
 
-  #fenced(lane: LiveLane): void {
+  /** Somebody else drives this lane, or may soon: whoever waits for it here is told so. */
+  fence(lane: LiveLane): void {
     const entries = [...lane.flying, ...lane.pending, ...lane.mailbox.splice(0)];
     lane.phase = "gone";
     lane.flying = [];
@@ -313,7 +318,7 @@ const WROTE_NOTHING: ReadonlySet<string> = new Set(["store_full", "store_locked"
 /** Whether what was read begins with these facts. Ids are made once, so the names of things suffice. */
 function begins(read: readonly Recorded[], events: readonly Event[]): boolean {
   const name = (event: Event | undefined): string =>
-    JSON.stringify(event, ["type", "runId", "turnId", "callId", "questionId", "covers"]) ?? "";
+    JSON.stringify(event, ["type", "runId", "turnId", "callId", "questionId", "processId", "covers"]) ?? "";
   return events.length > 0 && events.every((event, index) => name(event) === name(read[index]));
 }
 
@@ -343,7 +348,15 @@ const isCancel = ({ type }: Command): boolean =>
 /** Facts about the world, and requests to stop: refusing them would not make them untrue. */
 export const isLasting = (command: Command): boolean => isCancel(command) || LASTING.has(command.type);
 
-const LASTING: ReadonlySet<Command["type"]> = new Set(["settle-turn", "settle-call", "expire", "recover", "park"]);
+const LASTING: ReadonlySet<Command["type"]> = new Set([
+  "settle-turn",
+  "settle-call",
+  "settle-process",
+  "detach-process",
+  "expire",
+  "recover",
+  "park",
+]);
 
 /** The asker of a cancel is told the truth now; the cancel itself is kept. */
 function notRecorded(entry: Entry, error: ControlError): void {

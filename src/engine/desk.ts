@@ -7,6 +7,7 @@ import type { Json } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
 import type { Run } from "../core/run.ts";
 import type { Agent, Clock, Notify, Store } from "../ports.ts";
+import { CallProcesses } from "./call-processes.ts";
 import type { Commit } from "./commit.ts";
 import type { Drive } from "./drive.ts";
 import type { Feeds } from "./feed.ts";
@@ -14,6 +15,7 @@ import type { HookRunner } from "./hooks.ts";
 import type { CallDesk } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveWork } from "./live-work.ts";
+import type { HandleDesk } from "./process-handle.ts";
 import type { Questions } from "./questions.ts";
 import type { Scope } from "./scope.ts";
 
@@ -25,6 +27,7 @@ export interface DeskParts {
   readonly feeds: Feeds;
   readonly hooks: HookRunner;
   readonly questions: Questions;
+  readonly handles: HandleDesk;
   readonly digest: (text: string) => string;
   readonly commit: () => Commit;
   readonly drive: () => Drive;
@@ -78,6 +81,22 @@ export class Desk implements CallDesk {
 
   known(): Promise<void> {
     return this.commit.quiet(this.lane);
+  }
+
+  processesOf(call: Parameters<CallDesk["processesOf"]>[0]): CallProcesses {
+    return new CallProcesses(this.parts.handles, this.lane, call);
+  }
+
+  ownsProcesses(callId: CallId): boolean {
+    return this.parts.handles.processes.owns(this.lane, callId);
+  }
+
+  endProcesses(callId: CallId): Promise<void> {
+    return this.parts.handles.processes.endOf(this.lane, callId);
+  }
+
+  abandonProcesses(callId: CallId): void {
+    this.parts.handles.processes.abandon(this.lane, callId);
   }
 
   limitReached(callId: CallId, limitMs: number): void {

@@ -8,7 +8,7 @@ import type { CancelReason } from "../core/cancel.ts";
 import { demand } from "../core/demand.ts";
 import type { Work } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
-import { TURN_GRACE_EXTRA_MS } from "../core/limits.ts";
+import { PROCESS_GRACE_EXTRA_MS, TURN_GRACE_EXTRA_MS } from "../core/limits.ts";
 import type { Clock } from "../ports.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveWork } from "./live-work.ts";
@@ -122,14 +122,16 @@ export class Drive {
   #graceFor(lane: LiveLane, work: LiveWork): number {
     const waits =
       work.id.startsWith("turn_") && lane.works.some((other) => other.id.startsWith("call_") && isGoingOn(other));
-    return waits ? this.#graceMs + TURN_GRACE_EXTRA_MS : this.#graceMs;
+    // Their death is verified after the forced kill, and only then is the call over.
+    const killing = lane.decided.processes.live.length === 0 ? 0 : PROCESS_GRACE_EXTRA_MS;
+    return this.#graceMs + killing + (waits ? TURN_GRACE_EXTRA_MS : 0);
   }
 }
 
 const isGoingOn = (work: LiveWork): boolean => work.phase !== "ended" && work.phase !== "abandoned";
 
 /** An interrupt can still be refused by the store, and then nothing may have happened: it stops once it is durable. */
-const canBeRefused = ({ decided, durable }: LiveLane, reason: CancelReason): boolean =>
+export const canBeRefused = ({ decided, durable }: LiveLane, reason: CancelReason): boolean =>
   reason.kind === "superseded" && !(durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
 
 /** A call that waits for an approval does nothing: its stop can wait until it is known that no answer came before. */

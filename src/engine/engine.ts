@@ -7,20 +7,26 @@ import type { Resume } from "../core/decide-run.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId, Seq, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane } from "../core/lane.ts";
-import { LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
+import { LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Agent, Clock, Hooks, Ids, Notify, Store } from "../ports.ts";
+import type { Spawner } from "../spawner.ts";
+import { Attendance } from "./attendance.ts";
 import { Cancels } from "./cancels.ts";
 import { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
 import { Drive } from "./drive.ts";
 import { type Delta, Feeds } from "./feed.ts";
 import { follow, type Gap } from "./follow.ts";
+import { makeHandleDesk } from "./handle-desk.ts";
 import { HookRunner } from "./hooks.ts";
 import { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
+import type { LiveProcess } from "./live-process.ts";
 import { Outcomes } from "./outcomes.ts";
+import type { HandleDesk } from "./process-handle.ts";
+import { type Begin, Processes } from "./processes.ts";
 import { Questions } from "./questions.ts";
 import { RunLimits } from "./run-limits.ts";
 import { makeWorld } from "./world.ts";
@@ -35,6 +41,8 @@ export interface EngineParts {
   readonly liveRunsMax: number;
   readonly resume: Resume;
   readonly hooks: Hooks;
+  /** Undefined: no processes can be started. */
+  readonly spawner: (() => Promise<Spawner>) | undefined;
   /** How long a run may take altogether, in this worker. */
   readonly runLimitMs: number | undefined;
 }
@@ -62,15 +70,17 @@ export class Engine {
   readonly commit: Commit;
   readonly cancel: Cancels;
   readonly questions: Questions;
+  readonly processes: Processes;
+  readonly handles: HandleDesk;
   readonly #ids: Ids;
   readonly #feeds = new Feeds();
   readonly #outcomes = new Outcomes();
   readonly #hooks: HookRunner;
   readonly #limits: RunLimits;
+  readonly #attendance: Attendance;
   phase: "open" | "closing" | "parking" | "closed" = "open";
   /** Results that came after their work had been given up, and were dropped. */
   late = 0;
-  #takeBackRenew: (() => void) | undefined;
 
   constructor(parts: EngineParts) {
     const { store, clock } = parts;
@@ -87,12 +97,15 @@ export class Engine {
     const submit = <C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> =>
       this.#submit(lane, command, key);
     this.questions = new Questions({ store, clock, commit, lanes: () => this.lanes, submit });
+    this.processes = new Processes({ ...parts, feeds: this.#feeds, commit });
+    this.handles = makeHandleDesk(this);
     const world = makeWorld({
       ...parts,
       notify,
       feeds: this.#feeds,
       hooks: this.#hooks,
       questions: this.questions,
+      handles: this.handles,
       digest: (text) => this.digest(text),
       commit,
       drive: () => this.drive,
@@ -107,17 +120,27 @@ export class Engine {
       worker: this.worker,
       commit,
       open: () => this.phase === "open",
-      ready: (lane) => this.#changed(lane),
+      ready: (lane) => {
+        this.#feeds.reset(lane.id);
+        this.#changed(lane);
+      },
       unloaded: (session) => this.#loadLater(session),
     });
-    this.cancel = new Cancels({ store, lanes: this.lanes, commit: this.commit, submit });
+    this.cancel = new Cancels({ store, lanes: this.lanes, commit: this.commit, processes: this.processes, submit });
+    this.#attendance = new Attendance({
+      store,
+      clock,
+      worker: this.worker,
+      lanes: this.lanes,
+      open: () => this.phase === "open",
+      fence: (lane) => this.commit.fence(lane),
+    });
     this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });
   }
 
   /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
   async start(): Promise<void> {
-    await this.#attend();
-    if (this.store.workers !== "one") this.#renewLater();
+    await this.#attendance.start();
   }
 
   async create(
@@ -176,6 +199,12 @@ export class Engine {
     return { runId, accepted };
   }
 
+  /** A process for the session itself. */
+  async beginProcess(lane: LiveLane, begin: Begin): Promise<LiveProcess> {
+    this.#refuseWhenClosing();
+    return this.processes.begin(lane, begin);
+  }
+
   /** Anything else that is asked of a session. */
   async ask<C extends Command>(session: SessionId, command: C, key?: string): Promise<Answer<C>> {
     this.#refuseWhenClosing();
@@ -217,7 +246,7 @@ export class Engine {
     let takeBack = (): void => {};
     const coming = new Promise<Outcome>((resolve, reject) => {
       takeBack = this.#outcomes.wait(runId, (outcome) =>
-        outcome === undefined ? reject(leaving(runId)) : resolve(outcome),
+        outcome === undefined ? reject(this.phase === "closed" ? leaving(runId) : elsewhere(runId)) : resolve(outcome),
       );
     });
     // It may be let go while we still look it up.
@@ -247,7 +276,7 @@ export class Engine {
   decided(lane: LiveLane, command: Command): void {
     // A stop is carried out as soon as it is decided, also if the store cannot record it yet. Everything else that the
     // state demands waits until it is durable, because it can still be refused.
-    if (command.type.startsWith("cancel-") || command.type === "close") this.drive.satisfy(lane);
+    if (command.type.startsWith("cancel-") || command.type === "close") this.#satisfy(lane);
     this.dispatch.note(lane);
   }
 
@@ -259,6 +288,7 @@ export class Engine {
     this.#feeds.push(lane.id, events);
     this.#outcomes.recorded(events);
     this.questions.recorded(events);
+    this.processes.recorded(events);
     this.#hooks.recorded(lane, events);
     this.#limits.recorded(lane, events);
     this.#changed(lane);
@@ -274,15 +304,20 @@ export class Engine {
 
   fenced(lane: LiveLane): void {
     this.lanes.forget(lane);
+    lane.epoch = undefined;
     this.dispatch.forget(lane);
-    for (const work of [...lane.works]) work.scope.cancel({ kind: "shutdown" });
+    // Whoever drives it next says how they end, and not to us.
+    this.#outcomes.leave(this.lanes.moveAllOut(lane.id));
+    this.#feeds.reset(lane.id);
+    this.processes.fenced(lane);
+    for (const work of [...lane.works]) this.drive.stop(lane, work, { kind: "shutdown" });
   }
 
   /** Closes: no new prompts. The orderly part is `shutdown.ts`'s. */
   stopAccepting(phase: "closing" | "parking"): void {
     this.phase = phase;
     this.dispatch.stop();
-    this.#takeBackRenew?.();
+    this.#attendance.stop();
   }
 
   /** The last thing: whoever still waits or follows is let go. */
@@ -294,8 +329,13 @@ export class Engine {
     this.#feeds.closeAll();
   }
 
-  #changed(lane: LiveLane): void {
+  #satisfy(lane: LiveLane): void {
     this.drive.satisfy(lane);
+    this.processes.satisfy(lane);
+  }
+
+  #changed(lane: LiveLane): void {
+    this.#satisfy(lane);
     this.dispatch.note(lane);
     this.lanes.note(lane);
   }
@@ -329,38 +369,11 @@ export class Engine {
     this.#changed(lane);
   }
 
-  /** Sessions with work and no living driver become ours. */
-  async #attend(): Promise<void> {
-    for (const session of await this.store.unattended(ATTEND_MAX)) {
-      const lane = this.lanes.peek(session);
-      // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
-      if (lane !== undefined && lane.epoch === undefined && lane.atRest) this.lanes.forget(lane);
-      this.lanes.get(session);
-    }
-  }
-
   #loadLater(session: SessionId): void {
     const again = (): void => {
       if (this.phase === "open") this.lanes.get(session);
     };
     this.clock.after(RETRY_LAST_MS, again, "idle");
-  }
-
-  #renewLater(): void {
-    this.#takeBackRenew = this.clock.after(LEASE_RENEW_MS, () => void this.#renew(), "idle");
-  }
-
-  async #renew(): Promise<void> {
-    try {
-      for (const session of await this.store.renew(this.worker, LEASE_TTL_MS)) {
-        const lane = this.lanes.peek(session);
-        if (lane !== undefined) this.fenced(lane);
-      }
-      if (this.phase === "open") await this.#attend();
-    } catch {
-      // The store is in trouble: the leases run out by themselves, and every write is fenced by the store.
-    }
-    if (this.phase === "open") this.#renewLater();
   }
 
   #refuseWhenClosing(): void {
@@ -376,14 +389,14 @@ function isRefused(answer: unknown): answer is Refused {
 
 const NOTHING = { type: "extend", turnId: "turn_none.0", text: "" } as const;
 
-/** Far more than one worker can have open; the rest is taken up at the next renewal. */
-const ATTEND_MAX = 100_000;
-
 const leaving = (runId: RunId): ControlError =>
   new ControlError(
     "shutting_down",
     `Belay has shut down; ${runId} has no outcome yet and is taken up at the next start.`,
   );
+
+const elsewhere = (runId: RunId): ControlError =>
+  new ControlError("unavailable", `The session of ${runId} may be driven by another worker now; ask again.`);
 
 export const closing = (): ControlError =>
   new ControlError("shutting_down", "Belay is shutting down and accepts nothing new.");

@@ -12,6 +12,7 @@ test("G36: an idle session says so, and that a cancel would change nothing", asy
     live: undefined,
     queue: [],
     steers: [],
+    processes: [],
     summary: "Idle. A cancel would change nothing.",
   });
 });

@@ -4,6 +4,7 @@ import type { CallId, RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
 import type { Question } from "../core/question.ts";
 import type { Run } from "../core/run.ts";
+import type { ProcessInfo } from "../spawner.ts";
 import { LiveCall, type Waits } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveWork } from "./live-work.ts";
@@ -16,6 +17,8 @@ export interface Explanation {
   readonly live: LiveExplained | undefined;
   readonly queue: readonly { readonly runId: RunId; readonly text: string }[];
   readonly steers: readonly { readonly runId: RunId; readonly text: string }[];
+  /** What goes on as processes of this machine: of calls, and in the background. */
+  readonly processes: readonly ProcessInfo[];
   /** One sentence for people. */
   readonly summary: string;
 }
@@ -39,7 +42,7 @@ export interface CallExplained {
   readonly waits: Waits | undefined;
 }
 
-export function explain(lane: LiveLane): Explanation {
+export function explain(lane: LiveLane, processes: readonly ProcessInfo[] = []): Explanation {
   const state = lane.durable;
   return {
     sessionId: state.id,
@@ -48,6 +51,7 @@ export function explain(lane: LiveLane): Explanation {
     live: liveExplained(state, lane.works),
     queue: state.queue.map((run) => ({ runId: run.id, text: run.prompt.text })),
     steers: state.steers.map((run) => ({ runId: run.id, text: run.prompt.text })),
+    processes,
     summary: summary(state, lane.epoch !== undefined),
   };
 }
@@ -81,7 +85,7 @@ function summary(state: Lane, ours: boolean): string {
   const run = state.live;
   if (run === undefined) {
     if (state.queue.length > 0) return `Not running: ${state.queue.length} queued, waiting for a free slot.`;
-    return state.phase === "closed" ? "Closed." : "Idle. A cancel would change nothing.";
+    return `${state.phase === "closed" ? "Closed." : "Idle."} ${background(state)}`.trim();
   }
   const who = ours ? "" : " (driven by another worker)";
   const calls = run.live.map((call) => call.name).join(", ");
@@ -95,6 +99,12 @@ function summary(state: Lane, ours: boolean): string {
     case "running":
       return `${run.id} is running${who}${doing(calls)}${asks(run)}. A cancel would stop it.${behind}`;
   }
+}
+
+function background({ phase, processes }: Lane): string {
+  const many = processes.live.length;
+  if (many === 0) return phase === "closed" ? "" : "A cancel would change nothing.";
+  return `${many === 1 ? "A process goes" : `${many} processes go`} on in the background. A cancel would stop it all.`;
 }
 
 const doing = (calls: string): string => (calls === "" ? "" : `; calls: ${calls}`);

@@ -1,6 +1,6 @@
 // The live end of sessions that somebody follows: recent facts and deltas. Droppable; the log has everything.
 import type { Recorded } from "../core/event.ts";
-import type { CallId, RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
 import { DELTA_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 
@@ -15,7 +15,16 @@ export type Delta =
       readonly kind?: "reasoning";
     }
   /** How far a call is, in its own words. */
-  | { readonly type: "progress"; readonly runId: RunId; readonly callId: CallId; readonly data: Json };
+  | { readonly type: "progress"; readonly runId: RunId; readonly callId: CallId; readonly data: Json }
+  /** What a process has said so far: soon after it began, and then ever less often. */
+  | {
+      readonly type: "output";
+      readonly processId: ProcessId;
+      readonly bytes: number;
+      readonly lines: number;
+      readonly silenceMs: number;
+      readonly tail: string;
+    };
 
 export class Feeds {
   readonly #feeds = new Map<SessionId, Feed>();
@@ -48,6 +57,11 @@ export class Feeds {
     this.#feeds.get(session)?.push(events);
   }
 
+  /** What was recorded meanwhile did not come by here: whoever follows must look into the store. */
+  reset(session: SessionId): void {
+    this.#feeds.get(session)?.reset();
+  }
+
   /** `at`: the last position that is durable; the delta belongs right after it. */
   delta(session: SessionId, delta: Delta, at: Seq): void {
     this.#feeds.get(session)?.delta(delta, at);
@@ -56,6 +70,8 @@ export class Feeds {
 
 export class Feed {
   followers = 0;
+  /** How often something may have been missed. */
+  resets = 0;
   #recent: Recorded[] = [];
   readonly #sleepers = new Set<Sleeper>();
   readonly #ears = new Set<Ear>();
@@ -63,6 +79,12 @@ export class Feed {
   push(events: readonly Recorded[]): void {
     this.#recent.push(...events);
     if (this.#recent.length > TAIL_EVENTS_MAX) this.#recent = this.#recent.slice(-TAIL_EVENTS_MAX);
+    this.wake();
+  }
+
+  reset(): void {
+    this.resets += 1;
+    this.#recent = [];
     this.wake();
   }
 
@@ -183,6 +205,6 @@ interface Heard {
 }
 
 const sizeOf = (delta: Delta): number =>
-  2 * (delta.type === "delta" ? delta.text.length : JSON.stringify(delta.data).length);
+  2 * (delta.type === "delta" ? delta.text.length : JSON.stringify(delta).length);
 
 const NONE: readonly Delta[] = [];

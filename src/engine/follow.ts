@@ -45,7 +45,10 @@ export async function* follow(
   try {
     let cursor = await following.after;
     let caughtUp = feed.covers(cursor);
+    let { resets } = feed;
     while (signal?.aborted !== true && !feeds.closed) {
+      if (feed.resets !== resets) caughtUp = false;
+      resets = feed.resets;
       const near = feed.after(cursor);
       if (!caughtUp || near === undefined) {
         const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });

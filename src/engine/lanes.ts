@@ -2,7 +2,8 @@
 //
 // Invariants
 // 1. One LiveLane per session at a time; whoever needs it asks here, each time.
-// 2. A lane whose log has a live run that nobody drives is recovered before any other command is decided.
+// 2. A lane whose log has a live run that nobody drives, or a process, is recovered before any other command is
+//    decided.
 
 import { type ControlError, toControlError } from "../core/control-error.ts";
 import type { Resume } from "../core/decide-run.ts";
@@ -30,6 +31,8 @@ export class Lanes {
   readonly #parts: Parts;
   readonly #lanes = new Map<SessionId, LiveLane>();
   readonly #idle = new Set<LiveLane>();
+  /** What lanes that were let go still had on its way to the store. */
+  readonly #landing = new Map<SessionId, Promise<void>>();
   /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
   readonly #homes = new Map<RunId, SessionId>();
 
@@ -43,7 +46,7 @@ export class Lanes {
     if (known !== undefined && known.phase !== "gone") return known;
     const lane = new LiveLane(session);
     this.#lanes.set(session, lane);
-    void this.#load(lane);
+    void this.#load(lane, this.#landing.get(session));
     return lane;
   }
 
@@ -87,6 +90,13 @@ export class Lanes {
     this.#homes.delete(run);
   }
 
+  /** The runs of a session that is not driven here any more. */
+  moveAllOut(session: SessionId): readonly RunId[] {
+    const runs = [...this.#homes].flatMap(([run, home]) => (home === session ? [run] : []));
+    for (const run of runs) this.#homes.delete(run);
+    return runs;
+  }
+
   /** Lets idle lanes go, oldest first, beyond what may stay in memory. */
   note(lane: LiveLane): void {
     this.#idle.delete(lane);
@@ -106,12 +116,19 @@ export class Lanes {
 
   forget(lane: LiveLane): void {
     lane.phase = "gone";
+    const { id, landing } = lane;
+    if (landing !== undefined) {
+      const landed = landing.finally(() => this.#landing.get(id) === landed && this.#landing.delete(id));
+      this.#landing.set(id, landed);
+    }
     this.#idle.delete(lane);
     if (this.#lanes.get(lane.id) === lane) this.#lanes.delete(lane.id);
   }
 
-  async #load(lane: LiveLane): Promise<void> {
+  async #load(lane: LiveLane, landing: Promise<void> | undefined): Promise<void> {
     try {
+      // What was on its way when the lane was let go is in what is read, or nowhere.
+      if (landing !== undefined) await landing;
       // Claimed before it is read: what another driver wrote until then is in it, and later it can write nothing.
       await this.#claim(lane);
       const loaded = await this.#parts.store.load(lane.id);
@@ -140,7 +157,8 @@ export class Lanes {
     if (lane.durable.live !== undefined) this.#homes.set(lane.durable.live.id, lane.id);
     const waiting = lane.mailbox.splice(0);
     lane.phase = "ready";
-    if (lane.durable.live !== undefined && lane.epoch !== undefined && this.#parts.open()) {
+    const left = lane.durable.live !== undefined || lane.durable.processes.live.length > 0;
+    if (left && lane.epoch !== undefined && this.#parts.open()) {
       void this.#parts.commit().submit(lane, { type: "recover", resume: this.#parts.resume }).catch(ignore);
     }
     lane.mailbox.push(...waiting);

@@ -3,11 +3,12 @@
 import { type CancelReason, type Outcome, who } from "../core/cancel.ts";
 import { ControlError, messageOf, toControlError } from "../core/control-error.ts";
 import type { CallEnd } from "../core/decide-run.ts";
-import { type CallId, type RunId, runOf } from "../core/ids.ts";
+import { type CallId, type ProcessId, type RunId, runOf } from "../core/ids.ts";
 import { CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
 import type { Approval, CallRequest, CallResult, Clock, HookedCall, Turn, Verdict, Wanted } from "../ports.ts";
+import type { CallProcesses, ProcessResult } from "../spawner.ts";
 import { CallFacade } from "./call-facade.ts";
 import { LiveWork, type WorkOwner } from "./live-work.ts";
 import type { Ended, Scope } from "./scope.ts";
@@ -34,6 +35,19 @@ export interface CallDesk {
   /** Whether a stop of it may be in the log that nobody here knows of yet; and when that is known. */
   unsure(callId: CallId): boolean;
   known(): Promise<void>;
+  /** What it may do with processes, and what becomes of those it has left going on. */
+  processesOf(call: CallHolder): CallProcesses;
+  ownsProcesses(callId: CallId): boolean;
+  endProcesses(callId: CallId): Promise<void>;
+  abandonProcesses(callId: CallId): void;
+}
+
+interface CallHolder {
+  readonly callId: CallId;
+  readonly scope: Scope;
+  heard(id: ProcessId): void;
+  isOver(): boolean;
+  keep(result: ProcessResult): void;
 }
 
 /** What a call that is not running yet waits for. */
@@ -53,6 +67,8 @@ export class LiveCall implements WorkOwner {
   #request: Request;
   #partial: Json | undefined = undefined;
   #changes: string[] | undefined = undefined;
+  #heard: ProcessId[] | undefined = undefined;
+  #returned = false;
   #giveBack: () => void = ignore;
   #answer: (result: CallResult) => void = ignore;
   #fail: (error: unknown) => void = ignore;
@@ -99,6 +115,7 @@ export class LiveCall implements WorkOwner {
       how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
     // Whoever waits for its place must not wait for a call that may never end.
     this.#giveBack();
+    if (how === "abandoned") this.desk.abandonProcesses(this.callId);
     this.#settle(this.desk.gaveUp(this.work, this.#end(outcome, this.#partial)), outcome, this.#partial);
   }
 
@@ -110,6 +127,28 @@ export class LiveCall implements WorkOwner {
     if (typeof what !== "string" || what === "") throw invalid("changed() takes a short text: what was changed.");
     this.#changes ??= [];
     if (this.#changes.length < CHANGES_MAX) this.#changes.push(what.toWellFormed().slice(0, NOTE_CHARS_MAX));
+  }
+
+  get processes(): CallProcesses {
+    return this.desk.processesOf({
+      callId: this.callId,
+      scope: this.work.scope,
+      heard: (id) => this.#hears(id),
+      isOver: () => this.#returned,
+      keep: (result) => this.#keep(result),
+    });
+  }
+
+  /** What a process had said when the call was stopped, unless the tool has put something aside itself. */
+  #keep({ outcome: _, ...result }: ProcessResult): void {
+    this.#partial ??= checkCallJson({ ...result }, `What ${this.name} left`);
+  }
+
+  #hears(id: ProcessId): void {
+    // What it hears after it has returned, it tells nobody.
+    if (this.#returned) return;
+    this.#heard ??= [];
+    if (!this.#heard.includes(id)) this.#heard.push(id);
   }
 
   /** Hook, approval, slot, and then the tool itself. A stop is heard at each of them. */
@@ -127,6 +166,8 @@ export class LiveCall implements WorkOwner {
       return await request.execute(new CallFacade(this));
     } finally {
       limit?.();
+      this.#returned = true;
+      if (this.desk.ownsProcesses(this.callId)) await this.desk.endProcesses(this.callId);
       this.#giveBack();
     }
   }
@@ -241,6 +282,7 @@ export class LiveCall implements WorkOwner {
       outcome,
       ...(result === undefined ? {} : { result }),
       ...(this.#changes === undefined ? {} : { changes: this.#changes }),
+      ...(this.#heard === undefined ? {} : { heard: this.#heard }),
     };
   }
 }

@@ -44,6 +44,8 @@ export class LiveLane {
   pending: Entry[] = [];
   /** Decided, and on their way to the store as one batch. */
   flying: Entry[] = [];
+  /** Settles when the store has answered to `flying`. */
+  landing: Promise<void> | undefined = undefined;
   /** What `decided` was when `flying` was sent: what `durable` will be. */
   sent: Lane | undefined = undefined;
   /** The right to write as the driver; undefined while another worker has it. */
@@ -81,6 +83,7 @@ export class LiveLane {
       !this.doubt &&
       this.decided.live === undefined &&
       this.decided.queue.length === 0 &&
+      this.decided.processes.live.length === 0 &&
       this.mailbox.length === 0 &&
       this.pending.length === 0 &&
       this.flying.length === 0

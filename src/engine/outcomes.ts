@@ -3,7 +3,7 @@ import type { Outcome } from "../core/cancel.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId } from "../core/ids.ts";
 
-/** Undefined: this worker closes, and will not learn how the run ends. */
+/** Undefined: this worker closes, or has let the run go, and will not learn how it ends. */
 type Release = (outcome: Outcome | undefined) => void;
 
 export class Outcomes {
@@ -26,6 +26,15 @@ export class Outcomes {
       if (waiting === undefined) continue;
       if (Array.isArray(waiting)) for (const release of waiting) release(event.outcome);
       else waiting(event.outcome);
+    }
+  }
+
+  /** These are not driven here any more. */
+  leave(runs: readonly RunId[]): void {
+    for (const run of runs) {
+      const waiting = this.#waiting.get(run);
+      this.#waiting.delete(run);
+      for (const release of waiting === undefined ? [] : [waiting].flat()) release(undefined);
     }
   }
 

@@ -36,7 +36,9 @@ export async function shutDown(engine: Engine, mode: ShutdownMode, limit: Promis
   engine.closed();
   dropLoading(engine);
   const flushed = timeLimit(engine, CLOSE_MS);
+  const processesClosed = engine.processes.close();
   await Promise.race([release(engine).then(() => engine.store.close()), flushed.reached]);
+  await Promise.race([processesClosed, flushed.reached]);
   flushed.takeBack();
   return { unfinished };
 }
@@ -59,8 +61,10 @@ const CLOSE_MS = 1_000;
 async function park(engine: Engine, lane: LiveLane): Promise<void> {
   // A run that is already being stopped is not set down; it ends.
   const parks = lane.decided.live?.phase === "running";
+  const ended = engine.processes.park(lane);
   if (parks) for (const work of [...lane.works]) engine.drive.stop(lane, work, { kind: "shutdown" });
   await engine.drive.still(lane);
+  await ended;
   await engine.commit.quiet(lane);
   if (lane.decided.live?.phase === "running") await engine.commit.submit(lane, { type: "park" });
   const left = lane.decided.live?.phase;
@@ -74,8 +78,9 @@ async function park(engine: Engine, lane: LiveLane): Promise<void> {
 
 async function cancel(engine: Engine, lane: LiveLane): Promise<void> {
   // A store in trouble refuses the receipt, not the stop; there is nobody here to show either.
-  await engine.cancel.session(lane.id, { kind: "shutdown" }).catch(() => undefined);
+  await engine.cancel.session(lane.id, { reason: { kind: "shutdown" } }).catch(() => undefined);
   await engine.drive.still(lane);
+  await engine.processes.park(lane);
   await engine.commit.quiet(lane);
 }
 

@@ -2,7 +2,16 @@
 import type { Stop } from "../core/call.ts";
 import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
-import { type CallId, isCallId, isQuestionId, isRunId, isSessionId, type RunId, type SessionId } from "../core/ids.ts";
+import {
+  type CallId,
+  isCallId,
+  isProcessId,
+  isQuestionId,
+  isRunId,
+  isSessionId,
+  type RunId,
+  type SessionId,
+} from "../core/ids.ts";
 import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { Prompt } from "../core/prompt.ts";
 import { Engine } from "../engine/engine.ts";
@@ -20,8 +29,10 @@ import {
   rejectUnknown,
 } from "../engine/validate.ts";
 import type { Agent, Clock, Hooks, Ids, Notify, SessionRow, Store } from "../ports.ts";
+import type { Tier } from "../spawner.ts";
 import { Answers } from "./answers.ts";
-import { type CancelOptions, RunHandle, type Waited, waitFor, waitForCall } from "./run.ts";
+import { checkProcesses, type ProcessesOptions, spawnerDoor } from "./open-spawner.ts";
+import { type CancelOptions, cancelProcess, RunHandle, type Waited, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
 
 export interface BelayOptions {
@@ -39,6 +50,8 @@ export interface BelayOptions {
   readonly hooks?: Hooks;
   /** How long a run may take altogether. Then it is cancelled, with the limit as the reason. Default: no limit. */
   readonly runLimitMs?: number;
+  /** How commands are started, held together and ended. Nothing is opened before the first one is wanted. */
+  readonly processes?: ProcessesOptions;
   /** Told about things an operator should know: late results, trouble with the store. */
   readonly onNotice?: Notify;
   /** For tests: time and ids that can be foreseen. */
@@ -50,18 +63,23 @@ export interface BelayOptions {
 export async function openBelay(options: BelayOptions): Promise<Belay> {
   const { agent, store, onCrash, onNotice, clock, ids } = checkOptions(options);
   const time = clock ?? systemClock;
+  const notify: Notify = onNotice ?? (() => {});
+  const door = spawnerDoor(options.processes ?? {}, store, time, (message) => notify({ type: "process", message }));
   const engine = new Engine({
     agent,
     store: typeof store === "string" ? await openStore(store, time) : store,
     clock: time,
     ids: ids ?? randomIds(time),
-    notify: onNotice ?? (() => {}),
+    notify,
     graceMs: options.graceMs ?? GRACE_MS,
     liveRunsMax: options.liveRunsMax ?? LIVE_RUNS_MAX,
     resume: onCrash ?? "resume",
     hooks: options.hooks ?? {},
     runLimitMs: options.runLimitMs,
+    spawner: door.open,
   });
+  // Whatever an earlier life has left going on is ended before it is said to be lost.
+  if (door.atOnce) await openNow(engine);
   await engine.start();
   return new Belay(engine);
 }
@@ -129,12 +147,13 @@ export class Belay {
     return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted, key: undefined });
   }
 
-  /** Stops a session, a run, one call or a question, whichever the id names. The receipt says what that meant. */
+  /** Stops a session, a run, one call, one process or a question, whichever the id names. The receipt says what that meant. */
   cancel(target: SessionId, options?: CancelOptions): Promise<SessionReceipt>;
   cancel(target: Exclude<Target, SessionId>, options?: CancelOptions): Promise<CancelReceipt & Waited>;
   cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;
   async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & Waited)> {
-    if (typeof target !== "string") throw invalid("cancel() takes the id of a session, a run, a call or a question.");
+    if (typeof target !== "string")
+      throw invalid("cancel() takes the id of a session, a run, a call, a process or a question.");
     if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);
     const { reason: why, waitMs, remind, key: once, ...rest } = options;
     rejectUnknown(rest, "cancel()");
@@ -144,11 +163,14 @@ export class Belay {
     if (remind !== undefined) throw invalid("`remind` is for the cancel of one call.");
     if (isRunId(target))
       return waitFor(this.#engine, target, await this.#engine.cancel.run(target, reason, key), options);
+    if (isProcessId(target)) {
+      return cancelProcess(this.#engine, target, { reason, key, ...(waitMs === undefined ? {} : { waitMs }) });
+    }
     if (isQuestionId(target) && waitMs !== undefined)
       throw invalid("A question ends at once: there is nothing to wait for.");
     if (isQuestionId(target))
       return this.#engine.questions.cancel({ type: "cancel-question", questionId: target, reason }, key);
-    throw invalid('An id begins with "ses_", "run_", "call_" or "ask_".');
+    throw invalid('An id begins with "ses_", "run_", "call_", "proc_" or "ask_".');
   }
 
   async #cancelCall(target: CallId, stop: Stop, options: CancelOptions): Promise<CancelReceipt & Waited> {
@@ -158,11 +180,13 @@ export class Belay {
   }
 
   /**
-   * How much is going on in this worker: runs that are live and sessions that wait for a place. `late` counts what
-   * ended after it had been given up, and was dropped.
+   * How much is going on in this worker: runs that are live, sessions that wait for a place, and processes. `late`
+   * counts what ended after it had been given up; `dropped`, results whose session had ended before they could be told.
    */
-  get load(): { readonly live: number; readonly waiting: number; readonly max: number; readonly late: number } {
-    return { ...this.#engine.dispatch.load, late: this.#engine.late };
+  get load(): Load {
+    const { processes, late, dispatch } = this.#engine;
+    const { count, dropped, tier } = processes;
+    return { ...dispatch.load, late, processes: count, dropped, tier };
   }
 
   /**
@@ -192,6 +216,26 @@ export class Belay {
   }
 }
 
+export interface Load {
+  readonly live: number;
+  readonly waiting: number;
+  readonly max: number;
+  readonly late: number;
+  readonly processes: number;
+  readonly dropped: number;
+  /** How surely process trees die here. Undefined until the first process was asked for. */
+  readonly tier: Tier | undefined;
+}
+
+async function openNow(engine: Engine): Promise<void> {
+  try {
+    await engine.processes.spawner();
+  } catch (error) {
+    await engine.store.close();
+    throw error;
+  }
+}
+
 /** Loaded on demand: whoever brings a store of their own does not pay for ours. */
 async function openStore(place: string, clock: Clock): Promise<Store> {
   if (place === ":memory:") {
@@ -209,7 +253,8 @@ function keyedId(engine: Engine, key: string | undefined): SessionId | undefined
 
 function checkOptions(options: BelayOptions): BelayOptions {
   if (!isObject(options)) throw invalid("openBelay() takes { agent, store }.");
-  const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, hooks, runLimitMs, ...rest } = options;
+  const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, hooks, runLimitMs, ...others } = options;
+  const { processes, ...rest } = others;
   rejectUnknown(rest, "openBelay()");
   if (typeof agent !== "function") throw invalid("`agent` is a function: (turn) => …");
   if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
@@ -217,6 +262,7 @@ function checkOptions(options: BelayOptions): BelayOptions {
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 600_000);
   if (runLimitMs !== undefined) checkMs(runLimitMs, "runLimitMs", 2 ** 31 - 1);
   if (hooks !== undefined) checkHooks(hooks);
+  if (processes !== undefined) checkProcesses(processes);
   if (liveRunsMax !== undefined && (!Number.isInteger(liveRunsMax) || liveRunsMax < 1)) {
     throw invalid("`liveRunsMax` is a whole number from 1.");
   }

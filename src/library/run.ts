@@ -1,13 +1,14 @@
 // A run as its prompter holds it: acceptance, events, outcome, and the means to stop it, from the first tick on.
-import type { CancelReceipt, Outcome } from "../core/cancel.ts";
+import type { CancelReason, CancelReceipt, CoveredProcess, Outcome } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
-import { type CallId, type RunId, runOf, type Seq, type SessionId } from "../core/ids.ts";
+import { type CallId, type ProcessId, type RunId, runOf, type Seq, type SessionId, sessionOf } from "../core/ids.ts";
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Delta } from "../engine/feed.ts";
 import { type Gap, OVER } from "../engine/follow.ts";
+import { ProcessHandle } from "../engine/process-handle.ts";
 import { checkKey, checkMs, checkReason, rejectUnknown } from "../engine/validate.ts";
 
 export interface CancelOptions {
@@ -154,6 +155,51 @@ async function callOutcome(engine: Engine, callId: CallId, since: Seq, waitMs: n
     takeBack();
     stop.abort(OVER);
   }
+}
+
+interface ProcessStop {
+  readonly reason: CancelReason;
+  readonly waitMs?: number;
+  readonly key: string | undefined;
+}
+
+/** Stops one process, and by default waits until its whole tree is gone. */
+export async function cancelProcess(
+  engine: Engine,
+  id: ProcessId,
+  { reason, waitMs, key }: ProcessStop,
+): Promise<CancelReceipt & Waited> {
+  const limit = checkMs(waitMs ?? CALL_WAIT_MS, "waitMs", WAIT_MS_MAX);
+  const receipt = await engine.cancel.process(id, reason, key);
+  return receipt.kind === "stopping" ? waitForProcess(engine, id, receipt, limit) : receipt;
+}
+
+async function waitForProcess(
+  engine: Engine,
+  id: ProcessId,
+  receipt: CancelReceipt,
+  waitMs: number,
+): Promise<CancelReceipt & Waited> {
+  const result = await new ProcessHandle(engine.handles, id, sessionOf(id)).wait({ limitMs: waitMs });
+  const ended = result === undefined ? ({ kind: "limit", waitMs } as const) : settledLike(result.outcome);
+  return { ...receipt, ended };
+}
+
+const settledLike = (outcome: Outcome) => ({ kind: "settled", outcome }) as const;
+
+/** The processes a cancel of their session covers. */
+export async function waitForAll(
+  engine: Engine,
+  covered: readonly CoveredProcess[] | undefined,
+  waitMs: number,
+): Promise<readonly CoveredProcess[] | undefined> {
+  if (covered === undefined) return undefined;
+  return Promise.all(
+    covered.map(async ({ processId, receipt }) => ({
+      processId,
+      receipt: receipt.kind === "stopping" ? await waitForProcess(engine, processId, receipt, waitMs) : receipt,
+    })),
+  );
 }
 
 /** Adds what became of it, if the caller wants to wait and there is something to wait for. */

@@ -26,13 +26,19 @@ import {
   invalid,
   rejectUnknown,
 } from "../engine/validate.ts";
-import { type CancelOptions, RunHandle, unpunished, waitFor } from "./run.ts";
+import { type CancelOptions, RunHandle, unpunished, waitFor, waitForAll } from "./run.ts";
+import { SessionProcesses } from "./session-processes.ts";
 
 export interface PromptOptions {
   /** How it joins a busy session. Default `queue`. */
   readonly delivery?: Delivery;
   /** The same key and prompt again give the same run; the same key with another prompt is a conflict. */
   readonly key?: string;
+}
+
+export interface SessionCancelOptions extends CancelOptions {
+  /** `keep`: what goes on in the background goes on. Default `stop`. */
+  readonly background?: "keep" | "stop";
 }
 
 export interface QueuedRun {
@@ -44,12 +50,14 @@ export interface QueuedRun {
 export class Session {
   readonly id: SessionId;
   readonly queue: Queue;
+  readonly processes: SessionProcesses;
   readonly #engine: Engine;
 
   constructor(engine: Engine, id: SessionId) {
     this.#engine = engine;
     this.id = id;
     this.queue = new Queue(engine, id);
+    this.processes = new SessionProcesses(engine, id);
   }
 
   /**
@@ -64,23 +72,31 @@ export class Session {
     return new RunHandle(this.#engine, { sessionId: this.id, runId, accepted, key: checked.key });
   }
 
-  /** Stops everything accepted before, and nothing accepted after. An idle session is left as it is. */
-  cancel(options: CancelOptions = {}): Promise<SessionReceipt> {
+  /**
+   * Stops everything accepted before, and nothing accepted after; also what goes on in the background, unless that is
+   * to be kept. An idle session is left as it is.
+   */
+  cancel(options: SessionCancelOptions = {}): Promise<SessionReceipt> {
     return unpunished(this.#cancel(options));
   }
 
-  async #cancel(options: CancelOptions): Promise<SessionReceipt> {
-    const { reason, waitMs, key, ...rest } = options;
+  async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
+    const { reason, waitMs, key, background, ...rest } = options;
     rejectUnknown(rest, "cancel()");
-    const receipt = await this.#engine.cancel.session(this.id, checkReason(reason), checkKey(key));
+    if (background !== undefined && background !== "keep" && background !== "stop") {
+      throw invalid('`background` is "keep" or "stop".');
+    }
+    const stop = { reason: checkReason(reason), ...(background === undefined ? {} : { background }) };
+    const receipt = await this.#engine.cancel.session(this.id, stop, checkKey(key));
     if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
-    const runs = await Promise.all(
+    const waited = Promise.all(
       receipt.runs.map(async ({ runId, receipt: one }) => ({
         runId,
         receipt: await waitFor(this.#engine, runId, one, { waitMs }),
       })),
     );
-    return { kind: receipt.kind, runs };
+    const [runs, processes] = await Promise.all([waited, waitForAll(this.#engine, receipt.processes, waitMs)]);
+    return { kind: receipt.kind, runs, ...(processes === undefined ? {} : { processes }) };
   }
 
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
@@ -143,7 +159,8 @@ export class Session {
 
   /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   async explain(): Promise<Explanation> {
-    return explain(await this.#lane());
+    const lane = await this.#lane();
+    return explain(lane, this.#engine.processes.list(lane));
   }
 
   /**

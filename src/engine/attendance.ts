@@ -1,0 +1,112 @@
+// Which sessions this worker looks after: it takes up what nobody drives, keeps its leases, and lets go in time.
+//
+// Invariants
+// 1. Whoever has not been able to renew for two thirds of the term has stopped all it does before anybody else may begin.
+import type { SessionId, WorkerId } from "../core/ids.ts";
+import { LEASE_RENEW_MS, LEASE_TTL_MS } from "../core/limits.ts";
+import type { Clock, Store } from "../ports.ts";
+import type { Lanes } from "./lanes.ts";
+import type { LiveLane } from "./live-lane.ts";
+
+interface Parts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly worker: WorkerId;
+  readonly lanes: Lanes;
+  readonly open: () => boolean;
+  /** This lane is not ours any more. */
+  readonly fence: (lane: LiveLane) => void;
+}
+
+export class Attendance {
+  readonly #parts: Parts;
+  #renewedAt = 0;
+  #takeBack: (() => void) | undefined;
+  #takeBackLimit: (() => void) | undefined;
+  /** Let go of, and not taken up again by anybody here: the lease may still be ours. */
+  readonly #left = new Set<SessionId>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
+  async start(): Promise<void> {
+    await this.#attend();
+    if (this.#parts.store.workers === "one") return;
+    this.#renewed(this.#parts.clock.elapsed());
+    this.#renewLater();
+  }
+
+  stop(): void {
+    this.#takeBack?.();
+    this.#takeBackLimit?.();
+  }
+
+  /** Sessions with work and no living driver become ours. */
+  async #attend(): Promise<void> {
+    const { store, lanes } = this.#parts;
+    for (const session of this.#left) lanes.get(session);
+    this.#left.clear();
+    for (const session of await store.unattended(ATTEND_MAX)) {
+      const lane = lanes.peek(session);
+      // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
+      if (lane !== undefined && lane.epoch === undefined && lane.atRest) lanes.forget(lane);
+      lanes.get(session);
+    }
+  }
+
+  #renewLater(): void {
+    this.#takeBack = this.#parts.clock.after(LEASE_RENEW_MS, () => void this.#renew(), "idle");
+  }
+
+  async #renew(): Promise<void> {
+    const { store, worker, clock, lanes, open, fence } = this.#parts;
+    const asked = clock.elapsed();
+    this.#limit();
+    try {
+      const gone: readonly SessionId[] = await store.renew(worker, LEASE_TTL_MS);
+      // The lease counts from when it was asked for, not from when the answer came.
+      this.#renewed(asked);
+      for (const session of gone) {
+        const lane = lanes.peek(session);
+        if (lane !== undefined) fence(lane);
+      }
+      if (open()) await this.#attend();
+    } catch {
+      // The store is in trouble: every write is fenced by it, and what goes on here is stopped in time.
+    }
+    if (open()) this.#renewLater();
+  }
+
+  #renewed(at: number): void {
+    this.#renewedAt = at;
+    this.#limit();
+  }
+
+  /** Kept by the clock, not by an answer: a store that hangs says nothing at all. */
+  #limit(): void {
+    const { clock, open } = this.#parts;
+    if (!open()) return;
+    const leftMs = Math.max(0, this.#renewedAt + HOLD_MS - clock.elapsed());
+    this.#takeBackLimit?.();
+    this.#takeBackLimit = clock.after(leftMs, () => this.#letGo(), "idle");
+  }
+
+  /** Somebody else may drive these soon: by then nothing of them goes on here. */
+  #letGo(): void {
+    for (const lane of [...this.#parts.lanes.all()]) {
+      if (lane.epoch === undefined) continue;
+      this.#left.add(lane.id);
+      this.#parts.fence(lane);
+    }
+    // What is taken up while the store still says nothing counts from now on.
+    this.#renewed(this.#parts.clock.elapsed());
+  }
+}
+
+/** Two thirds of the term: the rest is for what is stopped to end. */
+const HOLD_MS = (LEASE_TTL_MS * 2) / 3;
+
+/** Far more than one worker can have open; the rest is taken up at the next renewal. */
+const ATTEND_MAX = 100_000;

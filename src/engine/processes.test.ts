@@ -1,0 +1,245 @@
+// Processes in the engine: every race has a scripted order, no child is real, and time moves only when the test says so.
+import { expect, test } from "vitest";
+import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
+import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
+import { verifyAtRest } from "../core/verify.ts";
+import type { Belay } from "../library/belay.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { type FaultyStore, faultyStore } from "../testing/faulty-store.ts";
+import { Gate } from "../testing/gate.ts";
+import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
+import { type ScriptedSpawner, scriptedSpawner } from "../testing/scripted-spawner.ts";
+import type { Delta } from "./feed.ts";
+
+interface Stage {
+  readonly belay: Belay;
+  readonly clock: ManualClock;
+  readonly spawner: ScriptedSpawner;
+  readonly store: FaultyStore;
+}
+
+async function stage(acts: Parameters<typeof openHouse>[0] = {}): Promise<Stage> {
+  const clock = manualClock();
+  const store = faultyStore(new MemoryStore({ clock }));
+  const spawner = scriptedSpawner({ clock });
+  const { belay } = await openHouse(acts, { clock, store, processes: { spawner }, graceMs: 1_500 });
+  return { belay, clock, spawner, store };
+}
+
+test("G28: a kill does not wait for a store that has stalled", async () => {
+  const { belay, spawner, store } = await stage();
+  const session = await belay.createSession();
+  const handle = await session.processes.start("work");
+  const child = await spawner.next();
+  const stalled = new Gate();
+  store.always("append", { kind: "delay", until: stalled });
+  const receipt = belay.cancel(handle.id);
+  await settled();
+  expect(child.signals).toEqual(["SIGTERM"]);
+  expect(child.alive).toBe(false);
+  store.heal();
+  stalled.open();
+  expect(await receipt).toMatchObject({ kind: "stopping", ended: { outcome: { kind: "cancelled" } } });
+  expect(verifyAtRest(await logOf(session))).toEqual([]);
+});
+
+test("G28: while nobody knows what the store has written, a cancel of the session kills at once all the same", async () => {
+  const { belay, clock, spawner, store } = await stage();
+  const session = await belay.createSession();
+  await session.processes.start("work");
+  const child = await spawner.next();
+  store.always("append", { kind: "fail", code: "unavailable" });
+  store.always("read", { kind: "fail", code: "unavailable" });
+  session.prompt("go").outcome.catch(() => {});
+  await settled();
+  const receipt = session.cancel();
+  await settled();
+  expect(child.alive).toBe(false);
+  store.heal();
+  await clock.advance(10_000);
+  expect(await receipt).toMatchObject({ kind: "stopping", processes: [{ receipt: { first: true } }] });
+  expect(verifyAtRest(await logOf(session))).toEqual([]);
+});
+
+test("G11: a process whose stop is recorded before it exists is not started", async () => {
+  const { belay, spawner } = await stage();
+  const late = new Gate();
+  spawner.plan({ startsAfter: late });
+  const session = await belay.createSession();
+  const starting = session.processes.start("work");
+  await settled();
+  const [info] = await session.processes.list();
+  expect(await belay.cancel(info?.id ?? "")).toMatchObject({ ended: { outcome: { kind: "cancelled" } } });
+  late.open();
+  const handle = await starting;
+  expect(spawner.children).toEqual([]);
+  expect(await handle.wait()).toMatchObject({ outcome: { kind: "cancelled" } });
+  expect(verifyAtRest(await logOf(session))).toEqual([]);
+});
+
+test("G22: one that has ended just before the signal went out has ended by itself, and is told of", async () => {
+  const { belay, spawner } = await stage({
+    next: async (turn) => JSON.stringify((await turn.transcript()).filter(({ role }) => role === "note").length),
+  });
+  spawner.plan({ whenStopped: "exited" });
+  const session = await belay.createSession();
+  const handle = await session.processes.start("work");
+  expect(await belay.cancel(handle.id)).toMatchObject({
+    kind: "stopping",
+    ended: { kind: "settled", outcome: { kind: "completed" } },
+  });
+  expect(await session.prompt("next").text()).toBe("1");
+  expect(verifyAtRest(await logOf(session))).toEqual([]);
+});
+
+test("G12, G19: one that nothing can end is named with its pid, and the session is free", async () => {
+  const { belay, clock, spawner } = await stage({
+    go: async (turn) => {
+      await turn.call("shell", {}, async (call) => {
+        await call.processes.run("stuck in the kernel");
+        return null;
+      });
+      return "never";
+    },
+  });
+  spawner.plan({ whenStopped: "escapes" });
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  const child = await spawner.next();
+  void run.cancel();
+  await clock.advance(2_000);
+  expect(await run.outcome).toMatchObject({ kind: "cancelled", abandoned: ["shell"] });
+  expect(await session.prompt("again").outcome).toEqual({ kind: "completed" });
+  expect(child.signals).toContain("SIGKILL");
+  const ends = (await logOf(session)).filter(({ type }) => type === "process.settled");
+  expect(ends).toHaveLength(1);
+  expect(verifyAtRest(await logOf(session))).toEqual([]);
+});
+
+test("G19: an escaped background process is told with its pid", async () => {
+  const { belay, clock, spawner } = await stage();
+  spawner.plan({ whenStopped: "escapes" });
+  const session = await belay.createSession();
+  const handle = await session.processes.start("stuck in the kernel");
+  const child = await spawner.next();
+  const receipt = belay.cancel(handle.id);
+  await clock.advance(3_000);
+  expect(await receipt).toMatchObject({ ended: { outcome: { kind: "cancelled", abandoned: [`pid ${child.pid}`] } } });
+  expect(await handle.wait()).toMatchObject({ escaped: [child.pid] });
+});
+
+test("G26: a worker that cannot renew its leases has killed its processes before another may drive", async () => {
+  const { belay, clock, spawner, store } = await stage();
+  const session = await belay.createSession();
+  await session.processes.start("work");
+  const child = await spawner.next();
+  store.always("renew", { kind: "fail", code: "unavailable" });
+  store.always("unattended", { kind: "fail", code: "unavailable" });
+  await clock.advance(LEASE_TTL_MS - 1);
+  expect(child.stops[0]).toBe(0);
+  expect(child.alive).toBe(false);
+});
+
+test("G26: the same with a store that does not answer at all", async () => {
+  const { belay, clock, spawner, store } = await stage();
+  const session = await belay.createSession();
+  await session.processes.start("work");
+  const child = await spawner.next();
+  store.always("renew", { kind: "delay", until: new Gate() });
+  await clock.advance(LEASE_TTL_MS - 1);
+  expect(child.alive).toBe(false);
+});
+
+test("people hear of a process that goes on, soon and then ever less often", async () => {
+  const { belay, clock, spawner } = await stage();
+  const session = await belay.createSession();
+  const notes: Delta[] = [];
+  const following = gate();
+  const stop = new AbortController();
+  const follower = (async () => {
+    following.open();
+    for await (const event of session.events({ deltas: "with", signal: stop.signal })) {
+      if (event.type === "output") notes.push(event);
+    }
+  })();
+  await following.passed;
+  const handle = await session.processes.start("work");
+  const child = await spawner.next();
+  child.say("half way\n");
+  await clock.advance(14_000);
+  expect(notes).toMatchObject([
+    { processId: handle.id, bytes: 9, lines: 1, silenceMs: 2_000, tail: "half way\n" },
+    { silenceMs: 6_000 },
+    { silenceMs: 14_000 },
+  ]);
+  child.exit();
+  await clock.advance(60_000);
+  expect(notes).toHaveLength(3);
+  stop.abort();
+  await follower;
+});
+
+test("G33: a session has only so many processes at once; one that has ended uses up no place", async () => {
+  const { belay, spawner } = await stage();
+  const session = await belay.createSession();
+  for (let n = 0; n < PROCESSES_LIVE_MAX; n += 1) await session.processes.start("work", { feedback: "silent" });
+  await expect(session.processes.start("one more")).rejects.toMatchObject({ code: "overloaded" });
+  spawner.children[0]?.exit();
+  await settled();
+  await session.processes.start("one more");
+});
+
+test("G3: what cannot be started is refused, and the place it had is free", async () => {
+  const { belay, spawner } = await stage();
+  spawner.plan({ refused: "not_started" });
+  const session = await belay.createSession();
+  await expect(session.processes.start("nothing")).rejects.toMatchObject({ code: "not_started" });
+  expect(await session.processes.list()).toEqual([]);
+  expect(verifyAtRest(await logOf(session))).toEqual([]);
+});
+
+test("G22: what ends while a run is live wakes the session once, when that has ended, with all of it", async () => {
+  const busy = gate();
+  const { belay, spawner } = await stage({
+    go: async () => {
+      await busy.passed;
+      return "done";
+    },
+  });
+  const session = await belay.createSession();
+  for (const name of ["one", "two"]) await session.processes.start(name, { feedback: "wake" });
+  const run = session.prompt("go");
+  await settled();
+  for (const child of spawner.children) child.exit();
+  await settled();
+  busy.open();
+  await run.outcome;
+  const [woken] = await session.runs({ limit: 1 });
+  await (await belay.run(woken?.id ?? "")).outcome;
+  const log = await logOf(session);
+  expect(log.filter((event) => event.type === "run.accepted" && event.wake === true)).toHaveLength(1);
+  expect(log.find(({ type }) => type === "inbox.taken")).toMatchObject({ items: [{}, {}] });
+  expect(verifyAtRest(log)).toEqual([]);
+});
+
+test("a call that waits for a process hears of its own stop, and the process goes on", async () => {
+  const { belay, spawner } = await stage({
+    go: async (turn) => {
+      await turn.call("wait", {}, async (call) => {
+        const child = await call.processes.start("work");
+        await child.wait();
+        return null;
+      });
+      return untilAborted(turn.signal);
+    },
+  });
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  const child = await spawner.next();
+  const [call] = (await session.explain()).live?.calls ?? [];
+  expect(await belay.cancel(call?.callId ?? "")).toMatchObject({ ended: { outcome: { kind: "cancelled" } } });
+  expect(child.alive).toBe(true);
+  await run.cancel();
+  await run.outcome;
+  expect(child.alive).toBe(true);
+});

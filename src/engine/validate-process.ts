@@ -1,0 +1,85 @@
+// What is asked of a process, checked before anything is recorded. What only the machine knows is checked by the spawner.
+import type { Feedback } from "../core/event.ts";
+import type { CommandLine, Profile, RunOptions, StartOptions } from "../spawner.ts";
+import { checkMs, invalid, isObject, rejectUnknown } from "./validate.ts";
+
+/** A day: longer than that is a service, and a service has somebody else to look after it. */
+const TIMEOUT_MS_MAX = 24 * 60 * 60_000;
+
+export function checkCommand(given: unknown): CommandLine {
+  if (typeof given === "string") {
+    if (given.trim() === "") throw invalid("The command is empty.");
+    return given;
+  }
+  const args: unknown = given;
+  if (!Array.isArray(args) || args.length === 0 || args.some((one) => typeof one !== "string")) {
+    throw invalid('A command is a text for the shell, or a list of arguments: ["git", "status"].');
+  }
+  if (args[0] === "") throw invalid("The first argument, the program, is empty.");
+  return [...args] as [string, ...string[]];
+}
+
+export function checkStart(given: StartOptions): StartOptions {
+  const { feedback, ...rest } = given;
+  checkSpawn(rest, "start()");
+  return feedback === undefined ? rest : { ...rest, feedback: checkFeedback(feedback) };
+}
+
+export function checkRun(given: RunOptions): RunOptions {
+  const { feedback, backgroundAfterMs, ...rest } = given;
+  checkSpawn(rest, "run()");
+  if (backgroundAfterMs !== undefined) checkMs(backgroundAfterMs, "backgroundAfterMs", TIMEOUT_MS_MAX);
+  return {
+    ...rest,
+    ...(feedback === undefined ? {} : { feedback: checkFeedback(feedback) }),
+    ...(backgroundAfterMs === undefined ? {} : { backgroundAfterMs }),
+  };
+}
+
+function checkSpawn(given: StartOptions, what: string): void {
+  if (!isObject(given)) throw invalid(`The options of ${what} are an object.`);
+  const { cwd, env, profile, stdin, terminal, limits, graceMs, timeoutMs, ...rest } = given;
+  rejectUnknown(rest, what);
+  if (cwd !== undefined && (typeof cwd !== "string" || cwd === "")) throw invalid("`cwd` is a path.");
+  if (env !== undefined) checkEnv(env);
+  if (profile !== undefined && !PROFILES.some((one) => one === profile)) {
+    throw invalid('`profile` is "none", "contain" or "workspace".');
+  }
+  if (stdin !== undefined && stdin !== "open" && stdin !== "closed") throw invalid('`stdin` is "open" or "closed".');
+  if (terminal !== undefined) checkSize(terminal);
+  if (limits !== undefined) checkLimits(limits);
+  if (graceMs !== undefined) checkMs(graceMs, "graceMs", 30_000);
+  if (timeoutMs !== undefined) checkMs(timeoutMs, "timeoutMs", TIMEOUT_MS_MAX);
+}
+
+function checkEnv(env: unknown): void {
+  if (!isObject(env) || Object.values(env).some((value) => typeof value !== "string")) {
+    throw invalid("`env` is an object of texts.");
+  }
+}
+
+export function checkSize(given: unknown): void {
+  const whole = (n: unknown): boolean => Number.isInteger(n) && Number(n) >= 1 && Number(n) <= 10_000;
+  if (!isObject(given) || !whole(given.columns) || !whole(given.rows)) {
+    throw invalid("The size of a terminal is { columns, rows }, each from 1 to 10000.");
+  }
+}
+
+function checkLimits(given: unknown): void {
+  if (!isObject(given)) throw invalid("`limits` is an object of numbers.");
+  const { processesMax, memoryBytesMax, fileBytesMax, cpuSecondsMax, outputBytesMax, ...rest } = given;
+  rejectUnknown(rest, "`limits`");
+  const all = { processesMax, memoryBytesMax, fileBytesMax, cpuSecondsMax, outputBytesMax };
+  for (const [name, value] of Object.entries(all)) {
+    if (value !== undefined && (!Number.isSafeInteger(value) || Number(value) < 1)) {
+      throw invalid(`\`limits.${name}\` is a whole number from 1.`);
+    }
+  }
+}
+
+function checkFeedback(given: unknown): Feedback {
+  if (given === "wake" || given === "next-turn" || given === "silent") return given;
+  throw invalid('`feedback` is "wake", "next-turn" or "silent".');
+}
+
+const PROFILES: readonly Profile[] = ["none", "contain", "workspace"];

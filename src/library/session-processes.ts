@@ -1,0 +1,55 @@
+// The processes of a session, as its host meets them: start one in the background, find one again, see what goes on.
+import { ControlError } from "../core/control-error.ts";
+import type { Seq, SessionId } from "../core/ids.ts";
+import type { ProcessRow } from "../core/rows.ts";
+import { findProcess } from "../engine/call-processes.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { LiveLane } from "../engine/live-lane.ts";
+import { ProcessHandle } from "../engine/process-handle.ts";
+import { checkLimit, invalid, rejectUnknown } from "../engine/validate.ts";
+import { checkCommand, checkStart } from "../engine/validate-process.ts";
+import type { CommandLine, ProcessInfo, StartOptions } from "../spawner.ts";
+
+export class SessionProcesses {
+  readonly #engine: Engine;
+  readonly #session: SessionId;
+
+  constructor(engine: Engine, session: SessionId) {
+    this.#engine = engine;
+    this.#session = session;
+  }
+
+  /** Starts a command that lives as long as the session. When it ends by itself, the session is told once. */
+  async start(command: CommandLine, options: StartOptions = {}): Promise<ProcessHandle> {
+    const checked = checkCommand(command);
+    const { feedback = "next-turn", ...rest } = checkStart(options);
+    const begin = { owner: this.#session, command: checked, options: rest, feedback };
+    const live = await this.#engine.beginProcess(await this.#lane(), begin);
+    return new ProcessHandle(this.#engine.handles, live.id, this.#session);
+  }
+
+  /** Any process of this session, also one that has ended. */
+  get(id: string): Promise<ProcessHandle> {
+    return findProcess(this.#engine.handles, this.#session, id);
+  }
+
+  /** Those that are going on. */
+  async list(): Promise<readonly ProcessInfo[]> {
+    return this.#engine.processes.list(await this.#lane());
+  }
+
+  /** All there have been, newest first. */
+  async history(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly ProcessRow[]> {
+    const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = page;
+    rejectUnknown(rest, "history()");
+    if (!Number.isInteger(before) || before < 0) throw invalid("`before` is a position in the log.");
+    await this.#lane();
+    return this.#engine.store.processes(this.#session, { before, limit: checkLimit(limit) });
+  }
+
+  async #lane(): Promise<LiveLane> {
+    const lane = await this.#engine.loaded(this.#session);
+    if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.#session}.`);
+    return lane;
+  }
+}
