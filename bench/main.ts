@@ -2,6 +2,7 @@
 //
 // npm run bench -- --only spine --json
 import { parseArgs } from "node:util";
+import { processes } from "./processes/processes.ts";
 import { type JudgedFigures, origin, report } from "./report.ts";
 import { spine } from "./spine/spine.ts";
 import { turns } from "./turns/turns.ts";
@@ -9,6 +10,7 @@ import { turns } from "./turns/turns.ts";
 const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Promise<JudgedFigures>>> = {
   spine,
   turns,
+  processes,
 };
 
 const { values } = parseArgs({

@@ -42,12 +42,14 @@ const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${REP
 const WHOLE_HOUSE = [
   ...["test/e2e/", "test/examples.test.ts", "test/signals.test.ts", "sim/"],
   ...["src/cli/main.test.ts", "src/cli/hands-on.test.ts", "src/demo/", "src/store/sqlite/sqlite-store.test.ts"],
+  ...["test/processes/", "test/trees/", "src/process/", "src/library/processes.test.ts"],
 ];
 const exclude = (place: string): string => `--exclude=${place.endsWith("/") ? `${place}**` : place}`;
 
 const steps: readonly Step[] = [
   { name: "format and lint", run: [biome, "ci", "--error-on-warnings", "."], count: asOne },
   { name: "types", run: [tsc, "-p", "."], count: asOne },
+  { name: "what processes need", run: ["test/prepare-machine.ts"], count: asOne, slow: true },
   { name: "tests", run: [vitest, "run", ...reporters, ...WHOLE_HOUSE.map(exclude)], count: fromVitest },
   { name: "whole-house tests", run: [vitest, "run", ...reporters, ...WHOLE_HOUSE], count: fromVitest, slow: true },
   {

@@ -2,6 +2,8 @@
 export { modelAgent } from "./agent.ts";
 export type { Budget, Compaction, LoopGuard, ModelAgentOptions, ModelSettings } from "./agent-options.ts";
 export { ModelError } from "./model-error.ts";
+export { processTools } from "./process-tools.ts";
+export type { AskFirst, ProcessToolName, ProcessToolsOptions } from "./process-tools-options.ts";
 export { type PromptOptions, providerPrompt, type ToUser, type UserPart } from "./provider-prompt.ts";
 export { slots } from "./slots.ts";
 export type { SoFar } from "./so-far.ts";

@@ -47,3 +47,38 @@ export const SUMMARISED_CHARS_MAX = 8_000;
 
 /** Of what a provider says has gone wrong. */
 export const TROUBLE_CHARS_MAX = 2_000;
+
+/** Of a process's output, in one result: some four thousand tokens. The rest is in a file, and can be asked for. */
+export const OUTPUT_BYTES_TOLD = 16 * 1024;
+
+/** Less of it would be neither a beginning nor an end. */
+export const OUTPUT_BYTES_TOLD_MIN = 1_024;
+
+/** What one result may tell of a process's output at the very most, whatever the host or the model asks for. */
+export const OUTPUT_BYTES_TOLD_MAX = 64 * 1024;
+
+/** A command that is not over by then goes on in the background: a model that only waits is paid for nothing. */
+export const BACKGROUND_AFTER_MS = 60_000;
+
+/** A background process is watched so long before the model is told that it goes on: most mistakes show by then. */
+export const START_WATCH_MS = 1_000;
+
+/** How long a model waits for a process, unless it says otherwise, and at most. */
+export const PROCESS_WAIT_MS = 60_000;
+export const PROCESS_WAIT_MS_MAX = 10 * 60_000;
+
+/** How long a model waits to hear what became of a process it has stopped: the longest grace, and its verification. */
+export const PROCESS_STOP_WAIT_MS = 35_000;
+
+/** A command as a model writes it. More belongs into a file; and an approval must still be something one can read. */
+export const COMMAND_CHARS_MAX = 16 * 1024;
+
+/** The first and the longest pause between two looks at a command that goes on; each is twice the one before. */
+export const COMMAND_NOTE_FIRST_MS = 2_000;
+export const COMMAND_NOTE_LAST_MS = 30_000;
+
+/** The end of the output that goes with such a look: a screenful. */
+export const COMMAND_NOTE_CHARS = 2 * 1024;
+
+/** Processes that are listed for a model that has named one there is not. */
+export const PROCESSES_TOLD = 16;

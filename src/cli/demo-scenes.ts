@@ -68,7 +68,7 @@ async function waitsForYes(stage: Stage, run: RunHandle): Promise<string> {
 }
 
 export async function restarts(stage: Stage, session: Session): Promise<void> {
-  printHeading("10. Stop the server in the middle of a run, and start it again");
+  printHeading("11. Stop the server in the middle of a run, and start it again");
   const before = stage.begun.get("read_file") ?? 0;
   const run = ask(session, "read welcome.txt");
   await stage.event(run, "call.settled");

@@ -1,11 +1,12 @@
 // Where the demo plays: a store in a folder of its own, and the means to leave at any moment.
 import { rmSync } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
+import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcome } from "../core/cancel.ts";
 import type { Recorded } from "../core/event.ts";
+import type { Seq } from "../core/ids.ts";
 import { demoAgent } from "../demo/demo-agent.ts";
 import type { DemoPace } from "../demo/pace.ts";
 import type { Delta } from "../engine/feed.ts";
@@ -59,12 +60,16 @@ export class Stage {
 
   /** Opens Belay on the file, as a server would when it starts. */
   async open(): Promise<Belay> {
+    await mkdir(this.files, { recursive: true });
     this.#belay = await openBelay({
       store: join(this.#folder, "belay.db"),
       agent: demoAgent({ folder: this.files, pace: this.pace }),
       graceMs: this.pace.graceMs,
+      processes: { workspace: this.files },
       hooks: { beforeCall: ({ name }) => void this.begun.set(name, (this.begun.get(name) ?? 0) + 1) },
-      onNotice: (notice) => this.notices.push(notice),
+      onNotice: (notice) => {
+        if (notice.type === "late") this.notices.push(notice);
+      },
     });
     return this.#belay;
   }
@@ -100,6 +105,11 @@ export class Stage {
     return this.until(firstOf(run, (event) => (isOf(event, type) ? event : undefined)));
   }
 
+  /** The first event of a session, after a position, that is what is looked for. */
+  async eventIn<T>(session: Session, after: Seq, pick: (event: Recorded) => T | undefined): Promise<T> {
+    return this.until(firstIn(session, after, pick));
+  }
+
   async close(): Promise<void> {
     await this.#belay?.close({ mode: "cancel", limitMs: LEAVE_MS });
   }
@@ -130,7 +140,15 @@ export async function firstOf<T>(run: RunHandle, pick: (event: Recorded | Delta)
   throw new Error("The run ended without what was looked for.");
 }
 
-const isOf = <T extends Recorded["type"]>(
+async function firstIn<T>(session: Session, after: Seq, pick: (event: Recorded) => T | undefined): Promise<T> {
+  for await (const event of session.events({ after })) {
+    const found = "seq" in event ? pick(event) : undefined;
+    if (found !== undefined) return found;
+  }
+  throw new Error("The session ended without what was looked for.");
+}
+
+export const isOf = <T extends Recorded["type"]>(
   event: { readonly type: string },
   type: T,
 ): event is Extract<Recorded, { type: T }> => event.type === type;

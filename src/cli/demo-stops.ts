@@ -1,4 +1,4 @@
-// The scenes of the demo about stopping: a call, a process, a tool that does not listen, a session, and nothing at all.
+// The scenes of the demo about stopping: a call, a tool that does not listen, a session, and nothing at all.
 import type { Session } from "../library/session.ts";
 import { ask, ended, firstOf, type Stage } from "./demo-stage.ts";
 import { printHeading, printLine, printMeaning } from "./terminal.ts";
@@ -21,23 +21,8 @@ export async function stopsCall(stage: Stage, session: Session): Promise<void> {
   printMeaning("A stop travels down, never up. The agent was told who stopped the call and why, with what there was.");
 }
 
-export async function stopsProcess(stage: Stage, session: Session): Promise<void> {
-  printHeading("6. Stop a run that has started a process");
-  const run = ask(session, "spawn");
-  const pid = await stage.until(firstOf(run, (event) => (event.type === "progress" ? pidIn(event.data) : undefined)));
-  printLine("belay", `run_command is process ${pid}, which is ${isAlive(pid) ? "alive" : "gone"}`);
-  await stage.pause();
-  printLine("you", "stop the run, and wait for its end");
-  await stage.until(run.cancel({ reason: "not needed any more", waitMs: 5_000 }));
-  printLine("belay", `process ${pid} is ${isAlive(pid) ? "still alive" : "gone"}`);
-  await ended(stage, run);
-  printMeaning(
-    "The tool ends the process and all that it had started when its signal aborts; only then is the call over.",
-  );
-}
-
 export async function stopsStubborn(stage: Stage, session: Session): Promise<void> {
-  printHeading("7. Stop a run whose tool does not listen");
+  printHeading("8. Stop a run whose tool does not listen");
   const run = ask(session, "be stubborn");
   await stage.event(run, "call.requested");
   await stage.pause();
@@ -52,7 +37,7 @@ export async function stopsStubborn(stage: Stage, session: Session): Promise<voi
 }
 
 export async function stopsSession(stage: Stage, session: Session): Promise<void> {
-  printHeading("8. Stop a session: exactly the past, nothing of the future");
+  printHeading("9. Stop a session: exactly the past, nothing of the future");
   const live = ask(session, "count to 9999");
   const queued = ask(session, "then count to 9998");
   await stage.event(live, "call.requested");
@@ -68,26 +53,11 @@ export async function stopsSession(stage: Stage, session: Session): Promise<void
 }
 
 export async function stopsNothing(stage: Stage, session: Session): Promise<void> {
-  printHeading("9. Stop an idle session");
+  printHeading("10. Stop an idle session");
   const before = await stage.until(session.explain());
   printLine("you", "stop the session");
   printLine("belay", saySessionReceipt(await stage.until(session.cancel())));
   const { asOf } = await stage.until(session.explain());
   printMeaning(`The log stood at position ${before.asOf} before and stands at ${asOf} now.`);
   await stage.pause();
-}
-
-function pidIn(data: unknown): number | undefined {
-  const pid: unknown = typeof data === "object" && data !== null && "pid" in data ? data.pid : undefined;
-  return typeof pid === "number" ? pid : undefined;
-}
-
-/** Signal 0 is not sent; it only asks whether there is somebody to send it to. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }

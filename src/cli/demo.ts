@@ -1,5 +1,6 @@
 // `belay demo`: Belay's promises, kept before your eyes. On a real store, in a folder of its own that it takes away.
 
+import * as processes from "./demo-processes.ts";
 import * as scenes from "./demo-scenes.ts";
 import { PACES, Stage } from "./demo-stage.ts";
 import * as stops from "./demo-stops.ts";
@@ -47,7 +48,8 @@ async function play(stage: Stage): Promise<void> {
   await scenes.steers(stage, session);
   await scenes.approves(stage, session);
   await stops.stopsCall(stage, session);
-  await stops.stopsProcess(stage, session);
+  await processes.stopsTree(stage, session);
+  await processes.reportsBack(stage, session);
   await stops.stopsStubborn(stage, session);
   await stops.stopsSession(stage, session);
   await stops.stopsNothing(stage, session);
@@ -56,6 +58,7 @@ async function play(stage: Stage): Promise<void> {
   print("  README.md      fifteen lines of your own, with a cancel in them");
   print("  examples/      one short program for each of the scenes above");
   print("  belay verify   checks the log of any Belay file against its promises");
+  print("  belay doctor   says how surely processes can be ended on this machine, and how to do better");
   print("\nNow with your own fingers on every stop button: npm run belay -- demo --hands-on");
   print("\ndone");
 }

@@ -21,7 +21,7 @@ export const HANDS_ON_HELP: readonly string[] = [
   "!TEXT  >TEXT     interrupts what is going on; steers it",
   "stop             stops all that the session is doing (so does Ctrl-C)",
   "stop run         stops the live run; the queue goes on",
-  "stop 2           stops call number 2, and nothing else",
+  "stop 2           stops call or process number 2, and nothing else",
   "yes  no  always  answers an approval; if several are open: no 3 not today",
   "answer TEXT      answers a question; if several are open: answer 3 blue",
   "queue  drop 1    what waits; takes the first of them back",

@@ -121,11 +121,12 @@ export class HandsOnDesk {
   }
 
   async #stopCall(number: number, note: string | undefined): Promise<void> {
-    const call = this.#parts.view.callNumbered(number);
-    if (call === undefined) return this.#say(`there is no call number ${number}`);
+    const target = this.#parts.view.numbered(number);
+    if (target === undefined) return this.#say(`there is no call number ${number}`);
     // What becomes of it is seen on the screen; nobody waits for it here.
-    const receipt = await this.#parts.belay.cancel(call, { ...reasonOf(note), waitMs: 0 });
-    this.#say(`stop call ${number}: ${sayReceipt(receipt)}`);
+    const receipt = await this.#parts.belay.cancel(target, { ...reasonOf(note), waitMs: 0 });
+    const what = target.startsWith("call_") ? "call" : "process";
+    this.#say(`stop ${what} ${number}: ${sayReceipt(receipt)}`);
   }
 
   async #approve(command: Extract<Command, { kind: "allow" | "deny" }>): Promise<void> {
@@ -216,17 +217,23 @@ function detail(event: Recorded): string {
       return brief(event.prompt.text);
     case "call.requested":
       return `${event.name} ${event.callId}`;
+    case "process.requested":
+      return brief(typeof event.command === "string" ? event.command : event.command.join(" "));
+    case "process.started":
+      return `process ${event.pid}`;
     case "turn.extended":
       return brief(event.text);
     case "run.settled":
     case "turn.settled":
     case "call.settled":
+    case "process.settled":
       return event.outcome.kind;
     case "question.settled":
       return event.ending.kind;
     case "session.cancel_requested":
     case "run.cancel_requested":
     case "call.cancel_requested":
+    case "process.cancel_requested":
       return brief(event.reason);
     default:
       return "";

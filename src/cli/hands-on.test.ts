@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { identityOf } from "../process/proc.ts";
 import { EXIT_SIGNAL } from "./exit-code.ts";
 
 const main = join(import.meta.dirname, "main.ts");
@@ -54,14 +55,8 @@ class Hands {
   }
 }
 
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
+/** One that nobody has buried yet does nothing any more. */
+const isAlive = (pid: number): boolean => identityOf(pid) !== undefined;
 
 test("what is piped in is done, told in plain lines, and then it leaves by itself", async () => {
   const hands = new Hands("--fast").type("slow to 3");
@@ -88,7 +83,7 @@ test("a question that nobody is left to answer does not keep it", async () => {
 describe("every stop", () => {
   test("one call of several, approvals, answers, the run, and the processes with them", async () => {
     const hands = new Hands("--fast").type("count to 9999 and spawn and write and ask");
-    const pid = Number(await hands.sees(/call 2 {2}… \{"pid":(\d+)/));
+    const pid = Number(await hands.sees(/call 2 {2}runs as process (\d+)/));
     expect(isAlive(pid)).toBe(true);
     await hands.sees(/ask 6 {3}/);
     hands.type("why");
@@ -103,7 +98,7 @@ describe("every stop", () => {
     expect(hands.out).toMatch(/count_slowly was stopped by the user: far enough\. All I have of it: \{"counted":\d+/);
     await hands.sees(/run “count to 9999 and spawn .*” completed/);
     hands.type("spawn");
-    const second = Number(await hands.sees(/call 7 {2}… \{"pid":(\d+)/));
+    const second = Number(await hands.sees(/call 7 {2}runs as process (\d+)/));
     hands.type("stop run enough");
     await hands.sees(/run “spawn” cancelled \(enough\)/);
     expect(isAlive(second)).toBe(false);
@@ -142,10 +137,36 @@ describe("every stop", () => {
   });
 });
 
+test("what goes on in the background reports back, has a number to stop it by, and ends with the session", async () => {
+  const hands = new Hands("--fast").type("build");
+  await hands.sees(/proc 2 {2}in the background: echo building/);
+  await hands.sees(/proc 2 {2}completed, with exit code 0/);
+  await hands.sees(/nobody has asked: this run was begun by what has ended/);
+  await hands.sees(/Nobody had to ask: proc_\S+ ended by itself/);
+  hands.type("quit");
+  expect(await hands.ended).toBe(0);
+
+  const slow = new Hands().type("build");
+  await slow.sees(/proc 2 {2}runs as process (\d+), held by tier \w+/);
+  slow.type("stop 2 wrong branch");
+  await slow.sees(/proc 2 {2}cancelled \(wrong branch\), by SIGTERM/);
+  await slow.sees(/run “build” completed/);
+  slow.type("build");
+  const pid = Number(await slow.sees(/proc 4 {2}runs as process (\d+)/));
+  await slow.sees(/run “build” completed/);
+  slow.type("stop");
+  await slow.sees(/it covers 1 process in the background/);
+  await slow.sees(/proc 4 {2}cancelled/);
+  expect(isAlive(pid)).toBe(false);
+  slow.type("quit");
+  expect(await slow.ended).toBe(0);
+  expect(slow.left).toEqual([]);
+});
+
 describe("leaving", () => {
   test("Ctrl-C stops what is going on, and says so; twice, it leaves in order", async () => {
     const hands = new Hands().type("spawn");
-    const pid = Number(await hands.sees(/"pid":(\d+)/));
+    const pid = Number(await hands.sees(/runs as process (\d+)/));
     hands.child.kill("SIGINT");
     await hands.sees(/stop: stopping: it covers 1 run/);
     await hands.sees(/run “spawn” cancelled \(Ctrl-C\)/);
@@ -157,20 +178,21 @@ describe("leaving", () => {
 
   test.each(["SIGTERM", "SIGHUP"] as const)("%s in the middle leaves no process and no folder", async (signal) => {
     const hands = new Hands().type("spawn and be stubborn");
-    const pid = Number(await hands.sees(/"pid":(\d+)/));
+    const pid = Number(await hands.sees(/runs as process (\d+)/));
     hands.child.kill(signal);
     expect(await hands.ended).toBe(EXIT_SIGNAL[signal]);
-    expect(isAlive(pid)).toBe(false);
+    await expect.poll(() => isAlive(pid)).toBe(false);
     expect(hands.left).toEqual([]);
   });
 
   test("a second signal does not wait, and leaves nothing behind either", async () => {
     const hands = new Hands().type("spawn and be stubborn");
-    const pid = Number(await hands.sees(/"pid":(\d+)/));
+    const pid = Number(await hands.sees(/runs as process (\d+)/));
     hands.child.kill("SIGTERM");
     hands.child.kill("SIGTERM");
     expect(await hands.ended).toBe(EXIT_SIGNAL.SIGTERM);
-    expect(isAlive(pid)).toBe(false);
+    // The kernel ends it, a moment after whoever held it.
+    await expect.poll(() => isAlive(pid)).toBe(false);
     expect(hands.left).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 // `belay demo --hands-on`: the demo agent, and every stop button there is, under your own fingers.
 import { rmSync } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
+import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -36,7 +36,7 @@ const LINGER_MS = 30_000;
 /** What this is, and how to begin; the rest is found by typing. */
 const GREETING = [
   "This is a demo: a real Belay on a real SQLite file, and an agent that is a script.",
-  "Say: list, write, count, spawn, ask, stubborn, everything; several at once if you like.",
+  "Say: list, write, count, spawn, build, ask, stubborn, everything; several at once if you like.",
   "Then stop it: stop, stop run, stop NUMBER, Ctrl-C. There is more: help",
 ];
 
@@ -49,10 +49,13 @@ export async function runHandsOn({ pace }: HandsOnOptions): Promise<number> {
   // At the very end, whichever way that comes.
   process.once("exit", remove);
   const { graceMs, ...demoPace } = PACES[pace];
+  const files = join(folder, "files");
+  await mkdir(files);
   const belay = await openBelay({
-    agent: demoAgent({ folder: join(folder, "files"), pace: demoPace }),
+    agent: demoAgent({ folder: files, pace: demoPace }),
     store: join(folder, "belay.db"),
     graceMs,
+    processes: { workspace: files },
     onNotice: (notice) => {
       if (notice.type === "late") hands?.late(notice.work);
     },

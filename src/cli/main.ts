@@ -11,17 +11,20 @@ const HELP = `Belay: the run-control plane for AI agents. The stop button that a
   belay demo [--fast]          a tour in the terminal, without keys or network
   belay demo --hands-on        the same agent, and every stop button under your own fingers
   belay verify FILE [--json]   checks every log in a store against Belay's promises
+  belay doctor [--json]        how surely processes can be ended on this machine, tested, and how to do better
   belay --help                 this
   belay --version
 
   --fast   no pauses for reading
   --json   ends with one line of JSON
+  --require TIER   of doctor: fails unless processes are held that surely: namespace, cgroup, anchor or group
 
-Exit codes: 0 in order, 1 \`verify\` found something, 2 wrong usage, 3 no such file, 11 the file is in use,
-12 the file is damaged, 13 the file is of a newer Belay, 70 a fault in Belay. 129, 130 and 143: stopped by a signal.
+Exit codes: 0 in order, 1 \`verify\` found something, or \`doctor\` only the last tier, 2 wrong usage, 3 no such file,
+11 the file is in use, 12 the file is damaged, 13 the file is of a newer Belay, 16 processes are not held (as surely as
+required), 70 a fault in Belay. 129, 130 and 143: stopped by a signal.
 `;
 
-const COMMANDS = ["demo", "verify", "help", "version"] as const;
+const COMMANDS = ["demo", "verify", "doctor", "help", "version"] as const;
 
 async function main(words: readonly string[]): Promise<number> {
   const [command, ...rest] = words;
@@ -41,6 +44,8 @@ async function main(words: readonly string[]): Promise<number> {
       return demo(rest);
     case "verify":
       return verify(rest);
+    case "doctor":
+      return doctor(rest);
     default:
       throw unknownCommand(command);
   }
@@ -68,6 +73,18 @@ async function verify(words: readonly string[]): Promise<number> {
   if (more.length > 0) throw usage("verify takes one file at a time.", `Try: belay verify ${file}`);
   const { verifyFile } = await import("./verify.ts");
   return verifyFile({ file, json: values.json === true });
+}
+
+async function doctor(words: readonly string[]): Promise<number> {
+  const { values, positionals } = read(words, {
+    ...({ json: { type: "boolean" }, require: { type: "string" } } as const),
+    help: { type: "boolean", short: "h" },
+  });
+  if (values.help === true) return main(["help"]);
+  if (positionals.length > 0) throw usage(`doctor takes no ${positionals[0]}.`, "Try: belay doctor");
+  const { runDoctor, tierOf } = await import("./doctor.ts");
+  const require = values.require === undefined ? undefined : tierOf(values.require);
+  return runDoctor({ json: values.json === true, require });
 }
 
 type Options = NonNullable<ParseArgsConfig["options"]>;

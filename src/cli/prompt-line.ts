@@ -41,7 +41,12 @@ export class PromptLine {
   }
 
   get columns(): number {
-    return Math.min(this.#output.columns ?? COLUMNS, COLUMNS);
+    return Math.min(this.#width, COLUMNS);
+  }
+
+  /** A terminal that does not know its width says that it has none. */
+  get #width(): number {
+    return this.#output.columns || COLUMNS;
   }
 
   /** A line that stays. */
@@ -78,7 +83,7 @@ export class PromptLine {
   /** What was typed has left a copy of itself, and of the rows above it. Whoever takes it in says it again. */
   #takeIn(text: string): void {
     if (!this.terminal) return;
-    const typed = Math.floor((PROMPT.length + text.length) / (this.#output.columns ?? COLUMNS)) + 1;
+    const typed = Math.floor((PROMPT.length + text.length) / this.#width) + 1;
     // The cursor is below all of it; from there it is as far up again to where the prompt begins.
     moveCursor(this.#output, 0, -typed - this.#live.length);
     this.#reader.setPrompt(PROMPT);

@@ -4,10 +4,10 @@ import { type Paper, Screen, wrapped } from "./screen.ts";
 let printed: string[] = [];
 let shown: readonly string[] = [];
 
-function paper(terminal: boolean): Paper {
+function paper(terminal: boolean, columns = 40): Paper {
   return {
     terminal,
-    columns: 40,
+    columns,
     print: (line) => void printed.push(line),
     show: (rows) => {
       shown = rows;
@@ -41,6 +41,12 @@ describe("on a terminal", () => {
     screen.speak("agent", "tence");
     expect(printed).toEqual(["  agent   half a sen", "  belay   stopped"]);
     expect(shown).toEqual(["  agent   tence"]);
+  });
+
+  test("one that is too narrow for anything is still told everything", () => {
+    const screen = new Screen(paper(true, 1));
+    screen.say("belay", "everything stopped");
+    expect(printed.map((line) => line.slice(10)).join("")).toBe("everythingstopped");
   });
 
   test("what is going on has a row of its own, which fits", () => {

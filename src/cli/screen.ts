@@ -11,11 +11,14 @@ export interface Paper {
   show(rows: readonly string[]): void;
 }
 
-export type Speaker = "you" | "agent" | "thinks" | "belay" | `call ${number}` | `ask ${number}`;
+export type Speaker = "you" | "agent" | "thinks" | "belay" | `call ${number}` | `proc ${number}` | `ask ${number}`;
 type Voice = "agent" | "thinks";
 
 /** Two before, and one after the name. */
 const MARGIN = 10;
+
+/** Narrower than this, a terminal breaks lines by itself, and better so than letter by letter. */
+const WIDTH_MIN = 8;
 
 export class Screen {
   readonly #paper: Paper;
@@ -90,7 +93,7 @@ export class Screen {
   }
 
   #wrap(text: string): readonly string[] {
-    return this.terminal ? wrapped(text, this.#paper.columns - MARGIN - 1) : [text];
+    return this.terminal ? wrapped(text, Math.max(WIDTH_MIN, this.#paper.columns - MARGIN - 1)) : [text];
   }
 }
 
@@ -127,5 +130,6 @@ const COLOURS = {
   thinks: "dim",
   belay: "green",
   call: "yellow",
+  proc: "blue",
   ask: "red",
 } as const;

@@ -1,5 +1,6 @@
 // Receipts, outcomes and reasons as a person would say them.
 import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/cancel.ts";
+import type { Exit } from "../core/event.ts";
 
 export function sayReceipt(receipt: CancelReceipt): string {
   switch (receipt.kind) {
@@ -25,8 +26,14 @@ export function saySessionReceipt(receipt: SessionReceipt): string {
     case "withdrawn":
       return `withdrawn: ${count(receipt.runs.length, "run")} had not begun, and never will`;
     case "stopping":
-      return `stopping: it covers ${count(receipt.runs.length, "run")}, each with a receipt of its own`;
+      return `stopping: it covers ${covered(receipt)}, each with a receipt of its own`;
   }
+}
+
+function covered({ runs, processes = [] }: SessionReceipt & { readonly processes?: readonly unknown[] }): string {
+  const background = `${count(processes.length, "process", "processes")} in the background`;
+  if (processes.length === 0) return count(runs.length, "run");
+  return runs.length === 0 ? background : `${count(runs.length, "run")} and ${background}`;
 }
 
 export function sayOutcome(outcome: Outcome): string {
@@ -61,9 +68,15 @@ export function sayReason(reason: CancelReason): string {
   }
 }
 
+/** By its code, or by the signal that ended it. */
+export function sayExit(exit: Exit | undefined): string {
+  if (exit?.signal !== undefined) return `, by ${exit.signal}`;
+  return exit?.code === undefined ? "" : `, with exit code ${exit.code}`;
+}
+
 function sayAbandoned(names: readonly string[] | undefined): string {
   return names === undefined ? "" : `; did not stop in time and was given up: ${names.join(", ")}`;
 }
 
 /** "1 run", "2 runs". */
-export const count = (many: number, noun: string): string => `${many} ${noun}${many === 1 ? "" : "s"}`;
+export const count = (many: number, noun: string, nouns = `${noun}s`): string => `${many} ${many === 1 ? noun : nouns}`;

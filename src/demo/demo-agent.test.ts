@@ -1,5 +1,5 @@
 // The demo agent in a real Belay: what its tools do is done, and what is stopped is over.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -10,6 +10,7 @@ import { type Belay, openBelay } from "../library/belay.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";
 import type { Notice } from "../ports.ts";
+import { descendantsOf, type Identity, identityOf, isStill } from "../process/proc.ts";
 import { demoAgent } from "./demo-agent.ts";
 
 const PACE = { wordMs: 1, stepMs: 5, stubbornMs: 120 };
@@ -26,7 +27,12 @@ async function scene(): Promise<Scene> {
   const folder = join(above, "files");
   const notices: Notice[] = [];
   const agent = demoAgent({ folder, pace: PACE });
-  const belay = await openBelay({ agent, store: ":memory:", graceMs: 60, onNotice: (notice) => notices.push(notice) });
+  mkdirSync(folder);
+  const belay = await openBelay({
+    ...{ agent, store: ":memory:", graceMs: 60 },
+    onNotice: (notice) => notices.push(notice),
+    processes: { workspace: folder },
+  });
   onTestFinished(async () => {
     await belay.close({ mode: "cancel" });
     rmSync(above, { recursive: true, force: true });
@@ -54,27 +60,22 @@ const callOf =
   (event: Recorded | Delta): `call_${string}` | undefined =>
     event.type === "call.requested" && event.name === name ? event.callId : undefined;
 
-const pidOf = (event: Recorded | Delta): number | undefined =>
-  event.type === "progress" && typeof event.data === "object" && event.data !== null && "pid" in event.data
-    ? Number(event.data.pid)
-    : undefined;
-
-/** Processes of this group that are more than a name: one that nobody has buried yet does nothing any more. */
-function groupOf(pid: number): readonly number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((one) => {
-      try {
-        const [state, , group] = readFileSync(`/proc/${one}/stat`, "utf8")
-          .replace(/^.*\) /s, "")
-          .split(" ");
-        return Number(group) === pid && state !== "Z";
-      } catch {
-        return false;
-      }
-    });
+/** The next process of a session that has begun, with everybody below it, once it has said that they are there. */
+async function spawned(session: Session): Promise<readonly Identity[]> {
+  for await (const event of session.events()) {
+    if (event.type !== "process.started") continue;
+    const handle = await session.processes.get(event.processId);
+    for await (const { text } of handle.follow()) if (text.includes("asleep")) break;
+    await expect.poll(() => sleepersBelow(event.pid).length).toBe(2);
+    return [event.pid, ...descendantsOf(event.pid)].flatMap((pid) => identityOf(pid) ?? []);
+  }
+  return expect.unreachable();
 }
+
+const sleepersBelow = (pid: number): readonly number[] =>
+  descendantsOf(pid).filter((one) => readFileSync(`/proc/${one}/comm`, "utf8").trim() === "sleep");
+
+const survivors = (tree: readonly Identity[]): readonly Identity[] => tree.filter((one) => isStill(one));
 
 test("list and read: real files, told in words, with the label of a demo", async () => {
   const { session, folder } = await scene();
@@ -118,25 +119,38 @@ test("count: says how far it is; stopped, it keeps that, and its sibling goes on
   expect(readFileSync(join(folder, "count-to-3.txt"), "utf8")).toBe("3\n");
 });
 
-test("spawn: the whole process group is gone when the call has been stopped", async () => {
+test("G19: spawn: nobody of the tree is left when the call was stopped, though none of them listens", async () => {
   const { belay, session } = await scene();
   const run = session.prompt("spawn");
-  const pid = await first(run, pidOf);
-  await expect.poll(() => groupOf(pid).length).toBe(2);
+  const tree = await spawned(session);
   const receipt = await belay.cancel(await first(run, callOf("run_command")), { reason: "enough" });
   expect(receipt).toMatchObject({ ended: { kind: "settled", outcome: { kind: "cancelled" } } });
-  expect(groupOf(pid)).toEqual([]);
+  expect(survivors(tree)).toEqual([]);
   expect(await run.text()).toContain("run_command was stopped by the user: enough.");
 });
 
 test("spawn: a cancel of the session ends it as well", async () => {
   const { session } = await scene();
   const run = session.prompt("spawn and spawn");
-  const pid = await first(run, pidOf);
-  await expect.poll(() => groupOf(pid).length).toBe(2);
+  const tree = await spawned(session);
   await session.cancel({ waitMs: 5_000 });
   expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user" } });
-  expect(groupOf(pid)).toEqual([]);
+  expect(survivors(tree)).toEqual([]);
+});
+
+test("build: the run is over, and then the build reports back by itself, once", async () => {
+  const { session } = await scene();
+  const run = session.prompt("build");
+  expect(await run.text()).toMatch(/start_build is done: it goes on in the background as proc_\S+\.1\./);
+  for await (const event of session.events()) {
+    if (event.type === "turn.settled" && event.runId !== run.id) {
+      expect(event.text).toMatch(
+        /^\(demo\) Nobody had to ask: proc_\S+ ended by itself with exit code 0 after [\d.]+ s\. Its last words: 40/,
+      );
+      break;
+    }
+  }
+  expect(await session.processes.list()).toEqual([]);
 });
 
 test("spawn: it runs nothing but its own command, whoever asks", async () => {
@@ -180,16 +194,16 @@ test("everything: all at once, a steer is heard, and one stop ends it all", asyn
   session.prompt("read welcome.txt", { delivery: "steer" });
   expect(await run.text()).toMatch(/You added “read welcome\.txt”, and I heard it\. I call read_file\./);
   const all = session.prompt("everything");
-  const spawned = first(all, pidOf);
+  const coming = spawned(session);
   await expect.poll(async () => (await session.questions()).length).toBe(2);
   expect((await session.explain()).live?.calls.map(({ name }) => name)).toEqual(
     expect.arrayContaining(["count_slowly", "run_command", "write_file", "ask_colour"]),
   );
-  const pid = await spawned;
+  const tree = await coming;
   await belay.cancel(session.id, { waitMs: 5_000 });
   expect(await all.outcome).toMatchObject({ kind: "cancelled" });
   expect(await session.questions()).toEqual([]);
-  expect(groupOf(pid)).toEqual([]);
+  expect(survivors(tree)).toEqual([]);
 });
 
 test("names that lead out of the folder are refused", async () => {

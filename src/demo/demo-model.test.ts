@@ -1,6 +1,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
 import { providerPrompt } from "../agent/provider-prompt.ts";
+import { feedbackItem } from "../core/process.ts";
 import type { Message } from "../core/transcript.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { demoModel } from "./demo-model.ts";
@@ -87,6 +88,7 @@ describe("words", () => {
     ["count slowly to 5", ["count_slowly"]],
     ["spawn", ["run_command"]],
     ["go to sleep", ["run_command"]],
+    ["build it", ["start_build"]],
     ["ask me", ["ask_colour"]],
     ["be stubborn", ["stubborn"]],
     ["spawn and list, and count to 3 and count to 4", ["run_command", "list_files", "count_slowly", "count_slowly"]],
@@ -108,7 +110,7 @@ describe("words", () => {
   test("anything else is answered with what can be tried, and with the label of a demo", () => {
     const { text } = plan(user("good morning"));
     expect(text.startsWith(DEMO_LABEL)).toBe(true);
-    for (const word of ["list", "write", "count", "spawn", "ask", "stubborn", "everything"])
+    for (const word of ["list", "write", "count", "spawn", "build", "ask", "stubborn", "everything"])
       expect(text).toContain(word);
   });
 
@@ -146,6 +148,29 @@ describe("what it says of what it hears", () => {
     expect(told(result, note, steer)).toMatch(
       /reminded not to repeat.*You added “list the files”.*I call list_files\./,
     );
+  });
+
+  test("what has ended in the background is told, and nobody is offered a list of words for it", () => {
+    const item = feedbackItem(
+      { phase: "running", id: "proc_1.1", owner: "ses_1", feedback: "wake", title: "make (all)" },
+      {
+        ...{ processId: "proc_1.1", exit: { code: 2 }, durationMs: 1_500 },
+        output: { bytes: 9, stdoutBytes: 9, stderrBytes: 0, tail: "so\nand so\n" },
+      },
+      { kind: "completed" },
+    );
+    const woken = providerPrompt([
+      { role: "user", runId: "run_1", text: "Something has ended." },
+      { role: "note", runId: "run_1", item },
+    ]);
+    expect(planFor(heard(woken)).text).toBe(
+      "(demo) Nobody had to ask: proc_1.1 ended by itself with exit code 2 after 1.5 s. Its last words: and so.",
+    );
+    const odd = providerPrompt([
+      { role: "user", runId: "run_1", text: "Something has ended." },
+      { role: "note", runId: "run_1", item: { kind: "result", text: "The mail was sent." } },
+    ]);
+    expect(planFor(heard(odd)).text).toBe("(demo) I was told: The mail was sent.");
   });
 
   test("what was withdrawn is not asked for any more, and what else was said is", () => {

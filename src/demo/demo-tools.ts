@@ -2,7 +2,7 @@
 import { type Tool, tool } from "../agent/tool.ts";
 import type { PlainSchema } from "../agent/tool-schema.ts";
 import type { Json } from "../core/prompt.ts";
-import { runCommand } from "./command.ts";
+import type { ProcessResult } from "../spawner.ts";
 import type { DemoFolder } from "./demo-folder.ts";
 import { type DemoPace, pause } from "./pace.ts";
 import { SLEEPER } from "./script.ts";
@@ -14,20 +14,14 @@ export interface DemoToolsOptions {
 
 const COUNT_MAX = 9_999;
 
+/** How long the build takes: so long that the run which has started it is over by then. */
+const BUILD_STEPS = 8;
+
 export function demoTools({ folder, pace }: DemoToolsOptions): Readonly<Record<string, Tool>> {
   return {
     ...fileTools(folder),
     count_slowly: countSlowly(folder, pace.stepMs),
-    run_command: tool({
-      description: "Demo: starts a process that sleeps for minutes, in a process group of its own.",
-      // The only one it runs: whoever can prompt the demo must not be able to run anything else.
-      input: fields({ command: "string" }),
-      execute: async ({ command }, call) => {
-        if (command !== SLEEPER) throw new Error(`The demo runs only this command: ${SLEEPER}`);
-        await folder.make();
-        return runCommand(command, folder.path, call);
-      },
-    }),
+    ...processTools(folder, pace.stepMs),
     ask_colour: tool({
       description: "Demo: asks the user for a colour.",
       input: fields({}),
@@ -45,6 +39,38 @@ export function demoTools({ folder, pace }: DemoToolsOptions): Readonly<Record<s
       },
     }),
   };
+}
+
+function processTools(folder: DemoFolder, stepMs: number): Readonly<Record<string, Tool>> {
+  return {
+    run_command: tool({
+      description: "Demo: runs a command that sleeps for minutes, and does not listen when it is asked to end.",
+      // The only one it runs: whoever can prompt the demo must not be able to run anything else.
+      input: fields({ command: "string" }),
+      execute: async ({ command }, { processes }) => {
+        if (command !== SLEEPER) throw new Error(`The demo runs only this command: ${SLEEPER}`);
+        await folder.make();
+        const ran = await processes.run(command, { cwd: folder.path });
+        return ran.kind === "ended" ? howItEnded(ran) : `It goes on in the background as ${ran.process.id}.`;
+      },
+    }),
+    start_build: tool({
+      description: "Demo: starts something in the background that takes its time, and reports back by itself.",
+      input: fields({}),
+      execute: async (_, { processes }) => {
+        await folder.make();
+        const seconds = ((BUILD_STEPS * stepMs) / 1_000).toFixed(2);
+        const command = `echo building; sleep ${seconds}; echo 40 of 40 files are built`;
+        const { id } = await processes.start(command, { cwd: folder.path, feedback: "wake" });
+        return `it goes on in the background as ${id}`;
+      },
+    }),
+  };
+}
+
+function howItEnded({ outcome, exit }: ProcessResult): string {
+  const how = exit?.signal === undefined ? `with exit code ${exit?.code ?? "unknown"}` : `by ${exit.signal}`;
+  return outcome.kind === "completed" ? `it ended ${how}` : `it was stopped, and ended ${how}`;
 }
 
 function fileTools(folder: DemoFolder): Readonly<Record<string, Tool>> {

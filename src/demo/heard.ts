@@ -17,8 +17,11 @@ export interface HeardResult {
 }
 
 export interface HeardNote {
-  /** `cut`: an earlier answer did not come to its end. `withdrawn`: what was said before it is not wanted any more. */
-  readonly kind: "reminder" | "cut" | "withdrawn" | "other";
+  /**
+   * `cut`: an earlier answer did not come to its end. `withdrawn`: what was said before it is not wanted any more.
+   * `result`: of something that went on in the background.
+   */
+  readonly kind: "reminder" | "result" | "cut" | "withdrawn" | "other";
   readonly text: string;
 }
 
@@ -63,7 +66,7 @@ function pieceOf(part: Extract<Message, { role: "user" }>["content"][number]): P
   if (part.type !== "text") return { said: "" };
   const [, kind, text] = NOTE.exec(part.text) ?? [];
   if (text === undefined) return { said: part.text };
-  if (kind === "reminder") return { note: { kind, text } };
+  if (kind === "reminder" || kind === "result") return { note: { kind, text } };
   if (kind === undefined && text.startsWith("Your previous answer")) return { note: { kind: "cut", text } };
   if (kind === undefined && text.startsWith("The request before")) return { note: { kind: "withdrawn", text } };
   return { note: { kind: "other", text } };

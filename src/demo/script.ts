@@ -17,8 +17,15 @@ export interface PlannedCall {
   readonly input: Json;
 }
 
-/** Stands in for whatever a program of somebody else would do: it goes on for as long as it is let. */
-export const SLEEPER = "sleep 300 & echo a shell and its child are asleep; wait";
+/**
+ * Stands in for whatever a program of somebody else would do: a shell and its children that ignore SIGTERM, one of them
+ * in a session of its own, out of reach for whoever signals the group. They go on for as long as they are let.
+ */
+export const SLEEPER = [
+  "trap '' TERM INT HUP",
+  "sleep 300 & { setsid sleep 300 || sleep 300; } &",
+  "echo a shell and its children are asleep; wait",
+].join("\n");
 
 interface Word {
   /** What it is called in the list of things to try. */
@@ -47,8 +54,12 @@ const WORDS: readonly Word[] = [
     call: (to = "10") => ({ name: "count_slowly", input: { to: Number(to) } }),
   },
   {
-    ...{ name: "spawn", does: "starts a process that sleeps for minutes", pattern: /\b(?:spawn|sleep)/gi },
+    ...{ name: "spawn", does: "runs a command that does not listen", pattern: /\b(?:spawn|sleep)/gi },
     call: () => ({ name: "run_command", input: { command: SLEEPER } }),
+  },
+  {
+    ...{ name: "build", does: "starts something in the background", pattern: /\bbuild\b/gi },
+    call: () => ({ name: "start_build", input: {} }),
   },
   {
     ...{ name: "ask", does: "asks you something", pattern: /\bask\b/gi },
@@ -71,7 +82,11 @@ export function planFor(heard: Heard): Plan {
 function answer({ said: [request = "", ...added], notes }: Heard): Plan {
   const calls = callsFor([request, ...added].join("\n"));
   const text = [DEMO_LABEL, ...noted(notes), ...added.map(acknowledged)];
-  if (calls.length === 0) return { thought: undefined, text: [...text, ...friendly(request)].join(" "), calls };
+  if (calls.length === 0) {
+    // Nobody has said anything: something in the background has ended, and that is what there is to talk about.
+    const woken = notes.some(({ kind }) => kind === "result");
+    return { thought: undefined, text: [...text, ...(woken ? [] : friendly(request))].join(" "), calls };
+  }
   const names = calls.map(({ name }) => name);
   return {
     thought: "There are words in this that I know.",
@@ -154,6 +169,8 @@ function remark({ kind, text }: HeardNote): string {
   switch (kind) {
     case "reminder":
       return "I was reminded not to repeat what was stopped.";
+    case "result":
+      return reported(text);
     case "withdrawn":
       return "I know that something I had not begun is not wanted any more.";
     case "cut":
@@ -162,6 +179,23 @@ function remark({ kind, text }: HeardNote): string {
       return `I was told: ${short(text)}.`;
   }
 }
+
+/** What a model is told of a background process, said back: which it was, how it ended, and its last words. */
+function reported(told: string): string {
+  const [, id, how, said] = RESULT.exec(told) ?? [];
+  if (id === undefined || how === undefined) return `I was told: ${short(told)}.`;
+  const last = said?.trimEnd().split("\n").at(-1) ?? "";
+  return `Nobody had to ask: ${id} ${how}.${last === "" ? "" : ` Its last words: ${short(last)}.`}`;
+}
+
+const RESULT = new RegExp(
+  [
+    /^The background process (\S+) \([\s\S]*?\) ((?:ended|was|is|could)[^\n]*?)\./,
+    /(?: It wrote [^\n]*)?(?:\nThe end of its output:\n([\s\S]*))?$/,
+  ]
+    .map(({ source }) => source)
+    .join(""),
+);
 
 const acknowledged = (said: string): string => `You added ${quoted(said)}, and I heard it.`;
 

@@ -7,6 +7,7 @@ export { type Given, given, givenNoSession } from "./given.ts";
 export { type ManualClock, manualClock, type PendingTimer, settled } from "./manual-clock.ts";
 export { type ScriptedAgent, type ScriptedTurn, type Step, scriptedAgent } from "./scripted-agent.ts";
 export type { ScriptedCall } from "./scripted-call.ts";
+export type { Manner, ScriptedChild } from "./scripted-child.ts";
 export {
   type ModelStep,
   type ScriptedModel,
@@ -14,4 +15,10 @@ export {
   type ScriptedUsage,
   scriptedModel,
 } from "./scripted-model.ts";
+export {
+  type ChildScript,
+  type ScriptedSpawner,
+  type ScriptedSpawnerOptions,
+  scriptedSpawner,
+} from "./scripted-spawner.ts";
 export { sequentialIds } from "./sequential-ids.ts";

@@ -1,0 +1,180 @@
+// One process in the hands of the test: no operating system, the same promises.
+//
+// Invariants
+// 1. It ends when the test says so, or when it is stopped in the way its manner says; never by itself.
+// 2. `stopped` is true exactly if a signal went out before it had ended.
+import { Bug } from "../core/bug.ts";
+import { ControlError } from "../core/control-error.ts";
+import { PROCESS_GRACE_EXTRA_MS } from "../core/limits.ts";
+import type { Clock } from "../ports.ts";
+import type { Child, ChildEnd, Mechanism, Profile, SpawnRequest, Tier } from "../spawner.ts";
+import { ScriptedOutput } from "./scripted-output.ts";
+
+/**
+ * What it does when it is stopped.
+ * `dies`: of the signal, whichever it is. `ignores`: the polite one; only force ends it. `exits`: with code 0, in the
+ * very tick in which it is asked, after the signal. `exited`: with code 0, just before the signal was sent. `escapes`:
+ * not at all; it is given up as escaped.
+ */
+export type Manner = "dies" | "ignores" | "exits" | "exited" | "escapes";
+
+export interface ScriptedChildParts {
+  readonly request: SpawnRequest;
+  readonly clock: Clock;
+  readonly pid: number;
+  readonly tier: Tier;
+  readonly mechanism: Mechanism;
+  readonly manner: Manner;
+  readonly graceMs: number;
+}
+
+export class ScriptedChild implements Child {
+  readonly request: SpawnRequest;
+  readonly pid: number;
+  readonly tier: Tier;
+  readonly mechanism: Mechanism;
+  readonly profile: Profile;
+  readonly startedAt: number;
+  readonly output: ScriptedOutput;
+  readonly ended: Promise<ChildEnd>;
+  readonly manner: Manner;
+  /** Each time it was asked to stop: with which grace. */
+  readonly stops: number[] = [];
+  /** Whether anything of it exists. One that has escaped exists for ever. */
+  alive = true;
+  /** How it ended, once it has. */
+  end: ChildEnd | undefined = undefined;
+  /** What was written to it, whether that has ended, and the size of its terminal. */
+  input = "";
+  inputEnded: boolean;
+  size: SpawnRequest["terminal"];
+  readonly #clock: Clock;
+  readonly #graceMs: number;
+  readonly #beganAt: number;
+  readonly #signals: string[] = [];
+  #forcedAt: number | undefined = undefined;
+  #takeBack: () => void = ignore;
+  #resolve: (end: ChildEnd) => void = ignore;
+
+  constructor(parts: ScriptedChildParts) {
+    const { request, clock } = parts;
+    this.request = request;
+    this.pid = parts.pid;
+    this.tier = parts.tier;
+    this.mechanism = parts.mechanism;
+    this.manner = parts.manner;
+    this.profile = request.profile ?? "contain";
+    this.startedAt = clock.now();
+    this.inputEnded = request.stdin !== "open";
+    this.size = request.terminal;
+    this.output = new ScriptedOutput(`/scripted/${request.id}`, clock.elapsed());
+    this.#clock = clock;
+    this.#graceMs = request.graceMs ?? parts.graceMs;
+    this.#beganAt = clock.elapsed();
+    this.ended = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  /** What was sent to it, in order. */
+  get signals(): readonly string[] {
+    return this.#signals;
+  }
+
+  /** Ends by itself. */
+  exit(code = 0): void {
+    this.#mustLive("exit");
+    this.#end({ code, signal: undefined });
+  }
+
+  /** Is ended by a signal that is not ours: it crashed, or somebody else has sent one. */
+  die(signal: string): void {
+    this.#mustLive("die");
+    this.#end({ code: undefined, signal });
+  }
+
+  say(text: string, stream: "stdout" | "stderr" = "stdout"): void {
+    this.#mustLive("say anything");
+    this.output.say(text, stream, this.#clock.elapsed());
+  }
+
+  stop(graceMs: number = this.#graceMs): void {
+    this.stops.push(graceMs);
+    if (this.end !== undefined) return;
+    if (this.stops.length === 1 && this.manner === "exited") this.#end({ code: 0, signal: undefined });
+    else if (graceMs <= 0) this.#force();
+    else if (this.#signals.length === 0) this.#ask(graceMs);
+    else if (this.#forcedAt !== undefined) this.#forceAfter(graceMs);
+  }
+
+  async write(data: string | Uint8Array): Promise<void> {
+    if (this.end !== undefined || this.inputEnded) {
+      throw new ControlError(
+        "conflict",
+        "This process cannot be written to: its input has ended, or was not asked for.",
+      );
+    }
+    this.input += typeof data === "string" ? data : Buffer.from(data).toString("utf8");
+  }
+
+  endInput(): void {
+    this.inputEnded = true;
+  }
+
+  async resize(size: { readonly columns: number; readonly rows: number }): Promise<void> {
+    if (this.size === undefined) {
+      throw new ControlError("invalid", "This process has no terminal, so it has no size.");
+    }
+    this.size = size;
+  }
+
+  #ask(graceMs: number): void {
+    this.#signals.push("SIGTERM");
+    if (this.manner === "dies") this.#end({ code: undefined, signal: "SIGTERM" });
+    else if (this.manner === "exits") this.#end({ code: 0, signal: undefined });
+    else this.#forceAfter(graceMs);
+  }
+
+  /** Sooner, if that was planned for later. */
+  #forceAfter(graceMs: number): void {
+    const at = this.#clock.elapsed() + graceMs;
+    if (this.#forcedAt !== undefined && this.#forcedAt <= at) return;
+    this.#forcedAt = at;
+    this.#takeBack();
+    this.#takeBack = this.#clock.after(graceMs, () => this.#force());
+  }
+
+  #force(): void {
+    if (this.#signals.includes("SIGKILL")) return;
+    this.#takeBack();
+    this.#forcedAt = undefined;
+    this.#signals.push("SIGKILL");
+    if (this.manner !== "escapes") this.#end({ code: undefined, signal: "SIGKILL" });
+    else this.#takeBack = this.#clock.after(PROCESS_GRACE_EXTRA_MS, () => this.#escape());
+  }
+
+  #escape(): void {
+    this.#end({ code: undefined, signal: undefined }, [this.pid]);
+  }
+
+  #end(exit: Pick<ChildEnd, "code" | "signal">, escaped: readonly number[] = []): void {
+    this.#takeBack();
+    this.alive = escaped.length > 0;
+    this.output.end();
+    this.end = {
+      ...exit,
+      durationMs: this.#clock.elapsed() - this.#beganAt,
+      stopped: this.#signals.length > 0,
+      signals: [...this.#signals],
+      left: 0,
+      escaped,
+    };
+    this.#resolve(this.end);
+  }
+
+  #mustLive(what: string): void {
+    if (this.end !== undefined) throw new Bug(`${this.request.id} cannot ${what}: it has ended`);
+  }
+}
+
+const ignore = (): void => {};

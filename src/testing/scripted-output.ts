@@ -1,0 +1,114 @@
+// What a scripted child has said: in memory, all of it, and read like the real thing.
+import type { Excerpt, Output, OutputCounts, OutputPage, PageWish, Stream } from "../spawner.ts";
+
+/** As much as a page of the real thing has, unless somebody wishes otherwise. */
+const PAGE_BYTES = 64 * 1024;
+
+interface Said {
+  readonly stream: "stdout" | "stderr";
+  readonly bytes: Buffer;
+}
+
+export class ScriptedOutput implements Output {
+  readonly dir: string;
+  lastAt: number;
+  #said: Said[] = [];
+  #ended = false;
+  #sleepers: (() => void)[] = [];
+
+  constructor(dir: string, at: number) {
+    this.dir = dir;
+    this.lastAt = at;
+  }
+
+  get counts(): OutputCounts {
+    const of = (stream: Stream): number => this.#bytes(stream).length;
+    const bytes = { stdout: of("stdout"), stderr: of("stderr"), all: of("all") };
+    return { bytes, kept: bytes, lines: this.#bytes("all").filter((one) => one === NEWLINE).length };
+  }
+
+  say(text: string, stream: "stdout" | "stderr", at: number): void {
+    this.#said.push({ stream, bytes: Buffer.from(text) });
+    this.lastAt = at;
+    this.#wake();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  read(wish: PageWish = {}): Promise<OutputPage> {
+    return Promise.resolve(this.#page(wish));
+  }
+
+  excerpt({ stream = "all", bytesMax = PAGE_BYTES, plain = false }: Omit<PageWish, "offset"> = {}): Excerpt {
+    const bytes = this.#bytes(stream);
+    if (bytes.length <= bytesMax) return { head: shown(bytes, plain), tail: "", omitted: 0 };
+    const head = bytes.subarray(0, boundaryAt(bytes, Math.ceil(bytesMax / 2)));
+    const tail = bytes.subarray(boundaryAt(bytes, bytes.length - Math.floor(bytesMax / 2)));
+    const omitted = bytes.length - head.length - tail.length;
+    return { head: shown(head, plain), tail: shown(tail, plain), omitted };
+  }
+
+  async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+    const { signal, ...first } = wish;
+    let offset = first.offset ?? 0;
+    const wake = (): void => this.#wake();
+    signal?.addEventListener("abort", wake, { once: true });
+    try {
+      while (signal?.aborted !== true) {
+        const page = this.#page({ ...first, offset });
+        if (page.to > page.from) yield page;
+        if (page.end) return;
+        offset = page.to;
+        if (page.to === page.from) await new Promise<void>((resolve) => this.#sleepers.push(resolve));
+      }
+    } finally {
+      signal?.removeEventListener("abort", wake);
+    }
+  }
+
+  #page({ stream = "all", offset = 0, bytesMax = PAGE_BYTES, plain = false }: PageWish): OutputPage {
+    const bytes = this.#bytes(stream);
+    const from = Math.min(offset, bytes.length);
+    const cut = boundaryAt(bytes, Math.min(bytes.length, from + bytesMax));
+    // One character at least, or a reader with a small wish would never get on.
+    const to = cut > from ? cut : Math.min(bytes.length, from + CHARACTER_BYTES_MAX);
+    const text = shown(bytes.subarray(from, to), plain);
+    return { stream, from, to, text, missing: 0, end: this.#ended && to === bytes.length };
+  }
+
+  #bytes(stream: Stream): Buffer {
+    return Buffer.concat(this.#said.filter((one) => stream === "all" || one.stream === stream).map((one) => one.bytes));
+  }
+
+  #wake(): void {
+    const sleepers = this.#sleepers;
+    this.#sleepers = [];
+    for (const wake of sleepers) wake();
+  }
+}
+
+const NEWLINE = 10;
+const CHARACTER_BYTES_MAX = 4;
+
+/** The last place at or before `at` where a character begins. */
+function boundaryAt(bytes: Buffer, at: number): number {
+  let place = at;
+  while (place > 0 && place < bytes.length && ((bytes[place] ?? 0) & 0xc0) === 0x80) place -= 1;
+  return place;
+}
+
+function shown(bytes: Buffer, plain: boolean): string {
+  const text = bytes.toString("utf8");
+  if (!plain) return text;
+  const isShown = (char: string): boolean => char >= " " || char === "\n" || char === "\t";
+  return [...text.replaceAll(ESCAPES, "")].filter(isShown).join("");
+}
+
+/** Colours and cursor movements, and titles: what a terminal would not show. */
+const ESCAPES = new RegExp(
+  `${String.fromCharCode(27)}(?:\\[[0-9;?]*[A-Za-z]|\\][^${String.fromCharCode(7)}]*${String.fromCharCode(7)})`,
+  "g",
+);

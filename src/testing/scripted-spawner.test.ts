@@ -1,0 +1,173 @@
+import { expect, test } from "vitest";
+import type { ProcessId } from "../core/ids.ts";
+import { Gate } from "./gate.ts";
+import { manualClock } from "./manual-clock.ts";
+import { type ChildScript, scriptedSpawner } from "./scripted-spawner.ts";
+
+const request = (id: ProcessId = "proc_1.1") => ({ id, sessionId: "ses_1", command: "true" }) as const;
+
+async function started(script: ChildScript = {}) {
+  const clock = manualClock();
+  const spawner = scriptedSpawner({ clock });
+  spawner.plan(script);
+  return { clock, spawner, child: await spawner.spawn(request()) };
+}
+
+test("a child that ends by itself was not stopped", async () => {
+  const { clock, child } = await started();
+  await clock.advance(20);
+  child.exit(3);
+  expect(await child.ended).toEqual({
+    ...{ code: 3, signal: undefined, durationMs: 20 },
+    ...{ stopped: false, signals: [], left: 0, escaped: [] },
+  });
+  expect(child.alive).toBe(false);
+  expect(() => child.exit()).toThrow("it has ended");
+});
+
+test("a child that crashes names the signal, and was not stopped", async () => {
+  const { child } = await started();
+  child.die("SIGSEGV");
+  expect(await child.ended).toMatchObject({ code: undefined, signal: "SIGSEGV", stopped: false });
+});
+
+test("a child dies of the polite signal, in the tick in which it is stopped", async () => {
+  const { child } = await started();
+  child.stop();
+  expect(child.alive).toBe(false);
+  expect(child.stops).toEqual([1_500]);
+  expect(await child.ended).toMatchObject({ signal: "SIGTERM", stopped: true, signals: ["SIGTERM"] });
+});
+
+test("a child that ignores the polite signal is forced when its grace is over", async () => {
+  const { clock, child } = await started({ whenStopped: "ignores" });
+  child.stop(100);
+  child.stop(5_000);
+  await clock.advance(99);
+  expect(child.alive).toBe(true);
+  await clock.advance(1);
+  expect(await child.ended).toMatchObject({ signal: "SIGKILL", stopped: true, signals: ["SIGTERM", "SIGKILL"] });
+  expect(clock.pending).toEqual([]);
+});
+
+test("a second stop with a shorter grace hurries it, and without any forces it at once", async () => {
+  const { clock, child } = await started({ whenStopped: "ignores" });
+  child.stop(1_000);
+  child.stop(100);
+  await clock.advance(50);
+  expect(child.alive).toBe(true);
+  child.stop(0);
+  expect(child.alive).toBe(false);
+  expect(child.stops).toEqual([1_000, 100, 0]);
+});
+
+test("a child that ignores it can still tidy up and exit, and was stopped", async () => {
+  const { clock, child } = await started({ whenStopped: "ignores" });
+  child.stop();
+  child.exit(0);
+  expect(await child.ended).toMatchObject({ code: 0, stopped: true, signals: ["SIGTERM"] });
+  expect(clock.pending).toEqual([]);
+});
+
+test("a child that exits in the very tick was stopped; one that had exited before was not", async () => {
+  const exits = await started({ whenStopped: "exits" });
+  exits.child.stop();
+  expect(await exits.child.ended).toMatchObject({ code: 0, stopped: true, signals: ["SIGTERM"] });
+  const exited = await started({ whenStopped: "exited" });
+  exited.child.stop();
+  expect(await exited.child.ended).toMatchObject({ code: 0, stopped: false, signals: [] });
+});
+
+test("a child that survives force is given up as escaped, and goes on", async () => {
+  const { clock, child } = await started({ whenStopped: "escapes" });
+  child.stop(100);
+  await clock.advance(100);
+  expect(child.end).toBeUndefined();
+  await clock.advance(250);
+  expect(await child.ended).toMatchObject({ stopped: true, escaped: [child.pid] });
+  expect(child.alive).toBe(true);
+});
+
+test("a child that cannot be started is none", async () => {
+  const spawner = scriptedSpawner({ clock: manualClock(), script: () => ({ refused: "uncontained" }) });
+  await expect(spawner.spawn(request())).rejects.toMatchObject({ code: "uncontained" });
+  expect(spawner.children).toEqual([]);
+});
+
+test("a child that starts late is not started if it is stopped before", async () => {
+  const clock = manualClock();
+  const gates = [new Gate(), new Gate()] as const;
+  const spawner = scriptedSpawner({ clock });
+  spawner.plan({ startsAfter: gates[0] });
+  spawner.plan({ startsAfter: gates[1] });
+  const starting = new AbortController();
+  const first = spawner.spawn({ ...request(), signal: starting.signal });
+  const second = spawner.spawn(request("proc_1.2"));
+  starting.abort();
+  await expect(first).rejects.toMatchObject({ code: "not_started" });
+  gates[1].open();
+  expect((await second).request.id).toBe("proc_1.2");
+  expect(await spawner.next()).toBe(await second);
+});
+
+test("closing ends every child, and nothing starts any more", async () => {
+  const { spawner, child } = await started({ whenStopped: "ignores" });
+  const late = new Gate();
+  spawner.plan({ startsAfter: late });
+  const starting = spawner.spawn(request("proc_1.2"));
+  await spawner.close();
+  expect(child.alive).toBe(false);
+  await expect(starting).rejects.toMatchObject({ code: "not_started" });
+  await expect(spawner.spawn(request("proc_1.3"))).rejects.toMatchObject({ code: "not_started" });
+});
+
+test("what a child says is counted, read by offset on character boundaries, and kept after its end", async () => {
+  const { spawner, child } = await started();
+  child.say("grün\n");
+  child.say("rot", "stderr");
+  expect(child.output.counts.bytes).toEqual({ stdout: 6, stderr: 3, all: 9 });
+  expect(child.output.counts.lines).toBe(1);
+  expect(await child.output.read({ stream: "stdout", bytesMax: 3 })).toMatchObject({ from: 0, to: 2, text: "gr" });
+  expect(await child.output.read({ offset: 2, bytesMax: 1 })).toMatchObject({ from: 2, to: 6 });
+  child.exit();
+  const kept = await spawner.output("proc_1.1");
+  expect(await kept?.read({ offset: 6 })).toEqual({
+    ...{ stream: "all", from: 6, to: 9, text: "rot", missing: 0, end: true },
+  });
+  expect(await spawner.output("proc_1.9")).toBeUndefined();
+});
+
+test("an excerpt is whole if it fits, and says how much it leaves out if not", async () => {
+  const { child } = await started();
+  child.say(`\u001b[31m${"a".repeat(10)}${"z".repeat(10)}\u001b[0m`);
+  expect(child.output.excerpt({ plain: true })).toEqual({ head: "aaaaaaaaaazzzzzzzzzz", tail: "", omitted: 0 });
+  const { head, tail, omitted } = child.output.excerpt({ bytesMax: 12 });
+  expect(head.length + tail.length + omitted).toBe(29);
+  expect(omitted).toBe(17);
+});
+
+test("whoever follows hears everything, and the end", async () => {
+  const { child } = await started();
+  const heard: string[] = [];
+  const following = (async () => {
+    for await (const page of child.output.follow()) heard.push(page.text);
+  })();
+  child.say("one");
+  await Promise.resolve();
+  child.say("two");
+  child.exit();
+  await following;
+  expect(heard.join("")).toBe("onetwo");
+});
+
+test("it is written to only if that was asked for, and resized only if it has a terminal", async () => {
+  const { spawner, child } = await started();
+  await expect(child.write("x")).rejects.toMatchObject({ code: "conflict" });
+  await expect(child.resize({ columns: 1, rows: 1 })).rejects.toMatchObject({ code: "invalid" });
+  const open = await spawner.spawn({ ...request("proc_1.2"), stdin: "open", terminal: { columns: 80, rows: 24 } });
+  await open.write("x");
+  await open.resize({ columns: 100, rows: 30 });
+  open.endInput();
+  expect([open.input, open.size, open.inputEnded]).toEqual(["x", { columns: 100, rows: 30 }, true]);
+  await expect(open.write("y")).rejects.toMatchObject({ code: "conflict" });
+});

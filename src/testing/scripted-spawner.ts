@@ -1,0 +1,94 @@
+// A spawner without an operating system: the test says when a child starts, what it says, and how it ends.
+import { type ControlCode, ControlError } from "../core/control-error.ts";
+import type { ProcessId } from "../core/ids.ts";
+import type { Clock } from "../ports.ts";
+import type { Mechanism, OutputFile, Spawner, SpawnRequest, Tier } from "../spawner.ts";
+import type { Gate } from "./gate.ts";
+import { type Manner, ScriptedChild } from "./scripted-child.ts";
+
+/** What a child is like. Without any of it, it starts at once and dies when it is asked to. */
+export interface ChildScript {
+  readonly whenStopped?: Manner;
+  /** It starts once the gate is open; unless it is stopped before, and then never. */
+  readonly startsAfter?: Gate;
+  /** It cannot be started. */
+  readonly refused?: Extract<ControlCode, "not_started" | "uncontained" | "invalid">;
+}
+
+export interface ScriptedSpawnerOptions {
+  readonly clock: Clock;
+  /** What children are like for which nothing was planned. */
+  readonly script?: (request: SpawnRequest) => ChildScript;
+  /** Told of each child in the moment in which it starts. */
+  readonly started?: (child: ScriptedChild) => void;
+  /** How long a child is waited for before it is forced, if nobody says otherwise. Default 1500. */
+  readonly graceMs?: number;
+}
+
+export function scriptedSpawner(options: ScriptedSpawnerOptions): ScriptedSpawner {
+  return new ScriptedSpawner(options);
+}
+
+export class ScriptedSpawner implements Spawner {
+  readonly tier: Tier = "namespace";
+  readonly mechanism: Mechanism = "bubblewrap";
+  /** Every child that has started, in this order. */
+  readonly children: ScriptedChild[] = [];
+  readonly #options: ScriptedSpawnerOptions;
+  readonly #planned: ChildScript[] = [];
+  readonly #waiting: ((child: ScriptedChild) => void)[] = [];
+  readonly #unclaimed: ScriptedChild[] = [];
+  readonly #closed = new AbortController();
+
+  constructor(options: ScriptedSpawnerOptions) {
+    this.#options = options;
+  }
+
+  /** The next child that is asked for is like this. */
+  plan(script: ChildScript): void {
+    this.#planned.push(script);
+  }
+
+  /** The next child that starts. Each is handed out once. */
+  next(): Promise<ScriptedChild> {
+    const child = this.#unclaimed.shift();
+    return child === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(child);
+  }
+
+  async spawn(request: SpawnRequest): Promise<ScriptedChild> {
+    const { clock, script, graceMs = GRACE_MS } = this.#options;
+    const { whenStopped = "dies", startsAfter, refused } = this.#planned.shift() ?? script?.(request) ?? {};
+    const over = [this.#closed.signal, ...(request.signal === undefined ? [] : [request.signal])];
+    // Whoever may be stopped before it exists is not started in the tick in which it is asked for, like the real thing.
+    await (startsAfter === undefined ? undefined : Promise.race([startsAfter.opened, ...over.map(aborted)]));
+    if (over.some((signal) => signal.aborted)) {
+      throw new ControlError("not_started", `${request.id} was not started: it was stopped before it existed.`);
+    }
+    if (refused !== undefined) throw new ControlError(refused, `${request.id} was not started: the test says so.`);
+    const { tier, mechanism, children } = this;
+    const pid = FIRST_PID + children.length;
+    const child = new ScriptedChild({ request, clock, pid, tier, mechanism, manner: whenStopped, graceMs });
+    children.push(child);
+    this.#options.started?.(child);
+    (this.#waiting.shift() ?? ((one) => this.#unclaimed.push(one)))(child);
+    return child;
+  }
+
+  async output(id: ProcessId): Promise<OutputFile | undefined> {
+    return this.children.find((child) => child.request.id === id)?.output;
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    for (const child of this.children) child.stop(0);
+    await Promise.all(this.children.map((child) => child.ended));
+  }
+}
+
+const GRACE_MS = 1_500;
+const FIRST_PID = 1_001;
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}

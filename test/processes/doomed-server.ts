@@ -1,0 +1,25 @@
+// A server that will be killed: it starts a tree for a call and one in the background, says when both are up, and waits.
+import { openBelay } from "../../src/library/belay.ts";
+import type { Mechanism } from "../../src/spawner.ts";
+import { heard, hostileTree } from "./marked.ts";
+
+const [file = "", foreground = "", background = "", mechanism] = process.argv.slice(2);
+const belay = await openBelay({
+  store: file,
+  processes: mechanism === undefined ? {} : { mechanism: mechanism as Mechanism },
+  agent: async (turn) => {
+    await turn.call("shell", {}, async (call) => {
+      const child = await call.processes.start(hostileTree(background), { feedback: "wake" });
+      await heard(child, "up");
+      void call.processes.run(hostileTree(foreground));
+      await new Promise(() => {});
+    });
+  },
+});
+const session = await belay.createSession({ id: "ses_doomed" });
+session.prompt("go");
+for await (const event of session.events()) {
+  if (event.type !== "process.started" || !event.processId.endsWith(".2")) continue;
+  await heard(await session.processes.get(event.processId), "up");
+  process.stdout.write("both up\n");
+}
