@@ -1,0 +1,159 @@
+// Containment by bubblewrap: a PID namespace, and for the profile `workspace` also files and a network of its own.
+import { lstatSync, realpathSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../ports.ts";
+import type { Containment, Plan } from "./containment.ts";
+import { gateArguments, leaderScript, SHELL } from "./gate.ts";
+import { capLine, dropRights, holdNamespace } from "./namespace-tree.ts";
+import { isWithin } from "./working-directory.ts";
+
+export interface BubblewrapOptions {
+  readonly bwrap: string;
+  /** For giving up rights. Without it, nothing that needs some is done: no cap on processes unless we are root. */
+  readonly setpriv: string | undefined;
+  /** For taking away the second view of /proc. */
+  readonly umount: string | undefined;
+  /** Whether we need a user namespace to be allowed the others. */
+  readonly userNamespace: boolean;
+  /** Whether the server's user is root. Its uid has rights of its own, also without any capability. */
+  readonly root: boolean;
+  /** Whether the kernel counts pids per namespace. */
+  readonly caps: boolean;
+  /** Belay's own directory, which no process in a workspace sees. */
+  readonly stateDir: string;
+  readonly workspace: string;
+  readonly clock: Clock;
+}
+
+export function bubblewrap(options: BubblewrapOptions): Containment {
+  return {
+    mechanism: "bubblewrap",
+    tier: "namespace",
+    profiles: ["none", "contain", "workspace"],
+    wrap: (plan) => ({ file: options.bwrap, args: bwrapArguments(options, plan) }),
+    hold: (leader, plan) => holdNamespace(leader, plan, options.clock),
+  };
+}
+
+/** Where the second view of /proc is, for as long as the leader needs it: in a directory that is the tree's own. */
+const SECOND_PROC = "/run/belay-proc";
+
+export function bwrapArguments(options: BubblewrapOptions, plan: Plan): readonly string[] {
+  const rights = rightsFor(options, plan);
+  return [
+    ...["--die-with-parent", "--new-session", "--unshare-pid", "--as-pid-1"],
+    ...(options.userNamespace ? ["--unshare-user"] : []),
+    ...rights.flags,
+    ...(plan.profile === "workspace" ? workspaceMounts(options, plan, rights.secondProc) : FULL_MOUNTS),
+    ...["--chdir", plan.cwd, "--"],
+    ...[SHELL, "-c", leaderScript(rights.before), "belay", ...rights.drop, ...gateArguments(plan)],
+  ];
+}
+
+/** Everything as it is, devices included; only the view of processes is the tree's own. */
+const FULL_MOUNTS = ["--dev-bind", "/", "/", "--proc", "/proc"];
+
+interface Rights {
+  readonly flags: readonly string[];
+  /** What the leader does with them. */
+  readonly before: string;
+  /** What takes them away before the gate. */
+  readonly drop: readonly string[];
+  readonly secondProc: boolean;
+}
+
+const NO_RIGHTS: Rights = { flags: [], before: "", drop: [], secondProc: false };
+
+/** Root has them without asking. */
+const CAP_RIGHTS = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
+
+/**
+ * Capping the tree takes a right that the command must not have. The leader has it, uses it, and what it starts gives
+ * it up. Root keeps its rights in `contain`, because there it is to be the same root as without us; a cap is then a
+ * guard against accidents only. In `workspace` root gives them up too, and what its uid alone could still write to is
+ * mounted read-only: so the leader needs a second view of /proc for the cap, and takes it away.
+ */
+function rightsFor(options: BubblewrapOptions, plan: Plan): Rights {
+  const cap = options.caps ? capLine(plan.limits.processesMax) : "";
+  const drop = options.setpriv === undefined ? undefined : dropRights(options.setpriv);
+  if (!options.root || options.userNamespace) {
+    if (drop !== undefined && cap !== "")
+      return { ...NO_RIGHTS, flags: options.root ? [] : CAP_RIGHTS, before: cap, drop };
+    return options.root && plan.profile === "workspace" ? { ...NO_RIGHTS, flags: ["--cap-drop", "ALL"] } : NO_RIGHTS;
+  }
+  if (plan.profile !== "workspace") return { ...NO_RIGHTS, before: cap };
+  if (drop === undefined || options.umount === undefined || cap === "") {
+    return { ...NO_RIGHTS, flags: ["--cap-drop", "ALL"] };
+  }
+  const before = [capLine(plan.limits.processesMax, SECOND_PROC), `${options.umount} -R ${SECOND_PROC} || exit`].join(
+    "\n",
+  );
+  return { flags: [], before, drop, secondProc: true };
+}
+
+function workspaceMounts(options: BubblewrapOptions, plan: Plan, secondProc: boolean): readonly string[] {
+  const tmp = [...new Set(["/tmp", "/var/tmp", real(tmpdir()) ?? "/tmp"])].filter(isDirectory);
+  return [
+    ...["--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+    ...["--ro-bind", "/", "/", ...deviceMounts(plan.terminal)],
+    // Sockets of daemons are reached by path, whatever network one is in.
+    ...["--tmpfs", "/run"],
+    ...(secondProc ? ["--proc", SECOND_PROC] : []),
+    ...["--proc", "/proc"],
+    ...(options.root ? ROOT_OWNED.flatMap((path) => ["--ro-bind-try", path, path]) : []),
+    ...tmp.flatMap((path) => ["--tmpfs", path]),
+    // Before the workspace, should it be below one of these; the state directory after it, should it be inside.
+    ...SECRETS.flatMap((name) => hidden(join(homedir(), name))),
+    ...["--bind", options.workspace, options.workspace],
+    ...SECRETS.flatMap((name) => {
+      const path = real(join(homedir(), name));
+      return path !== undefined && path !== options.workspace && isWithin(options.workspace, path) ? hidden(path) : [];
+    }),
+    ...hidden(options.stateDir),
+  ];
+}
+
+/**
+ * The harmless ones. Not by `--dev`, except for a terminal, which takes devices of its own: for that a user needs a
+ * second user namespace, whose owner could lift the cap on processes again.
+ */
+function deviceMounts(terminal: boolean): readonly string[] {
+  if (terminal) return ["--dev", "/dev"];
+  const links = { fd: "", stdin: "/0", stdout: "/1", stderr: "/2" };
+  return [
+    ...["--tmpfs", "/dev", "--tmpfs", "/dev/shm"],
+    ...DEVICES.flatMap((name) => ["--dev-bind-try", `/dev/${name}`, `/dev/${name}`]),
+    ...Object.entries(links).flatMap(([name, end]) => ["--symlink", `/proc/self/fd${end}`, `/dev/${name}`]),
+  ];
+}
+
+const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/** What root may write to by its name alone. */
+const ROOT_OWNED = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/acpi"];
+
+/** Where people keep what no tool's process needs, relative to home. */
+const SECRETS = [
+  ...[".ssh", ".aws", ".gnupg", ".config", ".netrc", ".npmrc", ".docker", ".kube", ".azure", ".git-credentials"],
+  ...[".pypirc", ".password-store", ".local/share/keyrings", ".cargo/credentials.toml", ".bash_history"],
+];
+
+/** Mounts that hide a path; none if it is not there. Links are followed: a mount on a link is refused or misses. */
+function hidden(path: string): readonly string[] {
+  const target = real(path);
+  if (target === undefined) return [];
+  return isDirectory(target) ? ["--tmpfs", target] : ["--ro-bind", "/dev/null", target];
+}
+
+function real(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

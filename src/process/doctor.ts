@@ -1,0 +1,102 @@
+// What holds processes on this machine, how that was tested, what it cannot do, and how to get something better.
+// Plain data: whoever shows it decides how.
+import type { Mechanism, Profile, Tier } from "../spawner.ts";
+import { countsProcesses } from "./cgroup.ts";
+import { fixFor } from "./fixes.ts";
+import type { Machine } from "./machine.ts";
+import { MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
+import type { TestResult } from "./self-test.ts";
+import { Tests } from "./tiers.ts";
+
+export interface Finding {
+  readonly mechanism: Mechanism;
+  readonly tier: Tier;
+  /** Whether what it is made of is on this machine. */
+  readonly available: boolean;
+  /** A hostile tree was stopped, and another was left by a server that was killed: whether nobody survived. */
+  readonly test: TestResult;
+  readonly profiles: readonly Profile[];
+  /** What it does not do here. */
+  readonly limits: readonly string[];
+  /** How to get it, or to get it working. */
+  readonly fix: string | undefined;
+}
+
+export interface Diagnosis {
+  readonly platform: string;
+  readonly kernel: string;
+  /** The best that works. Undefined: nothing does. */
+  readonly best: Mechanism | undefined;
+  /** All of them, best first. */
+  readonly mechanisms: readonly Finding[];
+  /** What concerns the machine as a whole. */
+  readonly notes: readonly string[];
+}
+
+/** Tests all of them; those that were tested before only if asked to. */
+export async function diagnose(around: Surroundings & { readonly fresh?: boolean }): Promise<Diagnosis> {
+  const { machine } = around;
+  const tests = new Tests(around);
+  const mechanisms: Finding[] = [];
+  for (const mechanism of MECHANISMS) {
+    const containment = makeContainment(mechanism, around);
+    containment?.close?.();
+    const test = await tests.of(mechanism);
+    mechanisms.push({
+      ...{ mechanism, test, tier: TIER_OF[mechanism], available: containment !== undefined },
+      profiles: containment?.profiles ?? [],
+      limits: limitsOf(mechanism, machine),
+      fix: fixFor(mechanism, machine, test),
+    });
+  }
+  return {
+    platform: machine.platform,
+    kernel: machine.kernel,
+    best: mechanisms.find(({ test }) => test.kind === "passed")?.mechanism,
+    mechanisms,
+    notes: notesOn(machine),
+  };
+}
+
+function limitsOf(mechanism: Mechanism, machine: Machine): readonly string[] {
+  switch (mechanism) {
+    case "bubblewrap":
+      return [...capLimits(machine), "sudo and other set-user-ID programs get no rights inside."];
+    case "unshare":
+      return [...capLimits(machine), 'It has no profile "workspace".'];
+    case "cgroup":
+      return [
+        SEES_ALL,
+        ...(machine.cgroup !== undefined && countsProcesses(machine.cgroup) ? [] : [NO_CAP]),
+        "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
+      ];
+    case "anchor":
+      return [SEES_ALL, NO_CAP, "A program that kills its anchor on purpose, and has shed its environment, escapes."];
+    case "group":
+      return [
+        SEES_ALL,
+        NO_CAP,
+        "A program that leaves its session, sheds its environment, and closes the files it has inherited, escapes.",
+        "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
+      ];
+  }
+}
+
+const NO_CAP = "The number of processes of a tree is not capped.";
+const SEES_ALL = "Processes see each other, and the server: keep secrets out of the server's environment.";
+
+function capLimits({ capsPerNamespace, root, programs }: Machine): readonly string[] {
+  if (!capsPerNamespace) return [`${NO_CAP} That takes Linux 6.14.`];
+  if (root) return ['As root, the cap on processes is a guard against accidents only, except in "workspace".'];
+  return programs.setpriv === undefined ? [`${NO_CAP} That takes setpriv: apt-get install util-linux.`] : [];
+}
+
+function notesOn({ platform, programs }: Machine): readonly string[] {
+  return [
+    ...(platform === "linux" ? [] : ["Processes are held on Linux only. Use WSL2, a container, or a virtual machine."]),
+    ...(process.pid === 1
+      ? ["The server is the first process here and does not reap others: use --init, or tini."]
+      : []),
+    ...(programs.script === undefined ? ["No terminals: `script` is missing (apt-get install bsdutils)."] : []),
+  ];
+}

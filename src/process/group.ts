@@ -1,0 +1,58 @@
+// Containment by a process group, for machines that offer nothing better.
+//
+// The leader is a shell of ours that outlives the command, so that the number of the group stays ours for as long as
+// somebody might be signalled by it. Whoever leaves the group is found by what it carries (`marked-tree.ts`); if the
+// server dies, the watchdog looks for it.
+import type { Clock } from "../ports.ts";
+import type { Census } from "./census.ts";
+import type { Containment, Held, Leader, Plan } from "./containment.ts";
+import { gateArguments, leaderScript, SHELL } from "./gate.ts";
+import { MarkedTree } from "./marked-tree.ts";
+import { askGroup, askTerminal } from "./polite.ts";
+import { childrenOf, identityOf } from "./proc.ts";
+import { sendGroup } from "./signal.ts";
+import type { Watchdog } from "./watchdog.ts";
+
+export interface GroupOptions {
+  readonly watchdog: Watchdog;
+  readonly census: Census;
+  readonly clock: Clock;
+}
+
+export function group(options: GroupOptions): Containment {
+  return {
+    mechanism: "group",
+    tier: "group",
+    profiles: ["none"],
+    wrap: (plan) => ({ file: SHELL, args: ["-c", leaderScript(), "belay", ...gateArguments(plan)] }),
+    hold: (leader, plan) => holdGroup(leader, plan, options),
+    close: () => options.watchdog.close(),
+  };
+}
+
+function holdGroup(leader: Leader, plan: Plan, { watchdog, census, clock }: GroupOptions): Held {
+  const { identity } = leader;
+  const [pid] = childrenOf(identity.pid);
+  const command = pid === undefined ? undefined : identityOf(pid);
+  if (command === undefined) throw new Error("The tree has ended before it was held.");
+  const marked = new MarkedTree(leader, plan.cookie, { census, clock });
+  const { livenessLink } = marked;
+  const forget = watchdog.watch({ pid: identity.pid, cookie: plan.cookie, livenessLink, cgroup: undefined });
+  return {
+    pid: command.pid,
+    identity,
+    ask: () => {
+      if (plan.terminal) askTerminal(command);
+      else askGroup(identity);
+    },
+    force: () => {
+      sendGroup(identity, "SIGKILL");
+    },
+    left: () => marked.companions(command.pid),
+    verify: async (waitMs) => {
+      const verified = await marked.end(waitMs);
+      if (verified.left.length === 0) forget();
+      return verified;
+    },
+  };
+}

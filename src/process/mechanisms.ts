@@ -1,0 +1,80 @@
+// Which mechanisms there are, best first, and how each is made on a given machine.
+import type { Clock } from "../ports.ts";
+import type { Mechanism, Tier } from "../spawner.ts";
+import { anchor } from "./anchor.ts";
+import { bubblewrap } from "./bubblewrap.ts";
+import { Census } from "./census.ts";
+import { cgroup } from "./cgroup.ts";
+import type { Containment } from "./containment.ts";
+import { group } from "./group.ts";
+import type { Machine } from "./machine.ts";
+import { unshare } from "./unshare.ts";
+import { Watchdog } from "./watchdog.ts";
+
+export const MECHANISMS: readonly Mechanism[] = ["bubblewrap", "unshare", "cgroup", "anchor", "group"];
+
+export const TIERS: readonly Tier[] = ["namespace", "cgroup", "anchor", "group"];
+
+export const TIER_OF: Readonly<Record<Mechanism, Tier>> = {
+  bubblewrap: "namespace",
+  unshare: "namespace",
+  cgroup: "cgroup",
+  anchor: "anchor",
+  group: "group",
+};
+
+/** Whether a tree of this tier dies as surely as one of the other, or more so. */
+export const isAtLeast = (tier: Tier, wanted: Tier): boolean => TIERS.indexOf(tier) <= TIERS.indexOf(wanted);
+
+export interface Surroundings {
+  readonly machine: Machine;
+  readonly stateDir: string;
+  readonly workspace: string;
+  readonly clock: Clock;
+  readonly onNotice?: (text: string) => void;
+}
+
+/** Undefined: this machine lacks what it is made of. Whether it works is another question (`self-test.ts`). */
+export function makeContainment(mechanism: Mechanism, around: Surroundings): Containment | undefined {
+  const { machine, clock } = around;
+  // Everything here reads /proc.
+  if (machine.platform !== "linux") return undefined;
+  const { setpriv, perl } = machine.programs;
+  switch (mechanism) {
+    case "bubblewrap":
+      return makeBubblewrap(around);
+    case "unshare":
+      return makeUnshare(around);
+    case "cgroup":
+      return machine.cgroup === undefined
+        ? undefined
+        : cgroup({ parent: machine.cgroup, setpriv, watchdog: makeWatchdog(around), census: new Census(), clock });
+    case "anchor":
+      return perl === undefined ? undefined : anchor({ perl, arch: process.arch, census: new Census(), clock });
+    case "group":
+      return group({ watchdog: makeWatchdog(around), census: new Census(), clock });
+  }
+}
+
+function makeBubblewrap({ machine, stateDir, workspace, clock }: Surroundings): Containment | undefined {
+  const { bwrap, setpriv, umount } = machine.programs;
+  if (bwrap === undefined) return undefined;
+  return bubblewrap({
+    ...{ bwrap, setpriv, umount, stateDir, workspace, clock },
+    userNamespace: !machine.mayUnshare,
+    root: machine.root,
+    caps: machine.capsPerNamespace,
+  });
+}
+
+function makeUnshare({ machine, clock }: Surroundings): Containment | undefined {
+  const { unshare: program, setpriv, setsid } = machine.programs;
+  if (program === undefined || setpriv === undefined || setsid === undefined) return undefined;
+  return unshare({
+    ...{ unshare: program, setpriv, setsid, clock },
+    userNamespace: !machine.mayUnshare,
+    caps: machine.capsPerNamespace,
+  });
+}
+
+const makeWatchdog = ({ onNotice }: Surroundings): Watchdog => new Watchdog(onNotice ?? (() => undefined));

@@ -1,0 +1,81 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { ProcessId } from "../core/ids.ts";
+import { OutputShelf } from "./output-shelf.ts";
+
+const home = mkdtempSync(join(tmpdir(), "belay-shelf-"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const id = (n: number): ProcessId => `proc_shelf.${n}`;
+
+describe("the shelf of outputs", () => {
+  test("keeps the newest, and removes the oldest beyond a number", async () => {
+    const dir = join(home, "count");
+    const shelf = new OutputShelf(dir, { countMax: 3 });
+    for (const n of [1, 2, 3, 4, 5]) {
+      shelf.make(id(n));
+      shelf.ended(id(n));
+    }
+    await shelf.settled();
+    expect(readdirSync(dir).toSorted()).toEqual([id(3), id(4), id(5)]);
+  });
+
+  test("keeps to a number of bytes", async () => {
+    const dir = join(home, "bytes");
+    const shelf = new OutputShelf(dir, { bytesMax: 250 });
+    for (const n of [1, 2, 3]) {
+      writeFileSync(join(shelf.make(id(n)), "all.log"), "x".repeat(100));
+      shelf.ended(id(n));
+    }
+    await shelf.settled();
+    expect(readdirSync(dir).toSorted()).toEqual([id(2), id(3)]);
+  });
+
+  test("never removes what is going on", async () => {
+    const dir = join(home, "live");
+    const shelf = new OutputShelf(dir, { countMax: 1 });
+    shelf.make(id(1));
+    for (const n of [2, 3]) {
+      shelf.make(id(n));
+      shelf.ended(id(n));
+    }
+    await shelf.settled();
+    expect(readdirSync(dir).toSorted()).toEqual([id(1), id(3)]);
+  });
+
+  test("never removes what is going on in another server that shares the directory", async () => {
+    const dir = join(home, "shared");
+    for (const n of [1, 2]) mkdirSync(join(dir, id(n)), { recursive: true });
+    const shelf = new OutputShelf(dir, { countMax: 0, isLive: (one) => one === id(1) });
+    await shelf.settled();
+    expect(readdirSync(dir)).toEqual([id(1)]);
+  });
+
+  test("counts what an earlier life has left, oldest first, and leaves what is not its own", async () => {
+    const dir = join(home, "earlier");
+    for (const n of [1, 2, 3]) {
+      mkdirSync(join(dir, id(n)), { recursive: true });
+      utimesSync(join(dir, id(n)), 1_000 - n, 1_000 - n);
+    }
+    writeFileSync(join(dir, "somebody's"), "");
+    const shelf = new OutputShelf(dir, { countMax: 1 });
+    await shelf.settled();
+    expect(readdirSync(dir).toSorted()).toEqual([id(1), "somebody's"]);
+  });
+
+  test("gives no directory twice", () => {
+    const shelf = new OutputShelf(join(home, "twice"));
+    shelf.make(id(1));
+    expect(() => shelf.make(id(1))).toThrow(expect.objectContaining({ code: "conflict" }));
+  });
+
+  test("a start that came to nothing leaves no directory", () => {
+    const dir = join(home, "nothing");
+    const shelf = new OutputShelf(dir);
+    shelf.make(id(1));
+    shelf.remove(id(1));
+    expect(readdirSync(dir)).toEqual([]);
+  });
+});

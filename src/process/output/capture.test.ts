@@ -1,0 +1,357 @@
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { open } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { manualClock, settled } from "../../testing/manual-clock.ts";
+import { Capture, type CaptureOptions } from "./capture.ts";
+import type { OpenSink } from "./kept-file.ts";
+import { FLUSH_MS_MAX, HEAD_BYTES, PAGE_BYTES_MAX, TAIL_BYTES, WAITING_BYTES_MAX } from "./limits.ts";
+
+let dir: string;
+const clock = manualClock();
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "belay-output-"));
+});
+
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const captured = (options: Partial<CaptureOptions> = {}): Capture => new Capture({ dir, clock, ...options });
+
+/** Real files, whose writes wait until the gate is opened, but for the first `free`. */
+function gatedDisk(free = 0) {
+  const gate = Promise.withResolvers<void>();
+  const first = Promise.withResolvers<void>();
+  let writes = 0;
+  const openSink: OpenSink = async (path) => {
+    const file = await open(path, "wx");
+    return {
+      writev: async (buffers, position) => {
+        writes += 1;
+        if (writes > free) await gate.promise;
+        const written = await file.writev([...buffers], position);
+        first.resolve();
+        return written;
+      },
+      close: () => file.close(),
+    };
+  };
+  return { openSink, openGate: gate.resolve, wrote: first.promise };
+}
+
+const fullDisk: OpenSink = async () => ({
+  writev: async () => {
+    throw new Error("ENOSPC: no space left on device, write");
+  },
+  close: async () => undefined,
+});
+
+describe("reading", () => {
+  test("a page may be read before a byte of it is on disk", async () => {
+    const { openSink, openGate } = gatedDisk();
+    const capture = captured({ openSink, headBytes: 2, tailBytes: 2 });
+    capture.take("stdout", Buffer.from("hello "));
+    capture.take("stderr", Buffer.from("world"));
+    expect(capture.counts.kept.all).toBe(0);
+    expect(await capture.read()).toEqual({
+      stream: "all",
+      from: 0,
+      to: 11,
+      text: "hello world",
+      missing: 0,
+      end: false,
+    });
+    openGate();
+    await capture.end();
+    expect(await capture.read({ offset: 6 })).toMatchObject({ from: 6, to: 11, text: "world", end: true });
+    expect(capture.counts.kept.all).toBe(11);
+  });
+
+  test("half a character is held back while the rest may come, and shown as broken once it cannot", async () => {
+    const capture = captured();
+    capture.take("stdout", Buffer.from("a€").subarray(0, 3));
+    expect(await capture.read()).toMatchObject({ to: 1, text: "a", end: false });
+    expect(await capture.read({ offset: 1 })).toMatchObject({ from: 1, to: 1, text: "", end: false });
+    expect(capture.excerpt()).toEqual({ head: "a", tail: "", omitted: 0 });
+    await capture.end();
+    expect(await capture.read()).toMatchObject({ to: 3, text: "a\ufffd", end: true });
+    expect(capture.excerpt()).toEqual({ head: "a\ufffd", tail: "", omitted: 0 });
+  });
+
+  test("a page gets on through pure garbage, however small it is", async () => {
+    const capture = captured({ headBytes: 0, tailBytes: 1 });
+    capture.take("stdout", Buffer.alloc(64, 0x80));
+    await capture.end();
+    let text = "";
+    for (let at = 0, pages = 0; at < 64; pages += 1) {
+      const page = await capture.read({ offset: at, bytesMax: 1 });
+      expect(page.to).toBeGreaterThan(at);
+      expect(pages).toBeLessThan(64);
+      text += page.text;
+      at = page.to;
+    }
+    expect(text).toBe("\ufffd".repeat(64));
+  });
+
+  test("an offset inside a character gets a page all the same, however small it is", async () => {
+    const capture = captured();
+    capture.take("stdout", Buffer.from("💩💩💩"));
+    expect(await capture.read({ offset: 1, bytesMax: 4 })).toMatchObject({ from: 4, to: 8, text: "💩", missing: 0 });
+    await capture.end();
+  });
+
+  test("what a hole has torn apart is missing as a whole, and an excerpt begins with a whole character", async () => {
+    const capture = captured({ outputBytesMax: 0, headBytes: 4, tailBytes: 5 });
+    capture.take("stdout", Buffer.from("€€€€"));
+    expect(await capture.read()).toMatchObject({ from: 0, to: 4, text: "€\ufffd" });
+    for (const offset of [4, 6, 7]) {
+      expect(await capture.read({ offset })).toMatchObject({ from: 9, text: "€", missing: 9 - offset });
+    }
+    expect(capture.excerpt({ bytesMax: 10 })).toEqual({ head: "€", tail: "€", omitted: 6 });
+    await capture.end();
+  });
+
+  test("if the file is taken away, what still waits for it is there", async () => {
+    const { openSink, openGate, wrote } = gatedDisk(1);
+    const capture = captured({ openSink, headBytes: 0, tailBytes: 1, streams: "one" });
+    capture.take("stdout", Buffer.from("abc"));
+    await wrote;
+    await settled();
+    expect(capture.counts.kept.stdout).toBe(3);
+    capture.take("stdout", Buffer.from("def"));
+    unlinkSync(join(dir, "stdout.log"));
+    expect(await capture.read()).toMatchObject({ from: 3, to: 6, text: "def", missing: 3 });
+    openGate();
+    await capture.end();
+  });
+
+  test("a page is never larger than the limit, and one behind the end is empty", async () => {
+    const capture = captured();
+    capture.take("stdout", Buffer.alloc(PAGE_BYTES_MAX + 10, "x"));
+    const page = await capture.read({ bytesMax: 1_000_000_000 });
+    expect(page.to).toBe(PAGE_BYTES_MAX);
+    expect(await capture.read({ offset: 2 ** 40 })).toMatchObject({ from: 2 ** 40, text: "", missing: 0, end: false });
+    await capture.end();
+  });
+
+  test.each([
+    [{ offset: -1 }, /`offset` of a page is a whole number/],
+    [{ offset: Number.NaN }, /`offset`/],
+    [{ bytesMax: 0 }, /`bytesMax`/],
+    [{ stream: "stdin" as "all" }, /no stream `stdin`/],
+  ])("what is no page is refused: %o", async (wish, message) => {
+    const capture = captured();
+    capture.take("stdout", Buffer.from("x"));
+    await expect(capture.read(wish)).rejects.toThrow(message);
+    await capture.end();
+  });
+
+  test("a link or a folder in place of the file is not read: its bytes are missing, the tail is there", async () => {
+    const capture = captured({ headBytes: 0, tailBytes: 4 });
+    capture.take("stdout", Buffer.from("abcdefgh"));
+    await capture.end();
+    const secret = join(dir, "secret");
+    writeFileSync(secret, "secret!!");
+    unlinkSync(join(dir, "stdout.log"));
+    symlinkSync(secret, join(dir, "stdout.log"));
+    expect(await capture.read({ stream: "stdout" })).toMatchObject({ from: 4, text: "efgh", missing: 4, end: true });
+  });
+});
+
+describe("memory", () => {
+  /** What a capture may hold: three heads and tails, and what waits for three files, with the slack of their blocks. */
+  const HELD_MAX = 3 * (HEAD_BYTES + TAIL_BYTES + WAITING_BYTES_MAX + 2 * 64 * 1024);
+
+  test("G23: a gibibyte through a capture leaves exact counts and a few hundred KiB", async () => {
+    let drained = Promise.withResolvers<void>();
+    const capture = captured({ outputBytesMax: 4 * 1024 * 1024, onDrain: () => drained.resolve() });
+    const piece = Buffer.alloc(64 * 1024, "0123456789abcde\n");
+    const pieces = (1024 * 1024 * 1024) / piece.length;
+    let heldMax = 0;
+    for (let count = 0; count < pieces; count += 1) {
+      const answer = capture.take(count % 4 === 0 ? "stderr" : "stdout", piece);
+      heldMax = Math.max(heldMax, capture.heldBytes);
+      if (answer === "pause") {
+        await drained.promise;
+        drained = Promise.withResolvers();
+      }
+    }
+    await capture.end();
+    const bytes = { stdout: 0.75 * 2 ** 30, stderr: 0.25 * 2 ** 30, all: 2 ** 30 };
+    const kept = { stdout: 4 * 2 ** 20, stderr: 4 * 2 ** 20, all: 4 * 2 ** 20 };
+    expect(capture.counts).toEqual({ bytes, kept, lines: 2 ** 30 / 16 });
+    expect(heldMax).toBeLessThanOrEqual(HELD_MAX);
+    expect(capture.heldBytes).toBe(3 * (HEAD_BYTES + TAIL_BYTES));
+    expect(capture.trouble).toBeUndefined();
+  });
+
+  test("G23: a disk that hangs and a reader that does not pause: still bounded, still counted", async () => {
+    const { openSink, openGate } = gatedDisk();
+    const capture = captured({ openSink, outputBytesMax: 2 ** 40 });
+    const piece = Buffer.alloc(64 * 1024, "y\n");
+    for (let count = 0; count < 256; count += 1) {
+      capture.take("stdout", piece);
+      expect(capture.heldBytes).toBeLessThanOrEqual(HELD_MAX);
+    }
+    expect(capture.counts).toMatchObject({ bytes: { all: 16 * 2 ** 20 }, lines: 8 * 2 ** 20 });
+    openGate();
+    await capture.end();
+    expect(capture.counts.kept.all).toBe(WAITING_BYTES_MAX);
+    expect(capture.trouble).toMatch(/stdout\.log is not complete: the disk did not keep up/);
+    const behind = await capture.read({ offset: WAITING_BYTES_MAX });
+    expect(behind.missing).toBe(16 * 2 ** 20 - WAITING_BYTES_MAX - TAIL_BYTES);
+    expect(behind).toMatchObject({ to: 16 * 2 ** 20, end: true });
+  });
+
+  test("a slow disk pauses the reader, and lets it go on once, when there is room again", async () => {
+    const { openSink, openGate } = gatedDisk();
+    const drained = Promise.withResolvers<void>();
+    let drains = 0;
+    const onDrain = (): void => {
+      drains += 1;
+      drained.resolve();
+    };
+    const capture = captured({ openSink, onDrain });
+    const piece = Buffer.alloc(64 * 1024, "x");
+    const answers = Array.from({ length: 17 }, () => capture.take("stdout", piece));
+    expect(answers.indexOf("pause")).toBe(15);
+    expect(answers.at(-1)).toBe("pause");
+    openGate();
+    await drained.promise;
+    expect(capture.take("stdout", piece)).toBe("go");
+    await capture.end();
+    expect([drains, capture.counts.kept.stdout]).toEqual([1, 18 * piece.length]);
+  });
+});
+
+describe("trouble", () => {
+  test("G23: with a full disk it goes on: counts, head and tail are there, the rest is told as missing", async () => {
+    const capture = captured({ openSink: fullDisk, headBytes: 4, tailBytes: 4 });
+    capture.take("stdout", Buffer.from("abcdefgh"));
+    await settled();
+    capture.take("stdout", Buffer.from("ijklmnop\n"));
+    expect(capture.trouble).toMatch(/is not complete: ENOSPC/);
+    expect(capture.counts).toMatchObject({ bytes: { all: 17 }, kept: { all: 0 }, lines: 1 });
+    expect(await capture.read()).toMatchObject({ from: 0, to: 4, text: "abcd", missing: 0 });
+    expect(await capture.read({ offset: 4 })).toMatchObject({ from: 13, to: 17, text: "nop\n", missing: 9 });
+    expect(capture.excerpt()).toEqual({ head: "abcd", tail: "nop\n", omitted: 9 });
+    await capture.end();
+    expect(await capture.read({ offset: 4 })).toMatchObject({ missing: 9, end: true });
+  });
+
+  test("a reader that was paused goes on when the disk fails: the child must not wait for ever", async () => {
+    const failing = Promise.withResolvers<never>();
+    const drained = Promise.withResolvers<void>();
+    const openSink: OpenSink = async () => ({ writev: () => failing.promise, close: async () => undefined });
+    const capture = captured({ openSink, onDrain: drained.resolve });
+    expect(capture.take("stdout", Buffer.alloc(WAITING_BYTES_MAX))).toBe("pause");
+    failing.reject(new Error("EIO: i/o error, write"));
+    await drained.promise;
+    expect(capture.take("stdout", Buffer.alloc(WAITING_BYTES_MAX))).toBe("go");
+    await capture.end();
+    expect(capture.trouble).toMatch(/EIO/);
+  });
+
+  test("a folder that is taken away under it is trouble, and nothing is thrown", async () => {
+    const capture = captured();
+    capture.take("stderr", Buffer.from("one"));
+    rmSync(dir, { recursive: true });
+    await capture.end();
+    expect(capture.counts.bytes).toEqual({ stdout: 0, stderr: 3, all: 3 });
+    expect(capture.excerpt()).toEqual({ head: "one", tail: "", omitted: 0 });
+    expect(capture.trouble).toMatch(/ENOENT/);
+  });
+
+  test("the end does not wait for a disk that hangs", async () => {
+    const never = new Promise<never>(() => undefined);
+    const openSink: OpenSink = async () => ({ writev: () => never, close: async () => undefined });
+    const capture = captured({ openSink });
+    capture.take("stdout", Buffer.from("x"));
+    const ended = capture.end();
+    await clock.advance(FLUSH_MS_MAX);
+    await ended;
+    expect(capture.trouble).toMatch(/longer than 2000 ms/);
+    expect(await capture.read()).toMatchObject({ text: "x", end: true });
+  });
+});
+
+describe("the end", () => {
+  test("G23: whoever still holds the pipe delays nothing: what comes after the end is not taken", async () => {
+    const capture = captured();
+    capture.take("stdout", Buffer.from("last words\n"));
+    const ended = capture.end();
+    expect(capture.take("stdout", Buffer.from("from a descendant\n"))).toBe("go");
+    await ended;
+    capture.take("stderr", Buffer.from("and another\n"));
+    expect(capture.counts).toMatchObject({ bytes: { all: 11 }, kept: { all: 11 }, lines: 1 });
+    expect(readFileSync(join(dir, "all.log"), "utf8")).toBe("last words\n");
+  });
+
+  test("is the same however often it is asked for, and leaves nothing open and no timer", async () => {
+    const capture = captured();
+    capture.take("stdout", Buffer.from("x"));
+    expect(capture.end()).toBe(capture.end());
+    await capture.end();
+    expect(clock.pending).toEqual([]);
+    const links = existsSync("/proc/self/fd") ? readdirSync("/proc/self/fd") : [];
+    const targets = links.flatMap(targetOf);
+    expect(targets.filter((target) => target.startsWith(dir))).toEqual([]);
+  });
+
+  test("a child that says nothing leaves counts, and no other file", async () => {
+    await captured().end();
+    expect(readdirSync(dir)).toEqual(["counts.json"]);
+  });
+});
+
+test("the time of the last word is on the clock that does not jump", () => {
+  const capture = captured();
+  const start = clock.elapsed();
+  expect(capture.lastAt).toBe(start);
+  clock.tick(500);
+  clock.jump(3_600_000);
+  capture.take("stderr", Buffer.from("x"));
+  clock.tick(500);
+  expect(capture.lastAt).toBe(start + 500);
+  return capture.end();
+});
+
+test("a terminal has one stream and one file: all is stdout", async () => {
+  const capture = captured({ streams: "one" });
+  capture.take("stdout", Buffer.from("a\n"));
+  capture.take("stderr", Buffer.from("b\n"));
+  expect(capture.counts.bytes).toEqual({ stdout: 4, stderr: 0, all: 4 });
+  expect(await capture.read()).toMatchObject({ stream: "all", text: "a\nb\n" });
+  await capture.end();
+  expect(readdirSync(dir).toSorted()).toEqual(["counts.json", "stdout.log"]);
+});
+
+function targetOf(fd: string): string[] {
+  try {
+    return [readlinkSync(`/proc/self/fd/${fd}`)];
+  } catch {
+    // It was the handle of the listing itself.
+    return [];
+  }
+}
+
+test("a page can be asked for as a person would read it; its place in bytes is that of the raw text", async () => {
+  const capture = captured();
+  capture.take("stdout", Buffer.from("\u001b[31mred\u001b[0m\u0000 50 %\r\u001b[K100 %\n"));
+  await capture.end();
+  const raw = await capture.read();
+  expect(await capture.read({ plain: true })).toEqual({ ...raw, text: "100 %\n" });
+  expect(capture.excerpt({ plain: true })).toEqual({ head: "100 %\n", tail: "", omitted: 0 });
+  expect(raw.text).toContain("\u001b[31m");
+});

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { OutputPage } from "../../spawner.ts";
+import { manualClock, settled } from "../../testing/manual-clock.ts";
+import { Capture, type CaptureOptions } from "./capture.ts";
+
+let dir: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "belay-output-"));
+});
+
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const captured = (options: Partial<CaptureOptions> = {}): Capture =>
+  new Capture({ dir, clock: manualClock(), ...options });
+
+async function pagesOf(pages: AsyncIterable<OutputPage>): Promise<OutputPage[]> {
+  const all: OutputPage[] = [];
+  for await (const page of pages) all.push(page);
+  return all;
+}
+
+test("pages come as the child speaks, and the last one says that it is the end", async () => {
+  const capture = captured();
+  const pages = capture.follow();
+  const first = pages.next();
+  capture.take("stdout", Buffer.from("one\n"));
+  expect(await first).toMatchObject({ value: { from: 0, to: 4, text: "one\n", end: false } });
+  const second = pages.next();
+  await settled();
+  capture.take("stderr", Buffer.from("two\n"));
+  expect(await second).toMatchObject({ value: { from: 4, to: 8, text: "two\n", end: false } });
+  const last = pages.next();
+  await settled();
+  await capture.end();
+  expect(await last).toMatchObject({ done: false, value: { from: 8, to: 8, text: "", end: true } });
+  expect(await pages.next()).toEqual({ done: true, value: undefined });
+});
+
+test("what was said before is read first, from the offset and the stream that were asked for", async () => {
+  const capture = captured();
+  capture.take("stdout", Buffer.from("out"));
+  capture.take("stderr", Buffer.from("error"));
+  await capture.end();
+  const pages = await pagesOf(capture.follow({ stream: "stderr", offset: 2, bytesMax: 4 }));
+  expect(pages).toEqual([{ stream: "stderr", from: 2, to: 5, text: "ror", missing: 0, end: true }]);
+});
+
+test("half a character wakes nobody up for an empty page, and is not turned into garbage", async () => {
+  const capture = captured();
+  const following = pagesOf(capture.follow());
+  for (const byte of Buffer.from("a€b")) {
+    capture.take("stdout", Buffer.from([byte]));
+    await settled();
+  }
+  await capture.end();
+  const texts = (await following).map((page) => page.text);
+  expect(texts).toEqual(["a", "€", "b", ""]);
+});
+
+test("G23: a reader that is slow holds up nobody, and is told what it has missed", async () => {
+  const capture = captured({ outputBytesMax: 4, headBytes: 2, tailBytes: 4 });
+  const pages = capture.follow({ stream: "stdout", bytesMax: 4 });
+  capture.take("stdout", Buffer.from("abc"));
+  expect(await pages.next()).toMatchObject({ value: { text: "abc" } });
+  for (let count = 0; count < 1_000; count += 1) capture.take("stdout", Buffer.from("0123456789"));
+  expect(capture.counts.bytes.stdout).toBe(10_003);
+  expect(await pages.next()).toMatchObject({ value: { from: 3, to: 4, text: "0", missing: 0 } });
+  expect(await pages.next()).toMatchObject({ value: { from: 9_999, to: 10_003, text: "6789", missing: 9_995 } });
+  await capture.end();
+  expect(await pages.next()).toMatchObject({ value: { end: true } });
+});
+
+test("a signal ends it at once, whether it waits for the child or is aborted before it begins", async () => {
+  const capture = captured();
+  const stop = new AbortController();
+  const pages = capture.follow({ signal: stop.signal });
+  const waiting = pages.next();
+  await settled();
+  stop.abort();
+  expect(await waiting).toEqual({ done: true, value: undefined });
+  expect(await pagesOf(capture.follow({ signal: AbortSignal.abort() }))).toEqual([]);
+  capture.take("stdout", Buffer.from("still taken"));
+  expect(capture.counts.bytes.all).toBe(11);
+  await capture.end();
+});
+
+test("a signal that comes in the very tick in which a page was read empty is heard", async () => {
+  const capture = captured();
+  for (let ticks = 0; ticks < 12; ticks += 1) {
+    const stop = new AbortController();
+    const pages = capture.follow({ signal: stop.signal });
+    const waiting = pages.next();
+    for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+    stop.abort();
+    expect(await waiting).toEqual({ done: true, value: undefined });
+  }
+  await capture.end();
+});
+
+test("many can follow, each from where it likes, and all are told of the end", async () => {
+  const capture = captured();
+  const followers = Array.from({ length: 50 }, (_, offset) => pagesOf(capture.follow({ offset })));
+  capture.take("stdout", Buffer.alloc(40, "x"));
+  await settled();
+  capture.take("stderr", Buffer.alloc(40, "y"));
+  await settled();
+  await capture.end();
+  const lengths = (await Promise.all(followers)).map((pages) => pages.reduce((sum, page) => sum + page.text.length, 0));
+  expect(lengths).toEqual(Array.from({ length: 50 }, (_, offset) => 80 - offset));
+});
+
+test("what cannot be followed is refused", async () => {
+  const capture = captured();
+  await expect(capture.follow({ offset: -1 }).next()).rejects.toMatchObject({ code: "invalid" });
+  await expect(capture.follow({ stream: "tty" as "all" }).next()).rejects.toMatchObject({ code: "invalid" });
+  await capture.end();
+});

@@ -1,0 +1,185 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { KeptFile, type OpenSink } from "./kept-file.ts";
+import { WAITING_BYTES_MAX } from "./limits.ts";
+
+let dir: string;
+let path: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "belay-output-"));
+  path = join(dir, "stdout.log");
+});
+
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+/** A disk that answers when it is told to, and remembers what it has taken. */
+function scriptedDisk() {
+  const taken: { readonly text: string; readonly position: number; answer(count?: number): void; fail(): void }[] = [];
+  let told = Promise.withResolvers<void>();
+  const openSink: OpenSink = async () => ({
+    writev: (buffers, position) => {
+      const bytes = Buffer.concat(buffers);
+      const { promise, resolve, reject } = Promise.withResolvers<{ bytesWritten: number }>();
+      taken.push({
+        text: bytes.toString("latin1"),
+        position,
+        answer: (count = bytes.length) => resolve({ bytesWritten: count }),
+        fail: () => reject(new Error("ENOSPC: no space left on device")),
+      });
+      told.resolve();
+      told = Promise.withResolvers();
+      return promise;
+    },
+    close: async () => undefined,
+  });
+  /** The write with this number, as soon as it is made. */
+  const write = async (index: number) => {
+    while (taken[index] === undefined) await told.promise;
+    return taken[index];
+  };
+  return { openSink, write, taken };
+}
+
+const make = (bytesMax: number, openSink?: OpenSink, onChange: () => void = () => undefined): KeptFile =>
+  new KeptFile({ path, bytesMax, onChange, openSink });
+
+test("G23: what is taken is on disk when the end resolves, byte for byte, for nobody else to read", async () => {
+  const file = make(1_000_000);
+  const given = Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251));
+  for (let at = 0; at < given.length; at += 7_919) file.take(given.subarray(at, at + 7_919));
+  await file.end();
+  expect(readFileSync(path).equals(given)).toBe(true);
+  expect([file.written, file.waiting, file.trouble]).toEqual([given.length, 0, undefined]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("G23: the file ends at its limit, in the middle of a piece", async () => {
+  const file = make(5);
+  file.take(Buffer.from("abc"));
+  file.take(Buffer.from("defg"));
+  file.take(Buffer.from("h"));
+  await file.end();
+  expect(readFileSync(path, "utf8")).toBe("abcde");
+  expect(file.trouble).toBeUndefined();
+});
+
+test("a limit of nothing makes no file, and no trouble", async () => {
+  const file = make(0);
+  file.take(Buffer.from("abc"));
+  await file.end();
+  expect(() => statSync(path)).toThrow("ENOENT");
+  expect([file.written, file.trouble]).toEqual([0, undefined]);
+});
+
+test("one write is under way at a time, and what comes meanwhile goes together", async () => {
+  const disk = scriptedDisk();
+  const file = make(100, disk.openSink);
+  file.take(Buffer.from("a"));
+  const first = await disk.write(0);
+  file.take(Buffer.from("b"));
+  file.take(Buffer.from("c"));
+  expect(disk.taken).toHaveLength(1);
+  first.answer();
+  const second = await disk.write(1);
+  expect([second.text, second.position]).toEqual(["bc", 1]);
+  second.answer();
+  await file.end();
+  expect(file.written).toBe(3);
+});
+
+test("what a disk does not take at once is offered again from where it stopped", async () => {
+  const disk = scriptedDisk();
+  const file = make(1_000_000, disk.openSink);
+  file.take(Buffer.from(`${"x".repeat(70_000)}yz`));
+  (await disk.write(0)).answer(69_999);
+  const second = await disk.write(1);
+  expect([second.text, second.position]).toEqual(["xyz", 69_999]);
+  second.answer(1);
+  (await disk.write(2)).answer();
+  await file.end();
+  expect([file.written, file.trouble]).toEqual([70_002, undefined]);
+});
+
+test("what waits can be read before it is on disk, also while the giver uses its memory again", async () => {
+  const disk = scriptedDisk();
+  const file = make(100, disk.openSink);
+  const given = Buffer.from("abc");
+  file.take(given);
+  const first = await disk.write(0);
+  given.fill("-");
+  file.take(Buffer.from("def"));
+  const pending = (from: number, to: number) => Buffer.from(file.pending(from, to) ?? []).toString();
+  expect([pending(0, 9), pending(1, 2), pending(3, 9), pending(6, 9)]).toEqual(["abc", "b", "def", ""]);
+  first.answer();
+  const second = await disk.write(1);
+  expect(file.pending(0, 9)).toBeUndefined();
+  expect(pending(4, 9)).toBe("ef");
+  second.answer();
+  await file.end();
+  expect(pending(3, 9)).toBe("");
+});
+
+test("G23: a reader that does not pause makes no more wait than the limit; the file ends there", async () => {
+  const disk = scriptedDisk();
+  const file = make(Number.MAX_SAFE_INTEGER, disk.openSink);
+  const piece = Buffer.alloc(60_000, "x");
+  for (let given = 0; given < 2 * WAITING_BYTES_MAX; given += piece.length) {
+    file.take(piece);
+    expect(file.waiting).toBeLessThanOrEqual(WAITING_BYTES_MAX);
+    expect(file.heldBytes).toBeLessThanOrEqual(WAITING_BYTES_MAX + 2 * 64 * 1024);
+  }
+  expect(file.trouble).toMatch(/did not keep up/);
+  (await disk.write(0)).answer();
+  await file.end();
+  file.take(piece);
+  expect([file.written, file.waiting]).toEqual([WAITING_BYTES_MAX, 0]);
+});
+
+test("byte by byte costs no more memory than in one piece", async () => {
+  const disk = scriptedDisk();
+  const file = make(1_000_000, disk.openSink);
+  for (let count = 0; count < 20_000; count += 1) file.take(Buffer.from("x"));
+  expect(file.heldBytes).toBeLessThanOrEqual(20_000 + 4_096);
+  (await disk.write(0)).answer();
+  await file.end();
+});
+
+test("a disk that is full ends the file where it is: what was written counts, what waited is let go", async () => {
+  const disk = scriptedDisk();
+  let changes = 0;
+  const file = make(100, disk.openSink, () => {
+    changes += 1;
+  });
+  file.take(Buffer.from("abcdef"));
+  (await disk.write(0)).answer(4);
+  const second = await disk.write(1);
+  file.take(Buffer.from("more"));
+  second.fail();
+  await file.end();
+  file.take(Buffer.from("ignored"));
+  expect([file.written, file.waiting, file.heldBytes, changes]).toEqual([4, 0, 0, 1]);
+  expect(file.trouble).toMatch(/no space left/);
+  expect(file.pending(4, 9)).toBeUndefined();
+});
+
+test("a folder that is gone is trouble, and nothing throws", async () => {
+  rmSync(dir, { recursive: true });
+  const file = make(100);
+  file.take(Buffer.from("abc"));
+  await file.end();
+  expect(file.trouble).toMatch(/ENOENT/);
+});
+
+test("nothing is written into what somebody else has put there, nor through a link", async () => {
+  const target = join(dir, "precious");
+  writeFileSync(target, "precious");
+  symlinkSync(target, path);
+  const file = make(100);
+  file.take(Buffer.from("abc"));
+  await file.end();
+  expect(file.trouble).toMatch(/EEXIST/);
+  expect(readFileSync(target, "utf8")).toBe("precious");
+});

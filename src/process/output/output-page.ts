@@ -1,0 +1,151 @@
+// Reading a stream by offset: one page of text from wherever its bytes are, cut on character boundaries.
+//
+// Whoever asks for page after page, each from the end of the last, gets the text that decoding everything at once would
+// give, and gets on with every page, through garbage too.
+import { ControlError } from "../../core/control-error.ts";
+import type { Excerpt, OutputPage, PageWish, Stream } from "../../spawner.ts";
+import { boundaryAfter, boundaryAfterLoss, boundaryBefore, textOf } from "./character-boundary.ts";
+import {
+  CHARACTER_BYTES_MAX,
+  EXCERPT_BYTES_DEFAULT,
+  HEAD_BYTES,
+  PAGE_BYTES_DEFAULT,
+  PAGE_BYTES_MAX,
+  TAIL_BYTES,
+} from "./limits.ts";
+import { plain } from "./plain-text.ts";
+import type { Source } from "./source.ts";
+
+const STREAMS: readonly unknown[] = ["stdout", "stderr", "all"] satisfies readonly Stream[];
+
+/** How far one must look back to know whether a position is inside a character. */
+const LOOK_BACK = CHARACTER_BYTES_MAX - 1;
+
+/** Bytes without a hole between them. */
+interface Stretch {
+  readonly from: number;
+  readonly bytes: Uint8Array;
+  /** What comes next is not kept, though the stream goes on. */
+  readonly broken: boolean;
+}
+
+/** The stream that is wished for; throws `invalid` if there is none of that name. */
+export function streamOf(wish: { readonly stream?: Stream }): Stream {
+  const { stream = "all" } = wish;
+  if (STREAMS.includes(stream)) return stream;
+  throw new ControlError("invalid", `There is no stream \`${String(stream)}\`; there are stdout, stderr and all.`);
+}
+
+export async function readPage(source: Source, wish: PageWish = {}): Promise<OutputPage> {
+  const { stream } = source;
+  const offset = wholeNumber("offset", wish.offset ?? 0, 0);
+  const bytesMax = bytesOf(wish.bytesMax ?? PAGE_BYTES_DEFAULT, PAGE_BYTES_MAX);
+  if (offset >= source.total) return { stream, from: offset, to: offset, text: "", missing: 0, end: source.ended };
+
+  const { from: base, bytes, broken } = await stretchAt(source, offset, bytesMax);
+  // Without the bytes before it, nobody knows whether this is inside a character.
+  const lost = base > offset || (base === offset && offset > 0);
+  const wanted = Math.max(offset, base) - base;
+  const begin = lost ? boundaryAfterLoss(bytes, wanted) : boundaryAfter(bytes, wanted);
+  const stop = Math.min(begin + bytesMax, bytes.length);
+  // A character that breaks off for good is shown as broken; one of which the rest may come is left for the next page.
+  const last = stop === bytes.length && (broken || (source.ended && base + stop === source.total));
+  const end = last ? stop : Math.max(begin, boundaryBefore(bytes, stop));
+  return {
+    stream,
+    from: base + begin,
+    to: base + end,
+    text: readable(textOf(bytes.subarray(begin, end)), wish.plain),
+    missing: lost ? base + begin - offset : 0,
+    end: source.ended && base + end === source.total,
+  };
+}
+
+/** What a page from `offset` is made of, with what it takes to find its first character, before it and behind. */
+async function stretchAt(source: Source, offset: number, bytesMax: number): Promise<Stretch> {
+  const lookBack = Math.min(LOOK_BACK, offset);
+  const stretch = await gather(source, offset - lookBack, lookBack + bytesMax + LOOK_BACK);
+  // The hole may begin exactly where we are: then the bytes before it are of no use.
+  return stretch.broken && stretch.from + stretch.bytes.length <= offset
+    ? gather(source, offset, bytesMax + LOOK_BACK)
+    : stretch;
+}
+
+/**
+ * The first bytes from `from` on that are kept, up to the next hole. While the disk is read the tail in memory moves
+ * on, so each step looks anew at what there is.
+ */
+async function gather(source: Source, from: number, count: number): Promise<Stretch> {
+  const pieces: Uint8Array[] = [];
+  let start = from;
+  let at = from;
+  let to = Math.min(from + count, source.total);
+  while (at < to) {
+    const piece = source.memory(at, to) ?? (await source.disk(at, to));
+    if (piece !== undefined) {
+      pieces.push(piece);
+      at += piece.length;
+    } else if (pieces.length > 0) {
+      return { from: start, bytes: Buffer.concat(pieces), broken: true };
+    } else {
+      start = source.next(at);
+      at = start;
+      to = Math.min(start + count, source.total);
+    }
+  }
+  return { from: start, bytes: pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces), broken: false };
+}
+
+/** The first and last of a stream, from memory alone. */
+export function excerptOf(source: Source, wish: Omit<PageWish, "offset"> = {}): Excerpt {
+  const { head, tail, omitted } = rawExcerpt(source, wish.bytesMax);
+  return { head: readable(head, wish.plain), tail: readable(tail, wish.plain), omitted };
+}
+
+/** A page at a time, so a sequence that is cut by the end of one is shown in part. */
+const readable = (text: string, wish: boolean | undefined): string => (wish === true ? plain(text) : text);
+
+function rawExcerpt(source: Source, bytesWished: number | undefined): Excerpt {
+  const bytesMax = bytesOf(bytesWished ?? EXCERPT_BYTES_DEFAULT, HEAD_BYTES + TAIL_BYTES);
+  const { total } = source;
+  const whole = total <= bytesMax ? inMemory(source, 0, total) : undefined;
+  if (whole?.length === total) return { head: textOf(whole.subarray(0, endOf(source, whole))), tail: "", omitted: 0 };
+
+  const half = Math.floor(bytesMax / 2);
+  const first = inMemory(source, 0, Math.min(total, half + LOOK_BACK));
+  const head = first.subarray(0, boundaryBefore(first, Math.min(half, first.length)));
+  const last = lastInMemory(source, Math.max(head.length, total - half));
+  const tailFrom = boundaryAfterLoss(last, 0);
+  const omitted = total - (last.length - tailFrom) - head.length;
+  return { head: textOf(head), tail: textOf(last.subarray(tailFrom, endOf(source, last))), omitted };
+}
+
+/** Where the text ends: a character that is only half there is not shown while the other half may come. */
+const endOf = (source: Source, bytes: Uint8Array): number =>
+  source.ended ? bytes.length : boundaryBefore(bytes, bytes.length);
+
+/** All from `from` to the end, or less if there is a hole. */
+function lastInMemory(source: Source, from: number): Uint8Array {
+  const bytes = inMemory(source, from, source.total);
+  const to = from + bytes.length;
+  return to === source.total ? bytes : inMemory(source, source.next(to), source.total);
+}
+
+function inMemory(source: Source, from: number, to: number): Uint8Array {
+  const pieces: Uint8Array[] = [];
+  for (let at = from; at < to; ) {
+    const piece = source.memory(at, to);
+    if (piece === undefined) break;
+    pieces.push(piece);
+    at += piece.length;
+  }
+  return Buffer.concat(pieces);
+}
+
+const bytesOf = (wished: number, max: number): number =>
+  Math.min(max, Math.max(CHARACTER_BYTES_MAX, wholeNumber("bytesMax", wished, 1)));
+
+function wholeNumber(name: string, value: number, min: number): number {
+  if (Number.isSafeInteger(value) && value >= min) return value;
+  throw new ControlError("invalid", `\`${name}\` of a page is a whole number of bytes, ${min} or more.`);
+}

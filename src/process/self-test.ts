@@ -1,0 +1,191 @@
+// Whether a mechanism really does what it is for, on this machine, now: a hostile tree is started with it and ended,
+// and another one is left behind by a server that is killed.
+//
+// The proof is not the mechanism's own: the hostile process holds a pipe open, and the end of that pipe is its death.
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import type { Readable, Writable } from "node:stream";
+import { messageOf } from "../core/control-error.ts";
+import type { Clock } from "../ports.ts";
+import type { Containment, Held, Leader, Plan } from "./containment.ts";
+import { COOKIE_NAME, makeCookie } from "./environment.ts";
+import { GO, SHELL } from "./gate.ts";
+import { FORCE_WAIT_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
+import { childrenOf, identityOf, isStill } from "./proc.ts";
+import { send } from "./signal.ts";
+import { Status } from "./start.ts";
+import { within } from "./until.ts";
+
+export type TestResult = { readonly kind: "passed" } | { readonly kind: "failed"; readonly why: string };
+
+/** How long one step may take, on a machine that is very busy. All of it takes a tenth of a second. */
+const STEP_MS_MAX = 5_000;
+
+/** What a leader says before it fails is kept, up to this. */
+const COMPLAINT_BYTES_MAX = 2_000;
+
+/** Leaves its session, its parents and its environment behind. */
+const HOSTILE = [
+  "daemon='(echo up; exec sleep 600) & exit'",
+  'env -i PATH="$PATH" setsid sh -c "$daemon" 2>/dev/null || env -i PATH="$PATH" sh -c "$daemon"',
+  "exec sleep 600",
+].join("\n");
+
+export interface Testing {
+  readonly clock: Clock;
+  readonly workspace: string;
+  /** Makes one that nobody else uses: it is closed as a dying server would close it. */
+  readonly make: () => Containment | undefined;
+}
+
+/** Never rejects. */
+export async function selfTest(testing: Testing): Promise<TestResult> {
+  const results = await Promise.all([attempt(testing, "stop"), attempt(testing, "server-killed")]);
+  const failed = results.find((why) => why !== undefined);
+  return failed === undefined ? { kind: "passed" } : { kind: "failed", why: failed };
+}
+
+type Way = "stop" | "server-killed";
+
+/** Answers why it failed, or undefined. */
+async function attempt(testing: Testing, way: Way): Promise<string | undefined> {
+  let trial: Trial | undefined;
+  try {
+    const containment = testing.make();
+    if (containment === undefined) return "what it is made of is missing";
+    trial = new Trial(containment, testing, way);
+    const up = await within(testing.clock, STEP_MS_MAX, trial.up());
+    if (up !== "up") return up ?? "the process to be held did not come up";
+    trial.end();
+    const gone = await within(testing.clock, STEP_MS_MAX, trial.gone);
+    return gone === undefined ? DEED[way] : undefined;
+  } catch (error) {
+    return messageOf(error);
+  } finally {
+    await trial?.clean();
+  }
+}
+
+const DEED: Readonly<Record<Way, string>> = {
+  stop: "a process that had left its session and its environment outlived the kill",
+  "server-killed": "a process outlived the server that had started it",
+};
+
+/** One tree, started by a shell that stands for the server. */
+class Trial {
+  /** Resolves when nobody holds the output of the tree any more. */
+  readonly gone: Promise<true>;
+  readonly #containment: Containment;
+  readonly #plan: Plan;
+  readonly #way: Way;
+  readonly #server: ChildProcess;
+  readonly #control: Writable;
+  readonly #liveness: Readable;
+  readonly #status: Status;
+  readonly #release: (() => void) | undefined;
+  #held: Held | undefined;
+  #said = "";
+  #complaint = "";
+
+  constructor(containment: Containment, { workspace }: Testing, way: Way) {
+    this.#containment = containment;
+    this.#way = way;
+    this.#plan = planOf(workspace);
+    const { file, args, prepare, release } = containment.wrap(this.#plan);
+    prepare?.();
+    this.#release = release;
+    this.#server = spawn(SHELL, ["-c", '"$@" & wait', "belay", file, ...args], {
+      cwd: workspace,
+      env: this.#plan.env,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
+    });
+    this.#server.on("error", () => undefined);
+    const stdio: readonly (Readable | Writable | null | undefined)[] = this.#server.stdio;
+    const [, stdout, stderr, control, status, liveness] = stdio;
+    for (const stream of stdio) stream?.on("error", () => undefined);
+    this.#control = control as Writable;
+    this.#liveness = liveness as Readable;
+    this.#status = new Status(status as Readable);
+    this.#liveness.resume();
+    stdout?.on("data", (data: Buffer) => {
+      this.#said += data.toString("latin1");
+    });
+    stderr?.on("data", (data: Buffer) => {
+      this.#complaint = (this.#complaint + data.toString("utf8")).slice(0, COMPLAINT_BYTES_MAX);
+    });
+    this.gone = new Promise((resolve) => stdout?.once("close", () => resolve(true)));
+  }
+
+  /** Resolves with `up` when the hostile process is there, or with why it will not be. */
+  async up(): Promise<string> {
+    const first = await Promise.race([this.#status.ready.then(() => "ready"), this.gone]);
+    if (first !== "ready") return `it did not start${this.#complaint === "" ? "" : `: ${this.#complaint.trim()}`}`;
+    this.#held = this.#containment.hold(this.#leader(), this.#plan);
+    this.#control.write(GO);
+    while (!this.#said.includes("up")) {
+      const more = new Promise((resolve) => this.#server.stdout?.once("data", resolve));
+      if ((await Promise.race([more, this.gone])) === true) return "the process to be held ended by itself";
+    }
+    return "up";
+  }
+
+  end(): void {
+    if (this.#way === "stop") {
+      this.#held?.force();
+      if (this.#containment.tier === "group") void this.#held?.verify(FORCE_WAIT_MS, [this.gone]);
+      return;
+    }
+    // All that the kernel would do if the server were killed, and nothing else.
+    this.#server.kill("SIGKILL");
+    this.#control.destroy();
+    this.#containment.close?.();
+  }
+
+  /** Whatever came of it, nothing stays. */
+  async clean(): Promise<void> {
+    this.#held?.force();
+    await this.#held?.verify(FORCE_WAIT_MS, [this.gone]);
+    this.#server.kill("SIGKILL");
+    for (const stream of this.#server.stdio) stream?.destroy();
+    this.#control.destroy();
+    this.#liveness.destroy();
+    this.#release?.();
+    this.#containment.close?.();
+  }
+
+  #leader(): Leader {
+    const [pid] = childrenOf(this.#server.pid ?? 0);
+    const identity = pid === undefined ? undefined : identityOf(pid);
+    if (identity === undefined) throw new Error("what holds the process has died");
+    const liveness = this.#liveness;
+    return {
+      identity,
+      kill: (signal) => {
+        send(identity, signal);
+      },
+      get exit() {
+        return isStill(identity) ? undefined : { code: null, signal: "SIGKILL" };
+      },
+      get released() {
+        return liveness.closed;
+      },
+      tell: (text) => {
+        this.#control.write(text);
+      },
+    };
+  }
+}
+
+function planOf(workspace: string): Plan {
+  const id = "proc_selftest.1";
+  // One of its own each time: a watchdog of the trial before may still be looking for its own.
+  const cookie = makeCookie(id, randomBytes(9).toString("base64url"));
+  const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  return {
+    ...{ id, cookie, cwd: workspace, profile: "none", terminal: false },
+    argv: [SHELL, "-c", HOSTILE],
+    env: { PATH: path, [COOKIE_NAME]: cookie },
+    limits: { processesMax: PROCESSES_MAX_DEFAULT },
+  };
+}

@@ -1,0 +1,266 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../engine/system-clock.ts";
+import type { Child, ChildEnd, SpawnRequest } from "../spawner.ts";
+import { type OpenSpawner, openSpawner, type SpawnerOptions } from "./spawner.ts";
+
+const home = realpathSync(mkdtempSync(join(tmpdir(), "belay-spawner-")));
+const dir = join(home, "state");
+const workspace = mkdtempSync(join(home, "workspace-"));
+let count = 0;
+let spawner: OpenSpawner;
+
+const open = (more: Partial<SpawnerOptions> = {}): Promise<OpenSpawner> =>
+  openSpawner({ dir, workspace, clock: systemClock, ...more });
+
+beforeAll(async () => {
+  spawner = await open();
+});
+
+afterAll(async () => {
+  await spawner.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function request(command: SpawnRequest["command"], more: Partial<SpawnRequest> = {}): SpawnRequest {
+  count += 1;
+  return { id: `proc_test.${count}`, sessionId: "ses_test", command, ...more };
+}
+
+const start = (command: SpawnRequest["command"], more?: Partial<SpawnRequest>): Promise<Child> =>
+  spawner.spawn(request(command, more));
+
+const stdoutOf = (child: Child): string => child.output.excerpt({ stream: "stdout" }).head;
+const stderrOf = (child: Child): string => child.output.excerpt({ stream: "stderr" }).head;
+
+async function run(
+  command: SpawnRequest["command"],
+  more?: Partial<SpawnRequest>,
+): Promise<ChildEnd & { out: string }> {
+  const child = await start(command, more);
+  const end = await child.ended;
+  return { ...end, out: stdoutOf(child) };
+}
+
+async function says(child: Child, words: string): Promise<void> {
+  let text = "";
+  for await (const page of child.output.follow()) {
+    text += page.text;
+    if (text.includes(words)) return;
+  }
+}
+
+describe("a process", () => {
+  test("says what it says on the stream it says it on, and its exit code is told", async () => {
+    const child = await start("echo out; echo err >&2; exit 7");
+    expect(await child.ended).toMatchObject({ code: 7, signal: undefined, stopped: false, signals: [], left: 0 });
+    expect(stdoutOf(child)).toBe("out\n");
+    expect(stderrOf(child)).toBe("err\n");
+    expect((await spawner.output("proc_test.1"))?.counts.bytes).toEqual({ stdout: 4, stderr: 4, all: 8 });
+  });
+
+  test("gets its arguments as they are", async () => {
+    expect((await run(["printf", "%s|", "a b", "$HOME", "'", "\n"])).out).toBe("a b|$HOME|'|\n|");
+  });
+
+  test("that a signal has ended says which", async () => {
+    expect(await run(["sh", "-c", "kill -SEGV $$"])).toMatchObject({ code: undefined, signal: "SIGSEGV" });
+  });
+
+  test("may open its streams by name", async () => {
+    const child = await start("echo one > /dev/stdout; echo two > /dev/stderr");
+    expect(await child.ended).toMatchObject({ code: 0 });
+    expect(stdoutOf(child)).toBe("one\n");
+    expect(stderrOf(child)).toBe("two\n");
+  });
+
+  test("without input reads its end at once", async () => {
+    expect((await run("cat; echo end")).out).toBe("end\n");
+  });
+
+  test("hears of no pipes of ours but the liveness pipe", async () => {
+    const { out } = await run("for fd in 3 4 5 6 7 8; do [ -e /proc/self/fd/$fd ] && echo $fd; done; :");
+    expect(out).toBe("");
+  });
+
+  test("G35: has none of the server's secrets in its environment, and cannot look for them in the server", async () => {
+    process.env.BELAY_TEST_SECRET = "canary-4711";
+    try {
+      const { out } = await run("env; cat /proc/[0-9]*/environ; echo; echo $$ $PPID");
+      expect(out).not.toContain("canary-4711");
+      expect(out).toContain("BELAY_PROCESS=proc_test.");
+      if (spawner.tier === "namespace") expect(out.trim().split("\n").at(-1)).toBe("2 1");
+    } finally {
+      delete process.env.BELAY_TEST_SECRET;
+    }
+  });
+
+  test("what it left in the background is ended with it, and counted", async () => {
+    expect(await run("sleep 8000123 & exit 3")).toMatchObject({ code: 3, left: 1, escaped: [], stopped: false });
+  });
+
+  test("what a descendant says right after the command has ended is still heard", async () => {
+    const { out } = await run("(while [ -d /proc/$$ ]; do :; done; echo late) & exit 0");
+    expect(out).toBe("late\n");
+  });
+});
+
+describe("stopping", () => {
+  test("G19: lets it tidy up, and says what was sent", async () => {
+    const child = await start("trap 'echo tidied; exit 3' TERM; echo up; while :; do sleep 0.01; done");
+    await says(child, "up");
+    child.stop();
+    expect(await child.ended).toMatchObject({ code: 3, stopped: true, signals: ["SIGTERM"], escaped: [] });
+    expect(stdoutOf(child)).toContain("tidied");
+  });
+
+  test("gives the grace also to those below a command that has ended at once", async () => {
+    const slow = `trap "sleep 0.05; echo tidied; exit" TERM; echo up; while :; do sleep 0.01; done`;
+    const child = await start(`sh -c '${slow}' & wait`);
+    await says(child, "up");
+    child.stop();
+    expect(await child.ended).toMatchObject({ signal: "SIGTERM", stopped: true, escaped: [] });
+    expect(stdoutOf(child)).toContain("tidied");
+  });
+
+  test("forces what does not listen, when its grace is over", async () => {
+    const child = await start("trap '' TERM; echo up; while :; do sleep 0.01; done", { graceMs: 20 });
+    await says(child, "up");
+    child.stop();
+    expect(await child.ended).toMatchObject({ signal: "SIGKILL", signals: ["SIGTERM", "SIGKILL"], escaped: [] });
+  });
+
+  test("is hurried by a second stop without grace", async () => {
+    const child = await start("trap '' TERM; echo up; while :; do sleep 0.01; done", { graceMs: 30_000 });
+    await says(child, "up");
+    child.stop();
+    child.stop(0);
+    expect(await child.ended).toMatchObject({ signals: ["SIGTERM", "SIGKILL"], escaped: [] });
+  });
+
+  test("after the end does nothing", async () => {
+    const child = await start("true");
+    const end = await child.ended;
+    child.stop();
+    expect(await child.ended).toEqual(end);
+    expect(end.signals).toEqual([]);
+  });
+
+  test("closing stops everything, and starts nothing any more", async () => {
+    const other = await open({ dir: join(home, "closing") });
+    const child = await other.spawn(request("echo up; sleep 8000124"));
+    await other.close();
+    expect((await child.ended).stopped).toBe(true);
+    await expect(other.spawn(request("true"))).rejects.toMatchObject({ code: "shutting_down" });
+    expect(readdirSync(join(home, "closing", "ledger"))).toEqual([]);
+  });
+});
+
+describe("input", () => {
+  test("arrives in order, and ends when it is ended", async () => {
+    const child = await start("cat", { stdin: "open" });
+    await child.write("one\n");
+    await child.write(Buffer.from("two\n"));
+    child.endInput();
+    expect(await child.ended).toMatchObject({ code: 0 });
+    expect(stdoutOf(child)).toBe("one\ntwo\n");
+  });
+
+  test("is refused by a process that was started without", async () => {
+    const child = await start("cat");
+    await expect(child.write("x")).rejects.toMatchObject({ code: "invalid" });
+    await child.ended;
+  });
+
+  test("is refused once it has ended", async () => {
+    const child = await start("cat", { stdin: "open" });
+    child.endInput();
+    await expect(child.write("x")).rejects.toMatchObject({ code: "closed" });
+    await child.ended;
+  });
+
+  test("that nobody has read when the process ends is an error, and no crash", async () => {
+    const child = await start("echo up; sleep 8000125", { stdin: "open" });
+    await says(child, "up");
+    // More than a pipe holds.
+    const written = child.write("x".repeat(500_000));
+    child.stop(0);
+    await expect(written).rejects.toMatchObject({ code: "closed" });
+    await child.ended;
+  });
+});
+
+describe("a start that fails", () => {
+  const refusals: readonly [string, Partial<SpawnRequest> & Pick<SpawnRequest, "command">, string, RegExp][] = [
+    ["a program that is not there", { command: ["no-such-program"] }, "not_started", /no program of that name/],
+    ["a file that is not there", { command: ["./no/such/file"] }, "not_started", /no such file/],
+    ["a directory", { command: ["/tmp"] }, "not_started", /not a file/],
+    ["an empty command", { command: " " }, "invalid", /empty/],
+    ["a directory outside", { command: "true", cwd: "/" }, "invalid", /outside/],
+    ["a screen of no size", { command: "true", terminal: { columns: 0, rows: 1 } }, "invalid", /columns/],
+  ];
+
+  test.each(refusals)("leaves nothing: %s", async (_, wish, code, words) => {
+    const { id, ...rest } = request(wish.command, wish);
+    await expect(spawner.spawn({ id, ...rest })).rejects.toMatchObject({ code, message: expect.stringMatching(words) });
+    expect(existsSync(join(dir, "output", id))).toBe(false);
+    expect(existsSync(join(dir, "ledger", `${id}.json`))).toBe(false);
+    expect(await spawner.output(id)).toBeUndefined();
+  });
+
+  test("a file without the right to be executed", async () => {
+    writeFileSync(join(workspace, "text"), "echo no", { mode: 0o644 });
+    await expect(start(["./text"])).rejects.toMatchObject({ code: "not_started", message: /not executable/ });
+  });
+
+  test("G11: one that is stopped on its way never begins", async () => {
+    const stop = new AbortController();
+    const file = join(workspace, "begun");
+    const starting = start(`touch '${file}'`, { signal: stop.signal });
+    // Its leader is under way by now; the command waits behind its gate.
+    setImmediate(() => stop.abort());
+    await expect(starting).rejects.toMatchObject({ code: "not_started" });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("an id that was used before, whose output is kept", async () => {
+    const again = request("true");
+    await (await spawner.spawn(again)).ended;
+    await expect(spawner.spawn(again)).rejects.toMatchObject({ code: "conflict" });
+    expect(await spawner.output(again.id)).toBeDefined();
+  });
+});
+
+describe("the tier", () => {
+  test("G20: that is required and not there refuses to open, and says what to do", async () => {
+    const asked = open({ dir: join(home, "tier"), mechanism: "group", requireTier: "namespace" });
+    await expect(asked).rejects.toMatchObject({ code: "uncontained", message: expect.stringContaining('"group"') });
+  });
+
+  test("is found out once, and remembered", async () => {
+    const kept = JSON.parse(readFileSync(join(dir, "containment.json"), "utf8"));
+    expect(kept.results[spawner.mechanism]).toEqual({ kind: "passed" });
+    const other = await open({ dir });
+    expect(other.mechanism).toBe(spawner.mechanism);
+    await other.close();
+  });
+
+  test("the doctor tells of every mechanism, and what each cannot do", async () => {
+    const { mechanisms, best } = await spawner.doctor();
+    expect(mechanisms.map(({ mechanism }) => mechanism)).toEqual([
+      "bubblewrap",
+      "unshare",
+      "cgroup",
+      "anchor",
+      "group",
+    ]);
+    expect(best).toBe(spawner.mechanism);
+    for (const { test: result, fix, available } of mechanisms) {
+      if (result.kind === "passed") expect(fix).toBeUndefined();
+      expect(available || result.kind === "failed").toBe(true);
+    }
+    expect(mechanisms.at(-1)?.limits.join(" ")).toContain("escapes");
+  });
+});

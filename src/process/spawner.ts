@@ -1,0 +1,325 @@
+// Starts processes so that they can be ended as a whole, and keeps what they say.
+//
+// Invariants
+// 1. No command begins before its tree is held and in the ledger.
+// 2. Every tree that was started is in `#live` until it has verifiably ended. `close` and the end of this program end
+//    all of them.
+// 3. A start that fails leaves nothing: no process, no entry, no directory.
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { isMainThread } from "node:worker_threads";
+import { ControlError, messageOf } from "../core/control-error.ts";
+import { isProcessId, type ProcessId } from "../core/ids.ts";
+import type { Clock } from "../ports.ts";
+import type { Child, Mechanism, OutputFile, ProcessLimits, Profile, Spawner, SpawnRequest, Tier } from "../spawner.ts";
+import { endCgroup } from "./cgroup.ts";
+import { toArguments } from "./command-line.ts";
+import type { Containment, Held, Leader, Plan, Wrapped } from "./containment.ts";
+import { type Diagnosis, diagnose } from "./doctor.ts";
+import { childEnvironment, makeCookie } from "./environment.ts";
+import { ELSEWHERE } from "./fixes.ts";
+import { type Ledger, openLedger, type Swept } from "./ledger.ts";
+import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
+import { LiveChild } from "./live-child.ts";
+import { lookAtMachine, type Machine } from "./machine.ts";
+import { Capture } from "./output/capture.ts";
+import { openOutput } from "./output/saved-output.ts";
+import { OutputShelf } from "./output-shelf.ts";
+import { PipePool } from "./pipe-pool.ts";
+import { type Identity, identityOf, isStill } from "./proc.ts";
+import { resolveProgram } from "./program.ts";
+import { abandon, reachGate, type Started, type Starting, start } from "./start.ts";
+import { inTerminal, resizeTerminal } from "./terminal.ts";
+import { type Choice, choose } from "./tiers.ts";
+import { until } from "./until.ts";
+import { checkWorkingDirectory } from "./working-directory.ts";
+
+export interface SpawnerOptions {
+  /** For the ledger, the output, and what was found out about this machine. Made if it is not there. */
+  readonly dir: string;
+  /** Where commands begin, and what they may write to in the profile `workspace`. */
+  readonly workspace: string;
+  readonly clock: Clock;
+  /** Refuses to open if trees do not die at least this surely here. */
+  readonly requireTier?: Tier;
+  /** This one and no other. */
+  readonly mechanism?: Mechanism;
+  /** Default `contain` where the mechanism can, else `none`. */
+  readonly profile?: Profile;
+  /** Names that are let through from the server's environment. */
+  readonly env?: { readonly allow?: readonly string[] };
+  readonly limits?: ProcessLimits;
+  /** Default GRACE_MS. */
+  readonly graceMs?: number;
+  /** A directory of cgroup v2 that was delegated to us. Default: our own, if we may. */
+  readonly cgroup?: string;
+  /** Tests the mechanisms again, whatever was found out before. */
+  readonly fresh?: boolean;
+  /** Something for the operator. Must not throw. */
+  readonly onNotice?: (text: string) => void;
+}
+
+/** A Spawner, with what an operator asks about. */
+export interface OpenSpawner extends Spawner {
+  /** What an earlier server had left behind, and what became of it. */
+  readonly swept: readonly Swept[];
+  doctor(): Promise<Diagnosis>;
+}
+
+/** Sweeps what an earlier server has left, and finds the surest way to hold processes here. */
+export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner> {
+  if (!isMainThread) {
+    // The kernel ends a tree with the thread that has started it, and a worker's may end long before the program.
+    throw new ControlError("uncontained", "Processes can be started from the main thread only.", {
+      hint: "Open it in the main thread, and ask it from there.",
+    });
+  }
+  if (process.platform !== "linux") {
+    throw new ControlError("uncontained", `Processes cannot be held on ${process.platform}, so none are started.`, {
+      hint: ELSEWHERE,
+    });
+  }
+  mkdirSync(options.dir, { recursive: true, mode: 0o700 });
+  const dir = realpathSync(options.dir);
+  const workspace = await checkWorkingDirectory(undefined, options.workspace);
+  const machine = lookAtMachine(options.cgroup);
+  const { clock } = options;
+  const ledger = openLedger({ dir: join(dir, "ledger"), clock, endCgroup: (path) => endCgroup(path, clock) });
+  const swept = await sweep(ledger, clock);
+  const choice = await choose({ ...options, machine, stateDir: dir, workspace });
+  const pipes = new PipePool(pipesDirectory(dir, ledger.owner));
+  await pipes.fill();
+  // Whatever is still in the ledger is somebody's.
+  const isLive = (id: ProcessId): boolean => existsSync(join(dir, "ledger", `${id}.json`));
+  const shelf = new OutputShelf(join(dir, "output"), { isLive });
+  return new TreeSpawner({ ...options, dir, workspace }, { machine, ledger, swept, choice, pipes, shelf });
+}
+
+/** Ends what earlier servers have left. Anchors know better than we do what is below them, so they are let finish. */
+async function sweep(ledger: Ledger, clock: Clock): Promise<readonly Swept[]> {
+  const { entries } = ledger.leftovers();
+  const anchors = entries.flatMap((one) => (one.mechanism === "anchor" && one.phase === "spawned" ? [one.child] : []));
+  await until(() => !anchors.some((one) => isStill(one)), { clock, waitMs: FORCE_WAIT_MS });
+  return ledger.sweep(entries);
+}
+
+/** One for each server: several may share a directory. Those of servers that are gone are removed. */
+function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity): string {
+  for (const name of readdirSync(dir)) {
+    const [, thePid, theTime] = /^pipes-(\d+)-(\d+)$/.exec(name) ?? [];
+    if (thePid === undefined || isStill({ pid: Number(thePid), startTime: Number(theTime), bootId })) continue;
+    rmSync(join(dir, name), { recursive: true, force: true });
+  }
+  return join(dir, `pipes-${pid}-${startTime}`);
+}
+
+interface Parts {
+  readonly machine: Machine;
+  readonly ledger: Ledger;
+  readonly swept: readonly Swept[];
+  readonly choice: Choice;
+  readonly pipes: PipePool;
+  readonly shelf: OutputShelf;
+}
+
+class TreeSpawner implements OpenSpawner {
+  readonly tier: Tier;
+  readonly mechanism: Mechanism;
+  readonly swept: readonly Swept[];
+  readonly #options: SpawnerOptions;
+  readonly #parts: Parts;
+  readonly #containment: Containment;
+  readonly #live = new Map<ProcessId, { readonly child: LiveChild; readonly held: Held }>();
+  /** Starts that are under way. */
+  readonly #starting = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(options: SpawnerOptions, parts: Parts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#containment = parts.choice.containment;
+    this.tier = this.#containment.tier;
+    this.mechanism = this.#containment.mechanism;
+    this.swept = parts.swept;
+    process.on("exit", this.#forceAll);
+  }
+
+  async spawn(request: SpawnRequest): Promise<Child> {
+    if (this.#closed) throw new ControlError("shutting_down", "No processes are started any more.");
+    const starting = this.#spawn(request);
+    this.#starting.add(starting);
+    try {
+      return await starting;
+    } finally {
+      this.#starting.delete(starting);
+    }
+  }
+
+  async output(id: ProcessId): Promise<OutputFile | undefined> {
+    const live = this.#live.get(id);
+    if (live !== undefined) return live.child.output;
+    return isProcessId(id) ? openOutput(this.#parts.shelf.pathOf(id)) : undefined;
+  }
+
+  doctor(): Promise<Diagnosis> {
+    return diagnose({ ...this.#options, machine: this.#parts.machine, stateDir: this.#options.dir });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#starting);
+    const all = [...this.#live.values()].map(({ child }) => child);
+    for (const child of all) child.stop();
+    await Promise.all(all.map((child) => child.ended));
+    process.off("exit", this.#forceAll);
+    this.#containment.close?.();
+    this.#parts.pipes.close();
+  }
+
+  async #spawn(request: SpawnRequest): Promise<Child> {
+    const plan = await this.#plan(request);
+    if (request.signal?.aborted === true) throw stoppedBefore(plan);
+    const wrapped = this.#containment.wrap(plan);
+    const { ledger, shelf, pipes } = this.#parts;
+    const { clock } = this.#options;
+    const { mechanism } = this;
+    const cgroup = wrapped.cgroup === undefined ? {} : { cgroup: wrapped.cgroup };
+    ledger.intend({ id: plan.id, sessionId: request.sessionId, cookie: plan.cookie, mechanism, ...cgroup });
+    const undo = new Undo();
+    undo.add(() => ledger.reaped(plan.id));
+    try {
+      const dir = shelf.make(plan.id);
+      undo.add(() => shelf.remove(plan.id));
+      wrapped.prepare?.();
+      undo.add(() => wrapped.release?.());
+      const starting: Starting = { plan, wrapped, openInput: request.stdin === "open", pipes, clock };
+      const started = await start(starting);
+      await reachGate(started, starting);
+      try {
+        return this.#hold({ request, plan, wrapped, started, dir });
+      } catch (error) {
+        await abandon(started, clock);
+        throw error;
+      }
+    } catch (error) {
+      undo.all();
+      if (error instanceof ControlError) throw error;
+      throw new ControlError("not_started", `"${plan.argv[0]}" was not started: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** In one tick: held, written down, let through the gate. */
+  #hold(on: OnTheWay): LiveChild {
+    const { request, plan, wrapped, started, dir } = on;
+    const { ledger, shelf, machine } = this.#parts;
+    // The last look, in the tick in which the command would begin.
+    if (request.signal?.aborted === true) throw stoppedBefore(plan);
+    const identity = identityOf(started.child.pid);
+    if (identity === undefined) throw new ControlError("not_started", "What holds the process has died.");
+    const held = this.#containment.hold(toLeader(started, identity), plan);
+    ledger.spawned(plan.id, held.identity);
+    const capture: Capture = new Capture({
+      ...{ dir, clock: this.#options.clock },
+      outputBytesMax: plan.limits.outputBytesMax,
+      streams: plan.terminal ? "one" : "apart",
+      onDrain: () => child.drained(),
+    });
+    const child: LiveChild = new LiveChild({
+      ...{ started, held, capture, clock: this.#options.clock },
+      ...{ tier: this.tier, mechanism: this.mechanism, profile: plan.profile },
+      graceMs: request.graceMs ?? this.#options.graceMs ?? GRACE_MS,
+      resize: plan.terminal ? (size) => resizeTerminal(held.pid, size, machine.programs.stty) : undefined,
+      onEnded: (end) => {
+        this.#live.delete(plan.id);
+        wrapped.release?.();
+        // Whoever has escaped stays in the ledger: the next start will try again.
+        if (end.escaped.length === 0) ledger.reaped(plan.id);
+        else this.#options.onNotice?.(`${plan.id} has escaped: ${end.escaped.join(", ")} outlived every signal.`);
+        if (capture.trouble !== undefined) this.#options.onNotice?.(capture.trouble);
+        shelf.ended(plan.id);
+      },
+    });
+    this.#live.set(plan.id, { child, held });
+    return child;
+  }
+
+  async #plan(request: SpawnRequest): Promise<Plan> {
+    const { workspace, limits = {}, env } = this.#options;
+    if (!isProcessId(request.id)) throw new ControlError("invalid", "A process has an id that begins with proc_.");
+    const argv = toArguments(request.command);
+    const profile = this.#profile(request.profile);
+    const cwd = await checkWorkingDirectory(request.cwd, workspace);
+    const cookie = makeCookie(request.id, randomBytes(9).toString("base64url"));
+    const terminal = request.terminal !== undefined;
+    const childEnv = childEnvironment({
+      ...{ given: request.env, allow: env?.allow, from: process.env, cookie, terminal },
+    });
+    const [program, ...args] = argv;
+    const found: readonly [string, ...string[]] = [resolveProgram(program, cwd, childEnv), ...args];
+    return {
+      ...{ id: request.id, cookie, cwd, profile, terminal },
+      argv: request.terminal ? inTerminal(found, request.terminal, this.#parts.machine.programs.script) : found,
+      // What is in the server's temporary directory is not the workspace's.
+      env: profile === "workspace" ? { ...childEnv, TMPDIR: "/tmp" } : childEnv,
+      limits: { processesMax: PROCESSES_MAX_DEFAULT, ...limits, ...request.limits },
+    };
+  }
+
+  #profile(wanted: Profile | undefined): Profile {
+    const { profiles, mechanism } = this.#containment;
+    const profile = wanted ?? this.#options.profile ?? (profiles.includes("contain") ? "contain" : "none");
+    if (profiles.includes(profile)) return profile;
+    throw new ControlError("uncontained", `The profile "${profile}" needs more than "${mechanism}" can do here.`, {
+      hint: "Install bubblewrap (apt-get install bubblewrap), then run `belay doctor`. Or ask for a lower profile.",
+    });
+  }
+
+  /** The last thing this program does, if it ends without closing us. */
+  readonly #forceAll = (): void => {
+    for (const { held } of this.#live.values()) held.force();
+  };
+}
+
+const stoppedBefore = (plan: Plan): ControlError =>
+  new ControlError("not_started", `"${plan.argv[0]}" was not started: it was stopped before it could begin.`);
+
+interface OnTheWay {
+  readonly request: SpawnRequest;
+  readonly plan: Plan;
+  readonly wrapped: Wrapped;
+  readonly started: Started;
+  readonly dir: string;
+}
+
+function toLeader(started: Started, identity: Identity): Leader {
+  return {
+    identity,
+    kill: (signal: NodeJS.Signals): void => {
+      started.child.kill(signal);
+    },
+    get exit() {
+      const { exitCode: code, signalCode: signal } = started.child;
+      return code === null && signal === null ? undefined : { code, signal };
+    },
+    get released(): boolean {
+      return started.liveness.readableEnded || started.liveness.closed;
+    },
+    tell: (text: string): void => {
+      started.control.write(text);
+    },
+  };
+}
+
+/** What has to be taken back if the next step fails, last first. */
+class Undo {
+  readonly #steps: (() => void)[] = [];
+
+  add(step: () => void): void {
+    this.#steps.push(step);
+  }
+
+  all(): void {
+    for (const step of this.#steps.toReversed()) step();
+  }
+}

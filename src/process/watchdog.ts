@@ -1,0 +1,150 @@
+// Ends what a server has left when it dies without a word: for tiers in which the kernel does not.
+//
+// One small shell program for a server. It is told of every tree, and waits for the end of its stdin, which comes when
+// the server is gone, however it died. Then it ends every tree it knows of: its control group, its group, and everybody
+// who carries its cookie or holds its liveness pipe, until nobody is found any more.
+//
+// Invariants
+// 1. A tree is known to the watchdog before its gate is opened.
+// 2. The watchdog is in a session of its own and has no cookie, so it neither dies with a tree nor ends itself.
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Writable } from "node:stream";
+import { ControlError } from "../core/control-error.ts";
+import { SHELL } from "./gate.ts";
+
+export interface Ward {
+  /** The leader of its group. */
+  readonly pid: number;
+  readonly cookie: string;
+  readonly livenessLink: string | undefined;
+  readonly cgroup: string | undefined;
+}
+
+/** A watchdog that somebody kills is replaced so often. Whoever does it more often means it. */
+const RESTARTS_MAX = 100;
+
+export class Watchdog {
+  readonly #wards: (Ward | undefined)[] = [];
+  readonly #onNotice: (text: string) => void;
+  #child: (ChildProcess & { readonly stdin: Writable }) | undefined;
+  #restarts = 0;
+  #closed = false;
+
+  constructor(onNotice: (text: string) => void) {
+    this.#onNotice = onNotice;
+  }
+
+  /** Answers how it is told that the tree is gone. Throws if there is no watchdog, and none can be had. */
+  watch(ward: Ward): () => void {
+    this.#child ??= this.#start();
+    const free = this.#wards.indexOf(undefined);
+    const slot = free < 0 ? this.#wards.length : free;
+    this.#wards[slot] = ward;
+    this.#tell(slot, ward);
+    return () => {
+      this.#wards[slot] = undefined;
+      this.#child?.stdin.write(`- ${slot}\n`);
+    };
+  }
+
+  /** No tree is left. */
+  close(): void {
+    this.#closed = true;
+    this.#child?.stdin.end();
+  }
+
+  #start(): ChildProcess & { readonly stdin: Writable } {
+    const child = spawn(SHELL, ["-c", WATCHDOG, "belay-watchdog"], {
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin" },
+      detached: true,
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    child.on("error", () => undefined);
+    child.stdin.on("error", () => undefined);
+    if (child.pid === undefined) {
+      throw new ControlError("not_started", "The watchdog, which ends processes should the server die, did not start.");
+    }
+    // It must not keep a program alive that has nothing else to do.
+    child.unref();
+    if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
+    child.once("exit", () => this.#lost());
+    return child;
+  }
+
+  #lost(): void {
+    this.#child = undefined;
+    if (this.#closed) return;
+    this.#restarts += 1;
+    if (this.#restarts > RESTARTS_MAX) return;
+    this.#onNotice("The watchdog, which ends processes should the server die, was killed. Another one was started.");
+    try {
+      this.#child = this.#start();
+    } catch {
+      // The next tree tries again, and is not started without one.
+      return;
+    }
+    for (const [slot, ward] of this.#wards.entries()) if (ward !== undefined) this.#tell(slot, ward);
+  }
+
+  #tell(slot: number, { pid, cookie, livenessLink, cgroup }: Ward): void {
+    this.#child?.stdin.write(`+ ${slot} ${pid} ${cookie} ${livenessLink ?? "-"} ${cgroup ?? "-"}\n`);
+  }
+}
+
+/** Rounds of the watchdog until it gives up, some 20 ms each. What is left then, the next server finds. */
+const ROUNDS_MAX = 200;
+
+/** So many looks in a row must find nobody. More than elsewhere, because a look of a shell is slow. */
+const EMPTY_LOOKS = 5;
+
+/**
+ * One line for each tree: slot, leader, cookie, liveness pipe, control group. The group is ended only if its leader
+ * carries the cookie: then the number is proven to be that tree's.
+ */
+const WATCHDOG = `
+trap '' TERM INT HUP QUIT PIPE
+max=0
+while read -r what slot rest; do
+  case $what in
+    +) eval "tree_$slot=\\$rest"; [ "$slot" -lt "$max" ] || max=$((slot + 1)) ;;
+    -) unset "tree_$slot" ;;
+  esac
+done
+cookies= links= slot=0
+while [ "$slot" -lt "$max" ]; do
+  eval "rest=\\\${tree_$slot-}"
+  slot=$((slot + 1))
+  [ -n "$rest" ] || continue
+  read -r pid cookie link cgroup <<END
+$rest
+END
+  [ "$cgroup" = - ] || echo 1 >"$cgroup/cgroup.kill"
+  grep -aqF -e "$cookie" "/proc/$pid/environ" && kill -KILL "-$pid"
+  cookies="$cookies -e $cookie"
+  [ "$link" = - ] || links="$links -o -lname $(echo "$link" | sed 's/[][]/\\\\&/g')"
+done
+[ -n "$cookies" ] || exit 0
+lines=
+echo x | grep -q --line-buffered x && lines=--line-buffered
+empty=0 round=0
+while [ "$empty" -lt ${EMPTY_LOOKS} ] && [ "$round" -lt ${ROUNDS_MAX} ]; do
+  # Killed as it is found: who hops from pid to pid is elsewhere when the look is over.
+  found=$({
+    grep -alF $lines $cookies /proc/[0-9]*/environ
+    [ -z "$links" ] || find /proc/[0-9]*/fd -maxdepth 1 -false $links
+  } | while read -r path; do
+    pid=\${path#/proc/}
+    kill -KILL "\${pid%%/*}" && echo found
+  done)
+  if [ -n "$found" ]; then empty=0; else empty=$((empty + 1)); fi
+  round=$((round + 1))
+  sleep 0.01
+done
+slot=0
+while [ "$slot" -lt "$max" ]; do
+  eval "rest=\\\${tree_$slot-}"
+  slot=$((slot + 1))
+  case $rest in */*) rmdir "/\${rest#*/}" ;; esac
+done
+`;

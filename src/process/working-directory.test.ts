@@ -1,0 +1,90 @@
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { checkWorkingDirectory, isWithin } from "./working-directory.ts";
+
+let above: string;
+let workspace: string;
+
+beforeEach(() => {
+  above = realpathSync(mkdtempSync(join(tmpdir(), "belay-cwd-test-")));
+  chmodSync(above, 0o755);
+  workspace = join(above, "space");
+  mkdirSync(join(workspace, "in", "deep"), { recursive: true });
+  mkdirSync(join(above, "space-2"));
+  writeFileSync(join(workspace, "file"), "");
+  symlinkSync(above, join(workspace, "out"));
+  symlinkSync(join(above, "space-2"), join(workspace, "sideways"));
+  symlinkSync("in", join(workspace, "link"));
+  symlinkSync("loop", join(workspace, "loop"));
+  symlinkSync(workspace, join(above, "alias"));
+});
+
+afterEach(() => rmSync(above, { recursive: true, force: true }));
+
+test("without a wish it is the workspace", async () => {
+  expect(await checkWorkingDirectory(undefined, workspace)).toBe(workspace);
+  expect(await checkWorkingDirectory("", workspace)).toBe(workspace);
+  expect(await checkWorkingDirectory(".", workspace)).toBe(workspace);
+});
+
+test("relative or absolute, directly or by a link: what is below the workspace is real and allowed", async () => {
+  const deep = join(workspace, "in", "deep");
+  expect(await checkWorkingDirectory("in/deep", workspace)).toBe(deep);
+  expect(await checkWorkingDirectory(deep, workspace)).toBe(deep);
+  expect(await checkWorkingDirectory("link/deep", workspace)).toBe(deep);
+  expect(await checkWorkingDirectory("in/../in/deep/", workspace)).toBe(deep);
+});
+
+test("a workspace that is itself reached by a link is the same workspace", async () => {
+  expect(await checkWorkingDirectory("in", join(above, "alias"))).toBe(join(workspace, "in"));
+  expect(await checkWorkingDirectory(join(above, "alias", "in"), workspace)).toBe(join(workspace, "in"));
+});
+
+test.each([
+  ["..", "outside"],
+  ["../space-2", "outside"],
+  ["/", "outside"],
+  ["out", "outside"],
+  ["out/space-2", "outside"],
+  ["sideways", "outside"],
+  ["in/../..", "outside"],
+  ["nowhere", "does not exist"],
+  ["file", "is not a directory"],
+  ["file/x", "is not a directory"],
+  ["loop", "leads back to itself"],
+  ["a\0b", "NUL"],
+  ["x".repeat(300), "longer than a name"],
+  ["x/".repeat(3000), "more bytes"],
+])("%# %s is refused, and says why", async (cwd, why) => {
+  await expect(checkWorkingDirectory(cwd, workspace)).rejects.toMatchObject({
+    ...{ code: "invalid", message: expect.stringContaining(why) },
+  });
+});
+
+test("a directory that may not be entered is refused, and so is a workspace that is not there", async () => {
+  chmodSync(join(workspace, "in"), 0o600);
+  const asAnother = process.getuid?.() === 0;
+  if (asAnother) process.seteuid?.(65_534);
+  try {
+    for (const cwd of ["in", "in/deep"]) {
+      await expect(checkWorkingDirectory(cwd, workspace)).rejects.toThrow(/is not accessible/);
+    }
+  } finally {
+    if (asAnother) process.seteuid?.(0);
+    chmodSync(join(workspace, "in"), 0o755);
+  }
+  await expect(checkWorkingDirectory("in", join(above, "gone"))).rejects.toThrow("The workspace does not exist");
+});
+
+test.each([
+  ["/a", "/a", true],
+  ["/a", "/a/b", true],
+  ["/a", "/ab", false],
+  ["/a", "/a/..b", true],
+  ["/a/b", "/a", false],
+  ["/", "/x", true],
+])("whether %s holds %s is told by whole names: %s", (directory, path, within) => {
+  expect(isWithin(directory, path)).toBe(within);
+});

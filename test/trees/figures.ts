@@ -1,0 +1,77 @@
+// Figures of a run of the suite: how many trees, who survived, how long it took.
+import type { Mechanism, Tier } from "../../src/spawner.ts";
+
+export interface Figures {
+  readonly tier: Tier;
+  readonly trees: number;
+  readonly shapes: number;
+  /** Processes that were alive when their tree was said to be dead, beyond what is documented. */
+  readonly survivors: number;
+  /** From the stop to the verified end of all: a kill for shapes that ignore the polite signal, else that signal. */
+  readonly cancelToDeadP50Ms: number;
+  readonly cancelToDeadP99Ms: number;
+  /** The same for those that were killed at once. */
+  readonly forcedP50Ms: number;
+  readonly forcedP99Ms: number;
+  /** What survives by design, by shape, and why. */
+  readonly documentedLeaks: Readonly<Record<string, string>>;
+  /** Survivors beyond that, by shape. */
+  readonly survived: Readonly<Record<string, number>>;
+  /** What went wrong otherwise. */
+  readonly troubles: readonly string[];
+}
+
+export interface TreeResult {
+  readonly shape: string;
+  readonly ms: number | undefined;
+  readonly forced: boolean;
+  readonly survivors: number;
+  readonly leak: string | undefined;
+  readonly trouble: string | undefined;
+}
+
+export function summarise(tier: Tier, results: readonly TreeResult[]): Figures {
+  const timed = results.flatMap(({ ms }) => ms ?? []);
+  const forced = results.flatMap(({ ms, forced: wasForced }) => (wasForced ? (ms ?? []) : []));
+  const leaks = results.flatMap(({ shape, survivors, leak }) =>
+    survivors > 0 && leak !== undefined ? [[shape, leak] as const] : [],
+  );
+  return {
+    tier,
+    trees: results.length,
+    shapes: new Set(results.map(({ shape }) => shape)).size,
+    survivors: results.reduce((sum, { survivors, leak }) => sum + (leak === undefined ? survivors : 0), 0),
+    cancelToDeadP50Ms: percentile(timed, 0.5),
+    cancelToDeadP99Ms: percentile(timed, 0.99),
+    forcedP50Ms: percentile(forced, 0.5),
+    forcedP99Ms: percentile(forced, 0.99),
+    documentedLeaks: Object.fromEntries(leaks),
+    survived: Object.fromEntries(survivedBy(results)),
+    troubles: results.flatMap(({ trouble }) => trouble ?? []),
+  };
+}
+
+function survivedBy(results: readonly TreeResult[]): ReadonlyMap<string, number> {
+  const by = new Map<string, number>();
+  for (const { shape, survivors, leak } of results) {
+    if (survivors > 0 && leak === undefined) by.set(shape, (by.get(shape) ?? 0) + survivors);
+  }
+  return by;
+}
+
+/** The whole suite in one object: the best mechanism's figures on top, all of them below. */
+export function report(
+  all: ReadonlyMap<Mechanism, Figures>,
+  about: { readonly seed: number; readonly parentKill: boolean },
+): object {
+  const [best] = all;
+  if (best === undefined) throw new Error("No mechanism was tried.");
+  const [mechanism, figures] = best;
+  return { suite: "trees", ...about, mechanism, ...figures, mechanisms: Object.fromEntries(all) };
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,27 @@
+// Stands for a server: owns trees of every shape, says when all of them are there, and waits to be killed.
+// Arguments: a state directory, a mechanism, the number of the first mark, and which shapes: `all`, or those that are
+// `marked` by a cookie throughout.
+
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { openSpawner } from "../../src/process/spawner.ts";
+import type { Mechanism } from "../../src/spawner.ts";
+import { markOf, SHAPES } from "./shapes.ts";
+
+const [dir = "", mechanism = "group", first = "0", which = "all"] = process.argv.slice(2);
+
+const spawner = await openSpawner({ dir, workspace: dir, clock: systemClock, mechanism: mechanism as Mechanism });
+const shapes = SHAPES.map((shape, index) => ({ shape, mark: markOf(Number(first) + index), index }));
+
+await Promise.all(
+  shapes
+    // What ends by itself is nobody's to leave behind.
+    .filter(({ shape }) => shape.end !== "alone" && !(which === "marked" && shape.bare))
+    .map(async ({ shape, mark, index }) => {
+      const id = `proc_owner.${index}` as const;
+      const child = await spawner.spawn({ id, sessionId: "ses_owner", command: shape.command(mark) });
+      for await (const page of child.output.follow()) if (page.text.includes("up")) return;
+    }),
+);
+process.stdout.write("up\n");
+// Until somebody kills it.
+setInterval(() => undefined, 1_000);

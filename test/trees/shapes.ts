@@ -1,0 +1,156 @@
+// Trees that do not want to die, as data: what they are, and where they are known to get away.
+//
+// Every process of a tree has the tree's mark in its arguments. So survivors can be found without asking any of the
+// means that were to end them.
+import { readdirSync, readFileSync } from "node:fs";
+import type { Mechanism } from "../../src/spawner.ts";
+
+export interface Shape {
+  readonly name: string;
+  /** For `sh -c`. Says `up` when everybody it is about is there. */
+  readonly command: (mark: string) => string;
+  /** `asked`: its command dies of a polite signal. `forced`: it has to be killed. `alone`: it ends by itself. */
+  readonly end: "asked" | "forced" | "alone";
+  /** Somebody of it has an empty environment, and so no cookie to be found by in a later life. */
+  readonly bare?: true;
+  /** What its output holds in the end, if it was asked. */
+  readonly says?: readonly string[];
+  /** Where somebody of it survives, and why that is so. Documented, not excused. */
+  readonly leaks?: Readonly<Partial<Record<Mechanism, string>>>;
+  /** Where somebody of it survives a server that is killed, besides. */
+  readonly leaksWithoutServer?: Readonly<Partial<Record<Mechanism, string>>>;
+}
+
+const SHEDS = "it leaves its session, sheds its environment and closes every file: nothing marks it any more";
+
+const sleeper = (mark: string): string => `sh -c "echo up; exec sleep ${mark}"`;
+
+export const SHAPES: readonly Shape[] = [
+  {
+    name: "plain",
+    command: (mark) => `sleep ${mark} & sleep ${mark} & echo up; wait`,
+    end: "asked",
+  },
+  {
+    name: "setsid",
+    command: (mark) => `setsid ${sleeper(mark)} & wait`,
+    end: "asked",
+  },
+  {
+    name: "double fork",
+    command: (mark) => `setsid sh -c '(${sleeper(mark)} &)'; sleep ${mark}`,
+    end: "asked",
+  },
+  {
+    name: "empty environment",
+    command: (mark) => `env -i setsid ${sleeper(mark)} & wait`,
+    bare: true,
+    end: "asked",
+  },
+  {
+    name: "empty environment, double fork",
+    command: (mark) => `env -i setsid sh -c '(${sleeper(mark)} &)'; sleep ${mark}`,
+    bare: true,
+    end: "asked",
+  },
+  {
+    name: "ignores polite signals",
+    command: (mark) => `trap '' TERM INT HUP; sleep ${mark} & echo up; while :; do sleep ${mark}; done`,
+    end: "forced",
+  },
+  {
+    name: "pid hopper",
+    command: (mark) => `${hopper(mark)}; sh -c "$hop" "$hop" ${mark}; echo up; sleep ${mark}`,
+    end: "forced",
+  },
+  {
+    name: "pid hopper, empty environment",
+    command: (mark) => `${hopper(mark)}; env -i sh -c "$hop" "$hop" ${mark}; echo up; sleep ${mark}`,
+    bare: true,
+    end: "forced",
+    leaksWithoutServer: { group: "it is faster than the watchdog, which is a shell, and has no cookie to be found by" },
+  },
+  {
+    name: "deep chain of 60",
+    command: (mark) =>
+      `deep='if [ "$1" -gt 0 ]; then sh -c "$0" "$0" $(($1 - 1)) ${mark}; else echo up; sleep ${mark}; fi; :'; ` +
+      `sh -c "$deep" "$deep" 60 ${mark}`,
+    end: "asked",
+  },
+  {
+    name: "wide fan of 100",
+    command: (mark) => `n=0; while [ $n -lt 100 ]; do sleep ${mark} & n=$((n + 1)); done; echo up; wait`,
+    end: "asked",
+  },
+  {
+    name: "pipe holder",
+    command: (mark) => `setsid ${sleeper(mark)} & exit 0`,
+    end: "alone",
+  },
+  {
+    name: "stops itself",
+    command: (mark) => `echo up; kill -STOP $$; sleep ${mark}`,
+    end: "asked",
+  },
+  {
+    name: "nested traps",
+    command: (mark) =>
+      `trap 'wait; echo outer tidied; exit 0' TERM; ` +
+      `sh -c 'trap "echo inner tidied; exit 0" TERM; echo up; while :; do sleep 0.01; done' ${mark} & wait; wait`,
+    end: "asked",
+    says: ["inner tidied", "outer tidied"],
+  },
+  {
+    name: "closes all files",
+    command: (mark) => `setsid sh -c '${CLOSES}; echo up; exec sleep ${mark} >&-' & wait`,
+    end: "asked",
+  },
+  {
+    name: "kills its leader",
+    command: (mark) => `setsid ${sleeper(mark)} & kill -KILL $PPID; wait`,
+    end: "asked",
+    leaksWithoutServer: { anchor: "without its anchor only a server ends it: this one, if it lives, or the next one" },
+  },
+  {
+    name: "sheds everything",
+    command: (mark) => `env -i setsid sh -c '(sh -c "${CLOSES}; echo up; exec sleep ${mark} >&-" &)'; sleep ${mark}`,
+    bare: true,
+    end: "asked",
+    leaks: { group: SHEDS },
+  },
+];
+
+/** Leaves itself behind every two milliseconds: another pid, another session. */
+function hopper(mark: string): string {
+  return `hop='sleep 0.002; exec setsid -f sh -c "$0" "$0" ${mark}'`;
+}
+
+/** All but the one it still has to say `up` on, which it closes as it goes on. */
+const CLOSES = `exec ${[0, 2, 3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}>&-`).join(" ")}`;
+
+/** A number that sleeps for months and that nobody else has: what `sleep` is given, and what is looked for. */
+export const markOf = (unique: number): string => `8${String(unique).padStart(9, "0")}.5`;
+
+/** Everybody alive whose arguments hold a mark, by mark. */
+export function marked(marks: readonly string[]): ReadonlyMap<string, readonly number[]> {
+  const found = new Map<string, number[]>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const text = read(`/proc/${name}/cmdline`);
+    const mark = text === "" ? undefined : marks.find((one) => text.includes(one));
+    // A process that is dead and not yet reaped has no arguments; the state is asked for all the same.
+    if (mark === undefined || /\) [ZXx] /.test(read(`/proc/${name}/stat`))) continue;
+    found.set(mark, [...(found.get(mark) ?? []), Number(name)]);
+  }
+  return found;
+}
+
+export const survivorsOf = (mark: string): readonly number[] => marked([mark]).get(mark) ?? [];
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
+  }
+}
