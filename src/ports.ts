@@ -66,7 +66,7 @@ export interface Store {
   /** Gives a lease up. */
   release(session: SessionId, worker: WorkerId): Promise<void>;
 
-  /** Forgets events before `before`, never those of runs or processes without an outcome. Readers are told of the gap. */
+  /** Forgets events before `before`, never those of runs or processes without outcome. Readers are told of the gap. */
   trim(session: SessionId, before: Seq): Promise<{ readonly kept: Seq }>;
 
   close(): Promise<void>;

@@ -168,7 +168,7 @@ export interface Child {
    * hurried, otherwise nothing changes.
    */
   stop(graceMs?: number): void;
-  /** Resolves when the child's pipe has taken it in. Rejects with a ControlError if stdin was not asked for or ended. */
+  /** Resolves when the child's pipe has taken it in. Rejects with a ControlError if stdin has ended or is closed. */
   write(data: string | Uint8Array): Promise<void>;
   endInput(): void;
   /** Rejects with a ControlError if no terminal was asked for. */

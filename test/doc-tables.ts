@@ -74,7 +74,7 @@ const MEANING: Readonly<Record<Event["type"], string>> = {
   "process.detached": "A process that took too long to be waited for is its session's from here on.",
   "process.cancel_requested": "This one process was cancelled. Its call goes on.",
   "process.settled":
-    "How the process ended, once its whole tree was gone or had escaped. `completed`: by itself, whatever its exit code.",
+    "How the process ended, once its whole tree was gone or had escaped. `completed`: by itself, whatever its code.",
 };
 
 function events(): string {

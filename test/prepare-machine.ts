@@ -1,4 +1,4 @@
-// Brings what the tests of processes need and the machine may not have: bubblewrap, from the system's own packages. Says
+// Brings what the tests of processes need and the machine may not have: bubblewrap, from the system's packages. Says
 // which ways to hold a tree together can be tested here, and which cannot.
 import { execFileSync, spawnSync } from "node:child_process";
 import { MECHANISMS } from "../src/process/mechanisms.ts";

@@ -1,12 +1,12 @@
-// From the cancel to the death of the whole tree: ours, with its record in the log, against the kernel's own kill of the
-// same tree in the same run, one after the other.
+// From the cancel to the death of the whole tree: ours, with its record in the log, against the kernel's own kill of
+// the same tree in the same run, one after the other.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openBelay } from "../../src/library/belay.ts";
 import { ascending, percentile, round } from "../report.ts";
-import { plant } from "./tree.ts";
+import { now, plant } from "./tree.ts";
 
 const ROUNDS = 200;
 const WARM = 10;
@@ -68,8 +68,8 @@ async function cancelled(
   const options = { feedback: "silent", ...(graceMs === undefined ? {} : { graceMs }) } as const;
   const child = await session.processes.start(tree.command, options);
   await tree.up;
-  const began = performance.now();
-  const told = belay.cancel(child.id).then(() => performance.now());
+  const began = now();
+  const told = belay.cancel(child.id).then(() => now());
   const dead = (await tree.gone) - began;
   return { dead, told: (await told) - began };
 }
@@ -79,7 +79,7 @@ async function killed(name: string): Promise<number> {
   const tree = plant(dir, name, "plain");
   const child = spawn("sh", ["-c", tree.command], { detached: true, stdio: "ignore" });
   await tree.up;
-  const began = performance.now();
+  const began = now();
   process.kill(-(child.pid ?? 0), "SIGKILL");
   return (await tree.gone) - began;
 }

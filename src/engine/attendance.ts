@@ -1,7 +1,7 @@
 // Which sessions this worker looks after: it takes up what nobody drives, keeps its leases, and lets go in time.
 //
 // Invariants
-// 1. Whoever has not been able to renew for two thirds of the term has stopped all it does before anybody else may begin.
+// 1. Whoever could not renew for two thirds of the term has stopped all it does before anybody else may begin.
 import type { SessionId, WorkerId } from "../core/ids.ts";
 import { LEASE_RENEW_MS, LEASE_TTL_MS } from "../core/limits.ts";
 import type { Clock, Store } from "../ports.ts";

@@ -111,7 +111,7 @@ export async function findProcess(
   });
 }
 
-/** Whoever has returned begins nothing; nor who is being stopped, also if the log does not have the stop, as when it is set down. */
+/** Whoever has returned begins nothing; nor who is being stopped, although no log may have the stop. */
 const refusalOf = ({ scope, isOver }: Call): ControlError | undefined =>
   scope.reason === undefined && !isOver() ? undefined : new ControlError("busy", "This call begins nothing new.");
 

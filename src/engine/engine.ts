@@ -127,14 +127,9 @@ export class Engine {
       unloaded: (session) => this.#loadLater(session),
     });
     this.cancel = new Cancels({ store, lanes: this.lanes, commit: this.commit, processes: this.processes, submit });
-    this.#attendance = new Attendance({
-      store,
-      clock,
-      worker: this.worker,
-      lanes: this.lanes,
-      open: () => this.phase === "open",
-      fence: (lane) => this.commit.fence(lane),
-    });
+    const { worker, lanes } = this;
+    const fence = (lane: LiveLane): void => this.commit.fence(lane);
+    this.#attendance = new Attendance({ store, clock, worker, lanes, open: () => this.phase === "open", fence });
     this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });
   }
 

@@ -1,4 +1,4 @@
-// Processes in the engine: every race has a scripted order, no child is real, and time moves only when the test says so.
+// Processes in the engine: every race has a scripted order, no child is real, and time moves when the test says so.
 import { expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
 import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
@@ -43,7 +43,7 @@ test("G28: a kill does not wait for a store that has stalled", async () => {
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G28: while nobody knows what the store has written, a cancel of the session kills at once all the same", async () => {
+test("G28: while nobody knows what the store has written, a cancel of the session still kills at once", async () => {
   const { belay, clock, spawner, store } = await stage();
   const session = await belay.createSession();
   await session.processes.start("work");

@@ -1,4 +1,4 @@
-// What is asked of a process, checked before anything is recorded. What only the machine knows is checked by the spawner.
+// What is asked of a process, checked before anything is recorded. What only the machine knows, the spawner checks.
 import type { Feedback } from "../core/event.ts";
 import type { CommandLine, Profile, RunOptions, StartOptions } from "../spawner.ts";
 import { checkMs, invalid, isObject, rejectUnknown } from "./validate.ts";

@@ -147,7 +147,7 @@ export class Belay {
     return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted, key: undefined });
   }
 
-  /** Stops a session, a run, one call, one process or a question, whichever the id names. The receipt says what that meant. */
+  /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
   cancel(target: SessionId, options?: CancelOptions): Promise<SessionReceipt>;
   cancel(target: Exclude<Target, SessionId>, options?: CancelOptions): Promise<CancelReceipt & Waited>;
   cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;

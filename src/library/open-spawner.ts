@@ -1,4 +1,4 @@
-// Where processes are started from: opened when the first one is wanted, or at once if an earlier life left some behind.
+// Where processes are started from: opened when the first one is wanted, or at once if an earlier life has left some.
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

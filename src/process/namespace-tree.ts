@@ -7,7 +7,7 @@ import type { Clock } from "../ports.ts";
 import type { Held, Leader, Leftover, Plan, Verified } from "./containment.ts";
 import { askGroup, askTerminal } from "./polite.ts";
 import { childrenOf, descendantsOf, type Identity, identityOf, presenceOf, statOf } from "./proc.ts";
-import { send } from "./signal.ts";
+import { sendGroup } from "./signal.ts";
 import { until } from "./until.ts";
 
 /** What every namespace keeps back when it begins to count anew. Without these on top, the cap would shrink. */
@@ -27,9 +27,10 @@ export function holdNamespace(leader: Leader, plan: Plan, clock: Clock): Held {
       else askGroup(first);
     },
     force: () => {
+      // The whole group at once, the first process with it: most trees are dead with this. Who has left the group is
+      // ended by the kernel, because the first process is; and that one also by the leader's death.
+      sendGroup(first, "SIGKILL");
       leader.kill("SIGKILL");
-      // The kernel does it, now that the leader is dead. This is for the case that it was not told to in time.
-      send(first, "SIGKILL");
     },
     left: () => leftIn(first, command.pid),
     verify: async (waitMs, wakes): Promise<Verified> => {

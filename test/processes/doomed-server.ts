@@ -1,4 +1,4 @@
-// A server that will be killed: it starts a tree for a call and one in the background, says when both are up, and waits.
+// A server that will be killed: it starts a tree for a call and one in the background, says when both are up, waits.
 import { openBelay } from "../../src/library/belay.ts";
 import type { Mechanism } from "../../src/spawner.ts";
 import { heard, hostileTree } from "./marked.ts";

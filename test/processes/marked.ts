@@ -11,7 +11,7 @@ export function mark(): string {
   return `9${process.pid}${String(count).padStart(4, "0")}`;
 }
 
-/** A shell with a daemon that has left its group, one that is deaf to SIGTERM, and a plain child. Says when it is up. */
+/** A shell with a daemon that has left its group, a child deaf to SIGTERM, and a plain one. Says that it is up. */
 export const hostileTree = (id: string): string =>
   [
     `setsid sh -c 'exec sleep ${id}' &`,

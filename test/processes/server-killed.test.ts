@@ -44,7 +44,7 @@ async function restarted(file: string): Promise<Belay> {
 
 // In `group` a child that sheds its group, its session and its environment escapes: a documented leak, shown elsewhere.
 for (const mechanism of here().filter((one) => one !== "group")) {
-  test(`G20, G22, G25: after kill -9 of a server with ${mechanism} no tree is left, and the session is told once`, async () => {
+  test(`G20, G22, G25: no tree is left after kill -9 of the server, the session is told: ${mechanism}`, async () => {
     const file = join(dir, "belay.db");
     const marks = [mark(), mark()] as const;
     await killed(file, marks, mechanism);
