@@ -4,8 +4,13 @@
 import { everybody, type Seen } from "./proc.ts";
 
 export class Census {
+  readonly #look: () => Promise<readonly Seen[]>;
   #current: Promise<readonly Seen[]> | undefined;
   #next: Promise<readonly Seen[]> | undefined;
+
+  constructor(look: () => Promise<readonly Seen[]> = () => everybody({ cookies: true })) {
+    this.#look = look;
+  }
 
   take(): Promise<readonly Seen[]> {
     if (this.#current === undefined) return this.#begin();
@@ -18,7 +23,7 @@ export class Census {
 
   #begin(): Promise<readonly Seen[]> {
     this.#next = undefined;
-    const look = everybody({ cookies: true });
+    const look = this.#look();
     const over = (): void => {
       if (this.#current === look) this.#current = undefined;
     };

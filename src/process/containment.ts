@@ -70,6 +70,8 @@ export interface Held {
   ask(): void;
   /** Ends all of it, in this tick: nothing is looked up that could take time. */
   force(): void;
+  /** Where `left` tells of the past: looks again. May reject. */
+  look?(): Promise<void>;
   /** Others of the tree, besides the leader and the command. As far as can be told at once. */
   left(): readonly Leftover[];
   /** After `force`: answers as soon as nobody is left, at the latest after `waitMs`. `wakes` say when to look. */

@@ -5,7 +5,9 @@ import { countsProcesses } from "./cgroup.ts";
 import { fixFor } from "./fixes.ts";
 import type { Machine } from "./machine.ts";
 import { MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
+import { notesOnPlatform, sightOn } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
+import type { Sight } from "./sight.ts";
 import { Tests } from "./tiers.ts";
 
 export interface Finding {
@@ -34,8 +36,9 @@ export interface Diagnosis {
 }
 
 /** Tests all of them; those that were tested before only if asked to. */
-export async function diagnose(around: Surroundings & { readonly fresh?: boolean }): Promise<Diagnosis> {
-  const { machine } = around;
+export async function diagnose(given: Surroundings & { readonly fresh?: boolean }): Promise<Diagnosis> {
+  const { machine, sight = sightOn(machine.platform, given.clock) } = given;
+  const around = sight === undefined ? given : { ...given, sight };
   const tests = new Tests(around);
   const mechanisms: Finding[] = [];
   for (const mechanism of MECHANISMS) {
@@ -45,7 +48,7 @@ export async function diagnose(around: Surroundings & { readonly fresh?: boolean
     mechanisms.push({
       ...{ mechanism, test, tier: TIER_OF[mechanism], available: containment !== undefined },
       profiles: containment?.profiles ?? [],
-      limits: limitsOf(mechanism, machine),
+      limits: limitsOf(mechanism, machine, sight),
       fix: fixFor(mechanism, machine, test),
     });
   }
@@ -58,7 +61,7 @@ export async function diagnose(around: Surroundings & { readonly fresh?: boolean
   };
 }
 
-function limitsOf(mechanism: Mechanism, machine: Machine): readonly string[] {
+function limitsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefined): readonly string[] {
   switch (mechanism) {
     case "bubblewrap":
       return [...capLimits(machine), "sudo and other set-user-ID programs get no rights inside."];
@@ -76,11 +79,23 @@ function limitsOf(mechanism: Mechanism, machine: Machine): readonly string[] {
       return [
         SEES_ALL,
         NO_CAP,
-        "A program that leaves its session, sheds its environment, and closes the files it has inherited, escapes.",
+        ...(sight?.kind === "ps" ? PS_LEAKS : [SHEDS]),
         "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
       ];
   }
 }
+
+const SHEDS =
+  "A program that leaves its session, sheds its environment, and closes the files it has inherited, escapes.";
+
+/** Without /proc nobody can see who has a file open, and some environments are hidden. */
+const PS_LEAKS = [
+  "A program that leaves its group and sheds its environment escapes. It is told as escaped, unless it has closed " +
+    "the files it has inherited.",
+  "So does one that leaves its group and whose environment ps does not show: macOS hides that of programs of its own.",
+  "So does one that leaves its group and goes from pid to pid faster than ps looks.",
+  "Processes are told apart by pid and second of start: who gets the same pid within a second is taken for the same.",
+];
 
 const NO_CAP = "The number of processes of a tree is not capped.";
 const SEES_ALL = "Processes see each other, and the server: keep secrets out of the server's environment.";
@@ -93,10 +108,12 @@ function capLimits({ capsPerNamespace, root, programs }: Machine): readonly stri
 
 function notesOn({ platform, programs }: Machine): readonly string[] {
   return [
-    ...(platform === "linux" ? [] : ["Processes are held on Linux only. Use WSL2, a container, or a virtual machine."]),
+    ...notesOnPlatform(platform),
     ...(process.pid === 1
       ? ["The server is the first process here and does not reap others: use --init, or tini."]
       : []),
-    ...(programs.script === undefined ? ["No terminals: `script` is missing (apt-get install bsdutils)."] : []),
+    ...(platform === "linux" && programs.script === undefined
+      ? ["No terminals: `script` is missing (apt-get install bsdutils)."]
+      : []),
   ];
 }

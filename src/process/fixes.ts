@@ -2,12 +2,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Mechanism } from "../spawner.ts";
 import type { Machine } from "./machine.ts";
+import { elsewhere } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
 
 /** Undefined: nothing is wrong, or nobody knows what to do about it. */
 export function fixFor(mechanism: Mechanism, machine: Machine, result: TestResult | undefined): string | undefined {
   if (result?.kind === "passed") return undefined;
-  if (machine.platform !== "linux") return ELSEWHERE;
+  if (machine.platform !== "linux") return elsewhere(machine.platform);
   const { bwrap, setpriv, unshare, setsid, perl } = machine.programs;
   switch (mechanism) {
     case "bubblewrap":
@@ -22,9 +23,6 @@ export function fixFor(mechanism: Mechanism, machine: Machine, result: TestResul
       return undefined;
   }
 }
-
-/** Everything here rests on what the Linux kernel offers, and tells in /proc. */
-export const ELSEWHERE = "Run the server on Linux: in WSL2, in a container, or in a virtual machine.";
 
 const CGROUP =
   "Start the server in a control group that is delegated to it: systemd-run --user --scope -p Delegate=yes belay …, " +

@@ -9,7 +9,7 @@ import type { Containment, Held, Leader, Plan } from "./containment.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";
 import { MarkedTree } from "./marked-tree.ts";
 import { askGroup, askTerminal } from "./polite.ts";
-import { childrenOf, identityOf } from "./proc.ts";
+import type { Sight } from "./sight.ts";
 import { sendGroup } from "./signal.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -17,6 +17,7 @@ export interface GroupOptions {
   readonly watchdog: Watchdog;
   readonly census: Census;
   readonly clock: Clock;
+  readonly sight: Sight;
 }
 
 export function group(options: GroupOptions): Containment {
@@ -30,24 +31,28 @@ export function group(options: GroupOptions): Containment {
   };
 }
 
-function holdGroup(leader: Leader, plan: Plan, { watchdog, census, clock }: GroupOptions): Held {
+function holdGroup(leader: Leader, plan: Plan, { watchdog, census, clock, sight }: GroupOptions): Held {
   const { identity } = leader;
-  const [pid] = childrenOf(identity.pid);
-  const command = pid === undefined ? undefined : identityOf(pid);
+  const [pid] = sight.childrenOf(identity.pid);
+  const command = pid === undefined ? undefined : sight.identityOf(pid);
   if (command === undefined) throw new Error("The tree has ended before it was held.");
-  const marked = new MarkedTree(leader, plan.cookie, { census, clock });
+  const marked = new MarkedTree(leader, plan.cookie, { census, clock, sight });
   const { livenessLink } = marked;
-  const forget = watchdog.watch({ pid: identity.pid, cookie: plan.cookie, livenessLink, cgroup: undefined });
+  const { pid: leaderPid, startTime } = identity;
+  const forget = watchdog.watch({ pid: leaderPid, startTime, cookie: plan.cookie, livenessLink, cgroup: undefined });
+  const means = sight.means(leader);
+  const look = sight.look?.bind(sight);
   return {
     pid: command.pid,
     identity,
     ask: () => {
       if (plan.terminal) askTerminal(command);
-      else askGroup(identity);
+      else askGroup(identity, means);
     },
     force: () => {
-      sendGroup(identity, "SIGKILL");
+      sendGroup(identity, "SIGKILL", means);
     },
+    ...(look === undefined ? {} : { look }),
     left: () => marked.companions(command.pid),
     verify: async (waitMs) => {
       const verified = await marked.end(waitMs);

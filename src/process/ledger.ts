@@ -17,19 +17,11 @@ import type { Clock } from "../ports.ts";
 import type { Mechanism } from "../spawner.ts";
 import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";
 import { LEDGER_FILE_BYTES_MAX, LEDGER_FILES_MAX, SCAN_PAUSE_MS, SWEEP_MS_MAX } from "./limits.ts";
-import {
-  below,
-  everybody,
-  type Identity,
-  identityOf,
-  isSame,
-  isStill,
-  nameOf,
-  namespaceOf,
-  PROC,
-  type Seen,
-} from "./proc.ts";
+import { below, type Identity, isSame, nameOf, type Seen } from "./proc.ts";
+import { procSight } from "./proc-sight.ts";
 import { type Ending, endAll } from "./scan.ts";
+import type { Sight } from "./sight.ts";
+import { send } from "./signal.ts";
 
 export interface LedgerOptions {
   /** Made if it is not there; nobody else may look into it. */
@@ -41,6 +33,8 @@ export interface LedgerOptions {
   readonly endCgroup?: (path: string) => Promise<void>;
   /** How long a sweep may take. Default SWEEP_MS_MAX. */
   readonly sweepMs?: number;
+  /** How processes are seen. Default /proc. */
+  readonly sight?: Sight;
   /** Where the table of processes is, and how its members are signalled. Default the real ones. */
   readonly root?: string;
   readonly send?: NonNullable<Ending["send"]>;
@@ -73,11 +67,8 @@ export interface Swept {
 }
 
 export function openLedger(options: LedgerOptions): Ledger {
-  const root = options.root ?? PROC;
-  const owner = options.owner ?? identityOf(process.pid, root);
-  if (owner === undefined) {
-    throw new ControlError("uncontained", `${root} does not tell who we are, so a later server could not tell either.`);
-  }
+  const sight = options.sight ?? procSight(options.root);
+  const owner = options.owner ?? ownerBy(sight);
   try {
     makePrivate(options.dir);
   } catch (error) {
@@ -87,22 +78,37 @@ export function openLedger(options: LedgerOptions): Ledger {
       cause: error,
     });
   }
-  return new Ledger(options, root, owner);
+  return new Ledger(options, sight, owner);
+}
+
+function ownerBy(sight: Sight): Identity {
+  let cause: unknown;
+  try {
+    sight.lookNow?.();
+  } catch (error) {
+    cause = error;
+  }
+  const owner = sight.bootId() === undefined ? undefined : sight.identityOf(process.pid);
+  if (owner !== undefined) return owner;
+  const table = sight.kind === "ps" ? "ps" : "/proc";
+  throw new ControlError("uncontained", `${table} does not tell who we are, so a later server could not tell either.`, {
+    cause,
+  });
 }
 
 export class Ledger {
   readonly owner: Identity;
   readonly #options: LedgerOptions;
-  readonly #root: string;
+  readonly #sight: Sight;
   readonly #namespace: string | undefined;
   /** What we have written and not removed. */
   readonly #own = new Map<ProcessId, Entry>();
 
-  constructor(options: LedgerOptions, root: string, owner: Identity) {
+  constructor(options: LedgerOptions, sight: Sight, owner: Identity) {
     this.#options = options;
-    this.#root = root;
+    this.#sight = sight;
     this.owner = owner;
-    this.#namespace = namespaceOf(root);
+    this.#namespace = sight.namespace();
   }
 
   /** Before the start. Throws `not_started` if it cannot be written: what cannot be found again is not started. */
@@ -148,8 +154,11 @@ export class Ledger {
     const names = readdirSync(this.#options.dir);
     const counts = { foreign: 0, live: 0, elsewhere: 0, outdated: 0 };
     const entries: Entry[] = [];
-    for (const name of names.slice(0, LEDGER_FILES_MAX)) {
-      const standing = this.#standingOf(name);
+    const read = names.slice(0, LEDGER_FILES_MAX).map((name) => ({ name, entry: this.#read(name) }));
+    // After the reading: whoever had written an entry by then is seen, if it is alive.
+    this.#sight.lookNow?.();
+    for (const { name, entry } of read) {
+      const standing = this.#standingOf(name, entry);
       if (typeof standing !== "string") entries.push(standing);
       else if (standing !== "none") counts[standing] += 1;
     }
@@ -159,20 +168,18 @@ export class Ledger {
   /** Ends what is left of them. Never rejects; what could not be ended is told, and tried again at the next start. */
   async sweep(entries: readonly Entry[]): Promise<readonly Swept[]> {
     if (entries.length === 0) return [];
-    const { clock, send, sweepMs = SWEEP_MS_MAX } = this.#options;
+    const { clock, sweepMs = SWEEP_MS_MAX } = this.#options;
+    const means = this.#sight.means();
     const trace = new Trace(entries, clock);
     const [stuck, ended] = await Promise.all([
       this.#endCgroups(entries, sweepMs),
       endAll({
-        find: async (meet) =>
-          trace.find(
-            await everybody({ cookies: true, meet: (one) => trace.knows(one) && meet(one.identity) }, this.#root),
-          ),
+        find: async (meet) => trace.find(await this.#sight.everybody((one) => trace.knows(one) && meet(one.identity))),
         clock,
         freezeFirst: true,
         deadlineMs: sweepMs,
-        isStill: (identity) => isStill(identity, this.#root),
-        ...(send === undefined ? {} : { send }),
+        isStill: (identity) => this.#sight.isStill(identity),
+        send: this.#options.send ?? ((identity, signal) => send(identity, signal, means)),
       }),
     ]);
     return entries.map((entry) => {
@@ -203,8 +210,10 @@ export class Ledger {
     return new Set(stuck);
   }
 
-  #standingOf(name: string): Entry | "foreign" | "live" | "elsewhere" | "outdated" | "none" {
-    const entry = this.#read(name);
+  #standingOf(
+    name: string,
+    entry: Entry | "foreign" | "draft" | "none",
+  ): Entry | "foreign" | "live" | "elsewhere" | "outdated" | "none" {
     if (typeof entry === "string") return entry === "draft" ? this.#tidy(name) : entry;
     // Our own are never left over, also if we cannot see ourselves: what is live is for us to end, not for a sweep.
     if (isSame(entry.owner, this.owner)) return "live";
@@ -213,14 +222,14 @@ export class Ledger {
       return "outdated";
     }
     if (entry.namespace !== this.#namespace) return "elsewhere";
-    return isStill(entry.owner, this.#root) ? "live" : entry;
+    return this.#sight.isStill(entry.owner) ? "live" : entry;
   }
 
   /** A draft is there for microseconds, unless its writer was killed in them. */
   #tidy(name: string): "foreign" | "none" {
     const [, pid, startTime] = DRAFT.exec(name) ?? [];
     const writer = { pid: Number(pid), startTime: Number(startTime), bootId: this.owner.bootId };
-    if (isSame(writer, this.owner) || isStill(writer, this.#root)) return "none";
+    if (isSame(writer, this.owner) || this.#sight.isStill(writer)) return "none";
     return this.#remove(name) ? "none" : "foreign";
   }
 

@@ -14,8 +14,8 @@ import { GO } from "./gate.ts";
 import { Input } from "./input.ts";
 import { Ladder } from "./ladder.ts";
 import { EXIT_DRAIN_MS, FORCE_WAIT_MS } from "./limits.ts";
-import { hasOpen, openFile } from "./open-files.ts";
 import type { Capture } from "./output/capture.ts";
+import type { Sight } from "./sight.ts";
 import type { Exit, Started } from "./start.ts";
 import { until, within } from "./until.ts";
 
@@ -24,6 +24,7 @@ export interface LiveChildOptions {
   readonly held: Held;
   readonly capture: Capture;
   readonly clock: Clock;
+  readonly sight: Sight;
   readonly tier: Tier;
   readonly mechanism: Mechanism;
   readonly profile: Profile;
@@ -45,7 +46,7 @@ export class LiveChild implements Child {
   readonly #options: LiveChildOptions;
   readonly #ladder: Ladder;
   readonly #input: Input;
-  /** The command's ends of its output pipes, as /proc names them. */
+  /** The command's ends of its output pipes, as /proc names them. None where files cannot be seen. */
   readonly #pipes: readonly string[];
   readonly #signals: string[] = [];
   readonly #escaped = Promise.withResolvers<Exit>();
@@ -55,7 +56,7 @@ export class LiveChild implements Child {
   #leaderless = false;
 
   constructor(options: LiveChildOptions) {
-    const { started, held, capture, clock } = options;
+    const { started, held, capture, clock, sight } = options;
     this.#options = options;
     this.pid = held.pid;
     this.tier = options.tier;
@@ -64,7 +65,7 @@ export class LiveChild implements Child {
     this.startedAt = clock.now();
     this.output = capture;
     this.#input = new Input(started.stdin);
-    this.#pipes = [1, 2].flatMap((fd) => openFile(held.pid, fd) ?? []);
+    this.#pipes = [1, 2].flatMap((fd) => sight.openFile(held.pid, fd) ?? []);
     this.#ladder = new Ladder({
       clock,
       send: (signal) => this.#send(signal),
@@ -148,12 +149,18 @@ export class LiveChild implements Child {
       held.force();
       return 0;
     }
+    if (held.look !== undefined)
+      await within(
+        clock,
+        EXIT_DRAIN_MS,
+        held.look().catch(() => undefined),
+      );
     const asking = this.#ladder.on === "SIGTERM";
     const leftNow = held.left();
     if (leftNow.length > 0) {
       const waitMs = asking ? this.#ladder.leftMs : EXIT_DRAIN_MS;
       // Asked, they may tidy up; otherwise they may finish what they are saying, if they can still be heard.
-      const delays = ({ pid, asked }: Leftover): boolean => (asking ? asked : hasOpen(pid, this.#pipes));
+      const delays = ({ pid, asked }: Leftover): boolean => (asking ? asked : this.#isHeard(pid));
       const isQuiet = (): boolean => this.#ladder.on === "SIGKILL" || !held.left().some(delays);
       await until(isQuiet, { clock, waitMs, wakes: [this.#ladder.forced] });
     }
@@ -161,6 +168,13 @@ export class LiveChild implements Child {
     if (left > 0) this.#ladder.force();
     else held.force();
     return left;
+  }
+
+  /** Whether it holds the pipes. Where that cannot be seen: whether anybody does. */
+  #isHeard(pid: number): boolean {
+    const { sight, started } = this.#options;
+    if (sight.kind === "ps") return !started.stdout.closed || !started.stderr.closed;
+    return sight.hasOpen(pid, this.#pipes);
   }
 
   async #verify(): Promise<Verified> {

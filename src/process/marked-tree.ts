@@ -3,14 +3,15 @@
 // A member is whoever carries the cookie in its environment, is in the session or the group of the leader, holds the
 // liveness pipe, or is below somebody of these. Who sheds all of it at once has escaped, and cannot be told from a
 // stranger.
-import { readdirSync } from "node:fs";
 import type { Clock } from "../ports.ts";
 import type { Census } from "./census.ts";
 import type { Leader, Leftover, Verified } from "./containment.ts";
 import { LIVENESS_FD } from "./gate.ts";
-import { hasOpen, openFile } from "./open-files.ts";
-import { below, type Identity, identityOf, type Seen, statOf } from "./proc.ts";
+import { below, type Identity, type Seen } from "./proc.ts";
+import { PROC_SIGHT } from "./proc-sight.ts";
 import { endAll } from "./scan.ts";
+import type { Sight } from "./sight.ts";
+import { send } from "./signal.ts";
 
 /**
  * How much longer than the kernel may take to end a tree we may take to be sure of it: that takes several looks at
@@ -21,23 +22,32 @@ const CERTAINTY_MS = 1_500;
 /** Who hops is among these. */
 const NEWEST = 32;
 
+export interface MarkedTreeOptions {
+  readonly census: Census;
+  readonly clock: Clock;
+  /** Default /proc. */
+  readonly sight?: Sight;
+}
+
 export class MarkedTree {
   readonly #census: Census;
   readonly #leader: Leader;
   readonly #cookie: string;
   readonly #clock: Clock;
+  readonly #sight: Sight;
   /** Whom only the marks have told from strangers: neither in the group nor in the session. */
   readonly #strays = new Set<number>();
-  /** The tree's end of the liveness pipe, as /proc names it. */
+  /** The tree's end of the liveness pipe, as /proc names it. Undefined where no files can be seen. */
   readonly livenessLink: string | undefined;
 
   /** To be made while the leader is there. */
-  constructor(leader: Leader, cookie: string, { census, clock }: { readonly census: Census; readonly clock: Clock }) {
+  constructor(leader: Leader, cookie: string, { census, clock, sight = PROC_SIGHT }: MarkedTreeOptions) {
     this.#census = census;
     this.#leader = leader;
     this.#cookie = cookie;
     this.#clock = clock;
-    this.livenessLink = openFile(leader.identity.pid, LIVENESS_FD);
+    this.#sight = sight;
+    this.livenessLink = sight.openFile(leader.identity.pid, LIVENESS_FD);
   }
 
   /** Ends everybody who can be found, again and again, until nobody is. */
@@ -45,6 +55,8 @@ export class MarkedTree {
     const ended = await endAll({
       find: () => this.find(),
       clock: this.#clock,
+      send: (identity, signal) => send(identity, signal, this.#sight.means()),
+      isStill: (identity) => this.#sight.isStill(identity),
       deadlineMs: Math.max(0, waitMs) + CERTAINTY_MS,
       ...(looks === undefined ? {} : { emptyScans: looks }),
     });
@@ -72,8 +84,10 @@ export class MarkedTree {
   companions(command: number): readonly Leftover[] {
     const { pid } = this.#leader.identity;
     if (this.#leader.released || !this.#numberIsOurs()) return [];
-    return pidsNow().flatMap((one) => {
-      const stat = one === pid || one === command ? "gone" : statOf(one);
+    // Where a look takes time this is told by the last one, and the next is begun for whoever asks again.
+    this.#sight.look?.().catch(() => undefined);
+    return this.#sight.pids().flatMap((one) => {
+      const stat = one === pid || one === command ? "gone" : this.#sight.statOf(one);
       if (typeof stat === "string" || stat.state === "Z" || stat.state === "X") return [];
       return stat.group === pid || stat.session === pid ? [{ pid: one, asked: stat.group === pid }] : [];
     });
@@ -85,17 +99,21 @@ export class MarkedTree {
    */
   #holders(): readonly Identity[] {
     const link = this.livenessLink;
-    if (link === undefined || this.#leader.released) return [];
-    const pids = pidsNow().filter((pid) => pid !== process.pid);
+    if (this.#leader.released || (link === undefined && this.#sight.kind === "proc")) return [];
+    // Where files cannot be seen, somebody is there, and nobody knows who: it is told, and not ended.
+    if (link === undefined) throw new Error(HELD);
+    const pids = this.#sight.pids().filter((pid) => pid !== process.pid);
     const newest = pids.toSorted((one, other) => other - one);
     for (const some of [newest.slice(0, NEWEST), newest.slice(NEWEST)]) {
-      const found = some.filter((pid) => hasOpen(pid, [link])).flatMap((pid) => identityOf(pid) ?? []);
+      const found = some
+        .filter((pid) => this.#sight.hasOpen(pid, [link]))
+        .flatMap((pid) => this.#sight.identityOf(pid) ?? []);
       if (found.length === 0) continue;
       for (const { pid } of found) this.#strays.add(pid);
       return found;
     }
     // Its end may be on its way to us, or whoever holds it hops too fast. Nobody is declared dead before it is here.
-    throw new Error("Somebody holds the liveness pipe, and cannot be found.");
+    throw new Error(HELD);
   }
 
   /**
@@ -103,11 +121,9 @@ export class MarkedTree {
    * is that pid by now: then all members were gone, and those that follow are theirs.
    */
   #numberIsOurs(): boolean {
-    const stat = statOf(this.#leader.identity.pid);
+    const stat = this.#sight.statOf(this.#leader.identity.pid);
     return typeof stat === "string" ? stat === "gone" : stat.startTime === this.#leader.identity.startTime;
   }
 }
 
-function pidsNow(): readonly number[] {
-  return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
-}
+const HELD = "Somebody holds the liveness pipe, and cannot be found.";

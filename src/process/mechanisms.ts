@@ -8,6 +8,8 @@ import { cgroup } from "./cgroup.ts";
 import type { Containment } from "./containment.ts";
 import { group } from "./group.ts";
 import type { Machine } from "./machine.ts";
+import { sightOn } from "./platform.ts";
+import type { Sight } from "./sight.ts";
 import { unshare } from "./unshare.ts";
 import { Watchdog } from "./watchdog.ts";
 
@@ -31,14 +33,16 @@ export interface Surroundings {
   readonly stateDir: string;
   readonly workspace: string;
   readonly clock: Clock;
+  /** How processes are seen. Default as this platform has it. */
+  readonly sight?: Sight;
   readonly onNotice?: (text: string) => void;
 }
 
 /** Undefined: this machine lacks what it is made of. Whether it works is another question (`self-test.ts`). */
 export function makeContainment(mechanism: Mechanism, around: Surroundings): Containment | undefined {
-  const { machine, clock } = around;
-  // Everything here reads /proc.
-  if (machine.platform !== "linux") return undefined;
+  const { machine, clock, sight = sightOn(machine.platform, clock) } = around;
+  if (sight?.kind !== "proc")
+    return mechanism === "group" && sight !== undefined ? makePsGroup(around, sight) : undefined;
   const { setpriv, perl } = machine.programs;
   switch (mechanism) {
     case "bubblewrap":
@@ -52,8 +56,14 @@ export function makeContainment(mechanism: Mechanism, around: Surroundings): Con
     case "anchor":
       return perl === undefined ? undefined : anchor({ perl, arch: process.arch, census: new Census(), clock });
     case "group":
-      return group({ watchdog: makeWatchdog(around), census: new Census(), clock });
+      return group({ watchdog: makeWatchdog(around), census: new Census(), clock, sight });
   }
+}
+
+/** All that is to be had without /proc. */
+function makePsGroup({ clock, onNotice }: Surroundings, sight: Sight): Containment {
+  const watchdog = new Watchdog(onNotice ?? (() => undefined), sight.breed);
+  return group({ watchdog, census: new Census(() => sight.everybody()), clock, sight });
 }
 
 function makeBubblewrap({ machine, stateDir, workspace, clock }: Surroundings): Containment | undefined {

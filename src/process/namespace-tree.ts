@@ -27,10 +27,11 @@ export function holdNamespace(leader: Leader, plan: Plan, clock: Clock): Held {
       else askGroup(first);
     },
     force: () => {
-      // The whole group at once, the first process with it: most trees are dead with this. Who has left the group is
-      // ended by the kernel, because the first process is; and that one also by the leader's death.
-      sendGroup(first, "SIGKILL");
+      // First, so that it cannot comment on the others' death: its stderr is the command's. The kernel ends the first
+      // process with it, and everybody else with that.
       leader.kill("SIGKILL");
+      // The same, at once: most trees are in one group, and are dead with this.
+      sendGroup(first, "SIGKILL");
     },
     left: () => leftIn(first, command.pid),
     verify: async (waitMs, wakes): Promise<Verified> => {

@@ -30,14 +30,19 @@ export interface Pipe {
 
 export class PipePool {
   readonly #dir: string;
+  readonly #bare: boolean;
   readonly #names: string[] = [];
   #made = 0;
   #making: Promise<void> | undefined;
   #closed = false;
 
-  /** `dir` is made, and is nobody else's; what is left in it of an earlier life is removed. */
-  constructor(dir: string) {
+  /**
+   * `dir` is made, and is nobody else's; what is left in it of an earlier life is removed. `bare`: it stays empty, for
+   * platforms on which a socket can be opened by name and pipes with names are not known to work.
+   */
+  constructor(dir: string, bare = false) {
     this.#dir = dir;
+    this.#bare = bare;
     rmSync(dir, { recursive: true, force: true });
     mkdirSync(dir, { recursive: true, mode: 0o700 });
   }
@@ -93,6 +98,7 @@ export class PipePool {
   }
 
   async #make(): Promise<void> {
+    if (this.#bare) return;
     const paths = Array.from({ length: NAMES_AT_ONCE }, () => {
       this.#made += 1;
       return join(this.#dir, String(this.#made));

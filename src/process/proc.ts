@@ -15,7 +15,7 @@ export const PROC = "/proc";
 
 export interface Identity {
   readonly pid: number;
-  /** Clock ticks from the start of the machine to its own. */
+  /** Clock ticks from the start of the machine to its own; where `ps` tells it, the digits of the second. */
   readonly startTime: number;
   /** Names the start of the machine. */
   readonly bootId: string;

@@ -11,7 +11,8 @@ import type { Containment, Held, Leader, Plan } from "./containment.ts";
 import { COOKIE_NAME, makeCookie } from "./environment.ts";
 import { GO, SHELL } from "./gate.ts";
 import { FORCE_WAIT_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
-import { childrenOf, identityOf, isStill } from "./proc.ts";
+import { PROC_SIGHT } from "./proc-sight.ts";
+import type { Sight } from "./sight.ts";
 import { send } from "./signal.ts";
 import { Status } from "./start.ts";
 import { within } from "./until.ts";
@@ -31,11 +32,25 @@ const HOSTILE = [
   "exec sleep 600",
 ].join("\n");
 
+/**
+ * The same for whoever cannot see files: it keeps its environment, and nothing else. It is Node, because a platform may
+ * hide the environment of its own programs, and starts itself anew in a session of its own.
+ */
+const MARKED = [
+  `daemon='console.log("up"); setInterval(() => undefined, 1000)'`,
+  `options='{ detached: true, stdio: "inherit" }'`,
+  `start='require("node:child_process").spawn(process.execPath, ["-e", process.argv[1]],'`,
+  '"$0" -e "$start $options).unref()" "$daemon"',
+  "exec sleep 600",
+].join("\n");
+
 export interface Testing {
   readonly clock: Clock;
   readonly workspace: string;
   /** Makes one that nobody else uses: it is closed as a dying server would close it. */
   readonly make: () => Containment | undefined;
+  /** Default /proc. */
+  readonly sight?: Sight;
 }
 
 /** Never rejects. */
@@ -67,7 +82,7 @@ async function attempt(testing: Testing, way: Way): Promise<string | undefined> 
 }
 
 const DEED: Readonly<Record<Way, string>> = {
-  stop: "a process that had left its session and its environment outlived the kill",
+  stop: "a process that had left its session outlived the kill",
   "server-killed": "a process outlived the server that had started it",
 };
 
@@ -78,6 +93,7 @@ class Trial {
   readonly #containment: Containment;
   readonly #plan: Plan;
   readonly #way: Way;
+  readonly #sight: Sight;
   readonly #server: ChildProcess;
   readonly #control: Writable;
   readonly #liveness: Readable;
@@ -87,10 +103,11 @@ class Trial {
   #said = "";
   #complaint = "";
 
-  constructor(containment: Containment, { workspace }: Testing, way: Way) {
+  constructor(containment: Containment, { workspace, sight = PROC_SIGHT }: Testing, way: Way) {
     this.#containment = containment;
     this.#way = way;
-    this.#plan = planOf(workspace);
+    this.#sight = sight;
+    this.#plan = planOf(workspace, sight);
     const { file, args, prepare, release } = containment.wrap(this.#plan);
     prepare?.();
     this.#release = release;
@@ -121,6 +138,7 @@ class Trial {
   async up(): Promise<string> {
     const first = await Promise.race([this.#status.ready.then(() => "ready"), this.gone]);
     if (first !== "ready") return `it did not start${this.#complaint === "" ? "" : `: ${this.#complaint.trim()}`}`;
+    await this.#sight.look?.();
     this.#held = this.#containment.hold(this.#leader(), this.#plan);
     this.#control.write(GO);
     while (!this.#said.includes("up")) {
@@ -155,17 +173,18 @@ class Trial {
   }
 
   #leader(): Leader {
-    const [pid] = childrenOf(this.#server.pid ?? 0);
-    const identity = pid === undefined ? undefined : identityOf(pid);
+    const sight = this.#sight;
+    const [pid] = sight.childrenOf(this.#server.pid ?? 0);
+    const identity = pid === undefined ? undefined : sight.identityOf(pid);
     if (identity === undefined) throw new Error("what holds the process has died");
     const liveness = this.#liveness;
     return {
       identity,
       kill: (signal) => {
-        send(identity, signal);
+        send(identity, signal, sight.means());
       },
       get exit() {
-        return isStill(identity) ? undefined : { code: null, signal: "SIGKILL" };
+        return sight.isStill(identity) ? undefined : { code: null, signal: "SIGKILL" };
       },
       get released() {
         return liveness.closed;
@@ -177,14 +196,14 @@ class Trial {
   }
 }
 
-function planOf(workspace: string): Plan {
+function planOf(workspace: string, sight: Sight): Plan {
   const id = "proc_selftest.1";
   // One of its own each time: a watchdog of the trial before may still be looking for its own.
   const cookie = makeCookie(id, randomBytes(9).toString("base64url"));
   const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   return {
     ...{ id, cookie, cwd: workspace, profile: "none", terminal: false },
-    argv: [SHELL, "-c", HOSTILE],
+    argv: sight.kind === "ps" ? [SHELL, "-c", MARKED, process.execPath] : [SHELL, "-c", HOSTILE],
     env: { PATH: path, [COOKIE_NAME]: cookie },
     limits: { processesMax: PROCESSES_MAX_DEFAULT },
   };

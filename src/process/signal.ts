@@ -23,7 +23,8 @@ export interface Means {
   readonly group: () => number | undefined;
 }
 
-const REAL: Means = {
+/** By /proc. */
+export const REAL: Means = {
   presenceOf: (identity) => presenceOf(identity),
   pinsGroup: (identity) => pinsGroup(identity),
   kill: (pid, signal) => {

@@ -18,7 +18,6 @@ import { toArguments } from "./command-line.ts";
 import type { Containment, Held, Leader, Plan, Wrapped } from "./containment.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import { childEnvironment, makeCookie } from "./environment.ts";
-import { ELSEWHERE } from "./fixes.ts";
 import { type Ledger, openLedger, type Swept } from "./ledger.ts";
 import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
 import { LiveChild } from "./live-child.ts";
@@ -27,8 +26,10 @@ import { Capture } from "./output/capture.ts";
 import { openOutput } from "./output/saved-output.ts";
 import { OutputShelf } from "./output-shelf.ts";
 import { PipePool } from "./pipe-pool.ts";
-import { type Identity, identityOf, isStill } from "./proc.ts";
+import { elsewhere, sightOn } from "./platform.ts";
+import type { Identity } from "./proc.ts";
 import { resolveProgram } from "./program.ts";
+import type { Sight } from "./sight.ts";
 import { abandon, reachGate, type Started, type Starting, start } from "./start.ts";
 import { inTerminal, resizeTerminal } from "./terminal.ts";
 import { type Choice, choose } from "./tiers.ts";
@@ -56,6 +57,8 @@ export interface SpawnerOptions {
   readonly cgroup?: string;
   /** Tests the mechanisms again, whatever was found out before. */
   readonly fresh?: boolean;
+  /** How processes are seen. Default as this platform has it. */
+  readonly sight?: Sight;
   /** Something for the operator. Must not throw. */
   readonly onNotice?: (text: string) => void;
 }
@@ -75,40 +78,43 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
       hint: "Open it in the main thread, and ask it from there.",
     });
   }
-  if (process.platform !== "linux") {
+  const { clock, sight = sightOn(process.platform, clock) } = options;
+  if (sight === undefined) {
     throw new ControlError("uncontained", `Processes cannot be held on ${process.platform}, so none are started.`, {
-      hint: ELSEWHERE,
+      hint: elsewhere(process.platform),
     });
   }
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
   const dir = realpathSync(options.dir);
   const workspace = await checkWorkingDirectory(undefined, options.workspace);
   const machine = lookAtMachine(options.cgroup);
-  const { clock } = options;
-  const ledger = openLedger({ dir: join(dir, "ledger"), clock, endCgroup: (path) => endCgroup(path, clock) });
-  const swept = await sweep(ledger, clock);
-  const choice = await choose({ ...options, machine, stateDir: dir, workspace });
-  const pipes = new PipePool(pipesDirectory(dir, ledger.owner));
+  const ledger = openLedger({ dir: join(dir, "ledger"), clock, sight, endCgroup: (path) => endCgroup(path, clock) });
+  const swept = await sweep(ledger, clock, sight);
+  const choice = await choose({ ...options, sight, machine, stateDir: dir, workspace });
+  const pipes = new PipePool(pipesDirectory(dir, ledger.owner, sight), sight.kind === "ps");
   await pipes.fill();
   // Whatever is still in the ledger is somebody's.
   const isLive = (id: ProcessId): boolean => existsSync(join(dir, "ledger", `${id}.json`));
   const shelf = new OutputShelf(join(dir, "output"), { isLive });
-  return new TreeSpawner({ ...options, dir, workspace }, { machine, ledger, swept, choice, pipes, shelf });
+  return new TreeSpawner({ ...options, dir, workspace }, { machine, sight, ledger, swept, choice, pipes, shelf });
 }
 
 /** Ends what earlier servers have left. Anchors know better than we do what is below them, so they are let finish. */
-async function sweep(ledger: Ledger, clock: Clock): Promise<readonly Swept[]> {
+async function sweep(ledger: Ledger, clock: Clock, sight: Sight): Promise<readonly Swept[]> {
   const { entries } = ledger.leftovers();
   const anchors = entries.flatMap((one) => (one.mechanism === "anchor" && one.phase === "spawned" ? [one.child] : []));
-  await until(() => !anchors.some((one) => isStill(one)), { clock, waitMs: FORCE_WAIT_MS });
+  await until(() => !anchors.some((one) => sight.isStill(one)), { clock, waitMs: FORCE_WAIT_MS });
   return ledger.sweep(entries);
 }
 
 /** One for each server: several may share a directory. Those of servers that are gone are removed. */
-function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity): string {
-  for (const name of readdirSync(dir)) {
+function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity, sight: Sight): string {
+  const names = readdirSync(dir);
+  // After the reading: whoever had made one by then is seen, if it is alive.
+  sight.lookNow?.();
+  for (const name of names) {
     const [, thePid, theTime] = /^pipes-(\d+)-(\d+)$/.exec(name) ?? [];
-    if (thePid === undefined || isStill({ pid: Number(thePid), startTime: Number(theTime), bootId })) continue;
+    if (thePid === undefined || sight.isStill({ pid: Number(thePid), startTime: Number(theTime), bootId })) continue;
     rmSync(join(dir, name), { recursive: true, force: true });
   }
   return join(dir, `pipes-${pid}-${startTime}`);
@@ -116,6 +122,7 @@ function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity): stri
 
 interface Parts {
   readonly machine: Machine;
+  readonly sight: Sight;
   readonly ledger: Ledger;
   readonly swept: readonly Swept[];
   readonly choice: Choice;
@@ -163,7 +170,12 @@ class TreeSpawner implements OpenSpawner {
   }
 
   doctor(): Promise<Diagnosis> {
-    return diagnose({ ...this.#options, machine: this.#parts.machine, stateDir: this.#options.dir });
+    return diagnose({
+      ...this.#options,
+      machine: this.#parts.machine,
+      sight: this.#parts.sight,
+      stateDir: this.#options.dir,
+    });
   }
 
   async close(): Promise<void> {
@@ -181,7 +193,7 @@ class TreeSpawner implements OpenSpawner {
     const plan = await this.#plan(request);
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
     const wrapped = this.#containment.wrap(plan);
-    const { ledger, shelf, pipes } = this.#parts;
+    const { ledger, shelf, pipes, sight } = this.#parts;
     const { clock } = this.#options;
     const { mechanism } = this;
     const cgroup = wrapped.cgroup === undefined ? {} : { cgroup: wrapped.cgroup };
@@ -197,6 +209,7 @@ class TreeSpawner implements OpenSpawner {
       const started = await start(starting);
       await reachGate(started, starting);
       try {
+        if (sight.look !== undefined) await sight.look();
         return this.#hold({ request, plan, wrapped, started, dir });
       } catch (error) {
         await abandon(started, clock);
@@ -212,10 +225,10 @@ class TreeSpawner implements OpenSpawner {
   /** In one tick: held, written down, let through the gate. */
   #hold(on: OnTheWay): LiveChild {
     const { request, plan, wrapped, started, dir } = on;
-    const { ledger, shelf, machine } = this.#parts;
+    const { ledger, shelf, machine, sight } = this.#parts;
     // The last look, in the tick in which the command would begin.
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
-    const identity = identityOf(started.child.pid);
+    const identity = sight.identityOf(started.child.pid);
     if (identity === undefined) throw new ControlError("not_started", "What holds the process has died.");
     const held = this.#containment.hold(toLeader(started, identity), plan);
     ledger.spawned(plan.id, held.identity);
@@ -226,7 +239,7 @@ class TreeSpawner implements OpenSpawner {
       onDrain: () => child.drained(),
     });
     const child: LiveChild = new LiveChild({
-      ...{ started, held, capture, clock: this.#options.clock },
+      ...{ started, held, capture, sight, clock: this.#options.clock },
       ...{ tier: this.tier, mechanism: this.mechanism, profile: plan.profile },
       graceMs: request.graceMs ?? this.#options.graceMs ?? GRACE_MS,
       resize: plan.terminal ? (size) => resizeTerminal(held.pid, size, machine.programs.stty) : undefined,
@@ -259,11 +272,20 @@ class TreeSpawner implements OpenSpawner {
     const found: readonly [string, ...string[]] = [resolveProgram(program, cwd, childEnv), ...args];
     return {
       ...{ id: request.id, cookie, cwd, profile, terminal },
-      argv: request.terminal ? inTerminal(found, request.terminal, this.#parts.machine.programs.script) : found,
+      argv: request.terminal ? inTerminal(found, request.terminal, this.#terminalMaker()) : found,
       // What is in the server's temporary directory is not the workspace's.
       env: profile === "workspace" ? { ...childEnv, TMPDIR: "/tmp" } : childEnv,
       limits: { processesMax: PROCESSES_MAX_DEFAULT, ...limits, ...request.limits },
     };
+  }
+
+  /** Elsewhere it is a program of the same name that takes other words. */
+  #terminalMaker(): string | undefined {
+    const { machine, sight } = this.#parts;
+    if (sight.kind === "proc") return machine.programs.script;
+    throw new ControlError("not_started", "A terminal was asked for, and these are made on Linux only.", {
+      hint: "Start it without a terminal.",
+    });
   }
 
   #profile(wanted: Profile | undefined): Profile {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Mechanism } from "../spawner.ts";
 import type { Machine } from "./machine.ts";
 import { MECHANISMS } from "./mechanisms.ts";
-import { bootIdOf } from "./proc.ts";
 import type { TestResult } from "./self-test.ts";
+import type { Sight } from "./sight.ts";
 
 export type TestResults = Readonly<Partial<Record<Mechanism, TestResult>>>;
 
@@ -15,13 +15,13 @@ const VERSION = 1;
 const FILE = "containment.json";
 
 /** What they depend on: this start of the machine, its kernel, our rights, and the very programs. */
-export function keyOf(machine: Machine): string {
+export function keyOf(machine: Machine, sight: Sight | undefined): string {
   const programs = Object.entries(machine.programs).map(([name, path]) => {
     const stat = statSync(path, { throwIfNoEntry: false });
     return [name, path, stat?.mtimeMs, stat?.size, stat?.ino];
   });
   const rights = [process.getuid?.(), process.getgid?.(), machine.mayUnshare, machine.cgroup];
-  return JSON.stringify([VERSION, bootIdOf(), machine.kernel, process.version, rights, programs]);
+  return JSON.stringify([VERSION, sight?.kind, sight?.bootId(), machine.kernel, process.version, rights, programs]);
 }
 
 /** None, if there are none, or they are of another machine or time. */

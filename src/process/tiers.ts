@@ -5,7 +5,9 @@ import type { Mechanism, Tier } from "../spawner.ts";
 import type { Containment } from "./containment.ts";
 import { fixFor } from "./fixes.ts";
 import { isAtLeast, MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
+import { sightOn } from "./platform.ts";
 import { selfTest, type TestResult } from "./self-test.ts";
+import type { Sight } from "./sight.ts";
 import { keyOf, loadResults, saveResults, type TestResults } from "./test-results.ts";
 
 export interface Choosing extends Surroundings {
@@ -47,11 +49,13 @@ export async function choose(choosing: Choosing): Promise<Choice> {
 export class Tests {
   readonly #around: Surroundings;
   readonly #key: string;
+  readonly #sight: Sight | undefined;
   #results: TestResults;
 
   constructor(choosing: Surroundings & { readonly fresh?: boolean }) {
     this.#around = choosing;
-    this.#key = keyOf(choosing.machine);
+    this.#sight = choosing.sight ?? sightOn(choosing.machine.platform, choosing.clock);
+    this.#key = keyOf(choosing.machine, this.#sight);
     this.#results = choosing.fresh === true ? {} : loadResults(choosing.stateDir, this.#key);
   }
 
@@ -60,7 +64,12 @@ export class Tests {
     if (known !== undefined) return known;
     const { clock, workspace, stateDir } = this.#around;
     const make = (): Containment | undefined => makeContainment(mechanism, this.#around);
-    const result = await selfTest({ clock, workspace, make });
+    const result = await selfTest({
+      clock,
+      workspace,
+      make,
+      ...(this.#sight === undefined ? {} : { sight: this.#sight }),
+    });
     this.#results = { ...this.#results, [mechanism]: result };
     saveResults(stateDir, this.#key, this.#results);
     return result;

@@ -15,9 +15,19 @@ import { SHELL } from "./gate.ts";
 export interface Ward {
   /** The leader of its group. */
   readonly pid: number;
+  /** Of the leader. */
+  readonly startTime?: number;
   readonly cookie: string;
   readonly livenessLink: string | undefined;
   readonly cgroup: string | undefined;
+}
+
+/** How it looks for whom it has to end. */
+export interface Breed {
+  /** Reads lines: `+ SLOT` and what `tell` says of a tree, `- SLOT`. At the end of them it ends those that are left. */
+  readonly script: string;
+  readonly tell: (ward: Ward) => string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A watchdog that somebody kills is replaced so often. Whoever does it more often means it. */
@@ -26,12 +36,14 @@ const RESTARTS_MAX = 100;
 export class Watchdog {
   readonly #wards: (Ward | undefined)[] = [];
   readonly #onNotice: (text: string) => void;
+  readonly #breed: Breed;
   #child: (ChildProcess & { readonly stdin: Writable }) | undefined;
   #restarts = 0;
   #closed = false;
 
-  constructor(onNotice: (text: string) => void) {
+  constructor(onNotice: (text: string) => void, breed: Breed = PROC_BREED) {
     this.#onNotice = onNotice;
+    this.#breed = breed;
   }
 
   /** Answers how it is told that the tree is gone. Throws if there is no watchdog, and none can be had. */
@@ -54,9 +66,9 @@ export class Watchdog {
   }
 
   #start(): ChildProcess & { readonly stdin: Writable } {
-    const child = spawn(SHELL, ["-c", WATCHDOG, "belay-watchdog"], {
+    const child = spawn(SHELL, ["-c", this.#breed.script, "belay-watchdog"], {
       cwd: "/",
-      env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin" },
+      env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", ...this.#breed.env },
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],
     });
@@ -87,16 +99,16 @@ export class Watchdog {
     for (const [slot, ward] of this.#wards.entries()) if (ward !== undefined) this.#tell(slot, ward);
   }
 
-  #tell(slot: number, { pid, cookie, livenessLink, cgroup }: Ward): void {
-    this.#child?.stdin.write(`+ ${slot} ${pid} ${cookie} ${livenessLink ?? "-"} ${cgroup ?? "-"}\n`);
+  #tell(slot: number, ward: Ward): void {
+    this.#child?.stdin.write(`+ ${slot} ${this.#breed.tell(ward)}\n`);
   }
 }
 
 /** Rounds of the watchdog until it gives up, some 20 ms each. What is left then, the next server finds. */
-const ROUNDS_MAX = 200;
+export const ROUNDS_MAX = 200;
 
 /** So many looks in a row must find nobody. More than elsewhere, because a look of a shell is slow. */
-const EMPTY_LOOKS = 5;
+export const EMPTY_LOOKS = 5;
 
 /**
  * One line for each tree: slot, leader, cookie, liveness pipe, control group. The group is ended only if its leader
@@ -148,3 +160,9 @@ while [ "$slot" -lt "$max" ]; do
   case $rest in */*) rmdir "/\${rest#*/}" ;; esac
 done
 `;
+
+/** By /proc. */
+const PROC_BREED: Breed = {
+  script: WATCHDOG,
+  tell: ({ pid, cookie, livenessLink, cgroup }) => `${pid} ${cookie} ${livenessLink ?? "-"} ${cgroup ?? "-"}`,
+};

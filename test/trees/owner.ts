@@ -1,21 +1,26 @@
 // Stands for a server: owns trees of every shape, says when all of them are there, and waits to be killed.
 // Arguments: a state directory, a mechanism, the number of the first mark, and which shapes: `all`, or those that are
-// `marked` by a cookie throughout.
+// `marked` by a cookie throughout, or those of them that `ps` finds, in place of /proc.
 
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
 import type { Mechanism } from "../../src/spawner.ts";
-import { markOf, SHAPES } from "./shapes.ts";
+import { psHere } from "./ps-here.ts";
+import { ESCAPES_PS, markOf, SHAPES } from "./shapes.ts";
 
 const [dir = "", mechanism = "group", first = "0", which = "all"] = process.argv.slice(2);
 
-const spawner = await openSpawner({ dir, workspace: dir, clock: systemClock, mechanism: mechanism as Mechanism });
+const spawner = await openSpawner({
+  ...{ dir, workspace: dir, clock: systemClock, mechanism: mechanism as Mechanism },
+  ...(which === "ps" ? { sight: psHere() } : {}),
+});
 const shapes = SHAPES.map((shape, index) => ({ shape, mark: markOf(Number(first) + index), index }));
 
 await Promise.all(
   shapes
     // What ends by itself is nobody's to leave behind.
     .filter(({ shape }) => shape.end !== "alone" && !(which === "marked" && shape.bare))
+    .filter(({ shape }) => which !== "ps" || ESCAPES_PS[shape.name] === undefined)
     .map(async ({ shape, mark, index }) => {
       const id = `proc_owner.${index}` as const;
       const child = await spawner.spawn({ id, sessionId: "ses_owner", command: shape.command(mark) });

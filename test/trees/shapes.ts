@@ -120,6 +120,15 @@ export const SHAPES: readonly Shape[] = [
   },
 ];
 
+/** Who gets away where processes are seen with `ps`, and why. By the name of its shape. */
+export const ESCAPES_PS: Readonly<Record<string, "unmarked" | "too fast" | "unnoticed">> = {
+  "empty environment": "unmarked",
+  "empty environment, double fork": "unmarked",
+  "pid hopper": "too fast",
+  "pid hopper, empty environment": "too fast",
+  "sheds everything": "unnoticed",
+};
+
 /** Leaves itself behind every two milliseconds: another pid, another session. */
 function hopper(mark: string): string {
   return `hop='sleep 0.002; exec setsid -f sh -c "$0" "$0" ${mark}'`;

@@ -1,0 +1,230 @@
+// Processes seen with `ps`, on this machine: what macOS will see, as far as Linux can stand in for it.
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../engine/system-clock.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import type { Leader } from "./containment.ts";
+import { diagnose } from "./doctor.ts";
+import { COOKIE_NAME, makeCookie } from "./environment.ts";
+import { SHELL } from "./gate.ts";
+import { openLedger } from "./ledger.ts";
+import { lookAtMachine } from "./machine.ts";
+import { makeContainment } from "./mechanisms.ts";
+import { type Identity, identityOf } from "./proc.ts";
+import { findProgram } from "./program.ts";
+import { PsSight } from "./ps-sight.ts";
+import { selfTest } from "./self-test.ts";
+import { send, sendGroup } from "./signal.ts";
+import { openSpawner } from "./spawner.ts";
+import { Watchdog } from "./watchdog.ts";
+
+const program = findProgram("ps") ?? "ps";
+const home = realpathSync(mkdtempSync(join(tmpdir(), "belay-ps-sight-")));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const see = (clock = systemClock): PsSight => new PsSight({ clock, dialect: "linux", program });
+const cookieNow = (): string => makeCookie("proc_ps.1", randomBytes(9).toString("base64url"));
+
+/** A tree that says `up`, and whose stdout ends when all of it is gone. */
+async function tree(script: string, cookie = cookieNow()) {
+  const child = spawn(SHELL, ["-c", script], {
+    ...{ detached: true, stdio: ["ignore", "pipe", "ignore"] },
+    env: { PATH: process.env.PATH, [COOKIE_NAME]: cookie },
+  });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  if (child.stdout === null || child.pid === undefined) throw new Error("It did not start.");
+  await once(child.stdout, "data");
+  const gone = once(child.stdout, "close").then(() => "gone");
+  child.stdout.resume();
+  return { child, pid: child.pid, gone, cookie };
+}
+
+describe("a look", () => {
+  test("G21: names a process by pid and second, the same each time, and not another", async () => {
+    const { child, pid, gone } = await tree("echo up; exec sleep 8000401");
+    const sight = see();
+    await sight.look();
+    const identity = sight.identityOf(pid);
+    sight.lookNow();
+    expect(sight.identityOf(pid)).toEqual(identity);
+    expect(identity).toMatchObject({ pid, bootId: sight.bootId() });
+    const other: Identity = { pid, bootId: "", startTime: 0, ...identity };
+    expect(sight.isStill(other)).toBe(true);
+    expect(sight.isStill({ ...other, startTime: other.startTime - 1 })).toBe(false);
+    expect(sight.isStill({ ...other, bootId: "another" })).toBe(false);
+    expect(send({ ...other, startTime: other.startTime - 1 }, "SIGKILL", sight.means())).toBe("gone");
+    const exited = once(child, "exit");
+    expect(send(other, "SIGKILL", sight.means())).toBe("sent");
+    await Promise.all([gone, exited]);
+    await sight.look();
+    expect(sight.isStill(other)).toBe(false);
+  });
+
+  test("tells children, and who carries a cookie", async () => {
+    const { pid, gone, cookie } = await tree("sleep 8000402 & echo up; wait");
+    const sight = see();
+    const met: number[] = [];
+    const all = await sight.everybody((one) => met.push(one.pid));
+    const carriers = all.filter((one) => one.cookies.includes(cookie)).map((one) => one.pid);
+    expect(carriers).toEqual([pid, ...sight.childrenOf(pid)]);
+    expect(carriers).toHaveLength(2);
+    expect(met).toEqual(all.map((one) => one.pid));
+    process.kill(-pid, "SIGKILL");
+    await gone;
+  });
+
+  test("that has become old is made again before somebody is signalled by it", async () => {
+    const { child, pid, gone } = await tree("echo up; exec sleep 8000403");
+    const clock = manualClock();
+    const sight = see(clock);
+    await sight.look();
+    const identity = sight.identityOf(pid);
+    if (identity === undefined) throw new Error("It is not there.");
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await Promise.all([gone, exited]);
+    expect(sight.isStill(identity)).toBe(true);
+    await clock.advance(1_000);
+    expect(sight.isStill(identity)).toBe(false);
+  });
+
+  test("that fails proves nothing: nobody is gone, and nobody is signalled", async () => {
+    const broken = new PsSight({ clock: systemClock, dialect: "linux", program: "/bin/false" });
+    await expect(broken.look()).rejects.toThrow();
+    await expect(broken.everybody()).rejects.toThrow();
+    const somebody = { pid: process.ppid, startTime: 1, bootId: broken.bootId() ?? "" };
+    expect(broken.isStill(somebody)).toBe(true);
+    expect(send(somebody, "SIGKILL", broken.means())).toBe("refused");
+  });
+
+  test("a group is signalled by the handle of its leader, without a look at it", async () => {
+    const { child, pid, gone } = await tree("sleep 8000404 & echo up; wait");
+    const sight = see();
+    await sight.look();
+    const identity = { pid, startTime: 1, bootId: "not asked for" };
+    const leader: Leader = {
+      ...{ identity, released: false, kill: () => undefined, tell: () => undefined },
+      get exit() {
+        const { exitCode: code, signalCode: signal } = child;
+        return code === null && signal === null ? undefined : { code, signal };
+      },
+    };
+    expect(sendGroup(identity, "SIGKILL", sight.means())).toBe("refused");
+    const exited = once(child, "exit");
+    expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("sent");
+    await Promise.all([gone, exited]);
+    expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("gone");
+  });
+});
+
+describe("the watchdog that looks with ps", () => {
+  async function watch(script: string, change: (startTime: number) => number = (same) => same) {
+    const { child, pid, gone, cookie } = await tree(script);
+    const sight = see();
+    await sight.look();
+    const startTime = change(sight.identityOf(pid)?.startTime ?? 0);
+    return { dog: new Watchdog(() => undefined, sight.breed), child, pid, gone, cookie, startTime };
+  }
+
+  test("G20: ends groups, and those who have left them but carry the cookie", async () => {
+    const { dog, pid, gone, cookie } = await watch("setsid sh -c '(sleep 8000405 &); echo up' & sleep 8000405");
+    dog.watch({ pid, cookie, livenessLink: undefined, cgroup: undefined });
+    dog.close();
+    expect(await gone).toBe("gone");
+  });
+
+  test("finds below a leader that it knows whoever has shed everything else", async () => {
+    const bare = "env -i setsid sh -c 'sleep 8000406; :' & (trap '' TERM; sleep 8000406) & echo up; wait";
+    const { dog, pid, gone, startTime } = await watch(bare);
+    dog.watch({ pid, startTime, cookie: cookieNow(), livenessLink: undefined, cgroup: undefined });
+    dog.close();
+    expect(await gone).toBe("gone");
+  });
+
+  test("G21: ends nobody by a pid that somebody else has by now", async () => {
+    const stranger = await watch("echo up; exec sleep 8000407", (startTime) => startTime - 1);
+    const ours = await tree("echo up; exec sleep 8000408");
+    const { dog, child, pid, startTime } = stranger;
+    const exited = once(child, "exit");
+    dog.watch({ pid, startTime, cookie: cookieNow(), livenessLink: undefined, cgroup: undefined });
+    dog.watch({ pid: ours.pid, cookie: ours.cookie, livenessLink: undefined, cgroup: undefined });
+    dog.close();
+    // Leaders are ended before those that are found by their cookie, so by now it would have been.
+    await ours.gone;
+    child.kill("SIGTERM");
+    expect(await exited).toEqual([null, "SIGTERM"]);
+  });
+});
+
+describe("the ledger, with ps", () => {
+  const intent = (cookie: string) => ({ id: "proc_ps.1", sessionId: "ses_ps", cookie, mechanism: "group" }) as const;
+
+  test("G20: what a dead server has left is found by its cookie and ended", async () => {
+    const { gone, cookie } = await tree("setsid sh -c '(sleep 8000409 &); echo up'");
+    const dir = join(home, "sweep");
+    const sight = see();
+    sight.lookNow();
+    const myself = sight.identityOf(process.pid);
+    if (myself === undefined) throw new Error("We are not there.");
+    openLedger({ dir, clock: systemClock, sight, owner: { ...myself, startTime: 1 } }).intend(intent(cookie));
+    const ledger = openLedger({ dir, clock: systemClock, sight });
+    const [swept] = await ledger.sweep(ledger.leftovers().entries);
+    expect(swept).toMatchObject({ escaped: [], sure: true });
+    expect(swept?.killed).toHaveLength(1);
+    expect(await gone).toBe("gone");
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
+  test("G21: what a living server has written is not touched, whichever way it sees", () => {
+    const dir = join(home, "living");
+    openLedger({ dir, clock: systemClock, sight: see() }).intend(intent(cookieNow()));
+    expect(openLedger({ dir, clock: systemClock, sight: see() }).leftovers()).toMatchObject({ entries: [], live: 1 });
+    const owner = identityOf(process.ppid);
+    if (owner === undefined) throw new Error("Our parent is not there.");
+    expect(openLedger({ dir, clock: systemClock, owner }).leftovers()).toMatchObject({ entries: [], elsewhere: 1 });
+  });
+});
+
+describe("the platform", () => {
+  const around = { stateDir: home, workspace: home, clock: systemClock };
+
+  test("the self-test is passed with ps alone", async () => {
+    const sight = see();
+    const make = () => makeContainment("group", { ...around, machine: lookAtMachine(), sight });
+    expect(await selfTest({ clock: systemClock, workspace: home, make, sight })).toEqual({ kind: "passed" });
+  });
+
+  test("the doctor says of a Mac that only the last tier is there, what escapes it, and who has tried it", async () => {
+    const machine = { ...lookAtMachine(), platform: "darwin" as const };
+    const { mechanisms, best, notes } = await diagnose({ ...around, machine, sight: see(), fresh: true });
+    expect(mechanisms.filter(({ available }) => available).map(({ mechanism }) => mechanism)).toEqual(["group"]);
+    expect(best).toBe("group");
+    expect(mechanisms.at(-1)?.limits.join(" ")).toContain("environment ps does not show");
+    expect(notes.join(" ")).toMatch(/never tried on a Mac.*Seatbelt is not used/);
+  });
+
+  test("the doctor says of Windows that nothing is started there, and to use WSL2", async () => {
+    const machine = { ...lookAtMachine(), platform: "win32" as const };
+    const { mechanisms, best, notes } = await diagnose({ ...around, machine, fresh: true });
+    expect([best, mechanisms.some(({ available }) => available)]).toEqual([undefined, false]);
+    expect(notes.join(" ")).toMatch(/not supported yet.*WSL2/);
+    expect(mechanisms.every(({ fix }) => fix?.includes("WSL2"))).toBe(true);
+  });
+
+  test("on Windows nothing is opened, whatever is asked for", async () => {
+    const platform = Object.getOwnPropertyDescriptor(process, "platform") ?? {};
+    onTestFinished(() => {
+      Object.defineProperty(process, "platform", platform);
+    });
+    Object.defineProperty(process, "platform", { ...platform, value: "win32" });
+    const asked = openSpawner({ dir: join(home, "windows"), workspace: home, clock: systemClock, mechanism: "group" });
+    await expect(asked).rejects.toMatchObject({ code: "uncontained", hint: expect.stringContaining("WSL2") });
+  });
+});

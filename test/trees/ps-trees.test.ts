@@ -1,0 +1,124 @@
+// The tier that macOS gets, exercised on Linux: process groups and `ps`, and nothing of /proc.
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
+import type { Child } from "../../src/spawner.ts";
+import { psHere } from "./ps-here.ts";
+import { ESCAPES_PS, marked, markOf, SHAPES, survivorsOf } from "./shapes.ts";
+
+let marks = (process.pid % 10_000) * 10_000 + 7_000;
+const home = mkdtempSync(join(tmpdir(), "belay-ps-trees-"));
+const open = (dir: string): Promise<OpenSpawner> =>
+  openSpawner({ dir, workspace: home, clock: systemClock, sight: psHere() });
+
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+async function up(child: Child): Promise<void> {
+  for await (const page of child.output.follow()) if (page.text.includes("up")) return;
+}
+
+describe("trees seen with ps", () => {
+  let spawner: OpenSpawner;
+  let mark: string;
+
+  beforeAll(async () => {
+    spawner = await open(join(home, "stop"));
+  });
+
+  afterAll(() => spawner.close());
+
+  afterEach(() => {
+    for (const pid of survivorsOf(mark)) process.kill(pid, "SIGKILL");
+  });
+
+  async function stopped(shape: (typeof SHAPES)[number]) {
+    marks += 1;
+    mark = markOf(marks);
+    const id = `proc_ps.${marks}` as const;
+    const child = await spawner.spawn({ id, sessionId: "ses_ps", command: shape.command(mark) });
+    await up(child);
+    if (shape.end !== "alone") child.stop(shape.end === "forced" ? 0 : undefined);
+    return { end: await child.ended, said: child.output.excerpt().head, survivors: survivorsOf(mark).length };
+  }
+
+  test("are held by the last tier, and by nothing else", () => {
+    expect([spawner.tier, spawner.mechanism]).toEqual(["group", "group"]);
+  });
+
+  test.each(SHAPES.filter(({ name }) => ESCAPES_PS[name] === undefined))(
+    "G19: nobody survives: $name",
+    async (shape) => {
+      const { end, said, survivors } = await stopped(shape);
+      expect(survivors).toBe(0);
+      expect(end.escaped).toEqual([]);
+      for (const words of shape.says ?? []) expect(said).toContain(words);
+    },
+  );
+
+  // Where they are documented to survive, they must: otherwise the page that says so is wrong.
+  test.each(SHAPES.filter(({ name }) => ESCAPES_PS[name] === "unmarked"))(
+    "who has shed its environment escapes, and that is told: $name",
+    async (shape) => {
+      const { end, survivors } = await stopped(shape);
+      expect(survivors).toBeGreaterThan(0);
+      expect(end.escaped.length).toBeGreaterThan(0);
+    },
+  );
+
+  test.each(SHAPES.filter(({ name }) => ESCAPES_PS[name] === "unnoticed"))(
+    "who has also closed all files escapes unnoticed: $name",
+    async (shape) => {
+      const { end, survivors } = await stopped(shape);
+      expect(survivors).toBeGreaterThan(0);
+      expect(end.escaped).toEqual([]);
+    },
+  );
+
+  test("what a command left behind is ended with it, and counted", async () => {
+    const child = await spawner.spawn({ id: "proc_ps.1", sessionId: "ses_ps", command: "sleep 8000301 & exit 3" });
+    expect(await child.ended).toMatchObject({ code: 3, left: 1, escaped: [], stopped: false });
+  });
+
+  test("a terminal is refused, because nobody has tried one", async () => {
+    const terminal = { columns: 80, rows: 24 };
+    const asked = spawner.spawn({ id: "proc_ps.2", sessionId: "ses_ps", command: "true", terminal });
+    await expect(asked).rejects.toMatchObject({ code: "not_started" });
+  });
+});
+
+describe("a server that is killed", () => {
+  async function killedServer(dir: string, first: number): Promise<readonly string[]> {
+    const args = [join(import.meta.dirname, "owner.ts"), dir, "group", String(first), "ps"];
+    const owner = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    await new Promise((resolve) => owner.stdout.once("data", resolve));
+    const all = SHAPES.map((_, index) => markOf(first + index));
+    expect(marked(all).size).toBeGreaterThan(0);
+    const gone = new Promise((resolve) => owner.once("exit", resolve));
+    owner.kill("SIGKILL");
+    await gone;
+    return all;
+  }
+
+  test("G20: leaves nobody once the next one has opened, seen with ps", { timeout: 60_000 }, async () => {
+    const dir = join(home, "killed");
+    const all = await killedServer(dir, marks + 1_000);
+    const next = await open(dir);
+    const left = [...marked(all).values()].flat();
+    for (const pid of left) process.kill(pid, "SIGKILL");
+    expect(left).toEqual([]);
+    expect(next.swept.length).toBeGreaterThan(0);
+    expect(next.swept.flatMap(({ escaped }) => escaped)).toEqual([]);
+    expect(readdirSync(join(dir, "ledger"))).toEqual([]);
+    await next.close();
+  });
+
+  test("G20: leaves nobody also if no other opens: its watchdog sees to it", { timeout: 60_000 }, async () => {
+    const all = await killedServer(join(home, "watched"), marks + 2_000);
+    while (marked(all).size > 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(marked(all).size).toBe(0);
+  });
+});
