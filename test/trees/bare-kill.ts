@@ -11,8 +11,8 @@ const SETTLE_MS = 20;
 
 export interface BareKill {
   readonly trees: number;
-  readonly bareKillP50Ms: number;
-  readonly bareKillP99Ms: number;
+  readonly bareKillP50Ms: number | undefined;
+  readonly bareKillP99Ms: number | undefined;
 }
 
 /** Kills trees in a PID namespace by their leader, and waits until the kernel has ended the last of them. */

@@ -8,11 +8,11 @@ export interface Figures {
   /** Processes that were alive when their tree was said to be dead, beyond what is documented. */
   readonly survivors: number;
   /** From the stop to the verified end of all: a kill for shapes that ignore the polite signal, else that signal. */
-  readonly cancelToDeadP50Ms: number;
-  readonly cancelToDeadP99Ms: number;
-  /** The same for those that were killed at once. */
-  readonly forcedP50Ms: number;
-  readonly forcedP99Ms: number;
+  readonly cancelToDeadP50Ms: number | undefined;
+  readonly cancelToDeadP99Ms: number | undefined;
+  /** The same for those that were killed at once. Undefined, and left out: there was none. */
+  readonly forcedP50Ms: number | undefined;
+  readonly forcedP99Ms: number | undefined;
   /** What survives by design, by shape, and why. */
   readonly documentedLeaks: Readonly<Record<string, string>>;
   /** Survivors beyond that, by shape. */
@@ -70,8 +70,8 @@ export function report(
   return { suite: "trees", ...about, mechanism, ...figures, mechanisms: Object.fromEntries(all) };
 }
 
-export function percentile(values: readonly number[], share: number): number {
+export function percentile(values: readonly number[], share: number): number | undefined {
   const sorted = values.toSorted((a, b) => a - b);
-  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return Math.round(value * 10) / 10;
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+  return value === undefined ? undefined : Math.round(value * 10) / 10;
 }
