@@ -7,6 +7,7 @@ import type { Message } from "../src/core/transcript.ts";
 import type { Agent, Ask, Asked, CallResult, LiveCall, Turn, TurnResult } from "../src/ports.ts";
 import { Places } from "./places.ts";
 import { optionsOf, type Plan, planAgain, planOf, requestOf, type Trait } from "./plan.ts";
+import { ProcessUser, type ProcessWatch } from "./process-user.ts";
 
 /** How it ended, as the agent itself knows it. */
 export type ActorEnd = "completed" | "failed" | undefined;
@@ -96,16 +97,18 @@ export class CallActor extends Working<Json> {
   /** What it has put aside, and noted as changed, in this order. */
   readonly partials: Json[] = [];
   readonly changes: string[] = [];
+  readonly processes: ProcessUser;
   readonly #value: string;
 
   constructor(
     call: { readonly live: LiveCall; readonly turn: TurnActor | undefined; readonly plan: Plan; readonly life: number },
-    stubborn: boolean,
+    how: { readonly stubborn: boolean; readonly watch: ProcessWatch },
     resolve: (value: Json) => void,
     reject: (error: unknown) => void,
   ) {
-    super(stubborn, resolve, reject);
+    super(how.stubborn, resolve, reject);
     this.live = call.live;
+    this.processes = new ProcessUser(call.live, how.watch);
     this.turn = call.turn;
     this.plan = call.plan;
     this.#value = `${call.live.callId} in life ${call.life}`;
@@ -147,6 +150,7 @@ export class CallActor extends Working<Json> {
 
   complete(): void {
     this.end = "completed";
+    this.processes.over = true;
     this.resolve(this.value);
   }
 }
@@ -155,6 +159,7 @@ export type Actor = TurnActor | CallActor;
 
 /** Who must be told when something begins; throws nothing, decides nothing. */
 export interface Watch {
+  readonly processes: ProcessWatch;
   turnBegan(actor: TurnActor): void;
   callBegan(actor: CallActor): void;
   /** A turn was told what became of its call. Undefined: it was refused. */
@@ -293,8 +298,8 @@ export class Actors {
   #execute(live: LiveCall, turn: TurnActor | undefined, plan: Plan): Promise<Json> {
     return new Promise((resolve, reject) => {
       if (this.over) return;
-      const stubborn = this.#watch.stubborn();
-      const actor = new CallActor({ live, turn, plan, life: this.#life }, stubborn, resolve, reject);
+      const how = { stubborn: this.#watch.stubborn(), watch: this.#watch.processes };
+      const actor = new CallActor({ live, turn, plan, life: this.#life }, how, resolve, reject);
       this.calls.push(actor);
       this.#watch.callBegan(actor);
     });

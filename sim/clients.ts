@@ -2,20 +2,26 @@
 import type { CancelReason, CancelReceipt } from "../src/core/cancel.ts";
 import type { Place } from "../src/core/command.ts";
 import { toControlError } from "../src/core/control-error.ts";
-import type { CallId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
+import type { Feedback } from "../src/core/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { Reply } from "../src/core/question.ts";
+import { SessionProcesses } from "../src/library/session-processes.ts";
+import type { StartOptions } from "../src/spawner.ts";
 import type { Facts } from "./facts.ts";
 import type { Life } from "./life.ts";
 import type { Oracle } from "./oracle.ts";
+import { isBackground, type ProcessFacts } from "./process-book.ts";
 import type {
   AnswerRecord,
   AskedRecord,
   CancelRecord,
   ChangeRecord,
+  EndRecord,
   Follower,
   PostRecord,
   PromptRecord,
+  StartRecord,
   WaitRecord,
 } from "./records.ts";
 import type { Trace } from "./trace.ts";
@@ -62,8 +68,39 @@ export class Clients {
     return record;
   }
 
-  cancelSession(session: SessionId): void {
-    this.#cancel("session", session, session, (reason) => this.#engine.cancel.session(session, reason));
+  cancelSession(session: SessionId, { keep = false }: { keep?: boolean } = {}): void {
+    const background = keep ? { background: "keep" as const } : {};
+    const ask = (reason: CancelReason): ReturnType<Life["engine"]["cancel"]["session"]> =>
+      this.#engine.cancel.session(session, { reason, ...background });
+    this.#cancel("session", session, session, ask, { keep });
+  }
+
+  cancelProcess(session: SessionId, id: ProcessId): void {
+    this.#cancel("process", session, id, (reason) => this.#engine.cancel.process(id, reason));
+  }
+
+  /** Starts a process for the session itself. */
+  start(session: SessionId, options: StartOptions & { readonly feedback: Feedback }): void {
+    const stamp = this.#stamp(session);
+    const command = `command ${stamp.ticket}`;
+    const { feedback } = options;
+    const record: StartRecord = { kind: "start", ...stamp, command, feedback, receipt: undefined };
+    const started = new SessionProcesses(this.#engine, session).start(command, options);
+    this.#note(record, `start ${feedback} "${command}"`, started, ({ id }) => {
+      record.receipt = { processId: id };
+      return id;
+    });
+  }
+
+  waitFor(session: SessionId, processId: ProcessId, limitMs: number | undefined): void {
+    const record: EndRecord = { kind: "end", ...this.#stamp(session), processId, limitMs, receipt: undefined };
+    const waited = new SessionProcesses(this.#engine, session)
+      .get(processId)
+      .then((handle) => handle.wait(limitMs === undefined ? {} : { limitMs }));
+    this.#note(record, `wait ${processId} ${limitMs ?? ""}`, waited, (result) => {
+      record.receipt = { result };
+      return result?.outcome.kind ?? "not yet";
+    });
   }
 
   close(session: SessionId): void {
@@ -176,15 +213,20 @@ export class Clients {
     session: SessionId,
     target: string,
     ask: (reason: CancelReason) => Promise<NonNullable<CancelRecord["receipt"]>>,
-    aim: { readonly remind?: boolean; readonly note?: string } = {},
+    aim: { readonly remind?: boolean; readonly note?: string; readonly keep?: boolean } = {},
   ): void {
     const stamp = this.#stamp(session);
-    const { remind = false, note = `c${stamp.ticket}` } = aim;
-    const standing = this.#parts.facts.open(session).map((run) => run.id);
+    const { remind = false, keep = false, note = `c${stamp.ticket}` } = aim;
+    const { facts } = this.#parts;
+    const standing = facts.open(session).map((run) => run.id);
+    const background = facts.processes
+      .of(session)
+      .filter(goesOnBehind)
+      .map(({ id }) => id);
     const known = this.#parts.facts.questions.has(target as QuestionId);
     const named = { kind: "cancel", ...stamp, scope, target, remind, known, note, standing } as const;
-    const record: CancelRecord = { ...named, receipt: undefined };
-    this.#note(record, `cancel ${scope} ${target}`, ask({ kind: "user", note }), (receipt) => {
+    const record: CancelRecord = { ...named, keep, background, receipt: undefined };
+    this.#note(record, `cancel ${scope} ${target}${keep ? ", keep" : ""}`, ask({ kind: "user", note }), (receipt) => {
       record.receipt = receipt;
       return receipt.kind;
     });
@@ -229,3 +271,5 @@ export class Clients {
     return this.#parts.life().engine;
   }
 }
+
+const goesOnBehind = (one: ProcessFacts): boolean => one.settled === undefined && isBackground(one);

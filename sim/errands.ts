@@ -1,13 +1,20 @@
 // What threads of the simulation are asked, what they answer, and how they are started.
 import { Worker } from "node:worker_threads";
 import type { Edit } from "./bugs/bug.ts";
+import type { Focus } from "./flavour.ts";
 import type { Violation } from "./oracle.ts";
 import type { Searched } from "./search.ts";
 
 export type Errand =
-  | { readonly kind: "seeds"; readonly from: number; readonly count: number }
+  | { readonly kind: "seeds"; readonly from: number; readonly count: number; readonly focus?: Focus | undefined }
   | { readonly kind: "scopes"; readonly ops: number; readonly share: { readonly index: number; readonly of: number } }
-  | { readonly kind: "bug"; readonly edits: readonly Edit[]; readonly seed: number; readonly seeds: number };
+  | {
+      readonly kind: "bug";
+      readonly edits: readonly Edit[];
+      readonly seed: number;
+      readonly seeds: number;
+      readonly focus?: Focus | undefined;
+    };
 
 export type Answer =
   | { readonly kind: "progress"; readonly done: number; readonly hashes?: readonly string[] }

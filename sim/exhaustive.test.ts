@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
-import { CALL_OPERATIONS, callScopesUpTo, exploreScope, OPERATIONS, replayScope, scopesUpTo } from "./exhaustive.ts";
+import {
+  CALL_OPERATIONS,
+  callScopesUpTo,
+  exploreScope,
+  OPERATIONS,
+  processScopesUpTo,
+  replayScope,
+  scopesUpTo,
+  WAIT_OPERATIONS,
+  WAKE_OPERATIONS,
+} from "./exhaustive.ts";
 
 test("scopes are multisets: no two differ only in their order", () => {
   const scopes = scopesUpTo(3).map((scope) => scope.toSorted().join());
@@ -29,6 +39,19 @@ test("every interleaving of two operations on a run with calls breaks no guarant
     interleavings += result.interleavings;
   }
   expect(interleavings).toBeGreaterThan(5_000);
+});
+
+test("every interleaving of two operations on processes breaks no guarantee", { timeout: 60_000 }, async () => {
+  const scopes = processScopesUpTo(2);
+  const count = (operations: readonly string[]): number => (operations.length * (operations.length + 3)) / 2;
+  expect(scopes).toHaveLength(count(WAIT_OPERATIONS) + count(WAKE_OPERATIONS));
+  let interleavings = 0;
+  for (const scope of scopes) {
+    const result = await exploreScope(scope);
+    expect(result.violations).toEqual([]);
+    interleavings += result.interleavings;
+  }
+  expect(interleavings).toBeGreaterThan(1_000);
 });
 
 test("an execution can be read again by its choices", async () => {

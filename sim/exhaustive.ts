@@ -1,6 +1,7 @@
 // Every interleaving of a few operations on one session with the steps of the engine, one execution each: a walk over
 // choice vectors, re-run from the beginning, cut off where it meets a state it has been in before.
-import { callId, questionId, type RunId, type SessionId } from "../src/core/ids.ts";
+import { callId, processId, questionId, type RunId, type SessionId } from "../src/core/ids.ts";
+import type { TurnActor } from "./actors.ts";
 import { type Chooser, ListedChooser } from "./chooser.ts";
 import type { Violation } from "./oracle.ts";
 import { heedRejections } from "./rejections.ts";
@@ -31,10 +32,40 @@ export const CALL_OPERATIONS = [
   "steer",
   "crash",
 ] as const;
+/** On a run whose first turn makes a call that has started a process in the background, and waits for it. */
+export const WAIT_OPERATIONS = [
+  "exit",
+  "cancel-process",
+  "take",
+  "end-call",
+  "fail-call",
+  "cancel-call",
+  "complete",
+  "cancel-session",
+  "crash",
+] as const;
+/** On an idle session in whose background two processes go on, whose results want a run. */
+export const WAKE_OPERATIONS = [
+  "exit",
+  "cancel-process",
+  "accept",
+  "cancel-session",
+  "cancel-and-keep",
+  "complete",
+  "close",
+  "crash",
+] as const;
 /** Sets the scene, before anything is chosen. */
-const WITH_CALLS = "with calls";
-export type Operation = (typeof OPERATIONS)[number] | (typeof CALL_OPERATIONS)[number] | typeof WITH_CALLS;
+const SCENES = ["with calls", "with a process", "with processes"] as const;
+export type Operation =
+  | (typeof OPERATIONS)[number]
+  | (typeof CALL_OPERATIONS)[number]
+  | (typeof WAIT_OPERATIONS)[number]
+  | (typeof WAKE_OPERATIONS)[number]
+  | (typeof SCENES)[number];
 export type Scope = readonly Operation[];
+
+const WAKE = { feedback: "wake" } as const;
 
 export interface ScopeResult {
   /** Executions: each one another choice vector. */
@@ -49,7 +80,15 @@ export function scopesUpTo(size: number): readonly Scope[] {
 
 /** The same of what can happen to calls. */
 export function callScopesUpTo(size: number): readonly Scope[] {
-  return multisets(CALL_OPERATIONS, size).map((scope) => [WITH_CALLS, ...scope]);
+  return multisets(CALL_OPERATIONS, size).map((scope) => ["with calls", ...scope]);
+}
+
+/** The same of what can happen to processes. */
+export function processScopesUpTo(size: number): readonly Scope[] {
+  return [
+    ...multisets(WAIT_OPERATIONS, size).map((scope): Scope => ["with a process", ...scope]),
+    ...multisets(WAKE_OPERATIONS, size).map((scope): Scope => ["with processes", ...scope]),
+  ];
 }
 
 function multisets(operations: readonly Operation[], size: number): readonly Scope[] {
@@ -57,7 +96,7 @@ function multisets(operations: readonly Operation[], size: number): readonly Sco
   const all: Scope[] = [];
   for (let count = 1; count <= size; count += 1) {
     last = last.flatMap((scope) => {
-      const from = Math.max(0, operations.indexOf(scope.at(-1) ?? "accept"));
+      const from = Math.max(0, operations.indexOf(scope.at(-1) ?? operations[0] ?? "accept"));
       return operations.slice(from).map((operation) => [...scope, operation]);
     });
     all.push(...last);
@@ -97,6 +136,7 @@ const ONE_SESSION = {
   hooks: false,
   metered: false,
   runLimitMs: undefined,
+  processes: true,
 } as const;
 
 /** The next vector in order: the last choice that has another one is changed, and those after it are forgotten. */
@@ -146,26 +186,42 @@ class Walk {
   readonly #simulation: Simulation;
   readonly #chooser: Chooser;
   readonly #session: SessionId;
+  readonly #closes: boolean;
   #asked: RunId[] = [];
 
   constructor(simulation: Simulation, scope: Scope) {
     this.#simulation = simulation;
     this.#chooser = simulation.chooser;
     this.left = [...scope];
+    this.#closes = scope.includes("close");
     this.#session = simulation.sessions[0] ?? "ses_";
   }
 
   async setScene(): Promise<void> {
-    if (!this.left.includes(WITH_CALLS)) return;
+    const scene = SCENES.find((one) => this.left.includes(one));
+    if (scene === undefined) return;
     const { life } = this.#simulation;
     life.store.parks = false;
-    await this.#operate("accept");
+    if (scene === "with processes") for (const _ of [1, 2]) this.#simulation.clients.start(this.#session, WAKE);
+    else await this.#operate("accept");
     await this.#simulation.drain();
     const [turn] = life.actors.turns;
-    if (turn !== undefined) life.actors.endWithCalls(turn, [["approval"], ["idempotent"]]);
+    if (turn !== undefined && scene === "with calls") life.actors.endWithCalls(turn, [["approval"], ["idempotent"]]);
+    if (turn !== undefined && scene === "with a process") await this.#callThatWaits(turn);
     await this.#simulation.drain();
-    this.left.splice(this.left.indexOf(WITH_CALLS), 1);
+    this.left.splice(this.left.indexOf(scene), 1);
     life.store.parks = true;
+  }
+
+  async #callThatWaits(turn: TurnActor): Promise<void> {
+    const { actors } = this.#simulation.life;
+    actors.call(turn, []);
+    await this.#simulation.drain();
+    const [call] = actors.calls;
+    call?.processes.start(`of ${call.id}`, WAKE);
+    await this.#simulation.drain();
+    const [handle] = call?.processes.handles ?? [];
+    if (handle !== undefined) call?.processes.wait(handle, undefined);
   }
 
   get choices(): number {
@@ -209,7 +265,11 @@ class Walk {
     return [...new Set(this.left)].filter((operation) => {
       if (operation === "complete" || operation === "fail") return turns;
       if (operation === "cancel-run" || operation === "edit") return this.#asked.length > 0;
-      if (operation === "end-call") return life.actors.calls.some((call) => call.end === undefined);
+      if (operation === "take") return turns;
+      if (operation === "exit") return this.#simulation.world.going.length > 0;
+      if (operation === "end-call" || operation === "fail-call") {
+        return life.actors.calls.some((call) => call.end === undefined);
+      }
       return true;
     });
   }
@@ -224,7 +284,8 @@ class Walk {
         const delivery = operation === "accept" ? "queue" : "steer";
         const { runId } = clients.prompt(this.#session, { text: `p${this.#asked.length}`, delivery, key: undefined });
         this.#asked.push(runId);
-        clients.wait(this.#session, runId);
+        // A prompt that is refused has no run to wait for.
+        if (!this.#closes) clients.wait(this.#session, runId);
         return;
       }
       case "cancel-session":
@@ -248,8 +309,40 @@ class Walk {
       case "crash":
         await this.#simulation.crash("released");
         return;
+      case "exit":
+      case "cancel-process":
+      case "take":
+      case "cancel-and-keep":
+      case "close":
+        this.#operateOnProcesses(operation);
+        return;
       default:
         this.#operateOnCalls(operation);
+    }
+  }
+
+  /** The oldest process; for what ends by itself, whichever goes on. */
+  #operateOnProcesses(operation: Operation): void {
+    const { clients, life, trace, world } = this.#simulation;
+    switch (operation) {
+      case "exit":
+        trace.note("exit");
+        world.going[0]?.exit(0);
+        return;
+      case "cancel-process":
+        clients.cancelProcess(this.#session, processId(this.#session, 1));
+        return;
+      case "cancel-and-keep":
+        clients.cancelSession(this.#session, { keep: true });
+        return;
+      case "close":
+        clients.close(this.#session);
+        return;
+      default: {
+        trace.note("take");
+        const turn = life.actors.turns.find((one) => one.end === undefined);
+        if (turn !== undefined) life.actors.takeSteers(turn);
+      }
     }
   }
 
@@ -273,6 +366,10 @@ class Walk {
         return;
       case "post":
         clients.post(this.#session);
+        return;
+      case "fail-call":
+        trace.note("fail call");
+        life.actors.calls.find((call) => call.end === undefined)?.fail();
         return;
       default:
         trace.note("end call");

@@ -5,6 +5,7 @@ import type { Event, Recorded, Usage } from "../src/core/event.ts";
 import type { QuestionId, RunId, Seq, SessionId, Work } from "../src/core/ids.ts";
 import type { Delivery, Json } from "../src/core/prompt.ts";
 import type { About, Ending } from "../src/core/question.ts";
+import { ProcessBook } from "./process-book.ts";
 
 export interface RunFacts {
   readonly id: RunId;
@@ -64,6 +65,7 @@ export class Facts {
   readonly questions = new Map<QuestionId, QuestionFacts>();
   /** What people have approved for a whole session. */
   readonly grants = new Map<SessionId, Set<string>>();
+  readonly processes = new ProcessBook();
   readonly closed = new Map<SessionId, Seq>();
   /** Up to where retention has removed the log, each time it did. */
   readonly trims = new Map<SessionId, Seq[]>();

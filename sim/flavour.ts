@@ -1,6 +1,7 @@
 // What may happen in a schedule. Not every schedule may do everything: leaving out most kinds of trouble each time lets
 // the rest of them meet more often.
 import type { Delivery } from "../src/core/prompt.ts";
+import type { Manner } from "../src/testing/scripted-child.ts";
 import { type Chooser, chance, weighted } from "./chooser.ts";
 import type { Trait } from "./plan.ts";
 import type { SimulationOptions } from "./simulation.ts";
@@ -33,6 +34,14 @@ export interface Flavour extends SimulationOptions {
   readonly shutdowns: boolean;
   readonly follows: boolean;
   readonly trims: boolean;
+  /** Calls wait for the processes they have started, and are mostly left alone. */
+  readonly patient: boolean;
+  /** How processes take it that they are stopped. */
+  readonly manners: readonly Manner[];
+  /** Processes start late, or not at all. */
+  readonly slowStarts: boolean;
+  /** Trees outlive the worker that vanishes, until the next one ends them. */
+  readonly survive: boolean;
   /** Now and then two things happen in the same tick. */
   readonly hurry: boolean;
   /** How many of a hundred steps are the clients'. */
@@ -41,8 +50,15 @@ export interface Flavour extends SimulationOptions {
 
 const TRAITS: readonly Trait[] = ["approval", "hasty", "idempotent", "deaf", "slot", "limited"];
 
-export function flavourOf(chooser: Chooser): Flavour {
+const MANNERS: readonly Manner[] = ["ignores", "exits", "exited", "escapes"];
+
+/** What a schedule is to be about, if not about anything. */
+export type Focus = "processes" | undefined;
+
+export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
   const sometimes = (percent: number): boolean => chance(chooser, percent);
+  const processes = focus === "processes" || sometimes(25);
+  const patient = processes && sometimes(60);
   const deep = sometimes(35);
   const calm = deep ? sometimes(60) : sometimes(20);
   const deliveries: Delivery[] = ["queue"];
@@ -61,15 +77,17 @@ export function flavourOf(chooser: Chooser): Flavour {
     ]),
     onCrash: sometimes(15) ? "lose" : "resume",
     stubbornPercent: sometimes(40) ? 40 : 0,
-    hooks: sometimes(deep ? 30 : 15),
+    hooks: sometimes(deep && !patient ? 30 : 15),
     metered: sometimes(40),
     runLimitMs: sometimes(12) ? 6_000 : undefined,
-    steps: (deep ? 40 : 8) + chooser.below(sometimes(30) ? 80 : 32),
+    processes,
+    patient,
+    steps: (deep || patient ? 40 : processes ? 24 : 8) + chooser.below(sometimes(30) ? 80 : 32),
     deliveries,
     keys: sometimes(35),
-    calls: calm || sometimes(60),
+    calls: calm || processes || sometimes(60),
     ends: deep || calm || sometimes(50),
-    traits: TRAITS.filter(() => sometimes(45)),
+    traits: TRAITS.filter(() => sometimes(patient ? 12 : 45)),
     asks: sometimes(deep ? 60 : 35),
     reads: sometimes(deep ? 60 : 45),
     stops: sometimes(15),
@@ -83,7 +101,10 @@ export function flavourOf(chooser: Chooser): Flavour {
     shutdowns: sometimes(deep ? 40 : 15),
     follows: sometimes(25),
     trims: sometimes(30),
-    hurry: sometimes(30),
-    clientPercent: deep ? 14 : calm ? 6 : 15 + chooser.below(35),
+    manners: processes ? ["dies", ...MANNERS.filter(() => sometimes(40))] : [],
+    slowStarts: processes && sometimes(40),
+    survive: processes && sometimes(40),
+    hurry: sometimes(processes ? 45 : 30),
+    clientPercent: deep ? 14 : calm || patient ? 6 : 15 + chooser.below(35),
   };
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { CORPUS } from "./bugs/corpus.ts";
+import { PROCESS_BUGS } from "./bugs/process-bugs.ts";
 import { runErrand } from "./errands.ts";
 import { huntOne } from "./hunt.ts";
 import { patch } from "./patch.ts";
@@ -15,11 +16,14 @@ const SAMPLE = [
   "end-calls-asked-while-stopping",
   "approval-outlives-its-run",
   "reminded-of-what-finished",
+  "result-not-held",
+  "lost-process-not-fed",
+  "leftovers-of-a-call",
 ];
 
 describe("the corpus", () => {
-  test("has at least a hundred and twenty mistakes, each with a name of its own and a sentence about it", () => {
-    expect(CORPUS.length).toBeGreaterThanOrEqual(120);
+  test("has at least a hundred and sixty mistakes, each with a name of its own and a sentence about it", () => {
+    expect(CORPUS.length).toBeGreaterThanOrEqual(160);
     expect(new Set(CORPUS.map((bug) => bug.name)).size).toBe(CORPUS.length);
     for (const { name, about } of CORPUS) {
       expect(name).toMatch(/^[a-z]+(-[a-z]+)+$/);
@@ -54,6 +58,17 @@ describe("the hunt", () => {
       if (answer.kind === "hunted") answers.push(answer);
     };
     await runErrand({ kind: "bug", edits: [], seed: 1, seeds: 3_000 }, heard);
+    expect(answers).toEqual([{ kind: "hunted", by: undefined }]);
+  });
+
+  test("finds nothing if the inbox is only small", { timeout: 60_000 }, async () => {
+    const answers: unknown[] = [];
+    const heard = (answer: { readonly kind: string }): void => {
+      if (answer.kind === "hunted") answers.push(answer);
+    };
+    const small = PROCESS_BUGS.find(({ name }) => name === "room-not-reserved")?.edits[0];
+    const edits = small === undefined ? [] : [small];
+    await runErrand({ kind: "bug", edits, seed: 1, seeds: 1_000, focus: "processes" }, heard);
     expect(answers).toEqual([{ kind: "hunted", by: undefined }]);
   });
 

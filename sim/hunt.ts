@@ -45,10 +45,13 @@ export async function huntBugs({ seed, only, found, missed }: HuntOptions): Prom
 }
 
 /** What gave it away; undefined if nothing did. */
-export async function huntOne({ edits }: Pick<Bug, "edits">, seed: number): Promise<string | undefined> {
+export async function huntOne(
+  { edits, focus }: Pick<Bug, "edits" | "focus">,
+  seed: number,
+): Promise<string | undefined> {
   let by: string | undefined;
   let heardAt = performance.now();
-  const errand = { kind: "bug", edits, seed, seeds: SEEDS_MAX } as const;
+  const errand = { kind: "bug", edits, seed, seeds: SEEDS_MAX, focus } as const;
   const ended = await runErrand(
     errand,
     (answer) => {

@@ -6,6 +6,7 @@ import type { Clock, Ids, Notice } from "../src/ports.ts";
 import type { ManualClock } from "../src/testing/manual-clock.ts";
 import { Actors, type Watch } from "./actors.ts";
 import { HookDesk } from "./hook-desk.ts";
+import type { ProcessWorld } from "./process-world.ts";
 import { type Disk, SimStore } from "./sim-store.ts";
 
 export const GRACE_MS = 1_500;
@@ -23,6 +24,8 @@ export interface LifeParts {
   /** Whether agents count what they cost. */
   readonly metered: boolean;
   readonly runLimitMs: number | undefined;
+  /** Where its processes go on, if it may start any. */
+  readonly world: ProcessWorld | undefined;
   readonly notice: (notice: Notice) => void;
 }
 
@@ -35,6 +38,8 @@ export class Life {
   phase: "starting" | "open" | "closing" | "over" = "starting";
   /** Faults of the store it has met; while there are none, nobody may be told of trouble. */
   faults = 0;
+  /** The store was silent for so long that it had to let go of what it drove. */
+  letGo = false;
   late = 0;
   report: ShutdownReport | undefined;
   readonly #clock: ManualClock;
@@ -47,10 +52,12 @@ export class Life {
     this.actors = new Actors(parts.watch, parts.number, parts.metered);
     const note = (line: string): void => parts.disk.trace.note(line);
     this.host = new HookDesk({ facts: parts.disk.facts, note, violate: parts.disk.violate });
+    const clock = this.#lifeClock();
+    const { world } = parts;
     this.engine = new Engine({
       store: this.store,
       agent: this.actors.agent,
-      clock: this.#lifeClock(),
+      clock,
       ids: parts.ids,
       hooks: parts.hooks ? this.host.hooks : {},
       runLimitMs: parts.runLimitMs,
@@ -62,6 +69,7 @@ export class Life {
       graceMs: GRACE_MS,
       liveRunsMax: parts.slotsMax,
       resume: parts.onCrash,
+      spawner: world === undefined ? undefined : () => Promise.resolve(world.spawner(parts.number, clock)),
     });
   }
 

@@ -5,6 +5,7 @@ import { type Answer, runErrand } from "./errands.ts";
 import { huntBugs } from "./hunt.ts";
 
 const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   seeded random schedules
+           [--processes]                                       all of them with processes
 npm run sim -- --exhaustive [--ops 4] [--json]                 every interleaving of small scopes
 npm run sim -- --bugs [--only NAME] [--seed S] [--json]        known mistakes, each of which must be found`;
 
@@ -17,11 +18,14 @@ const { values } = parseArgs({
     exhaustive: { type: "boolean", default: false },
     bugs: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
+    processes: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
 
+const focus = values.processes ? "processes" : undefined;
+const about = values.processes ? " --processes" : "";
 const seed = whole(values.seed, "--seed");
 if (values.help) console.log(HELP);
 else if (values.trace) await trace();
@@ -32,7 +36,7 @@ else await schedules(whole(values.schedules, "--schedules"));
 /** One schedule, step by step. */
 async function trace(): Promise<void> {
   const { runSeed } = await import("./random-schedule.ts");
-  const { lines, hash, violations } = await runSeed(seed, "lines");
+  const { lines, hash, violations } = await runSeed(seed, "lines", focus);
   for (const line of lines) console.log(line);
   console.log(`seed ${seed}, trace ${hash}, ${violations.length} violations`);
   if (violations.length > 0) process.exitCode = 1;
@@ -54,13 +58,13 @@ async function schedules(count: number): Promise<void> {
       for (const found of answer.found) {
         violations += found.violations.length;
         for (const { rule, message } of found.violations) say(`seed ${found.seed}: ${rule}: ${message}`);
-        say(`replay: npm run sim -- --seed ${found.seed} --schedules 1 --trace`);
+        say(`replay: npm run sim -- --seed ${found.seed}${about} --schedules 1 --trace`);
       }
     }
   };
   await Promise.all(
     threads.map(({ from, count: share }, index) =>
-      runErrand({ kind: "seeds", from: seed + from, count: share }, heard(index)),
+      runErrand({ kind: "seeds", from: seed + from, count: share, focus }, heard(index)),
     ),
   );
   // A thread that has found enough stops early.

@@ -9,6 +9,7 @@ import type { Gap } from "../src/engine/follow.ts";
 import { type Actor, TurnActor } from "./actors.ts";
 import type { Facts, RunFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
+import type { ProcessOracle } from "./process-oracle.ts";
 import { checkAnswer, checkPost, checkWithdrawal } from "./question-oracle.ts";
 import {
   type AskedRecord,
@@ -29,6 +30,7 @@ export interface Violation {
 
 interface Parts {
   readonly facts: Facts;
+  readonly processes: ProcessOracle;
   readonly trimmedTo: ReadonlyMap<SessionId, number>;
   readonly life: () => Life;
   readonly violate: (rule: string, message: string) => void;
@@ -68,6 +70,10 @@ export class Oracle {
       case "post":
         checkPost(record, this.#facts, this.#parts.violate);
         return;
+      case "start":
+      case "end":
+        this.#parts.processes.answered(record);
+        return;
     }
   }
 
@@ -75,6 +81,7 @@ export class Oracle {
   forget(): void {
     this.stopped.clear();
     this.stoppedCalls.clear();
+    this.#parts.processes.stopped.clear();
   }
 
   /** An error is an answer too, and must be one that this situation can give. */
@@ -84,7 +91,8 @@ export class Oracle {
       this.#parts.violate("G28", `${what(record)} was answered "internal": ${message} ${String(cause ?? "")}`);
       return;
     }
-    const trouble = life.faults > 0 || life.phase === "closing";
+    const driven = life.engine.lanes.peek(record.session)?.epoch !== undefined;
+    const trouble = life.faults > 0 || life.phase === "closing" || (record.kind === "start" && !driven);
     if ((code === "unavailable" || code.startsWith("store_")) && !trouble) {
       this.#parts.violate("G28", `${what(record)} was answered "${code}", but the store was well.`);
     }
@@ -97,8 +105,10 @@ export class Oracle {
   stopsAtOnce(session: SessionId): void {
     const life = this.#parts.life();
     const lane = life.engine.lanes.peek(session);
-    const run = lane?.decided.live;
-    if (lane?.phase !== "ready" || run === undefined) return;
+    if (lane?.phase !== "ready") return;
+    const run = lane.decided.live;
+    this.#parts.processes.stopAtOnce(lane);
+    if (run === undefined) return;
     for (const call of run.live) if (call.phase === "stopping") this.#callStops(call.id);
     if (run.phase !== "stopping") return;
     // An interrupt can still be refused by the store, and then nothing may have happened: it stops once it is durable.
@@ -119,7 +129,7 @@ export class Oracle {
   }
 
   followed(follower: Follower, event: Recorded | Delta | Gap): void {
-    if (event.type === "delta" || event.type === "progress") return;
+    if (event.type === "delta" || event.type === "progress" || event.type === "output") return;
     if (event.type === "gap") {
       const trimmed = this.#parts.trimmedTo.get(follower.session) ?? 0;
       const honest = event.from === follower.cursor + 1 && event.to <= trimmed && event.to >= event.from;
@@ -178,6 +188,7 @@ export class Oracle {
     const { receipt } = record;
     if (receipt === undefined) return;
     if ("runs" in receipt) this.#sessionCancelled(record, receipt);
+    else if (record.scope === "process") this.#parts.processes.cancelled(record, receipt);
     else if (record.scope === "call") this.#callCancelled(record, receipt);
     else if (record.scope === "question") checkWithdrawal(record, receipt, this.#facts, this.#parts.violate);
     else this.#runCancelled(record, receipt);
@@ -196,6 +207,7 @@ export class Oracle {
       }
     }
     for (const [runId, one] of told) this.#runReceipt(record, this.#facts.runs.get(runId), one);
+    this.#parts.processes.covered(record, receipt);
   }
 
   #runCancelled(record: CancelRecord, receipt: CancelReceipt & { readonly runId?: RunId }): void {
@@ -206,7 +218,10 @@ export class Oracle {
     if (receipt.kind === "unknown") {
       // A key may be used for the first time after somebody has asked to cancel it.
       const earlier = run !== undefined && (this.#parts.ticketOf(run.id) ?? 0) < record.ticket;
-      if (earlier) this.#parts.violate("G10", `${what(record)} was told that there is no such run.`);
+      // Its acceptance may have been on its way when its lane was let go of.
+      if (earlier && !this.#parts.life().letGo) {
+        this.#parts.violate("G10", `${what(record)} was told that there is no such run.`);
+      }
       return;
     }
     if (record.scope === "key" && receipt.runId !== run?.id) {
@@ -306,7 +321,7 @@ export class Oracle {
     const run = this.#facts.runs.get(record.runId);
     const outcome = record.receipt?.outcome;
     if (outcome === undefined) {
-      if (run !== undefined && life.phase !== "closing") {
+      if (run !== undefined && life.phase !== "closing" && !life.letGo) {
         this.#parts.violate("G16", `${what(record)} was told that there is no such run.`);
       }
       return;

@@ -1,6 +1,7 @@
 // Holds what people were told about their answers, posts and withdrawals against the logs.
 import type { CancelReceipt } from "../src/core/cancel.ts";
-import type { CallId, QuestionId } from "../src/core/ids.ts";
+import type { CallId, QuestionId, SessionId } from "../src/core/ids.ts";
+import { INBOX_ITEMS_MAX } from "../src/core/limits.ts";
 import type { Facts, QuestionFacts } from "./facts.ts";
 import { type AnswerRecord, type CancelRecord, noteOf, type PostRecord, what } from "./records.ts";
 
@@ -41,6 +42,7 @@ export function checkPost(record: PostRecord, facts: Facts, violate: Violate): v
   const { receipt, session, text } = record;
   if (receipt?.kind === "refused") {
     if (receipt.code === "closed" && facts.closed.get(session) !== undefined) return;
+    if (receipt.code === "queue_full" && everInInbox(facts, session) >= INBOX_ITEMS_MAX) return;
     violate("G3", `${what(record)} was refused (${receipt.code}), and need not have been.`);
     return;
   }
@@ -49,6 +51,16 @@ export function checkPost(record: PostRecord, facts: Facts, violate: Violate): v
     violate("G1", `${what(record)} was told "posted", but the log does not have it.`);
   }
 }
+
+/** What was ever put into an inbox, or could have been, with some that the log does not have. */
+function everInInbox(facts: Facts, session: SessionId): number {
+  const log = facts.log(session);
+  const kept = log.filter(({ type }) => type === "inbox.added" || type === "process.requested");
+  return kept.length + UNRECORDED_MAX;
+}
+
+/** As many as can have been refused by the store, or have been on their way to it. */
+const UNRECORDED_MAX = 3;
 
 export function checkWithdrawal(record: CancelRecord, receipt: CancelReceipt, facts: Facts, violate: Violate): void {
   const question = facts.questions.get(record.target as QuestionId);

@@ -4,16 +4,19 @@ import { type Chooser, chance, weighted } from "./chooser.ts";
 import type { Flavour } from "./flavour.ts";
 import type { HookActor } from "./hook-desk.ts";
 import { HASTY_MS, type Trait } from "./plan.ts";
+import type { RandomProcesses } from "./random-processes.ts";
 import type { Simulation } from "./simulation.ts";
 
 export class RandomAgent {
   readonly #simulation: Simulation;
   readonly #flavour: Flavour;
   readonly #chooser: Chooser;
+  readonly #processes: RandomProcesses;
 
-  constructor(simulation: Simulation, flavour: Flavour) {
+  constructor(simulation: Simulation, flavour: Flavour, processes: RandomProcesses) {
     this.#simulation = simulation;
     this.#flavour = flavour;
+    this.#processes = processes;
     this.#chooser = simulation.chooser;
   }
 
@@ -58,18 +61,29 @@ export class RandomAgent {
     if (actor.aborted && actor.stubborn && chance(this.#chooser, 70)) return;
     // Whoever has asked something mostly waits for the answer.
     if (actor.asks > 0 && chance(this.#chooser, 70)) return;
+    const waits = !(actor instanceof TurnActor) && actor.processes.pending > 0;
+    if (waits && chance(this.#chooser, this.#flavour.patient ? 90 : 40)) return;
     if (actor instanceof TurnActor) this.#turn(actor);
     else this.#call(actor);
   }
 
   #call(actor: CallActor): void {
+    if (this.#flavour.patient && chance(this.#chooser, 85)) {
+      this.#processes.patiently(actor);
+      return;
+    }
     const move = weighted(this.#chooser, [
       [6, "complete"],
       [2, "fail"],
       [2, "put aside"],
       [1, "change"],
       [this.#flavour.asks && actor.asks < 2 ? 4 : 0, "ask"],
+      [this.#processes.isTempting(actor) ? 22 : 0, "process"],
     ] as const);
+    if (move === "process") {
+      this.#processes.byCall(actor);
+      return;
+    }
     this.#simulation.trace.note(`${move} ${actor.id}`);
     if (move === "complete") actor.complete();
     else if (move === "fail") actor.fail();
@@ -80,14 +94,16 @@ export class RandomAgent {
 
   #turn(actor: TurnActor): void {
     const { trace, life } = this.#simulation;
-    const { calm, deep, calls, ends, asks, reads, stops } = this.#flavour;
+    const { calm, deep, calls, ends, asks, reads, stops, processes, patient } = this.#flavour;
+    // Whoever waits for a call that waits for a process has time.
+    if (patient && actor.waitsFor > 0 && chance(this.#chooser, 70)) return;
     const move = weighted(this.#chooser, [
       [3, "emit"],
-      [calls && actor.waitsFor < 3 ? (deep ? 4 : 8) : 0, "call"],
-      [2, "take"],
-      [calm || deep ? 1 : 3, "again"],
-      [calm || deep ? 1 : 5, "complete"],
-      [calm ? 0 : deep ? 1 : 2, "fail"],
+      [calls && actor.waitsFor < 3 ? (deep ? 4 : patient ? 16 : 8) : 0, "call"],
+      [processes ? 4 : 2, "take"],
+      [calm || deep || patient ? 1 : 3, "again"],
+      [calm || deep || patient ? 1 : 5, "complete"],
+      [calm || patient ? 0 : deep ? 1 : 2, "fail"],
       [ends ? (deep ? 10 : 5) : 0, "end with calls"],
       [asks && actor.asks < 2 ? 3 : 0, "ask"],
       [reads && actor.pending < 2 ? 5 : 0, "read"],

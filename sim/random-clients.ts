@@ -5,6 +5,7 @@ import type { Actor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { QuestionFacts } from "./facts.ts";
 import type { Flavour } from "./flavour.ts";
+import type { RandomProcesses } from "./random-processes.ts";
 import type { PromptRecord } from "./records.ts";
 import type { Simulation } from "./simulation.ts";
 
@@ -12,11 +13,13 @@ export class RandomClients {
   readonly #simulation: Simulation;
   readonly #flavour: Flavour;
   readonly #chooser: Chooser;
+  readonly #processes: RandomProcesses;
   #text = 0;
 
-  constructor(simulation: Simulation, flavour: Flavour) {
+  constructor(simulation: Simulation, flavour: Flavour, processes: RandomProcesses) {
     this.#simulation = simulation;
     this.#flavour = flavour;
+    this.#processes = processes;
     this.#chooser = simulation.chooser;
   }
 
@@ -67,10 +70,12 @@ export class RandomClients {
       [closes ? 2 : 0, "close"],
       [follows ? 8 : 0, "follow"],
       [trims && follows ? 4 : 0, "trim"],
+      [this.#flavour.processes ? (this.#flavour.patient ? 8 : 20) : 0, "process"],
     ] as const);
-    const run = (): RunId => pick(this.#chooser, known.slice(-4)).runId;
+    const run = (): RunId => this.#wakeRun(session) ?? pick(this.#chooser, known.slice(-4)).runId;
     if (kind === "prompt") this.#prompt(session);
-    else if (kind === "cancel") clients.cancelSession(session);
+    else if (kind === "cancel") clients.cancelSession(session, { keep: this.#processes.isKept() });
+    else if (kind === "process") this.#processes.byClient(session);
     else if (kind === "cancel-run") clients.cancelRun(session, run());
     else if (kind === "cancel-key") clients.cancelKey(session, this.#key());
     else if (kind === "cancel-call") this.#cancelCall(session);
@@ -82,6 +87,12 @@ export class RandomClients {
     else if (kind === "close") clients.close(session);
     else if (kind === "follow") this.#follow(session);
     else this.#trim(session);
+  }
+
+  /** Now and then one that nobody has asked for. */
+  #wakeRun(session: SessionId): RunId | undefined {
+    const open = this.#simulation.facts.open(session).filter(({ id }) => id.includes(".w"));
+    return open.length > 0 && chance(this.#chooser, 60) ? pick(this.#chooser, open).id : undefined;
   }
 
   #prompt(session: SessionId): void {

@@ -1,9 +1,10 @@
 // One seeded schedule: the seed picks what kind of schedule it is, then every step of it.
 import { type Chooser, chance, pick, SeededChooser, weighted } from "./chooser.ts";
-import { type Flavour, flavourOf } from "./flavour.ts";
+import { type Flavour, type Focus, flavourOf } from "./flavour.ts";
 import type { Violation } from "./oracle.ts";
 import { RandomAgent } from "./random-agent.ts";
 import { RandomClients } from "./random-clients.ts";
+import { RandomProcesses } from "./random-processes.ts";
 import { heedRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
 import type { Parked } from "./sim-store.ts";
@@ -15,11 +16,27 @@ export interface ScheduleResult {
   readonly violations: readonly Violation[];
   readonly steps: number;
   readonly lines: readonly string[];
+  readonly processes: ProcessTally;
 }
 
-export async function runSeed(seed: number, keep: "lines" | "hash" = "hash"): Promise<ScheduleResult> {
+/** What became of processes in a schedule, so that whoever counts on it can see that something did. */
+export interface ProcessTally {
+  readonly completed: number;
+  readonly cancelled: number;
+  readonly lost: number;
+  /** Results that a turn was told, and those that a call has told. */
+  readonly toldByTurns: number;
+  readonly toldByCalls: number;
+  readonly restarts: number;
+}
+
+export async function runSeed(
+  seed: number,
+  keep: "lines" | "hash" = "hash",
+  focus: Focus = undefined,
+): Promise<ScheduleResult> {
   const chooser = new SeededChooser(seed);
-  const flavour = flavourOf(chooser);
+  const flavour = flavourOf(chooser, focus);
   const simulation = new Simulation(flavour, chooser, keep);
   heedRejections(simulation);
   simulation.trace.note(JSON.stringify(flavour));
@@ -33,13 +50,27 @@ export async function runSeed(seed: number, keep: "lines" | "hash" = "hash"): Pr
   if (simulation.violations.length === 0) await comeToRest(simulation);
   simulation.life.end();
   const { trace, violations } = simulation;
-  return { hash: trace.hash, violations, steps, lines: trace.lines ?? [] };
+  return { hash: trace.hash, violations, steps, lines: trace.lines ?? [], processes: tally(simulation) };
+}
+
+function tally({ facts, lives }: Simulation): ProcessTally {
+  const all = [...facts.processes.all.values()];
+  const ended = (kind: string): number => all.filter(({ settled }) => settled?.outcome.kind === kind).length;
+  return {
+    completed: ended("completed"),
+    cancelled: ended("cancelled"),
+    lost: ended("lost"),
+    toldByTurns: all.filter(({ taken }) => taken.length > 0).length,
+    toldByCalls: all.filter(({ added, heard }) => added.length > 0 && heard.some(({ early }) => early)).length,
+    restarts: lives - 1,
+  };
 }
 
 class RandomSchedule {
   readonly #simulation: Simulation;
   readonly #flavour: Flavour;
   readonly #chooser: Chooser;
+  readonly #processes: RandomProcesses;
   readonly #agent: RandomAgent;
   readonly #clients: RandomClients;
 
@@ -47,8 +78,9 @@ class RandomSchedule {
     this.#simulation = simulation;
     this.#flavour = flavour;
     this.#chooser = simulation.chooser;
-    this.#agent = new RandomAgent(simulation, flavour);
-    this.#clients = new RandomClients(simulation, flavour);
+    this.#processes = new RandomProcesses(simulation, flavour);
+    this.#agent = new RandomAgent(simulation, flavour, this.#processes);
+    this.#clients = new RandomClients(simulation, flavour, this.#processes);
     if (flavour.hurry) simulation.reflex = (actor) => this.#clients.reflex(actor);
   }
 
@@ -62,6 +94,7 @@ class RandomSchedule {
     if (kind === "client") this.#clients.move();
     else if (kind === "store") this.#store(pick(this.#chooser, life.store.parked));
     else if (kind === "agent") this.#agent.move();
+    else if (kind === "child") this.#processes.move();
     else if (kind === "follower") this.#pull();
     else if (kind === "clock") simulation.tick();
     else if (kind === "crash") {
@@ -71,29 +104,34 @@ class RandomSchedule {
           [2, "expired"],
           [1, "held"],
         ] as const),
+        this.#flavour.survive && chance(this.#chooser, 50) ? "survive" : "die",
       );
     } else {
       const mode = chance(this.#chooser, 75) ? "park" : "cancel";
       simulation.trace.note(`shut down: ${mode}`);
       void life.close(mode, 10_000);
     }
-    const same = this.#flavour.hurry && (kind === "client" || kind === "agent") && chance(this.#chooser, 30);
+    const same =
+      this.#flavour.hurry && (kind === "client" || kind === "agent" || kind === "child") && chance(this.#chooser, 30);
     if (same) return;
     await simulation.drain();
+    // Whoever has waited long enough returns with what it has asked for still on its way.
+    if (kind === "clock") this.#processes.loseTemper();
     checkPlaces(simulation);
   }
 
-  #kind(): "client" | "store" | "agent" | "clock" | "follower" | "crash" | "shutdown" {
+  #kind(): "child" | "client" | "store" | "agent" | "clock" | "follower" | "crash" | "shutdown" {
     const { life, clients } = this.#simulation;
-    const { crashes, shutdowns, clientPercent, deep } = this.#flavour;
+    const { crashes, shutdowns, clientPercent, deep, patient } = this.#flavour;
     const open = life.phase === "open" || life.phase === "closing";
     return weighted(this.#chooser, [
       [open ? clientPercent : 0, "client"],
       [life.store.parked.length > 0 ? 40 : 0, "store"],
-      [this.#agent.canMove ? (deep ? 40 : 22) : 0, "agent"],
-      [3, "clock"],
+      [this.#agent.canMove ? (deep || patient ? 40 : 22) : 0, "agent"],
+      [this.#processes.canMove ? 16 : 0, "child"],
+      [this.#processes.canMove ? 8 : 3, "clock"],
       [clients.followers.length > 0 ? 8 : 0, "follower"],
-      [crashes ? (deep ? 2 : 3) : 0, "crash"],
+      [crashes ? (patient ? 1 : deep ? 2 : 3) : 0, "crash"],
       [shutdowns && life.phase === "open" ? 2 : 0, "shutdown"],
     ] as const);
   }
@@ -102,7 +140,11 @@ class RandomSchedule {
     const simulation = this.#simulation;
     // A worker that cannot even look around does not start; that is no schedule.
     const mayFail = parked.phase === "waiting" && parked.verb !== "close" && simulation.life.phase !== "starting";
-    if (this.#flavour.faults && mayFail && chance(this.#chooser, this.#flavour.calm ? 25 : 12)) {
+    if (
+      this.#flavour.faults &&
+      mayFail &&
+      chance(this.#chooser, this.#flavour.calm ? 25 : this.#flavour.processes ? 22 : 12)
+    ) {
       const fault = weighted(this.#chooser, [
         [2, "store_full"],
         [1, "store_locked"],

@@ -3,12 +3,13 @@
 import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/cancel.ts";
 import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/command.ts";
 import type { ControlCode } from "../src/core/control-error.ts";
-import type { Recorded } from "../src/core/event.ts";
-import type { CallId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
+import type { Feedback, Recorded } from "../src/core/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { AnswerReceipt, Reply } from "../src/core/question.ts";
 import type { Delta } from "../src/engine/feed.ts";
 import type { Gap } from "../src/engine/follow.ts";
+import type { ProcessResult } from "../src/spawner.ts";
 
 interface Asked {
   readonly ticket: number;
@@ -34,8 +35,12 @@ export interface PromptRecord extends Asked {
 /** A cancel. Its note is its own, so that whatever it caused can be traced back to it. */
 export interface CancelRecord extends Asked {
   readonly kind: "cancel";
-  readonly scope: "session" | "close" | "run" | "key" | "call" | "question";
-  readonly target: SessionId | RunId | CallId | QuestionId | string;
+  readonly scope: "session" | "close" | "run" | "key" | "call" | "process" | "question";
+  readonly target: SessionId | RunId | CallId | ProcessId | QuestionId | string;
+  /** Of a session: whether what goes on in the background is to go on. */
+  readonly keep: boolean;
+  /** What went on in the background when it was asked. */
+  readonly background: readonly ProcessId[];
   /** Of a call: whether the model is to be reminded of it. */
   readonly remind: boolean;
   /** Of a question: whether it was in the log when it was asked. */
@@ -78,7 +83,31 @@ export interface PostRecord extends Asked {
   receipt: Posted | Refused | undefined;
 }
 
-export type AskedRecord = PromptRecord | CancelRecord | ChangeRecord | WaitRecord | AnswerRecord | PostRecord;
+/** A process that somebody starts for a session. Its command is its own. */
+export interface StartRecord extends Asked {
+  readonly kind: "start";
+  readonly command: string;
+  readonly feedback: Feedback;
+  receipt: { readonly processId: ProcessId } | undefined;
+}
+
+/** Somebody waits for the end of a process, for a while or for as long as it takes. */
+export interface EndRecord extends Asked {
+  readonly kind: "end";
+  readonly processId: ProcessId;
+  readonly limitMs: number | undefined;
+  receipt: { readonly result: ProcessResult | undefined } | undefined;
+}
+
+export type AskedRecord =
+  | StartRecord
+  | EndRecord
+  | PromptRecord
+  | CancelRecord
+  | ChangeRecord
+  | WaitRecord
+  | AnswerRecord
+  | PostRecord;
 
 /** Somebody who reads a session's events, at their own pace. */
 export interface Follower {
@@ -110,6 +139,10 @@ export function what(record: AskedRecord): string {
       return `Wait ${record.ticket} for ${record.runId}`;
     case "answer":
       return `Answer ${record.ticket} to ${record.questionId}`;
+    case "start":
+      return `Start ${record.ticket} of "${record.command}"`;
+    case "end":
+      return `Wait ${record.ticket} for ${record.processId}`;
     case "post":
       return `Post ${record.ticket}`;
   }

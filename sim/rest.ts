@@ -8,6 +8,7 @@ import type { Reply } from "../src/core/question.ts";
 import { verifyAtRest } from "../src/core/verify.ts";
 import { type Actor, TurnActor } from "./actors.ts";
 import type { QuestionFacts } from "./facts.ts";
+import { askForUntold, checkProcesses, endProcess } from "./process-rest.ts";
 import { noteOf, type PromptRecord, what } from "./records.ts";
 import type { Simulation } from "./simulation.ts";
 import { checkTalk } from "./talk.ts";
@@ -27,6 +28,7 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
     if (simulation.violations.length > 0) return;
     if (await settleSomething(simulation)) continue;
     const over = isOver(simulation);
+    if (over && askForUntold(simulation)) continue;
     if (over) checkTimers(simulation);
     if (simulation.clock.pending.length === 0 || (over && simulation.life.busyTimers === 0)) break;
     if (simulation.life.busyTimers === 0) renewals += 1;
@@ -58,6 +60,7 @@ async function settleSomething(simulation: Simulation): Promise<boolean> {
     life.host.say(hook, "nothing");
     return true;
   }
+  if (endProcess(simulation)) return true;
   const actor = nextToEnd(life.actors.going, simulation);
   if (actor !== undefined) {
     endActor(simulation, actor);
@@ -125,7 +128,9 @@ function isOver(simulation: Simulation): boolean {
   const answered = simulation.clients.asked.every(
     (record) => record.life !== simulation.life.number || record.refused !== undefined || record.receipt !== undefined,
   );
-  return answered && simulation.sessions.every((session) => simulation.facts.open(session).length === 0);
+  const { sessions, facts } = simulation;
+  const ended = [...facts.processes.all.values()].every(({ settled }) => settled !== undefined);
+  return answered && ended && sessions.every((session) => facts.open(session).length === 0);
 }
 
 function lookAtEverything(simulation: Simulation): void {
@@ -141,6 +146,7 @@ function lookAtEverything(simulation: Simulation): void {
   checkAbandoned(simulation);
   checkCalls(simulation);
   checkTalk(simulation);
+  checkProcesses(simulation);
   checkFairness(simulation);
   checkHouse(simulation);
 }

@@ -10,6 +10,8 @@ import { Clients } from "./clients.ts";
 import { Facts } from "./facts.ts";
 import { Life } from "./life.ts";
 import { Oracle, type Violation } from "./oracle.ts";
+import { ProcessOracle } from "./process-oracle.ts";
+import { ProcessWorld } from "./process-world.ts";
 import type { Disk, Parked } from "./sim-store.ts";
 import { Trace } from "./trace.ts";
 import { Witness } from "./witness.ts";
@@ -27,12 +29,16 @@ export interface SimulationOptions {
   /** Whether agents count what they cost. */
   readonly metered: boolean;
   readonly runLimitMs: number | undefined;
+  /** Whether calls and people can start processes. */
+  readonly processes: boolean;
 }
 
 /** What becomes of a vanished worker's leases before the next one starts. */
 export type Takeover = "released" | "expired" | "held";
 
 const LEASE_MS = 10_001;
+/** Two thirds of a lease, which is when its holder lets go. */
+const HOLD_MS = 6_666;
 
 export class Simulation {
   readonly chooser: Chooser;
@@ -44,6 +50,8 @@ export class Simulation {
   readonly clients: Clients;
   readonly oracle: Oracle;
   readonly witness: Witness;
+  readonly world = new ProcessWorld();
+  readonly processes: ProcessOracle;
   readonly violations: Violation[] = [];
   life: Life;
   lives = 1;
@@ -61,15 +69,34 @@ export class Simulation {
     const store = new MemoryStore({ clock: this.clock });
     const life = (): Life => this.life;
     const violate = (rule: string, message: string): void => this.violate(rule, message);
-    this.disk = { store, facts: this.facts, trace: this.trace, trimmedTo: new Map(), violate };
+    this.disk = {
+      store,
+      facts: this.facts,
+      trace: this.trace,
+      trimmedTo: new Map(),
+      violate,
+      elapsed: () => this.clock.elapsed(),
+      recorded: (session, first, events) => this.processes.recorded(session, first, events),
+    };
     const ticketOf = (run: RunId): number | undefined =>
       this.clients.prompts.find((prompt) => prompt.runId === run)?.ticket;
-    this.oracle = new Oracle({ facts: this.facts, trimmedTo: this.disk.trimmedTo, life, violate, ticketOf });
+    const { world } = this;
+    this.processes = new ProcessOracle({ facts: this.facts, world, life, violate });
+    world.born = (child) => this.processes.born(child);
+    this.oracle = new Oracle({
+      processes: this.processes,
+      facts: this.facts,
+      trimmedTo: this.disk.trimmedTo,
+      life,
+      violate,
+      ticketOf,
+    });
     this.clients = new Clients({ facts: this.facts, trace: this.trace, oracle: this.oracle, life });
     const { facts, trace, oracle } = this;
     const stubborn = (): boolean => options.stubbornPercent > 0 && chance(chooser, options.stubbornPercent);
     const began = (actor: Actor): void => this.reflex(actor);
-    this.witness = new Witness({ facts, trace, oracle, life, violate, stubborn, began });
+    const { processes } = this;
+    this.witness = new Witness({ facts, processes, trace, oracle, life, violate, stubborn, began });
     this.life = this.#newLife(1);
   }
 
@@ -116,6 +143,8 @@ export class Simulation {
     this.trace.note(`fail ${parked.verb} ${parked.about} ${code}`);
     this.life.faults += 1;
     this.troubles += 1;
+    // What was decided is decided anew, and an id that was not recorded may come to name something else.
+    this.processes.stopped.clear();
     this.life.store.drop(parked);
     parked.fail(code);
   }
@@ -124,6 +153,8 @@ export class Simulation {
     this.trace.note(`lose answer of ${parked.verb} ${parked.about}`);
     this.life.faults += 1;
     this.troubles += 1;
+    // What was decided is decided anew, and an id that was not recorded may come to name something else.
+    this.processes.stopped.clear();
     this.life.store.drop(parked);
     parked.apply();
     parked.fail("unavailable");
@@ -134,17 +165,33 @@ export class Simulation {
     const next = this.clock.pending[0];
     if (next === undefined) return;
     this.trace.note(`tick ${next.inMs}`);
+    const { store, phase } = this.life;
+    const renewedAt = phase === "open" ? store.renewedAt : undefined;
+    const at = this.clock.elapsed() + next.inMs;
     this.clock.tick(next.inMs);
+    if (renewedAt !== undefined && at - renewedAt >= HOLD_MS) this.#letGo(at);
+  }
+
+  /** A store that says nothing for so long is in trouble as well: whoever drives has let go. */
+  #letGo(at: number): void {
+    this.life.faults += 1;
+    this.troubles += 1;
+    this.life.letGo = true;
+    this.life.store.renewedAt = at;
+    this.oracle.forget();
+    for (const { request, manner } of this.world.going) {
+      if (manner !== "escapes") this.violate("G26", `${request.id} goes on, and its worker has let go.`);
+    }
   }
 
   /** The worker vanishes. What it had sent to the store arrives, or does not. */
-  async crash(takeover: Takeover): Promise<void> {
-    this.trace.note(`crash ${takeover}`);
+  async crash(takeover: Takeover, trees: "die" | "survive" = "die"): Promise<void> {
+    this.trace.note(`crash ${takeover}, trees ${trees}`);
     for (const parked of this.life.store.parked) {
       if (parked.verb === "append" && parked.phase === "waiting" && this.chooser.below(2) === 1) this.apply(parked);
     }
     await this.drain();
-    await this.#restart(takeover);
+    await this.#restart(takeover, trees);
   }
 
   /** The orderly end has been reached: on to the next life. */
@@ -155,23 +202,28 @@ export class Simulation {
       if (report?.unfinished.includes(session) === true) continue;
       const live = this.facts.live(session);
       // A run this life never took up is the next one's to take up.
-      const ours = this.life.actors.turns.some((turn) => turn.runId === live?.id);
+      const ours = !this.life.letGo && this.life.actors.turns.some((turn) => turn.runId === live?.id);
       if (live !== undefined && ours && !live.parked) {
         this.violate("G25", `${live.id} was neither set down nor ended by an orderly shutdown.`);
       }
     }
+    for (const id of this.world.survivors) this.violate("G25", `${id} goes on after an orderly shutdown.`);
     await this.#restart("released");
   }
 
-  async #restart(takeover: Takeover): Promise<void> {
+  async #restart(takeover: Takeover, trees: "die" | "survive" = "die"): Promise<void> {
     const { worker } = this.life;
     checkWorks(this);
     this.life.end();
+    this.world.crashed(trees);
     this.oracle.forget();
+    this.processes.lifeOver();
     await this.drain();
     if (takeover === "released") for (const session of this.sessions) await this.disk.store.release(session, worker);
     if (takeover === "expired") this.clock.tick(LEASE_MS);
     this.lives += 1;
+    // Before it takes anything up, a life ends what earlier ones have left.
+    this.world.sweep();
     this.life = this.#newLife(this.lives);
     void this.life.start();
   }
@@ -188,6 +240,7 @@ export class Simulation {
       hooks: this.#options.hooks,
       metered: this.#options.metered,
       runLimitMs: this.#options.runLimitMs,
+      world: this.#options.processes ? this.world : undefined,
       notice: (notice) => this.#notice(notice),
     });
   }

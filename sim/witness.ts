@@ -11,11 +11,13 @@ import type { Life } from "./life.ts";
 import type { Oracle } from "./oracle.ts";
 import { PLACES } from "./places.ts";
 import { needsApproval, scopeOf } from "./plan.ts";
+import type { ProcessWatch } from "./process-user.ts";
 import type { Trace } from "./trace.ts";
 import { checkTranscript } from "./transcripts.ts";
 
 interface Parts {
   readonly facts: Facts;
+  readonly processes: ProcessWatch;
   readonly trace: Trace;
   readonly oracle: Oracle;
   readonly life: () => Life;
@@ -43,6 +45,10 @@ export class Witness implements Watch {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#facts = parts.facts;
+  }
+
+  get processes(): ProcessWatch {
+    return this.#parts.processes;
   }
 
   stubborn(): boolean {
@@ -125,7 +131,8 @@ export class Witness implements Watch {
     }
     const before = this.#executed.get(live.callId) ?? [];
     this.#executed.set(live.callId, [...before, this.#life.number]);
-    if (before.includes(this.#life.number)) this.#violate("G25", `${live.callId} was carried out twice in one life.`);
+    const taken = before.includes(this.#life.number) && !this.#life.letGo;
+    if (taken) this.#violate("G25", `${live.callId} was carried out twice in one life.`);
     else if (before.length > 0 && !call.idempotent) {
       this.#violate("G25", `${live.callId} was carried out again, and must not be repeated.`);
     }
@@ -188,7 +195,7 @@ export class Witness implements Watch {
     const { kind, callId } = result;
     const call = this.#facts.works.get(callId);
     if (call === undefined && kind === "cancelled") return; // It never came into being.
-    if (this.#life.phase === "closing") return;
+    if (this.#life.phase === "closing" || this.#life.letGo) return;
     if (call?.settled?.outcome.kind !== kind) {
       this.#violate("G16", `${actor.id} was told that ${callId} is ${kind} before that was durable.`);
       return;
@@ -205,7 +212,8 @@ export class Witness implements Watch {
     for (const run of this.#facts.runs.values()) {
       if (run.text !== text || run.outcome?.kind !== "completed" || run.outcome.into !== actor.runId) continue;
       const name = `${this.#life.number} ${run.id}`;
-      if (this.#heard.has(name)) this.#violate("G5", `${actor.id} was given ${run.id}, which had been given before.`);
+      if (this.#heard.has(name) && !this.#life.letGo)
+        this.#violate("G5", `${actor.id} was given ${run.id}, which had been given before.`);
       this.#heard.add(name);
       return;
     }
@@ -231,6 +239,8 @@ export class Witness implements Watch {
 
   transcriptRead(actor: TurnActor, messages: readonly Message[], from: number): void {
     this.#note(`  < ${actor.id} reads ${messages.length} messages`);
+    // Whoever was let go of goes on with what it knew.
+    if (this.#life.letGo) return;
     checkTranscript(
       { actor, messages, from, to: this.#facts.head(actor.turn.sessionId) },
       this.#facts,

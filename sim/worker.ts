@@ -2,6 +2,7 @@
 // of a known mistake, if there is one, are in place.
 import { parentPort, workerData } from "node:worker_threads";
 import type { Answer, Errand } from "./errands.ts";
+import type { Focus } from "./flavour.ts";
 import { patchModules } from "./patch.ts";
 
 const errand = workerData as Errand;
@@ -13,16 +14,16 @@ async function work(): Promise<void> {
   const { searchSeeds } = await import("./search.ts");
   const progress = (done: number, hashes: readonly string[]): void => say({ kind: "progress", done, hashes });
   if (errand.kind === "seeds") {
-    say({ kind: "searched", ...(await searchSeeds({ from: errand.from, count: errand.count, progress })) });
+    say({ kind: "searched", ...(await searchSeeds({ ...errand, progress })) });
     return;
   }
-  say({ kind: "hunted", ...(await hunt(errand.seed, errand.seeds)) });
+  say({ kind: "hunted", ...(await hunt(errand.seed, errand.seeds, errand.focus)) });
 }
 
 async function exploreScopes(ops: number, share: { readonly index: number; readonly of: number }): Promise<void> {
-  const { callScopesUpTo, exploreScope, scopesUpTo } = await import("./exhaustive.ts");
-  // The walks over calls begin with two of them going on, and are wider by that.
-  const all = [...scopesUpTo(ops), ...callScopesUpTo(ops - 2)];
+  const { callScopesUpTo, exploreScope, processScopesUpTo, scopesUpTo } = await import("./exhaustive.ts");
+  // The walks over calls and processes begin with two things going on, and are wider by that.
+  const all = [...scopesUpTo(ops), ...callScopesUpTo(ops - 2), ...processScopesUpTo(ops - 2)];
   const mine = all.filter((_, index) => index % share.of === share.index);
   let interleavings = 0;
   for (const [index, scope] of mine.entries()) {
@@ -35,15 +36,16 @@ async function exploreScopes(ops: number, share: { readonly index: number; reado
 }
 
 /** Small scopes first: they are quick, and what they find is short. Then seeds. */
-async function hunt(seed: number, seeds: number): Promise<{ readonly by: string | undefined }> {
-  const { callScopesUpTo, exploreScope, scopesUpTo } = await import("./exhaustive.ts");
+async function hunt(seed: number, seeds: number, focus: Focus): Promise<{ readonly by: string | undefined }> {
+  const { callScopesUpTo, exploreScope, processScopesUpTo, scopesUpTo } = await import("./exhaustive.ts");
   const { searchSeeds } = await import("./search.ts");
-  for (const scope of [...scopesUpTo(2), ...callScopesUpTo(1)]) {
+  const scopes = focus === "processes" ? processScopesUpTo(2) : [...scopesUpTo(2), ...callScopesUpTo(1)];
+  for (const scope of scopes) {
     const [violation] = (await exploreScope(scope)).violations;
     if (violation !== undefined) return { by: `${violation.rule} in { ${scope.join(", ")} }: ${violation.message}` };
   }
   const progress = (done: number): void => say({ kind: "progress", done });
-  const { found } = await searchSeeds({ from: seed, count: seeds, foundMax: 1, progress });
+  const { found } = await searchSeeds({ from: seed, count: seeds, foundMax: 1, focus, progress });
   const [first] = found;
   const violation = first?.violations[0];
   return { by: first === undefined ? undefined : `${violation?.rule} with seed ${first.seed}: ${violation?.message}` };

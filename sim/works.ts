@@ -1,7 +1,8 @@
 // What a piece of work really did is what is recorded of it. Looked at whenever a life of the engine is over.
 import type { Outcome } from "../src/core/cancel.ts";
-import type { CallId, Work } from "../src/core/ids.ts";
-import { type CallActor, TurnActor } from "./actors.ts";
+import type { CallId, ProcessId, Work } from "../src/core/ids.ts";
+import type { Json } from "../src/core/prompt.ts";
+import { type Actor, type CallActor, TurnActor } from "./actors.ts";
 import type { Facts, Settled, WorkFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
 import type { Witness } from "./witness.ts";
@@ -18,13 +19,15 @@ interface House {
 
 export function checkWorks(simulation: House): void {
   const { facts, life } = simulation;
+  // What it did after it had let go counts for nobody, and may have been done again.
+  if (life.letGo) return;
   let late = 0;
   for (const actor of [...life.actors.turns, ...life.actors.calls]) {
     const work = facts.works.get(actor.id);
     const settled = work?.settled;
     if (work === undefined || settled === undefined || settled.setDown) continue;
     const { outcome } = settled;
-    if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += actor.end === undefined ? 0 : 1;
+    if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += isLate(actor) ? 1 : 0;
     else if ((outcome.kind === "completed" || outcome.kind === "failed") && outcome.kind !== actor.end) {
       simulation.violate("G15", `${actor.id} is recorded as ${outcome.kind}; it has ${actor.end ?? "not ended"}.`);
     } else if (outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && actor.end === "completed") {
@@ -35,6 +38,10 @@ export function checkWorks(simulation: House): void {
   }
   if (life.late < late) simulation.violate("G12", `${late} late results were dropped, ${life.late} were noticed.`);
 }
+
+/** It has ended, and nothing it has started keeps it from saying so. */
+const isLate = (actor: Actor): boolean =>
+  actor.end !== undefined && (actor instanceof TurnActor || actor.processes.pending === 0);
 
 /** Its worker vanished, or set it down: what it knew last is not in its end. */
 const isCutOff = (outcome: Outcome): boolean =>
@@ -60,9 +67,11 @@ function checkTurn(simulation: House, actor: TurnActor, work: WorkFacts, settled
 function checkCall(simulation: House, actor: CallActor, { outcome, result, changes }: Settled): void {
   if (isCutOff(outcome)) return;
   const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
-  const kept = outcome.kind === "completed" ? actor.value : actor.partials.at(-1);
+  const kept =
+    outcome.kind === "completed" ? actor.value : (actor.partials.at(-1) ?? leftBy(simulation, actor, result));
   const honest = isAbandoned(outcome)
-    ? result === undefined || actor.partials.some((partial) => same(partial, result))
+    ? result === undefined ||
+      actor.partials.concat(leftBy(simulation, actor, result) ?? []).some((one) => same(one, result))
     : same(kept, result);
   if (!honest) simulation.violate("G15", `${actor.id} has another result in the log than it had.`);
   const noted = changes ?? [];
@@ -70,10 +79,17 @@ function checkCall(simulation: House, actor: CallActor, { outcome, result, chang
   if (!same(told, noted)) simulation.violate("G15", `${actor.id} has changed something else than the log says.`);
 }
 
+/** What a process of a call had said when both were stopped is kept, if the call has kept nothing itself. */
+function leftBy({ facts }: House, { id }: CallActor, result: Json | undefined): Json | undefined {
+  const of = typeof result === "object" && result !== null && "processId" in result ? result.processId : undefined;
+  const one = facts.processes.all.get(of as ProcessId);
+  return one?.owner === id && one.settled?.outcome.kind === "cancelled" ? result : undefined;
+}
+
 /** Whoever was given up has left its place to the next one. */
 export function checkPlaces(simulation: House): void {
-  const { actors } = simulation.life;
-  if (actors.places.held === 0) return;
+  const { actors, letGo } = simulation.life;
+  if (actors.places.held === 0 || letGo) return;
   for (const { id, plan } of actors.calls) {
     if (actors.places.holds(plan) && simulation.facts.works.get(id)?.settled !== undefined) {
       simulation.violate("G33", `${id} has ended, and keeps its place.`);

@@ -1,4 +1,5 @@
 // A known mistake, as a change of the source: made while the module is loaded, so production code has no switches.
+import type { Focus } from "../flavour.ts";
 
 export interface Bug {
   /** In kebab-case; what `--only` and the reports call it. */
@@ -6,6 +7,8 @@ export interface Bug {
   /** Which class of mistake, and who is known to have made it. */
   readonly about: string;
   readonly edits: readonly Edit[];
+  /** Which schedules it is looked for in. Default: all kinds. */
+  readonly focus?: Focus;
 }
 
 export interface Edit {

@@ -18,9 +18,9 @@ export const CANCEL_BUGS: readonly Bug[] = [
     edits: [
       {
         file: DECIDE,
-        find: 'if (lane.live === undefined) return nothing({ kind: "idle", runs: [] });',
+        find: 'if (runs.length === 0 && behind.covered.length === 0) return nothing({ kind: "idle", runs: [] });',
         replace:
-          'if (lane.live === undefined) {\n      MARKED.add(lane.id);\n      return nothing({ kind: "idle", runs: [] });\n    }',
+          'if (runs.length === 0 && behind.covered.length === 0) {\n    MARKED.add(lane.id);\n    return nothing({ kind: "idle", runs: [] });\n  }',
       },
       {
         file: DECIDE,
@@ -68,8 +68,8 @@ export const CANCEL_BUGS: readonly Bug[] = [
     "withdrawn-without-outcome",
     "Queued prompts dropped by a cancel of the session get no outcome of their own.",
     DECIDE,
-    "      ...waiting.map((run) => withdrawn(run.id, reason)),\n",
-    "",
+    "[...(live?.events ?? []), ...waiting.map((run) => withdrawn(run.id, reason))]",
+    "[...(live?.events ?? [])]",
   ),
   bug(
     "stale-id-hits-the-next",
@@ -103,7 +103,7 @@ export const CANCEL_BUGS: readonly Bug[] = [
     "stop-waits-for-the-disk",
     "The abort is fired when the cancel is durable, not when it is decided.",
     "src/engine/engine.ts",
-    'if (command.type.startsWith("cancel-") || command.type === "close") this.drive.satisfy(lane);\n',
+    'if (command.type.startsWith("cancel-") || command.type === "close") this.#satisfy(lane);\n',
     "",
   ),
   bug(

@@ -3,6 +3,7 @@ import type { Bug } from "./bug.ts";
 import { CALL_BUGS } from "./call-bugs.ts";
 import { CANCEL_BUGS } from "./cancel-bugs.ts";
 import { CRASH_BUGS } from "./crash-bugs.ts";
+import { PROCESS_BUGS } from "./process-bugs.ts";
 import { QUEUE_BUGS } from "./queue-bugs.ts";
 import { TALK_BUGS } from "./talk-bugs.ts";
 import { WORLD_BUGS } from "./world-bugs.ts";
@@ -14,4 +15,5 @@ export const CORPUS: readonly Bug[] = [
   ...CRASH_BUGS,
   ...CALL_BUGS,
   ...TALK_BUGS,
+  ...PROCESS_BUGS,
 ];

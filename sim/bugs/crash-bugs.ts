@@ -1,6 +1,7 @@
 // Mistakes that need a crash, a restart or a store in trouble to show.
 import { type Bug, bug } from "./bug.ts";
 
+const ATTENDANCE = "src/engine/attendance.ts";
 const COMMIT = "src/engine/commit.ts";
 const DECIDE_RUN = "src/core/decide-run.ts";
 const ENGINE = "src/engine/engine.ts";
@@ -51,22 +52,22 @@ export const CRASH_BUGS: readonly Bug[] = [
   bug(
     "nothing-recovered",
     "At start nobody looks for runs whose worker is gone.",
-    ENGINE,
-    "this.lanes.get(session);\n    }\n  }",
-    "void session;\n    }\n  }",
+    ATTENDANCE,
+    "      lanes.get(session);\n    }\n  }",
+    "      void session;\n    }\n  }",
   ),
   bug(
     "recovery-not-repeated",
     "A recovery that the store refuses is not tried again; the session is busy for ever.",
     COMMIT,
-    '"settle-call", "expire", "recover", "park"',
-    '"settle-call", "expire", "park"',
+    '  "recover",\n  "park",\n',
+    '  "park",\n',
   ),
   bug(
     "lease-not-taken-over",
     "A session that was loaded while its old lease still ran is never driven.",
-    ENGINE,
-    "if (lane !== undefined && lane.epoch === undefined && lane.atRest) this.lanes.forget(lane);\n",
+    ATTENDANCE,
+    "if (lane !== undefined && lane.epoch === undefined && lane.atRest) lanes.forget(lane);\n",
     "",
   ),
   bug(
@@ -115,8 +116,8 @@ export const CRASH_BUGS: readonly Bug[] = [
     "end-of-work-refused",
     "The end of a turn that the store could not record is forgotten.",
     COMMIT,
-    'new Set(["settle-turn", "settle-call",',
-    'new Set(["settle-call",',
+    '  "settle-turn",\n  "settle-call",\n',
+    '  "settle-call",\n',
   ),
   bug(
     "unrecorded-call-stays-open",

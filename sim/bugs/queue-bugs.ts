@@ -2,6 +2,7 @@
 import { type Bug, bug } from "./bug.ts";
 
 const DECIDE = "src/core/decide.ts";
+const FOLLOW_UP = "src/core/follow-up.ts";
 const DISPATCH = "src/engine/dispatch.ts";
 const ENGINE = "src/engine/engine.ts";
 
@@ -9,8 +10,8 @@ const ENGINE = "src/engine/engine.ts";
 const notAfter = (kind: "failed" | "cancelled"): Bug["edits"] => [
   {
     file: ENGINE,
-    find: "this.drive.satisfy(lane);\n    this.dispatch.note(lane);\n  }",
-    replace: `this.drive.satisfy(lane);\n    if (command.type !== "settle-turn" || command.end.outcome.kind !== "${kind}") this.dispatch.note(lane);\n  }`,
+    find: "this.#satisfy(lane);\n    this.dispatch.note(lane);\n  }",
+    replace: `this.#satisfy(lane);\n    if (command.type !== "settle-turn" || command.end.outcome.kind !== "${kind}") this.dispatch.note(lane);\n  }`,
   },
   {
     file: ENGINE,
@@ -33,21 +34,21 @@ export const QUEUE_BUGS: readonly Bug[] = [
   bug(
     "steer-lost-at-the-end",
     "A steer that arrives in the last turn of a run is dropped with it.",
-    DECIDE,
+    FOLLOW_UP,
     'return [...events, ...lane.steers.map((run): Event => ({ type: "run.requeued", runId: run.id }))];',
     "return events;",
   ),
   bug(
     "steer-taken-twice",
     "A steer that was taken in stays in the inbox, and is taken in again.",
-    DECIDE,
+    FOLLOW_UP,
     '    { type: "run.settled", runId: run.id, outcome: { kind: "completed", into } },\n',
     "",
   ),
   bug(
     "steer-loses-its-identity",
     "A prompt that was folded into the live run ends like a run of its own.",
-    DECIDE,
+    FOLLOW_UP,
     'outcome: { kind: "completed", into } },',
     'outcome: { kind: "completed" } },',
   ),
@@ -122,9 +123,9 @@ export const QUEUE_BUGS: readonly Bug[] = [
     edits: [
       {
         file: ENGINE,
-        find: 'if (command.type.startsWith("cancel-") || command.type === "close") this.drive.satisfy(lane);',
+        find: 'if (command.type.startsWith("cancel-") || command.type === "close") this.#satisfy(lane);',
         replace:
-          'if (command.type.startsWith("cancel-") || command.type === "close" || command.type === "accept") this.drive.satisfy(lane);',
+          'if (command.type.startsWith("cancel-") || command.type === "close" || command.type === "accept") this.#satisfy(lane);',
       },
       {
         file: "src/engine/drive.ts",

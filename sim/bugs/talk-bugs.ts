@@ -1,6 +1,7 @@
 // Mistakes about approvals, questions, reminders and the inbox.
 import { type Bug, bug } from "./bug.ts";
 
+const FOLLOW_UP = "src/core/follow-up.ts";
 const DECIDE = "src/core/decide.ts";
 const DECIDE_RUN = "src/core/decide-run.ts";
 const DECIDE_QUESTION = "src/core/decide-question.ts";
@@ -189,7 +190,7 @@ export const TALK_BUGS: readonly Bug[] = [
     "heard-at-every-turn",
     "What was in the inbox stays there, and the model hears it at every turn (Crush#3109: results repeated after a cancel).",
     LANE,
-    "return { ...lane, head, inbox: NO_ITEMS };",
+    "return { ...lane, head, inbox: left(lane.inbox, (one) => isHeld(one, lane.live?.live ?? [])) };",
     "return { ...lane, head };",
   ),
   bug(
@@ -203,8 +204,8 @@ export const TALK_BUGS: readonly Bug[] = [
     "inbox-lost-at-compaction",
     "Summing up the conversation drops what the model has not heard yet.",
     LANE,
-    'case "session.cancel_requested":\n    case "session.compacted":\n      return { ...lane, head };',
-    'case "session.cancel_requested":\n      return { ...lane, head };\n    case "session.compacted":\n      return { ...lane, head, inbox: NO_ITEMS };',
+    'case "session.compacted":\n      return { ...lane, head };',
+    'case "session.compacted":\n      return { ...lane, head, inbox: NO_ITEMS };',
   ),
   bug(
     "inbox-not-read-at-the-start",
@@ -216,14 +217,14 @@ export const TALK_BUGS: readonly Bug[] = [
   bug(
     "own-reminder-missed",
     "The reminder that the last call's end brings is not in the turn that follows from it.",
-    DECIDE,
-    'const items = [...lane.inbox, ...events.flatMap((event) => (event.type === "inbox.added" ? [event.item] : []))];',
-    "const items = [...lane.inbox];",
+    FOLLOW_UP,
+    "const items = inboxAfter(lane, before);",
+    "const items = takeable(lane.inbox, lane.live?.live ?? []);",
   ),
   bug(
     "steers-pass-the-inbox",
     "A turn that takes steers in takes the inbox for taken, too, and drops it.",
-    DECIDE,
+    FOLLOW_UP,
     "  ...takeItems(items, id),\n  ...takeSteers(lane, runOf(id), id),",
     "  ...(lane.steers.length > 0 ? [] : takeItems(items, id)),\n  ...takeSteers(lane, runOf(id), id),",
   ),

@@ -31,8 +31,8 @@ export const WORLD_BUGS: readonly Bug[] = [
     "told-before-durable",
     "Waiters and followers hear of an outcome before it is in the store.",
     COMMIT,
-    "    const at = this.#clock.now();\n    this.#store.append(",
-    "    const at = this.#clock.now();\n    this.#then.recorded(lane, events.map((event, index): Recorded => ({ ...event, seq: lane.durable.head + 1 + index, at })));\n    this.#store.append(",
+    "    const at = this.#clock.now();\n    lane.landing = ",
+    "    const at = this.#clock.now();\n    this.#then.recorded(lane, events.map((event, index): Recorded => ({ ...event, seq: lane.durable.head + 1 + index, at })));\n    lane.landing = ",
   ),
   bug(
     "begun-before-durable",

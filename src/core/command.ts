@@ -68,6 +68,8 @@ type Ask =
       readonly command: string | readonly string[];
       readonly cwd?: string;
       readonly feedback: Feedback;
+      /** The call that starts it for the session: one that is being stopped starts nothing. */
+      readonly by?: CallId;
     }
   | {
       readonly type: "note-process";

@@ -9,8 +9,8 @@ import { INBOX_ITEMS_MAX, PROCESSES_LIVE_MAX } from "./limits.ts";
 import { cancelProcess, feedbackItem, type Process, type ProcessEnd } from "./process.ts";
 
 export function beginProcess(lane: Lane, command: CommandOf<"begin-process">): Decided<Answers["begin-process"]> {
-  const { type: _, once: __, ...asked } = command;
-  const refusal = refuse(lane, asked.owner);
+  const { type: _, once: __, by, ...asked } = command;
+  const refusal = refuse(lane, by ?? asked.owner);
   if (refusal !== undefined) return { events: [], answer: refusal };
   const id = processId(lane.id, lane.processes.count + 1);
   return {

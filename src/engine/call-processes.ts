@@ -77,7 +77,7 @@ export class CallProcesses implements Api {
     const checked = checkCommand(command);
     const owner: SessionId = this.#lane.id;
     const refusal = (): ControlError | undefined => refusalOf(this.#call);
-    const begin = { owner, command: checked, options: rest, feedback, refusal };
+    const begin = { owner, by: this.#call.callId, command: checked, options: rest, feedback, refusal };
     const live = await this.#desk.processes.begin(this.#lane, begin);
     return this.#handle(live);
   }

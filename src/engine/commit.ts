@@ -209,7 +209,8 @@ export class Commit {
   async #catchUp(lane: LiveLane): Promise<void> {
     for (;;) {
       const page = await this.#store.read(lane.id, { after: lane.durable.head, limit: PAGE_EVENTS_MAX });
-      if (page.events.length === 0) return;
+      // One that was let go meanwhile tells nobody what others write.
+      if (page.events.length === 0 || lane.phase === "gone") return;
       lane.unsure?.read.push(...page.events);
       let next: Lane = lane.durable;
       for (const event of page.events) next = evolve(next, event);

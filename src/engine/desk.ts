@@ -101,6 +101,8 @@ export class Desk implements CallDesk {
 
   limitReached(callId: CallId, limitMs: number): void {
     const reason = { kind: "timeout", limitMs } as const;
+    // Like any cancel behind something that waits for the store, it does not wait with it.
+    if (this.lane.pumping || this.lane.doubt) this.lane.work(callId)?.scope.cancel(reason);
     // Refused only by a store in trouble, which keeps the cancel, or by a lane that is not ours any more.
     this.commit.submit(this.lane, { type: "cancel-call", callId, reason }).catch(() => {});
   }

@@ -76,6 +76,14 @@ export class Drive {
     }
   }
 
+  /** Somebody else drives this lane: all that goes on here is stopped. What has ended may still wait for an answer. */
+  letGo(lane: LiveLane): void {
+    for (const work of [...lane.works]) {
+      this.stop(lane, work, { kind: "shutdown" });
+      work.scope.cancel({ kind: "shutdown" });
+    }
+  }
+
   /** Its own end arrived. False: it comes too late to count. */
   ended(lane: LiveLane, work: LiveWork): boolean {
     work.takeBackGrace?.();

@@ -305,7 +305,7 @@ export class Engine {
     this.#outcomes.leave(this.lanes.moveAllOut(lane.id));
     this.#feeds.reset(lane.id);
     this.processes.fenced(lane);
-    for (const work of [...lane.works]) this.drive.stop(lane, work, { kind: "shutdown" });
+    this.drive.letGo(lane);
   }
 
   /** Closes: no new prompts. The orderly part is `shutdown.ts`'s. */

@@ -174,6 +174,8 @@ export class LiveCall implements WorkOwner {
 
   async #requested(): Promise<CallRequest> {
     if (typeof this.#request === "function") {
+      // One that an earlier life has asked for may have an open approval, and does nothing before it is known again.
+      this.waits = "approval";
       this.#request = await this.work.scope.until(this.#request());
       this.input = this.#request.input;
     }

@@ -27,6 +27,8 @@ export class LiveProcess {
   readonly result: Promise<ProcessResult>;
   child: Child | undefined = undefined;
   phase: "starting" | "live" | "over" = "starting";
+  /** The log says that it went to the background. */
+  detached = false;
   /** What the log says of its end. */
   recorded: ProcessResult | undefined = undefined;
   readonly #desk: ProcessDesk;

@@ -31,6 +31,8 @@ export interface Begin {
   readonly command: CommandLine;
   readonly options: StartOptions;
   readonly feedback: Feedback;
+  /** The call that starts it, if it is not its own. */
+  readonly by?: CallId;
   /** Why whoever asks begins nothing any more, if so. Looked at in the tick in which the request is sent. */
   readonly refusal?: () => ControlError | undefined;
 }
@@ -59,7 +61,7 @@ export class Processes {
   }
 
   /** Records that it is to be started, and starts it. Rejects if it could not be. */
-  async begin(lane: LiveLane, { owner, command, options, feedback, refusal }: Begin): Promise<LiveProcess> {
+  async begin(lane: LiveLane, { owner, by, command, options, feedback, refusal }: Begin): Promise<LiveProcess> {
     const spawner = await this.spawner();
     const refused = refusal?.();
     if (refused !== undefined) throw refused;
@@ -69,7 +71,8 @@ export class Processes {
     // Nothing may take longer to end than whoever stops it is told.
     const graceMs = Math.min(options.graceMs ?? this.#parts.graceMs, this.#parts.graceMs);
     const place = cwd === undefined ? {} : { cwd };
-    const live = await this.#asking(lane, { type: "begin-process", owner, command, feedback, ...place });
+    const asked = { owner, command, feedback, ...place, ...(by === undefined ? {} : { by }) };
+    const live = await this.#asking(lane, { type: "begin-process", ...asked });
     const { id } = live;
     // Whatever was decided since the request was sent counts: also that its call has ended, and it with it.
     this.satisfy(lane);
@@ -154,7 +157,10 @@ export class Processes {
 
   /** From now on it is the session's. False: it has ended, or is being stopped. */
   async detach(lane: LiveLane, processId: ProcessId, feedback: Feedback): Promise<boolean> {
-    return (await this.#parts.commit().submit(lane, { type: "detach-process", processId, feedback })) === "recorded";
+    const live = this.#live.get(processId);
+    await this.#parts.commit().submit(lane, { type: "detach-process", processId, feedback });
+    // By what is recorded, not by the answer: after trouble with the store it may have been decided twice.
+    return live?.detached === true;
   }
 
   owns(lane: LiveLane, call: CallId): boolean {
@@ -212,6 +218,8 @@ export class Processes {
 
   recorded(events: readonly Recorded[]): void {
     for (const event of events) {
+      const detached = event.type === "process.detached" ? this.#live.get(event.processId) : undefined;
+      if (detached !== undefined) detached.detached = true;
       if (event.type !== "process.settled") continue;
       if (event.dropped === true) this.dropped += 1;
       const live = this.#live.get(event.processId);

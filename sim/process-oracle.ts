@@ -1,0 +1,332 @@
+// Holds what is recorded of processes, and what anybody is told of them, against the world in which they really go on.
+// Shares no rule with `decide`.
+import type { CancelReceipt, SessionReceipt } from "../src/core/cancel.ts";
+import { toControlError } from "../src/core/control-error.ts";
+import type { Event } from "../src/core/event.ts";
+import type { CallId, ProcessId, Seq, SessionId } from "../src/core/ids.ts";
+import { INBOX_ITEMS_MAX } from "../src/core/limits.ts";
+import type { LiveLane } from "../src/engine/live-lane.ts";
+import type { LiveCall } from "../src/ports.ts";
+import type { ProcessResult, Ran } from "../src/spawner.ts";
+import type { ScriptedChild } from "../src/testing/scripted-child.ts";
+import type { Facts } from "./facts.ts";
+import type { Life } from "./life.ts";
+import { isBackground, type ProcessFacts, processIn } from "./process-book.ts";
+import type { ProcessWatch } from "./process-user.ts";
+import type { ProcessWorld } from "./process-world.ts";
+import { type CancelRecord, type EndRecord, noteOf, type StartRecord, what } from "./records.ts";
+
+interface Parts {
+  readonly facts: Facts;
+  readonly world: ProcessWorld;
+  readonly life: () => Life;
+  readonly violate: (rule: string, message: string) => void;
+}
+
+type Settled = Extract<Event, { type: "process.settled" }>;
+
+export class ProcessOracle implements ProcessWatch {
+  /** Processes of this life whose stop has been decided: they do not come into being any more. */
+  readonly stopped = new Set<ProcessId>();
+  /** Calls that have begun to wait for a process before it ended. */
+  readonly waiters = new Map<ProcessId, number>();
+  /** Results of this life that nobody could be told. */
+  dropped = 0;
+  readonly #parts: Parts;
+  readonly #facts: Facts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#facts = parts.facts;
+  }
+
+  lifeOver(): void {
+    this.dropped = 0;
+  }
+
+  /** What is on the disk from now on, fact by fact. */
+  recorded(session: SessionId, first: Seq, events: readonly Event[]): void {
+    events.forEach((event, index) => {
+      this.#before(session, event, first + index);
+      this.#facts.processes.note(session, event, first + index);
+      if (event.type === "process.settled") this.#settled(event, first + index);
+      else if (event.type === "call.settled") this.#callSettled(session, event, first + index);
+    });
+    this.#checkWake(session);
+  }
+
+  #before(session: SessionId, event: Event, seq: Seq): void {
+    if (event.type === "inbox.taken") {
+      for (const item of event.items) this.#told(processIn(item));
+    } else if (event.type === "inbox.added") {
+      const one = this.#find(processIn(event.item));
+      if (one === undefined) return;
+      if (one.added.length > 0) this.#violate("G22", `The result of ${one.id} was put into the inbox twice.`);
+      if (!isOwed(one))
+        this.#violate("G22", `The result of ${one.id} was put into the inbox, and is nobody's to hear.`);
+    } else if (event.type === "process.requested") {
+      this.#requested(session, event, seq);
+    } else if (event.type === "run.accepted" && event.wake === true) {
+      if ((this.#facts.processes.waking.get(session)?.size ?? 0) === 0) {
+        this.#violate("G22", `${event.runId} was begun for a result that nobody waits to tell.`);
+      }
+      const busy = [...this.#facts.runs.values()].some(
+        (run) => run.session === session && run.acceptedAt < seq && (run.settledAt ?? Infinity) > seq,
+      );
+      if (busy) this.#violate("G22", `${event.runId} was begun although a turn comes by itself.`);
+    }
+  }
+
+  /** A call that is being stopped begins nothing, also not in the background. Its command says whose it is. */
+  #requested(session: SessionId, event: Extract<Event, { type: "process.requested" }>, seq: Seq): void {
+    const { processId, command } = event;
+    const call = typeof command === "string" ? command.slice("of ".length) : "";
+    const work = this.#facts.works.get(call as CallId);
+    const run = work === undefined ? undefined : this.#facts.runs.get(work.runId);
+    // An interrupt stops what goes on once it is durable, because it can be refused until then.
+    const cancel = work?.cancel ?? (run?.cancel?.reason.kind === "superseded" ? undefined : run?.cancel);
+    const { waiting, going } = this.#facts.processes.room(session);
+    if (waiting + going >= INBOX_ITEMS_MAX) this.#violate("G33", `${processId} has no place for its result.`);
+    if (cancel !== undefined && cancel.at < seq)
+      this.#violate("G11", `${processId} was begun by ${call}, which is being stopped.`);
+  }
+
+  #told(id: ProcessId | undefined): void {
+    const one = this.#find(id);
+    if (one === undefined) return;
+    if (one.taken.length > 0) this.#violate("G22", `The model is told twice how ${id} ended.`);
+    if (one.heard.length > 0) this.#violate("G22", `The model is told how ${id} ended, which a call has told.`);
+    if (one.settled?.outcome.kind === "cancelled") this.#violate("G22", `The model is told that ${id} was cancelled.`);
+  }
+
+  /** A result that wants a run has one, or one that comes anyway, the moment it is recorded. */
+  #checkWake(session: SessionId): void {
+    const waking = this.#facts.processes.waking.get(session);
+    if (waking === undefined || waking.size === 0 || this.#facts.closed.has(session)) return;
+    if (this.#facts.open(session).length === 0) {
+      this.#violate("G22", `Nothing begins in ${session} for the result of ${[...waking].join(", ")}.`);
+    }
+  }
+
+  #callSettled(session: SessionId, event: Extract<Event, { type: "call.settled" }>, seq: Seq): void {
+    const { callId, outcome } = event;
+    for (const one of this.#facts.processes.all.values()) {
+      if (one.owner !== callId) continue;
+      if (one.settled === undefined) this.#violate("G19", `${callId} is settled before ${one.id}, which is its own.`);
+      if (this.#parts.world.lives(one.id)) this.#violate("G19", `${callId} is settled, and ${one.id} goes on.`);
+    }
+    if (outcome.kind !== "completed") return;
+    const actor = this.#parts.life().actors.calls.findLast((one) => one.id === callId && one.end === "completed");
+    if (actor !== undefined) this.#facts.processes.heard(session, actor.processes.told, seq);
+  }
+
+  #settled(event: Settled, seq: Seq): void {
+    const one = this.#find(event.processId);
+    if (one === undefined) {
+      this.#violate("G11", `${event.processId} has ended, and was never asked for.`);
+      return;
+    }
+    if (one.settles > 1) this.#violate("G15", `${one.id} has two ends.`);
+    if (this.#parts.world.lives(one.id)) this.#violate("G19", `${one.id} is recorded as ended, and goes on.`);
+    if (event.dropped === true) this.dropped += 1;
+    if (event.dropped !== (isTellable(one) && !one.open ? true : undefined)) {
+      this.#violate("G22", `The result of ${one.id} is ${event.dropped === true ? "" : "not "}recorded as dropped.`);
+    }
+    this.#checkTruth(one, event, seq);
+  }
+
+  /** What is recorded is what happened in the world, as far as whoever recorded it could know. */
+  #checkTruth(one: ProcessFacts, { outcome }: Settled, seq: Seq): void {
+    const { world } = this.#parts;
+    const life = this.#parts.life();
+    const known = world.children.get(one.id);
+    const end = known?.child.end;
+    const witnessed = known?.life === life.number && !life.letGo;
+    const lie = (why: string): void => this.#violate("G15", `${one.id} is recorded as ${outcome.kind}: ${why}.`);
+    switch (outcome.kind) {
+      case "completed":
+        if (end === undefined) lie("nothing of it has ended");
+        else if (end.stopped && this.#stoppedBy(one, seq)) lie("it was stopped");
+        return;
+      case "cancelled":
+        if (!this.#stoppedBy(one, seq)) lie("nobody had asked for that");
+        if (witnessed && end?.stopped === false) lie("it had ended by itself");
+        return;
+      case "failed":
+        // Nor is it started if the store does not say in time that it was recorded.
+        if (!world.refused.has(one.id) && life.phase !== "closing" && life.faults === 0) lie("it could be started");
+        return;
+      case "lost":
+        if (witnessed) lie("its worker is still there");
+        if (this.#stoppedBy(one, seq)) lie("it was being stopped");
+    }
+  }
+
+  /** Whether a stop that reaches it is in the log by now: its own, or that of what it belongs to. */
+  #stoppedBy(one: ProcessFacts, seq: Seq): boolean {
+    if (one.cancel !== undefined) return true;
+    const call = this.#facts.works.get(one.owner as CallId);
+    if (call === undefined) return false;
+    const run = this.#facts.runs.get(call.runId);
+    const asked = (cancel: { readonly at: Seq } | undefined): boolean => cancel !== undefined && cancel.at < seq;
+    // With its call, or its run, whatever has ended that one.
+    const { reason } = one.settled?.outcome.kind === "cancelled" ? one.settled.outcome : { reason: undefined };
+    const parent =
+      (reason?.kind === "parent" && (reason.id === one.owner || reason.id === call.runId)) ||
+      (reason?.kind === "shutdown" && this.#parts.life().phase === "closing");
+    return asked(call.cancel) || asked(run?.cancel) || parent;
+  }
+
+  /** A child comes into being. */
+  born(child: ScriptedChild): void {
+    const { id } = child.request;
+    const one = this.#find(id);
+    if (one === undefined) {
+      this.#violate("G11", `${id} was started before its request was durable.`);
+      return;
+    }
+    if (one.settled !== undefined) this.#violate("G11", `${id} was started after its end was recorded.`);
+    // An interrupt stops it once the engine has heard that it is durable.
+    const run = this.#facts.runs.get(this.#facts.works.get(one.owner as CallId)?.runId ?? "run_");
+    const interrupted = run?.cancel?.reason.kind === "superseded" && one.cancel === undefined;
+    if (this.stopped.has(id) || (this.#stoppedBy(one, Infinity) && !interrupted)) {
+      this.#violate("G11", `${id} was started after its stop was decided.`);
+    }
+  }
+
+  /** A stop that was decided has reached the child in the same tick, before any disk was asked. */
+  stopAtOnce({ decided, durable }: LiveLane): void {
+    const { live: run, processes } = decided;
+    for (const { id, phase, owner } of processes.live) {
+      const call = run?.live.find((one) => one.id === owner);
+      // An interrupt can still be refused by the store, and then nothing may have happened.
+      const refusable =
+        run?.phase === "stopping" && run.reason.kind === "superseded" && durable.live?.phase === "running";
+      const stops =
+        phase === "stopping" || call?.phase === "stopping" || (call !== undefined && run?.phase === "stopping");
+      if (!stops || (refusable && phase !== "stopping" && call?.phase !== "stopping")) continue;
+      this.stopped.add(id);
+      const known = this.#parts.world.children.get(id);
+      // It may exist since this very tick, and nobody has heard of it yet: then that is the first it is told.
+      if (this.#parts.life().engine.processes.get(id)?.child !== known?.child) continue;
+      if (known !== undefined && known.child.end === undefined && known.child.stops.length === 0) {
+        this.#violate("G28", `${id} was not told to stop at once.`);
+      }
+    }
+  }
+
+  // What calls are told.
+
+  goesOn(id: ProcessId): boolean {
+    const ended = this.#find(id)?.settled !== undefined || this.#parts.world.children.get(id)?.child.end !== undefined;
+    const goesOn = !ended;
+    if (goesOn) this.waiters.set(id, (this.waiters.get(id) ?? 0) + 1);
+    return goesOn;
+  }
+
+  told({ callId }: LiveCall, result: ProcessResult): void {
+    if (this.#isOver()) return;
+    this.#checkResult(callId, result);
+  }
+
+  ran({ callId }: LiveCall, ran: Ran): void {
+    if (this.#isOver()) return;
+    const id = ran.kind === "background" ? ran.process.id : ran.processId;
+    const one = this.#find(id);
+    if (one === undefined || (ran.kind === "background") !== isBackground(one)) {
+      this.#violate("G16", `${callId} was told that ${id} ${ran.kind}, and the log says otherwise.`);
+    }
+  }
+
+  refused({ callId }: LiveCall, error: unknown): void {
+    // Whoever is stopped while it waits is told so.
+    if (this.#isOver() || (error instanceof Error && error.name === "AbortError")) return;
+    const { code, cause } = toControlError(error);
+    if (code === "internal") this.#violate("G28", `${callId} was refused a process: ${String(cause ?? error)}`);
+  }
+
+  #checkResult(who: string, { processId: id, outcome }: ProcessResult): void {
+    const settled = this.#find(id)?.settled;
+    if (JSON.stringify(settled?.outcome) !== JSON.stringify(outcome)) {
+      this.#violate("G16", `${who} was told that ${id} is ${outcome.kind} before that was durable, or wrongly.`);
+    }
+  }
+
+  // What clients are told.
+
+  answered(record: StartRecord | EndRecord): void {
+    if (record.kind === "end") {
+      if (record.receipt?.result !== undefined) this.#checkResult(what(record), record.receipt.result);
+      return;
+    }
+    const one = this.#find(record.receipt?.processId);
+    const event = one === undefined ? undefined : this.#facts.at(record.session, one.requestedAt);
+    if (event?.type !== "process.requested" || event.command !== record.command) {
+      this.#violate("G1", `${what(record)} was told that it has begun, but the log does not have it.`);
+    }
+  }
+
+  cancelled(record: CancelRecord, receipt: CancelReceipt): void {
+    const one = this.#find(record.target as ProcessId);
+    const lie = (why: string): void => this.#violate("G10", `${what(record)} was told "${receipt.kind}": ${why}.`);
+    switch (receipt.kind) {
+      case "withdrawn":
+        lie("processes do not wait in a queue");
+        return;
+      case "stopping": {
+        const call = this.#facts.works.get(one?.owner as CallId);
+        const since = [one?.cancel?.at, call?.cancel?.at, this.#facts.runs.get(call?.runId ?? "run_")?.cancel?.at];
+        if (!since.includes(receipt.since)) lie("it has not been stopping since then");
+        else if (receipt.first !== (one?.cancel !== undefined && noteOf(one.cancel.reason) === record.note)) {
+          lie("it was not the first, or it was");
+        }
+        return;
+      }
+      case "settled":
+        if (JSON.stringify(one?.settled?.outcome) !== JSON.stringify(receipt.outcome)) lie("it did not end like this");
+        return;
+      case "unknown":
+        if (one !== undefined) lie("it is in the log");
+    }
+  }
+
+  /** A cancel of a session covers what goes on in its background, unless that was to be kept. */
+  covered(record: CancelRecord, receipt: SessionReceipt): void {
+    const told = new Map(
+      ("processes" in receipt ? (receipt.processes ?? []) : []).map((one) => [one.processId, one.receipt]),
+    );
+    if (record.keep && told.size > 0) this.#violate("G9", `${what(record)} stops what it was to keep.`);
+    for (const id of record.keep ? [] : record.background) {
+      if (this.#find(id)?.settled === undefined && !told.has(id)) {
+        this.#violate("G7", `${what(record)} does not cover ${id}, which goes on in the background.`);
+      }
+    }
+    for (const [id, one] of told) {
+      const cancel = this.#find(id)?.cancel;
+      const first = cancel !== undefined && noteOf(cancel.reason) === record.note;
+      if (one.kind !== "stopping" || one.since !== cancel?.at || one.first !== first) {
+        this.#violate("G10", `${what(record)} was told something of ${id} that the log does not have.`);
+      }
+    }
+  }
+
+  #find(id: ProcessId | undefined): ProcessFacts | undefined {
+    return id === undefined ? undefined : this.#facts.processes.all.get(id);
+  }
+
+  #isOver(): boolean {
+    return this.#parts.life().phase === "over";
+  }
+
+  #violate(rule: string, message: string): void {
+    this.#parts.violate(rule, message);
+  }
+}
+
+/** A result that the model is to hear, if there is still somebody to tell. */
+export function isTellable(one: ProcessFacts): boolean {
+  const kind = one.settled?.outcome.kind;
+  return isBackground(one) && one.feedback !== "silent" && (kind === "completed" || kind === "lost");
+}
+
+export const isOwed = (one: ProcessFacts): boolean => isTellable(one) && one.open;
