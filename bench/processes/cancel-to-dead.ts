@@ -8,7 +8,7 @@ import { openBelay } from "../../src/library/belay.ts";
 import { ascending, percentile, round } from "../report.ts";
 import { now, plant } from "./tree.ts";
 
-const ROUNDS = 200;
+const ROUNDS = 400;
 const WARM = 10;
 const dir = mkdtempSync(join(tmpdir(), "belay-bench-"));
 const belay = await openBelay({
