@@ -217,7 +217,7 @@ const closed = (stream: Readable): Promise<void> =>
   stream.closed ? Promise.resolve() : new Promise((resolve) => stream.once("close", resolve));
 
 /** How long the others of a tree that was asked may be behind its command, before somebody looks for them. */
-const TOGETHER_MS = 5;
+const TOGETHER_MS = 2;
 
 /** How long the leader's last word may be behind its end: it is in a pipe already. */
 const LAST_WORD_MS = 50;

@@ -13,6 +13,8 @@ export interface Figures {
   /** The same for those that were killed at once. Undefined, and left out: there was none. */
   readonly forcedP50Ms: number | undefined;
   readonly forcedP99Ms: number | undefined;
+  /** Those of a killed server that only the next one has found and ended, of `survivors` none. */
+  readonly endedAtNextStart: number | undefined;
   /** What survives by design, by shape, and why. */
   readonly documentedLeaks: Readonly<Record<string, string>>;
   /** Survivors beyond that, by shape. */
@@ -28,6 +30,8 @@ export interface TreeResult {
   readonly survivors: number;
   readonly leak: string | undefined;
   readonly trouble: string | undefined;
+  /** After the kill of a server: how many only the next one has ended. */
+  readonly atNextStart?: number;
 }
 
 export function summarise(tier: Tier, results: readonly TreeResult[]): Figures {
@@ -45,10 +49,17 @@ export function summarise(tier: Tier, results: readonly TreeResult[]): Figures {
     cancelToDeadP99Ms: percentile(timed, 0.99),
     forcedP50Ms: percentile(forced, 0.5),
     forcedP99Ms: percentile(forced, 0.99),
+    endedAtNextStart: sumOf(results.map(({ atNextStart }) => atNextStart)),
     documentedLeaks: Object.fromEntries(leaks),
     survived: Object.fromEntries(survivedBy(results)),
     troubles: results.flatMap(({ trouble }) => trouble ?? []),
   };
+}
+
+/** Undefined, and left out: it was not looked at. */
+function sumOf(counts: readonly (number | undefined)[]): number | undefined {
+  const known = counts.filter((count) => count !== undefined);
+  return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0);
 }
 
 function survivedBy(results: readonly TreeResult[]): ReadonlyMap<string, number> {

@@ -166,13 +166,28 @@ async function killParent(mechanism: Mechanism): Promise<readonly TreeResult[]> 
     await pause(5);
     alive = marked(trees.map(({ mark }) => mark));
   }
+  // Who was faster than the watchdog is the next server's to find.
+  const unfound = alive;
+  if (alive.size > 0) {
+    const next = await openSpawner({ dir, workspace: dir, clock: systemClock, mechanism });
+    alive = marked(trees.map(({ mark }) => mark));
+    await next.close();
+  }
   const results = trees
     .filter(({ shape }) => shape.end !== "alone")
     .map(({ shape, mark }): TreeResult => {
       const left = alive.get(mark) ?? [];
+      const atNextStart = (unfound.get(mark)?.length ?? 0) - left.length;
       kill(left);
       const leak = shape.leaks?.[mechanism] ?? shape.leaksWithoutServer?.[mechanism];
-      const common = { shape: shape.name, forced: false, survivors: left.length, leak, trouble: undefined };
+      const common = {
+        shape: shape.name,
+        forced: false,
+        survivors: left.length,
+        leak,
+        trouble: undefined,
+        atNextStart,
+      };
       return { ...common, ms: died.get(mark) };
     });
   rmSync(dir, { recursive: true, force: true });
