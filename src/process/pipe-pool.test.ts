@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, readdirSync, readSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, readdirSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -8,10 +8,20 @@ const home = mkdtempSync(join(tmpdir(), "belay-pipes-"));
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 describe("a pool of pipes", () => {
-  test("has none before it is filled, and nobody waits for one", () => {
+  test("has none before it is filled, and nobody waits for one", async () => {
     const pool = new PipePool(join(home, "empty"));
     expect(pool.fromChild()).toBeUndefined();
+    const filled = pool.fill();
     pool.close();
+    await filled;
+  });
+
+  test("closed while names are being made leaves no directory, and throws nothing", async () => {
+    const pool = new PipePool(join(home, "hasty"));
+    const filled = pool.fill();
+    pool.close();
+    await filled;
+    expect(existsSync(join(home, "hasty"))).toBe(false);
   });
 
   test("gives pipes that carry what a child writes, to its end", async () => {

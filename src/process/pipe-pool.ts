@@ -79,7 +79,8 @@ export class PipePool {
   close(): void {
     this.#closed = true;
     this.#names.length = 0;
-    rmSync(this.#dir, { recursive: true, force: true });
+    // While names are being made, whoever removes the others meets new ones: then it is done when they are there.
+    if (this.#making === undefined) rmSync(this.#dir, { recursive: true, force: true });
   }
 
   #take(open: (path: string) => { ours: number; fd: number; readable: boolean }): Pipe | undefined {
@@ -105,9 +106,9 @@ export class PipePool {
     });
     const { promise, resolve } = Promise.withResolvers<boolean>();
     execFile("mkfifo", ["-m", "600", ...paths], { timeout: MAKE_MS_MAX }, (error) => resolve(error === null));
-    if (!(await promise)) return;
+    const made = await promise;
     if (this.#closed) rmSync(this.#dir, { recursive: true, force: true });
-    else this.#names.push(...paths);
+    else if (made) this.#names.push(...paths);
   }
 }
 

@@ -121,7 +121,7 @@ describe.runIf(mechanisms.includes("bubblewrap"))("the profile `workspace`", () 
   test("writes to the workspace and to its own /tmp, and to nothing else", async () => {
     await opened(profile, async (belay) => {
       const write = (path: string): string => `(echo x > ${path}) 2>/dev/null && echo wrote ${path};`;
-      const places = ["./file", "/tmp/file", "/etc/file", join(homedir(), "file")];
+      const places = ["./file", "/tmp/file", "/etc/file", "/usr/file"];
       expect((await say(belay, places.map(write).join(" "))).text).toBe("wrote ./file\nwrote /tmp/file\n");
       expect(existsSync("/tmp/file")).toBe(false);
       expect(readFileSync(join(workspace, "file"), "utf8")).toBe("x\n");
