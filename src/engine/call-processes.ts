@@ -12,7 +12,7 @@ import type {
 } from "../spawner.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveProcess } from "./live-process.ts";
-import { type HandleDesk, type Holder, orLimit, ProcessHandle, unheeded } from "./process-handle.ts";
+import { type HandleDesk, type Holder, orLimit, ProcessHandle, unpunished } from "./process-handle.ts";
 import type { Scope } from "./scope.ts";
 import { invalid } from "./validate.ts";
 import { checkCommand, checkRun, checkStart } from "./validate-process.ts";
@@ -37,7 +37,7 @@ export class CallProcesses implements Api {
   }
 
   run(command: CommandLine, options: RunOptions = {}): Promise<Ran> {
-    return unheeded(this.#run(command, options));
+    return unpunished(this.#run(command, options));
   }
 
   async #run(command: CommandLine, options: RunOptions): Promise<Ran> {
@@ -69,7 +69,7 @@ export class CallProcesses implements Api {
   }
 
   start(command: CommandLine, options: StartOptions = {}): Promise<ProcessHandle> {
-    return unheeded(this.#start(command, options));
+    return unpunished(this.#start(command, options));
   }
 
   async #start(command: CommandLine, options: StartOptions): Promise<ProcessHandle> {

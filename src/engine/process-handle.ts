@@ -50,7 +50,7 @@ export class ProcessHandle implements Handle {
   }
 
   wait(options: WaitOptions = {}): Promise<ProcessResult | undefined> {
-    return unheeded(this.#wait(options));
+    return unpunished(this.#wait(options));
   }
 
   async #wait(options: WaitOptions): Promise<ProcessResult | undefined> {
@@ -129,8 +129,8 @@ interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A tool that does not look at an answer is not taken down by its rejection; whoever does still sees it. */
-export function unheeded<T>(promise: Promise<T>): Promise<T> {
+/** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */
+export function unpunished<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }

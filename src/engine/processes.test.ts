@@ -92,6 +92,21 @@ test("G22: one that has ended just before the signal went out has ended by itsel
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
+test("G22: the result of one whose session was closed meanwhile is dropped, said to be, and counted", async () => {
+  const { belay, spawner } = await stage();
+  // It has ended by itself just before the close could reach it.
+  spawner.plan({ whenStopped: "exited" });
+  const session = await belay.createSession();
+  const handle = await session.processes.start("work", { feedback: "wake" });
+  await session.close();
+  expect(await handle.wait()).toMatchObject({ outcome: { kind: "completed" } });
+  const log = await logOf(session);
+  expect(log.at(-1)).toMatchObject({ type: "process.settled", dropped: true });
+  expect(log.filter(({ type }) => type === "inbox.added")).toEqual([]);
+  expect(belay.load.dropped).toBe(1);
+  expect(verifyAtRest(log)).toEqual([]);
+});
+
 test("G12, G19: one that nothing can end is named with its pid, and the session is free", async () => {
   const { belay, clock, spawner } = await stage({
     go: async (turn) => {

@@ -323,28 +323,6 @@ describe("G22: a background process reports once", () => {
     expect((await (await stopped.output())?.read())?.text).toBe("partial\n");
     await isSound(session);
   });
-
-  test("results for a session that has ended are dropped, and counted", async () => {
-    const { belay } = await house();
-    const session = await belay.createSession();
-    const child = await session.processes.start("read line", { stdin: "open", feedback: "wake" });
-    // Both before the log hears of either: it has ended by itself, and then its session is closed.
-    const ended = new Promise<void>(
-      (resolve) =>
-        void child
-          .follow()
-          .next()
-          .then(() => resolve()),
-    );
-    child.endInput();
-    await ended;
-    await session.close();
-    const result = await child.wait();
-    const dropped = (await logOf(session)).filter((event) => event.type === "process.settled" && event.dropped);
-    expect(belay.load.dropped).toBe(dropped.length);
-    expect(result?.outcome.kind === "completed" ? dropped : []).toHaveLength(dropped.length);
-    await isSound(session);
-  });
 });
 
 describe("a restart", () => {

@@ -8,7 +8,7 @@ import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Delta } from "../engine/feed.ts";
 import { type Gap, OVER } from "../engine/follow.ts";
-import { ProcessHandle } from "../engine/process-handle.ts";
+import { ProcessHandle, unpunished } from "../engine/process-handle.ts";
 import { checkKey, checkMs, checkReason, rejectUnknown } from "../engine/validate.ts";
 
 export interface CancelOptions {
@@ -218,10 +218,4 @@ export async function waitFor(
   const outcome = await Promise.race([engine.outcome(runId), limit]);
   takeBack();
   return { ...receipt, ended: outcome === undefined ? { kind: "limit", waitMs } : { kind: "settled", outcome } };
-}
-
-/** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */
-export function unpunished<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
 }

@@ -15,6 +15,7 @@ import { type Explanation, explain } from "../engine/explain.ts";
 import type { Delta } from "../engine/feed.ts";
 import { type Gap, OVER } from "../engine/follow.ts";
 import type { LiveLane } from "../engine/live-lane.ts";
+import { unpunished } from "../engine/process-handle.ts";
 import { readAll } from "../engine/replay.ts";
 import {
   checkDelivery,
@@ -26,7 +27,7 @@ import {
   invalid,
   rejectUnknown,
 } from "../engine/validate.ts";
-import { type CancelOptions, RunHandle, unpunished, waitFor, waitForAll } from "./run.ts";
+import { type CancelOptions, RunHandle, waitFor, waitForAll } from "./run.ts";
 import { SessionProcesses } from "./session-processes.ts";
 
 export interface PromptOptions {

@@ -4,24 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/engine/system-clock.ts";
-import { lookAtMachine } from "../../src/process/machine.ts";
-import { MECHANISMS, makeContainment } from "../../src/process/mechanisms.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
+import { here } from "../processes/here.ts";
 import { marked, markOf, SHAPES } from "./shapes.ts";
 
 const home = mkdtempSync(join(tmpdir(), "belay-server-killed-"));
-const around = { machine: lookAtMachine(), stateDir: home, workspace: home, clock: systemClock };
-const here = MECHANISMS.filter((mechanism) => {
-  const containment = makeContainment(mechanism, around);
-  containment?.close?.();
-  return containment !== undefined;
-});
 let first = (process.pid % 10_000) * 10_000 + 9_000;
 
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 describe("a server that is killed", () => {
-  test.each(here)(
+  test.each(here())(
     "G20: leaves nobody once the next one has opened, held by %s",
     { timeout: 60_000 },
     async (mechanism) => {

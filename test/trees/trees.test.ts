@@ -3,20 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/engine/system-clock.ts";
-import { lookAtMachine } from "../../src/process/machine.ts";
-import { MECHANISMS, makeContainment } from "../../src/process/mechanisms.ts";
 import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
 import type { Child } from "../../src/spawner.ts";
+import { here } from "../processes/here.ts";
 import { markOf, SHAPES, survivorsOf } from "./shapes.ts";
 
 let marks = (process.pid % 10_000) * 10_000 + 5_000;
 const dir = mkdtempSync(join(tmpdir(), "belay-trees-test-"));
-const around = { machine: lookAtMachine(), stateDir: dir, workspace: dir, clock: systemClock };
-const here = MECHANISMS.filter((mechanism) => {
-  const containment = makeContainment(mechanism, around);
-  containment?.close?.();
-  return containment !== undefined;
-});
 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
@@ -24,7 +17,7 @@ async function up(child: Child): Promise<void> {
   for await (const page of child.output.follow()) if (page.text.includes("up")) return;
 }
 
-describe.each(here)("trees held by %s", (mechanism) => {
+describe.each(here())("trees held by %s", (mechanism) => {
   let spawner: OpenSpawner;
   let mark: string;
 
