@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,7 +74,11 @@ describe.skipIf(programs.bwrap === undefined)("the profile workspace (where bubb
     const connect = `const s = require("net").connect(${port}, "127.0.0.1")`;
     const heard = 's.on("connect", () => console.log("connected")).on("error", (e) => console.log("refused", e.code))';
     const script = `${connect}; ${heard}`;
-    const out = await run(spawner, `'${process.execPath}' -e '${script}'`);
+    // A copy of its own: this one may be in a place that the profile replaces.
+    const node = join(workspace, "node");
+    copyFileSync(process.execPath, node);
+    const out = await run(spawner, `'${node}' -e '${script}'`);
+    rmSync(node);
     server.close();
     expect(out).toMatch(/^refused /);
   });
