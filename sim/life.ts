@@ -69,6 +69,7 @@ export class Life {
       graceMs: GRACE_MS,
       liveRunsMax: parts.slotsMax,
       resume: parts.onCrash,
+      tap: undefined,
       spawner: world === undefined ? undefined : () => Promise.resolve(world.spawner(parts.number, clock)),
     });
   }

@@ -2,10 +2,9 @@
 // `decide`.
 import type { CancelReceipt, SessionReceipt } from "../src/core/cancel.ts";
 import { toControlError } from "../src/core/control-error.ts";
+import type { Delta, Gap } from "../src/core/delta.ts";
 import type { Recorded } from "../src/core/event.ts";
 import type { CallId, RunId, SessionId } from "../src/core/ids.ts";
-import type { Delta } from "../src/engine/feed.ts";
-import type { Gap } from "../src/engine/follow.ts";
 import { type Actor, TurnActor } from "./actors.ts";
 import type { Facts, RunFacts } from "./facts.ts";
 import type { Life } from "./life.ts";

@@ -3,12 +3,11 @@
 import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/cancel.ts";
 import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/command.ts";
 import type { ControlCode } from "../src/core/control-error.ts";
+import type { Delta, Gap } from "../src/core/delta.ts";
 import type { Feedback, Recorded } from "../src/core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { AnswerReceipt, Reply } from "../src/core/question.ts";
-import type { Delta } from "../src/engine/feed.ts";
-import type { Gap } from "../src/engine/follow.ts";
 import type { ProcessResult } from "../src/spawner.ts";
 
 interface Asked {

@@ -113,6 +113,7 @@ export class SimStore implements Store {
     this.#park("release", session, () => this.#disk.store.release(session, worker));
   processes: Store["processes"] = (session, page) => this.#disk.store.processes(session, page);
   runs: Store["runs"] = (session, page) => this.#disk.store.runs(session, page);
+  session: Store["session"] = (id) => this.#disk.store.session(id);
   sessions: Store["sessions"] = (page) => this.#disk.store.sessions(page);
   trim: Store["trim"] = (session, before) => this.#disk.store.trim(session, before);
   /** A wait, not a call: it ends when the log has grown, and the scheduler decides when that is. */

@@ -1,5 +1,35 @@
 // The public surface, name by name. What is not here is not promised.
 export type {
+  AllEventsOptions,
+  AnswerOptions,
+  AnswersControl,
+  ApprovalOptions,
+  BeginOptions,
+  BelayControl,
+  CallExplained,
+  CancelAllOptions,
+  CancelOptions,
+  CoveredSession,
+  CreateOptions,
+  EventsOptions,
+  Explanation,
+  LiveExplained,
+  Load,
+  ProcessControl,
+  ProcessesControl,
+  PromptOptions,
+  QueueControl,
+  QueuedRun,
+  RunControl,
+  SessionCancelOptions,
+  SessionControl,
+  SessionsPage,
+  Status,
+  Told,
+  Waited,
+  Within,
+} from "./control.ts";
+export type {
   CancelReason,
   CancelReceipt,
   Covered,
@@ -10,6 +40,7 @@ export type {
 } from "./core/cancel.ts";
 export type { Accepted, Place, Posted, QueueReceipt } from "./core/command.ts";
 export { type ControlCode, ControlError } from "./core/control-error.ts";
+export type { Delta, Gap } from "./core/delta.ts";
 export type {
   Event,
   Exit,
@@ -27,15 +58,12 @@ export type { Delivery, Json, Prompt } from "./core/prompt.ts";
 export type { About, AnswerReceipt, Ending, Question, Reply } from "./core/question.ts";
 export type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
 export type { Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
-export type { CallExplained, Explanation } from "./engine/explain.ts";
-export type { Delta } from "./engine/feed.ts";
-export type { Gap } from "./engine/follow.ts";
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
-export type { AnswerOptions, Answers, ApprovalOptions } from "./library/answers.ts";
-export { type Belay, type BelayOptions, type Load, openBelay } from "./library/belay.ts";
+export type { Answers } from "./library/answers.ts";
+export { type Belay, type BelayOptions, openBelay } from "./library/belay.ts";
 export type { ProcessesOptions } from "./library/open-spawner.ts";
-export type { CancelOptions, RunHandle, Waited } from "./library/run.ts";
-export type { PromptOptions, Queue, QueuedRun, Session, SessionCancelOptions } from "./library/session.ts";
+export type { RunHandle } from "./library/run.ts";
+export type { Queue, Session } from "./library/session.ts";
 export type { SessionProcesses } from "./library/session-processes.ts";
 export { closeOnSignals } from "./library/signals.ts";
 export type {

@@ -51,8 +51,15 @@ export interface Store {
   /** Runs of a session, newest first, accepted before `before`. */
   runs(session: SessionId, page: { readonly before: Seq; readonly limit: number }): Promise<readonly RunRow[]>;
 
-  /** Sessions in order of creation, after `after`. */
-  sessions(page: { readonly after: SessionId | undefined; readonly limit: number }): Promise<readonly SessionRow[]>;
+  /** One session. */
+  session(id: SessionId): Promise<SessionRow | undefined>;
+
+  /** Sessions in order of creation, after `after`; of one tenant, or of all. */
+  sessions(page: {
+    readonly after: SessionId | undefined;
+    readonly limit: number;
+    readonly tenant?: string;
+  }): Promise<readonly SessionRow[]>;
 
   /** Sessions with runs or processes that have no outcome, and no worker that holds a valid lease on them. */
   unattended(limit: number): Promise<readonly SessionId[]>;

@@ -82,6 +82,8 @@ export interface ProcessHandle {
   resize(size: { readonly columns: number; readonly rows: number }): Promise<void>;
   /** What it has said: now, or to the end. Undefined: nothing is kept. */
   output(): Promise<OutputFile | undefined>;
+  /** A page of that. */
+  read(wish?: PageWish): Promise<OutputPage | undefined>;
   /** What it says, as it says it, from `offset` on, until it has ended. */
   follow(wish?: PageWish & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
 }

@@ -14,6 +14,8 @@ interface Room {
 export const ROOMS: Readonly<Record<string, Room>> = {
   core: {},
   ports: { typesFrom: ["core", "spawner"] },
+  // What can be asked of Belay, in this process or over a network.
+  control: { typesFrom: ["core", "ports", "spawner"] },
   // The port for processes has a file of its own: what a tool sees of them, and what the engine asks of a spawner.
   spawner: { typesFrom: ["core"] },
   wire: { from: ["core"] },
@@ -21,7 +23,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   "store/memory": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
   "store/sqlite": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
   "store/postgres": { from: ["core", "ports", "wire", "store"], outside: ["node:", "pg"] },
-  engine: { from: ["core", "ports", "spawner"], outside: ["node:"] },
+  engine: { from: ["core", "ports", "spawner"], typesFrom: ["control"], outside: ["node:"] },
   process: { from: ["core", "ports", "spawner"], outside: ["node:"] },
   agent: { from: ["core", "ports", "spawner"], outside: ["node:", "@ai-sdk/provider"] },
   // A scripted model and its tools, for whoever has no key yet. Never part of the public surface.
@@ -29,22 +31,36 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // The engine as a person writes against it: sessions, runs, handles. Like cli, it wires concrete parts.
   library: {
     from: ["engine", "core", "ports", "spawner", "process", "store/memory", "store/sqlite"],
+    typesFrom: ["control"],
     outside: ["node:"],
   },
   testing: { from: ["core", "ports", "spawner", "engine"], outside: ["node:", "@ai-sdk/provider"] },
-  server: { from: ["engine", "wire"], typesFrom: ["core", "ports"], outside: ["node:"] },
-  client: { from: ["wire"], typesFrom: ["core"] },
-  acp: { from: ["engine", "core"], outside: ["node:"] },
-  bridge: { from: ["engine", "wire"], typesFrom: ["core", "ports"], outside: ["node:"] },
+  // The routes and what they take and answer, as schemas: what is described is what is checked.
+  api: { from: ["core"], typesFrom: ["control", "ports", "spawner"], outside: ["zod"] },
+  // From configuration to parts: which model, which tools, who is asked.
+  setup: {
+    from: ["core", "ports", "spawner", "agent", "demo"],
+    typesFrom: ["library"],
+    outside: ["node:", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/openai-compatible", "@ai-sdk/provider"],
+  },
+  // Logs, the audit trail, metrics and traces: hears of everything, decides nothing.
+  observe: { from: ["core", "ports", "wire"], outside: ["node:", "@opentelemetry/api"] },
+  server: { from: ["api", "core", "wire"], typesFrom: ["control", "ports", "spawner", "observe"], outside: ["node:"] },
+  client: { from: ["core", "wire"], typesFrom: ["control", "ports", "spawner"] },
+  acp: { from: ["core"], typesFrom: ["control"], outside: ["node:"] },
+  bridge: { from: ["core", "wire"], typesFrom: ["control", "ports", "spawner"], outside: ["node:"] },
   cli: {
     from: [
-      ...["core", "ports", "spawner", "wire", "engine", "library", "process", "agent", "demo"],
+      ...["core", "ports", "spawner", "control", "wire", "engine", "library", "process", "agent", "demo", "setup"],
       ...["store", "store/memory", "store/sqlite", "store/postgres", "server", "client", "acp", "bridge"],
+      ...["api", "observe"],
     ],
-    outside: ["node:"],
+    outside: ["node:", "commander"],
   },
   // The public surface. Stores have their own, so that nobody loads a driver that is not used.
-  index: { from: ["core", "ports", "spawner", "engine", "library", "process", "agent", "wire", "client", "server"] },
+  index: {
+    from: ["core", "ports", "spawner", "control", "engine", "library", "process", "agent", "wire", "client", "server"],
+  },
 };
 
 /** The room of a file of `src`. */

@@ -49,6 +49,7 @@ function handle(parts: Partial<ProcessHandle> = {}): ProcessHandle {
     endInput: () => undefined,
     resize: () => Promise.reject(new Error("not in this test")),
     output: async () => output("hello\n"),
+    read: () => Promise.reject(new Error("not in this test")),
     follow: () => {
       throw new Error("not in this test");
     },

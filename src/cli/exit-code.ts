@@ -24,6 +24,9 @@ export const EXIT_CODE = {
   unavailable: 14,
   not_started: 15,
   uncontained: 16,
+  unauthenticated: 17,
+  forbidden: 18,
+  disconnected: 19,
   internal: 70,
 } as const satisfies Record<ControlCode, number>;
 

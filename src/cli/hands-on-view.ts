@@ -1,11 +1,10 @@
 // What happens in a session, as a person sees it: events and deltas become lines, calls and questions get numbers.
+import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../core/ids.ts";
 import { titleOf } from "../core/process.ts";
 import type { Json } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
-import type { Delta } from "../engine/feed.ts";
-import type { Gap } from "../engine/follow.ts";
 import { plainLine } from "./plain-text.ts";
 import type { Screen } from "./screen.ts";
 import { sayExit, sayOutcome, sayReason } from "./words.ts";

@@ -86,7 +86,11 @@ function checkAll(database: Database): Checked {
     const { sessions, read } = queries(database);
     let after: SessionId | null = null;
     for (;;) {
-      const page: readonly { readonly id: SessionId }[] = sessions({ after, limit: PAGE_EVENTS_MAX });
+      const page: readonly { readonly id: SessionId }[] = sessions({
+        after,
+        limit: PAGE_EVENTS_MAX,
+        tenant: null,
+      });
       for (const { id } of page) checkSession(id, read, checked);
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE_EVENTS_MAX) return checked;

@@ -40,6 +40,7 @@ test("every advice is a sentence, and only what may help later is retryable", ()
     "store_full",
     "store_locked",
     "unavailable",
+    "disconnected",
   ]);
 });
 

@@ -3,6 +3,8 @@
 /** What went wrong, in one word. Closed: clients branch on it. */
 export type ControlCode =
   | "invalid"
+  | "unauthenticated"
+  | "forbidden"
   | "not_found"
   | "conflict"
   | "closed"
@@ -17,6 +19,7 @@ export type ControlCode =
   | "store_corrupt"
   | "store_newer"
   | "unavailable"
+  | "disconnected"
   | "internal";
 
 interface Advice {
@@ -27,6 +30,14 @@ interface Advice {
 /** One table, so that every edge (library, HTTP, ACP, command line) gives the same advice. */
 export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
   invalid: { retryable: false, hint: "Correct the request; sending it again unchanged will fail again." },
+  unauthenticated: {
+    retryable: false,
+    hint: "Send a valid token as `Authorization: Bearer …`. `belay token` shows, adds and rotates them.",
+  },
+  forbidden: {
+    retryable: false,
+    hint: "This token, or the place the request comes from, may not do that. `belay token list` shows scopes.",
+  },
   not_found: {
     retryable: false,
     hint: "Check the id: nothing is stored under it. Sessions are made with createSession(), runs with prompt().",
@@ -53,6 +64,10 @@ export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
   },
   store_newer: { retryable: false, hint: "The file was written by a newer Belay. Upgrade; the file was not touched." },
   unavailable: { retryable: true, hint: "The store did not answer. Retry with the same idempotency key." },
+  disconnected: {
+    retryable: true,
+    hint: "The connection to the server was lost. What was accepted goes on; ask again once the server is back.",
+  },
   internal: { retryable: false, hint: "This is a fault in Belay. The log has the details." },
 };
 

@@ -29,6 +29,12 @@ export const processId = (session: SessionId, ordinal: number): ProcessId => `pr
 /** The session a process belongs to. */
 export const sessionOf = (id: ProcessId): SessionId => `ses_${id.slice(5, id.lastIndexOf("."))}`;
 
+/** The tenant a session belongs to: what its id has before the first dot. */
+export function tenantOf(session: SessionId): string | undefined {
+  const dot = session.indexOf(".");
+  return dot === -1 ? undefined : session.slice(4, dot);
+}
+
 /** A run that no person asked for is named after its session and its place in the log. */
 export const wakeRunId = (session: SessionId, seq: Seq): RunId => `run_${session.slice(4)}.w${seq}`;
 

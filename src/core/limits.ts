@@ -21,6 +21,9 @@ export const JSON_DEPTH_MAX = 64;
 /** An idempotency key is an id, not a document. */
 export const KEY_CHARS_MAX = 256;
 
+/** A title is read in a list. */
+export const TITLE_CHARS_MAX = 1024;
+
 /** A note about why something was cancelled. */
 export const NOTE_CHARS_MAX = 4096;
 
@@ -44,6 +47,12 @@ export const PAGE_ROWS_MAX = 1_000;
 
 /** Events of a session kept in memory for its followers, so that a live tail does not read the store. */
 export const TAIL_EVENTS_MAX = 128;
+
+/** Events of all sessions kept for those who watch them all: some seconds of a busy house. */
+export const CHRONICLE_EVENTS_MAX = 8_192;
+
+/** What those may hold together. */
+export const CHRONICLE_CHARS_MAX = 8 * 1024 * 1024;
 
 /** Deltas waiting for one subscriber. Beyond it the oldest are dropped and counted. */
 export const DELTA_BYTES_MAX = 256 * 1024;

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import type { Question } from "../core/question.ts";
-import type { Delta } from "../engine/feed.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";

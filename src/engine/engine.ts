@@ -3,22 +3,23 @@ import type { Outcome } from "../core/cancel.ts";
 import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import { standing } from "../core/decide.ts";
-import type { Resume } from "../core/decide-run.ts";
 import type { Recorded } from "../core/event.ts";
-import type { RunId, Seq, SessionId, WorkerId } from "../core/ids.ts";
+import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane } from "../core/lane.ts";
 import { LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { RunRow } from "../core/rows.ts";
-import type { Agent, Clock, Hooks, Ids, Notify, Store } from "../ports.ts";
-import type { Spawner } from "../spawner.ts";
+import type { Clock, Ids, Notify, Store } from "../ports.ts";
 import { Attendance } from "./attendance.ts";
 import { Cancels } from "./cancels.ts";
+import { Chronicle } from "./chronicle.ts";
+import { closing, elsewhere, leaving } from "./closing.ts";
 import { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
 import { Drive } from "./drive.ts";
-import { type Delta, Feeds } from "./feed.ts";
-import { follow, type Gap } from "./follow.ts";
+import type { EngineParts, Tap } from "./engine-parts.ts";
+import { Feeds } from "./feed.ts";
+import { type Following, followPages, type Heard, oneByOne } from "./follow.ts";
 import { makeHandleDesk } from "./handle-desk.ts";
 import { HookRunner } from "./hooks.ts";
 import { Lanes } from "./lanes.ts";
@@ -30,22 +31,6 @@ import { type Begin, Processes } from "./processes.ts";
 import { Questions } from "./questions.ts";
 import { RunLimits } from "./run-limits.ts";
 import { makeWorld } from "./world.ts";
-
-export interface EngineParts {
-  readonly store: Store;
-  readonly agent: Agent;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly notify: Notify;
-  readonly graceMs: number;
-  readonly liveRunsMax: number;
-  readonly resume: Resume;
-  readonly hooks: Hooks;
-  /** Undefined: no processes can be started. */
-  readonly spawner: (() => Promise<Spawner>) | undefined;
-  /** How long a run may take altogether, in this worker. */
-  readonly runLimitMs: number | undefined;
-}
 
 export interface Asked {
   readonly prompt: Prompt;
@@ -60,6 +45,8 @@ export interface Begun {
   readonly accepted: Promise<Accepted>;
 }
 
+type From = Pick<Following, "after" | "signal" | "deltas">;
+
 export class Engine {
   readonly worker: WorkerId;
   readonly store: Store;
@@ -72,12 +59,14 @@ export class Engine {
   readonly questions: Questions;
   readonly processes: Processes;
   readonly handles: HandleDesk;
+  readonly chronicle: Chronicle;
   readonly #ids: Ids;
   readonly #feeds = new Feeds();
   readonly #outcomes = new Outcomes();
   readonly #hooks: HookRunner;
   readonly #limits: RunLimits;
   readonly #attendance: Attendance;
+  readonly #tap: Tap | undefined;
   phase: "open" | "closing" | "parking" | "closed" = "open";
   /** Results that came after their work had been given up, and were dropped. */
   late = 0;
@@ -90,8 +79,10 @@ export class Engine {
     };
     this.store = store;
     this.clock = clock;
+    this.#tap = parts.tap;
     this.#ids = parts.ids;
     this.worker = parts.ids.make("wrk_") as WorkerId;
+    this.chronicle = new Chronicle(this.worker);
     this.#hooks = new HookRunner(parts.hooks, clock, notify);
     const commit = (): Commit => this.commit;
     const submit = <C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> =>
@@ -143,14 +134,14 @@ export class Engine {
     title: string | undefined,
   ): Promise<{ id: SessionId; created: Created }> {
     this.#refuseWhenClosing();
-    const id = session ?? (this.#ids.make("ses_") as SessionId);
+    const id = session ?? this.newSession();
     const created = await this.#create(session === undefined ? this.lanes.fresh(id) : this.lanes.get(id), title);
     return { id, created };
   }
 
   /** A prompt in a session of its own, both recorded together. In a session that exists, it joins that one. */
   begin(session: SessionId | undefined, title: string | undefined, asked: Asked): Begun {
-    const id = session ?? (this.#ids.make("ses_") as SessionId);
+    const id = session ?? this.newSession();
     if (this.phase === "open") {
       const lane = session === undefined ? this.lanes.fresh(id) : this.lanes.get(id);
       // Refused together with the prompt, which says why.
@@ -231,6 +222,11 @@ export class Engine {
     return standing(state, { runId: id, acceptedAt, content });
   }
 
+  /** An id that no session has. */
+  newSession(): SessionId {
+    return this.#ids.make("ses_") as SessionId;
+  }
+
   digest(text: string): string {
     return this.#ids.digest(text);
   }
@@ -257,13 +253,15 @@ export class Engine {
     return row?.outcome;
   }
 
-  follow(
-    session: SessionId,
-    from: { after: Seq | Promise<Seq>; signal: AbortSignal | undefined; deltas: "with" | "without" },
-  ): AsyncGenerator<Recorded | Delta | Gap, void> {
+  follow(session: SessionId, from: From): AsyncGenerator<Heard, void> {
+    return oneByOne(this.pages(session, from));
+  }
+
+  /** The same, as many at a time as there are. */
+  pages(session: SessionId, from: From): AsyncGenerator<readonly Heard[], void> {
     const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
     const said = (): ReturnType<LiveLane["said"]> => this.lanes.peek(session)?.said();
-    return follow(this.store, this.#feeds, session, { ...from, drives, said });
+    return followPages(this.store, this.#feeds, session, { ...from, drives, said });
   }
 
   // What follows from a decision (Consequences).
@@ -281,6 +279,8 @@ export class Engine {
     // Kept for as long as the run that has asked for it.
     if (lane.durable.live === undefined) lane.transcript = undefined;
     this.#feeds.push(lane.id, events);
+    this.chronicle.push(lane.id, events);
+    this.#tap?.(lane.id, events);
     this.#outcomes.recorded(events);
     this.questions.recorded(events);
     this.processes.recorded(events);
@@ -322,6 +322,7 @@ export class Engine {
     this.#limits.close();
     this.#outcomes.close();
     this.#feeds.closeAll();
+    this.chronicle.close();
   }
 
   #satisfy(lane: LiveLane): void {
@@ -383,15 +384,3 @@ function isRefused(answer: unknown): answer is Refused {
 }
 
 const NOTHING = { type: "extend", turnId: "turn_none.0", text: "" } as const;
-
-const leaving = (runId: RunId): ControlError =>
-  new ControlError(
-    "shutting_down",
-    `Belay has shut down; ${runId} has no outcome yet and is taken up at the next start.`,
-  );
-
-const elsewhere = (runId: RunId): ControlError =>
-  new ControlError("unavailable", `The session of ${runId} may be driven by another worker now; ask again.`);
-
-export const closing = (): ControlError =>
-  new ControlError("shutting_down", "Belay is shutting down and accepts nothing new.");

@@ -13,6 +13,7 @@ test("G36: an idle session says so, and that a cancel would change nothing", asy
     queue: [],
     steers: [],
     processes: [],
+    driver: expect.stringMatching(/^wrk_/),
     summary: "Idle. A cancel would change nothing.",
   });
 });

@@ -1,62 +1,37 @@
 // Why is this session busy? Read off the state, in the words of the glossary.
-import type { CancelReason } from "../core/cancel.ts";
-import type { CallId, RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
+import type { Explanation, LiveExplained, Waits } from "../control.ts";
+import type { CallId, WorkerId } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
-import type { Question } from "../core/question.ts";
 import type { Run } from "../core/run.ts";
 import type { ProcessInfo } from "../spawner.ts";
-import { LiveCall, type Waits } from "./live-call.ts";
+import { LiveCall } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveWork } from "./live-work.ts";
+import type { Times } from "./since.ts";
 
-export interface Explanation {
-  readonly sessionId: SessionId;
-  /** The position in the log this speaks of. */
-  readonly asOf: Seq;
-  readonly busy: boolean;
-  readonly live: LiveExplained | undefined;
-  readonly queue: readonly { readonly runId: RunId; readonly text: string }[];
-  readonly steers: readonly { readonly runId: RunId; readonly text: string }[];
-  /** What goes on as processes of this machine: of calls, and in the background. */
+/** What the state of a lane alone does not tell. */
+export interface Beside {
+  readonly worker: WorkerId;
   readonly processes: readonly ProcessInfo[];
-  /** One sentence for people. */
-  readonly summary: string;
+  readonly times: Times;
 }
 
-export interface LiveExplained {
-  readonly runId: RunId;
-  readonly phase: "running" | "ending" | "stopping" | "parked";
-  readonly reason: CancelReason | undefined;
-  readonly attempt: number;
-  readonly turn: TurnId | undefined;
-  readonly calls: readonly CallExplained[];
-  /** What people are asked and have not answered. */
-  readonly questions: readonly Question[];
-}
-
-export interface CallExplained {
-  readonly callId: CallId;
-  readonly name: string;
-  readonly phase: "running" | "stopping";
-  /** What it waits for before it begins; undefined: it has begun, or another worker knows. */
-  readonly waits: Waits | undefined;
-}
-
-export function explain(lane: LiveLane, processes: readonly ProcessInfo[] = []): Explanation {
+export function explain(lane: LiveLane, { worker, processes, times }: Beside): Explanation {
   const state = lane.durable;
   return {
     sessionId: state.id,
     asOf: state.head,
     busy: state.live !== undefined || state.queue.length > 0,
-    live: liveExplained(state, lane.works),
+    live: liveExplained(state, lane.works, times),
     queue: state.queue.map((run) => ({ runId: run.id, text: run.prompt.text })),
     steers: state.steers.map((run) => ({ runId: run.id, text: run.prompt.text })),
     processes,
+    driver: lane.epoch === undefined ? undefined : worker,
     summary: summary(state, lane.epoch !== undefined),
   };
 }
 
-function liveExplained(state: Lane, works: readonly LiveWork[]): LiveExplained | undefined {
+function liveExplained(state: Lane, works: readonly LiveWork[], times: Times): LiveExplained | undefined {
   const run = state.live;
   if (run === undefined) return undefined;
   return {
@@ -70,8 +45,10 @@ function liveExplained(state: Lane, works: readonly LiveWork[]): LiveExplained |
       name: call.name,
       phase: call.phase,
       waits: waits(works, call.id),
+      since: times.get(call.id),
     })),
     questions: run.questions,
+    since: times.get(run.id),
   };
 }
 

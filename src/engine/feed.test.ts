@@ -1,11 +1,15 @@
 // The live end of a session: what it keeps for followers is bounded, whatever they do.
 import { expect, test } from "vitest";
 import { openHouse } from "../../test/open-house.ts";
+import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { DELTA_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
-import { type Delta, Ear, Feeds } from "./feed.ts";
+import { Ear, Feeds } from "./feed.ts";
 
-const delta = (text: string, turn = 1): Delta => ({ type: "delta", runId: "run_a", turnId: `turn_a.${turn}`, text });
+const delta = (text: string, turn = 1): Delta => ({
+  ...({ type: "delta", runId: "run_a", turnId: `turn_a.${turn}` } as const),
+  ...{ text, from: 0 },
+});
 const event = (seq: number): Recorded => ({ type: "run.started", runId: "run_a", seq, at: 1 });
 
 test("G31: a follower that does not read keeps the latest deltas within its limit, and counts the rest", () => {

@@ -1,30 +1,8 @@
 // The live end of sessions that somebody follows: recent facts and deltas. Droppable; the log has everything.
+import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
-import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId } from "../core/ids.ts";
+import type { Seq, SessionId, TurnId } from "../core/ids.ts";
 import { DELTA_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
-
-/** A live-only fragment. May be dropped; never needed to rebuild anything. */
-export type Delta =
-  /** The next piece of an answer; `reasoning` is what the model says to itself. */
-  | {
-      readonly type: "delta";
-      readonly runId: RunId;
-      readonly turnId: TurnId;
-      readonly text: string;
-      readonly kind?: "reasoning";
-    }
-  /** How far a call is, in its own words. */
-  | { readonly type: "progress"; readonly runId: RunId; readonly callId: CallId; readonly data: Json }
-  /** What a process has said so far: soon after it began, and then ever less often. */
-  | {
-      readonly type: "output";
-      readonly processId: ProcessId;
-      readonly bytes: number;
-      readonly lines: number;
-      readonly silenceMs: number;
-      readonly tail: string;
-    };
 
 export class Feeds {
   readonly #feeds = new Map<SessionId, Feed>();
@@ -176,6 +154,10 @@ export class Ear {
       this.#bytes -= sizeOf(oldest.delta);
       this.dropped += 1;
     }
+  }
+
+  get empty(): boolean {
+    return this.#waiting.length === 0;
   }
 
   /** Forgets what a turn said that is in the log by now. */

@@ -1,16 +1,10 @@
 // Everything after a position, and then everything as it happens. Every subscriber reads through here.
+import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import type { Seq, SessionId } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Store } from "../ports.ts";
-import { type Delta, Ear, type Feed, type Feeds, type Sleeper } from "./feed.ts";
-
-/** Said once, in place of events that retention has removed: the next event follows `to`. */
-export interface Gap {
-  readonly type: "gap";
-  readonly from: Seq;
-  readonly to: Seq;
-}
+import { Ear, type Feed, type Feeds, type Sleeper } from "./feed.ts";
 
 export interface Following {
   /** May be known only later; what happens until then is not missed. */
@@ -25,17 +19,20 @@ export interface Following {
   readonly said: () => { readonly delta: Delta; readonly at: Seq } | undefined;
 }
 
+/** What a follower is given: facts in their order, with what was said between them. */
+export type Heard = Recorded | Delta | Gap;
+
 /**
- * Yields each event once, in order, without gaps, until `signal` aborts.
+ * Yields each event once, in order, without gaps, as many at a time as there are, until `signal` aborts.
  *
  * There is no buffer of events to overflow: a slow reader reads later pages later, and slows nobody.
  */
-export async function* follow(
+export async function* followPages(
   store: Store,
   feeds: Feeds,
   session: SessionId,
   following: Following,
-): AsyncGenerator<Recorded | Delta | Gap, void> {
+): AsyncGenerator<readonly Heard[], void> {
   const { signal } = following;
   // The feed is opened before the first read, so nothing falls between history and live tail.
   const feed = feeds.open(session);
@@ -53,34 +50,35 @@ export async function* follow(
       if (!caughtUp || near === undefined) {
         const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });
         if (page.gapTo !== undefined && page.gapTo > cursor) {
-          yield { type: "gap", from: cursor + 1, to: page.gapTo };
+          yield [{ type: "gap", from: cursor + 1, to: page.gapTo }];
           cursor = page.gapTo;
         }
         caughtUp = page.events.length === 0;
-        for (const event of page.events) {
-          cursor = event.seq;
-          if (event.type === "turn.settled") ear.forget(event.turnId);
-          for (const delta of ear.take(event.seq)) yield delta;
-          yield event;
-        }
+        for (const event of page.events) if (event.type === "turn.settled") ear.forget(event.turnId);
+        cursor = page.events.at(-1)?.seq ?? cursor;
+        if (!caughtUp) yield withDeltas(page.events, ear);
         continue;
       }
-      for (const event of near) {
-        cursor = event.seq;
-        for (const delta of ear.take(event.seq)) yield delta;
-        yield event;
-      }
-      const said = ear.take();
-      for (const delta of said) yield delta;
-      // Not `yield*`, which waits even for nothing: between the look and the wait nothing may come in unnoticed.
-      if (near.length === 0 && said.length === 0)
-        caughtUp = await grown(store, sleeper, session, { ...following, after: cursor });
+      cursor = near.at(-1)?.seq ?? cursor;
+      const heard = [...withDeltas(near, ear), ...ear.take()];
+      if (heard.length > 0) yield heard;
+      // Between the look and the wait nothing may come in unnoticed.
+      else caughtUp = await grown(store, sleeper, session, { ...following, after: cursor });
     }
   } finally {
     stopListening?.();
     sleeper.leave();
     feeds.close(session);
   }
+}
+
+export async function* oneByOne(pages: AsyncGenerator<readonly Heard[], void>): AsyncGenerator<Heard, void> {
+  for await (const page of pages) for (const heard of page) yield heard;
+}
+
+/** Each event with what was said before it. */
+function withDeltas(events: readonly Recorded[], ear: Ear): readonly Heard[] {
+  return ear.empty ? events : events.flatMap((event) => [...ear.take(event.seq), event]);
 }
 
 /** Whoever joins in the middle of a turn first hears what was said before, in one piece. */

@@ -1,12 +1,10 @@
 // What handles of processes need of the engine.
-
+import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import type { Seq, SessionId } from "../core/ids.ts";
 import { sessionOf } from "../core/ids.ts";
 import type { Clock, Store } from "../ports.ts";
 import type { Cancels } from "./cancels.ts";
-import type { Delta } from "./feed.ts";
-import type { Gap } from "./follow.ts";
 import type { Lanes } from "./lanes.ts";
 import type { HandleDesk } from "./process-handle.ts";
 import { type Processes, resultOf } from "./processes.ts";

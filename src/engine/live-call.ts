@@ -1,5 +1,6 @@
 // One tool call that is going on: it waits for what it has to wait for, runs, and whatever becomes of it is recorded
 // before anybody hears of it.
+import type { Waits } from "../control.ts";
 import { type CancelReason, type Outcome, who } from "../core/cancel.ts";
 import { ControlError, messageOf, toControlError } from "../core/control-error.ts";
 import type { CallEnd } from "../core/decide-run.ts";
@@ -49,9 +50,6 @@ interface CallHolder {
   isOver(): boolean;
   keep(result: ProcessResult): void;
 }
-
-/** What a call that is not running yet waits for. */
-export type Waits = "hook" | "approval" | "slot";
 
 /** A request, or, for a call that an earlier life asked for, the means to find out what it was. */
 export type Request = CallRequest | (() => Promise<CallRequest>);

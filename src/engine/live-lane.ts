@@ -5,10 +5,10 @@
 // 2. At most one batch of a lane is on its way to the store.
 // 3. Commands are decided in the order in which they were received; a command that must wait holds up those behind it.
 import type { Answer, Command } from "../core/command.ts";
+import type { Delta } from "../core/delta.ts";
 import type { Event, Recorded } from "../core/event.ts";
 import type { Seq, SessionId, Work } from "../core/ids.ts";
 import { emptyLane, type Lane } from "../core/lane.ts";
-import type { Delta } from "./feed.ts";
 import type { LiveTranscript } from "./live-transcript.ts";
 import { LiveTurn } from "./live-turn.ts";
 import type { LiveWork } from "./live-work.ts";
@@ -94,7 +94,7 @@ export class LiveLane {
   said(): { readonly delta: Delta; readonly at: Seq } | undefined {
     for (const { owner, phase } of this.works) {
       if (owner instanceof LiveTurn && owner.text !== "" && (phase === "live" || phase === "stopping")) {
-        const delta = { type: "delta", runId: owner.run.id, turnId: owner.turnId, text: owner.text } as const;
+        const delta = { type: "delta", runId: owner.run.id, turnId: owner.turnId, text: owner.text, from: 0 } as const;
         return { delta, at: this.durable.head };
       }
     }

@@ -31,12 +31,19 @@ export interface TurnDesk extends Omit<CallDesk, "inquire"> {
   transcript(): Promise<readonly Message[]>;
   /** The answer the log has to this call, if it was made before a crash. */
   recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined>;
-  delta(text: string, kind: "text" | "reasoning"): void;
+  delta(said: Said): void;
   turnEnded(turn: LiveTurn, ended: Ended<unknown>): void;
   turnGivenUp(turn: LiveTurn, outcome: Outcome): void;
 }
 
 /** How it ended, and what it wants done before the next one. */
+/** A piece of an answer, and how much of its kind came before it. */
+export interface Said {
+  readonly text: string;
+  readonly from: number;
+  readonly kind: "text" | "reasoning";
+}
+
 export interface Finished {
   readonly end: TurnEnd;
   readonly calls: readonly LiveCall[];
@@ -50,6 +57,8 @@ export class LiveTurn implements WorkOwner {
   #text = "";
   #came: readonly Prompt[];
   #dropped = 0;
+  /** Characters it has said to itself. */
+  #thought = 0;
   #calls = 0;
   /** How much of the text is on its way into the log. */
   #kept = 0;
@@ -118,8 +127,11 @@ export class LiveTurn implements WorkOwner {
     if (typeof given !== "string") throw invalid("emit() takes a string.");
     if (this.work.phase !== "live" && this.work.phase !== "stopping") return; // Given up: nobody listens any more.
     const text = given.toWellFormed();
-    this.desk.delta(text, kind);
-    if (kind === "reasoning") return;
+    this.desk.delta({ text, kind, from: kind === "text" ? this.#text.length + this.#dropped : this.#thought });
+    if (kind === "reasoning") {
+      this.#thought += text.length;
+      return;
+    }
     const room = TURN_CHARS_MAX - this.#text.length;
     this.#text += text.length <= room ? text : text.slice(0, room);
     this.#dropped += Math.max(0, text.length - room);

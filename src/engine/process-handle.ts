@@ -98,6 +98,10 @@ export class ProcessHandle implements Handle {
     return live ?? (await processes.spawner()).output(this.id);
   }
 
+  async read(wish: PageWish = {}): Promise<OutputPage | undefined> {
+    return (await this.output())?.read(wish);
+  }
+
   async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
     const live = this.#desk.processes.get(this.id)?.child?.output;
     if (live !== undefined) {

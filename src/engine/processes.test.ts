@@ -1,6 +1,7 @@
 // Processes in the engine: every race has a scripted order, no child is real, and time moves when the test says so.
 import { expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
+import type { Delta } from "../core/delta.ts";
 import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
 import { verifyAtRest } from "../core/verify.ts";
 import type { Belay } from "../library/belay.ts";
@@ -9,7 +10,6 @@ import { type FaultyStore, faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
 import { type ScriptedSpawner, scriptedSpawner } from "../testing/scripted-spawner.ts";
-import type { Delta } from "./feed.ts";
 
 interface Stage {
   readonly belay: Belay;

@@ -1,6 +1,7 @@
 // An orderly end: refuse, stop or park, settle, flush; all within one limit.
 import type { SessionId } from "../core/ids.ts";
-import { closing, type Engine } from "./engine.ts";
+import { closing } from "./closing.ts";
+import type { Engine } from "./engine.ts";
 import type { LiveLane } from "./live-lane.ts";
 
 /**

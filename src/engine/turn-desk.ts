@@ -12,7 +12,7 @@ import { Desk, type DeskParts } from "./desk.ts";
 import type { LiveCall } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { LiveTranscript } from "./live-transcript.ts";
-import type { LiveTurn, TurnDesk as TurnNeeds } from "./live-turn.ts";
+import type { LiveTurn, Said, TurnDesk as TurnNeeds } from "./live-turn.ts";
 import { type Replay, readReplay } from "./replay.ts";
 import type { Ended } from "./scope.ts";
 import { askOf } from "./turn-result.ts";
@@ -56,9 +56,9 @@ export class TurnDesk extends Desk implements TurnNeeds {
     await this.commit.submit(this.lane, { type: "cancel-run", runId: this.begun.id, reason });
   }
 
-  delta(text: string, kind: "text" | "reasoning"): void {
+  delta({ text, from, kind }: Said): void {
     const { id: runId } = this.begun;
-    const delta = { type: "delta", runId, turnId: this.#turnId, text } as const;
+    const delta = { type: "delta", runId, turnId: this.#turnId, text, from } as const;
     const { id, durable } = this.lane;
     this.parts.feeds.delta(id, kind === "text" ? delta : { ...delta, kind }, durable.head);
   }

@@ -1,4 +1,5 @@
 // Questions as people meet them: what is open, and how it is answered. Each is answered once.
+import type { AnswerOptions, AnswersControl, ApprovalOptions } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isQuestionId, type QuestionId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
@@ -6,20 +7,7 @@ import type { AnswerReceipt, Reply } from "../core/question.ts";
 import type { Engine } from "../engine/engine.ts";
 import { checkCallJson, checkKey, checkNote, invalid, rejectUnknown } from "../engine/validate.ts";
 
-export interface AnswerOptions {
-  /** Who answers. */
-  readonly by?: string;
-  /** The same answer again under this key gets the same receipt. */
-  readonly key?: string;
-}
-
-export interface ApprovalOptions extends AnswerOptions {
-  readonly note?: string;
-  /** That of the bytes that were shown: an approval of other bytes is refused as a conflict. */
-  readonly digest?: string;
-}
-
-export class Answers {
+export class Answers implements AnswersControl {
   readonly #engine: Engine;
 
   constructor(engine: Engine) {

@@ -1,20 +1,29 @@
 // What a user types: open Belay, make sessions, stop anything.
+import type {
+  AllEventsOptions,
+  BeginOptions,
+  BelayControl,
+  CancelAllOptions,
+  CancelOptions,
+  CoveredSession,
+  CreateOptions,
+  Explanation,
+  Load,
+  SessionsPage,
+  Status,
+  Told,
+  Waited,
+  Within,
+} from "../control.ts";
 import type { Stop } from "../core/call.ts";
 import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
-import {
-  type CallId,
-  isCallId,
-  isProcessId,
-  isQuestionId,
-  isRunId,
-  isSessionId,
-  type RunId,
-  type SessionId,
-} from "../core/ids.ts";
+import type { Recorded } from "../core/event.ts";
+import { type CallId, isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/ids.ts";
 import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { Prompt } from "../core/prompt.ts";
 import { Engine } from "../engine/engine.ts";
+import { unpunished } from "../engine/process-handle.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
 import { systemClock } from "../engine/system-clock.ts";
@@ -29,10 +38,11 @@ import {
   rejectUnknown,
 } from "../engine/validate.ts";
 import type { Agent, Clock, Hooks, Ids, Notify, SessionRow, Store } from "../ports.ts";
-import type { Tier } from "../spawner.ts";
 import { Answers } from "./answers.ts";
+import { cancelAll, home, live } from "./house.ts";
+import { checkTitle, sessionId, sessionPrefix } from "./names.ts";
 import { checkProcesses, type ProcessesOptions, spawnerDoor } from "./open-spawner.ts";
-import { type CancelOptions, cancelProcess, RunHandle, type Waited, waitFor, waitForCall } from "./run.ts";
+import { cancelProcess, RunHandle, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
 
 export interface BelayOptions {
@@ -54,6 +64,8 @@ export interface BelayOptions {
   readonly processes?: ProcessesOptions;
   /** Told about things an operator should know: late results, trouble with the store. */
   readonly onNotice?: Notify;
+  /** Told of everything that is recorded, right after it was. For counting and tracing; it must not take long. */
+  readonly onRecorded?: (sessionId: SessionId, events: readonly Recorded[]) => void;
   /** For tests: time and ids that can be foreseen. */
   readonly clock?: Clock;
   readonly ids?: Ids;
@@ -77,6 +89,7 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
     hooks: options.hooks ?? {},
     runLimitMs: options.runLimitMs,
     spawner: door.open,
+    tap: guarded(options.onRecorded, notify),
   });
   // Whatever an earlier life has left going on is ended before it is said to be lost.
   if (door.atOnce) await openNow(engine);
@@ -84,30 +97,27 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
   return new Belay(engine);
 }
 
-export class Belay {
+export class Belay implements BelayControl {
   /** What people are asked, and how they answer. */
   readonly questions: Answers;
   readonly #engine: Engine;
+  readonly #startedAt: number;
   #closing: Promise<ShutdownReport> | undefined;
   #hurry: () => void = () => {};
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    this.#startedAt = engine.clock.now();
     this.questions = new Answers(engine);
   }
 
   /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
-  async createSession(
-    options: { readonly id?: string; readonly key?: string; readonly title?: string } = {},
-  ): Promise<Session> {
-    const { id, key, title, ...rest } = options;
+  async createSession(options: CreateOptions = {}): Promise<Session> {
+    const { id, key, title, tenant, ...rest } = options;
     rejectUnknown(rest, "createSession()");
-    if (id !== undefined && key !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
-    if (id !== undefined && !isSessionId(id))
-      throw invalid('A session id begins with "ses_" and has letters, digits, . _ -');
     checkTitle(title);
-    const named = id ?? keyedId(this.#engine, checkKey(key));
-    const made = await this.#engine.create(named as SessionId | undefined, title);
+    const named = sessionId(this.#engine, { ...options, key: checkKey(key) });
+    const made = await this.#engine.create(named, title);
     return new Session(this.#engine, made.id);
   }
 
@@ -115,12 +125,13 @@ export class Belay {
    * A prompt in a session of its own: for whoever wants one answer. The run says which session it is. With a `key` that
    * was used before, it is the same session and the same run.
    */
-  prompt(prompt: string | Prompt, options: { readonly key?: string; readonly title?: string } = {}): RunHandle {
-    const { key, title, ...rest } = options;
+  prompt(prompt: string | Prompt, options: BeginOptions = {}): RunHandle {
+    const { key, title, tenant, ...rest } = options;
     rejectUnknown(rest, "prompt()");
     checkTitle(title);
     const asked = { prompt: checkPrompt(prompt), delivery: "queue", key: checkKey(key) } as const;
-    const session = keyedId(this.#engine, key === undefined ? undefined : `prompt ${key}`);
+    const within = tenant === undefined ? {} : { tenant };
+    const session = sessionId(this.#engine, { key: key === undefined ? undefined : `prompt ${key}`, ...within });
     return new RunHandle(this.#engine, { ...this.#engine.begin(session, title, asked), key });
   }
 
@@ -131,11 +142,16 @@ export class Belay {
   }
 
   /** Sessions in order of creation. */
-  sessions(page: { readonly after?: string; readonly limit?: number } = {}): Promise<readonly SessionRow[]> {
-    const { after, limit, ...rest } = page;
+  sessions(page: SessionsPage = {}): Promise<readonly SessionRow[]> {
+    const { after, limit, tenant, ...rest } = page;
     rejectUnknown(rest, "sessions()");
     if (after !== undefined && !isSessionId(after)) throw invalid("`after` is the id of a session.");
-    return this.#engine.store.sessions({ after, limit: checkLimit(limit) });
+    sessionPrefix(tenant);
+    return this.#engine.store.sessions({
+      after,
+      limit: checkLimit(limit),
+      ...(tenant === undefined ? {} : { tenant }),
+    });
   }
 
   /** A handle on a run that was accepted earlier. */
@@ -179,10 +195,36 @@ export class Belay {
     return waitForCall(this.#engine, target, receipt, options);
   }
 
-  /**
-   * How much is going on in this worker: runs that are live, sessions that wait for a place, and processes. `late`
-   * counts what ended after it had been given up; `dropped`, results whose session had ended before they could be told.
-   */
+  /** Stops everything, everywhere here: what was accepted before, and nothing after. */
+  cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
+    return unpunished(cancelAll(this.#engine, options));
+  }
+
+  /** What is going on: an explanation of each session that is busy or has processes. */
+  live(options: Within = {}): Promise<readonly Explanation[]> {
+    return live(this.#engine, options);
+  }
+
+  /** The session a run, call, question or process belongs to. Undefined: there is none of that name. */
+  home(id: string): Promise<SessionId | undefined> {
+    return home(this.#engine, id);
+  }
+
+  /** What is recorded in any session, from now on or from a cursor on, until the loop is left. */
+  events(options: AllEventsOptions = {}): AsyncGenerator<Told, void> {
+    const { after, signal, tenant, ...rest } = options;
+    rejectUnknown(rest, "events()");
+    if (after !== undefined && typeof after !== "string") throw invalid("`after` is the cursor of an event.");
+    return this.#engine.chronicle.watch({ after, signal, prefix: sessionPrefix(tenant) });
+  }
+
+  async status(): Promise<Status> {
+    const { phase, worker } = this.#engine;
+    const told = phase === "parking" ? "closing" : phase;
+    return { phase: told, worker, startedAt: this.#startedAt, load: this.load };
+  }
+
+  /** How much is going on in this worker. */
   get load(): Load {
     const { processes, late, dispatch } = this.#engine;
     const { count, dropped, tier } = processes;
@@ -216,15 +258,16 @@ export class Belay {
   }
 }
 
-export interface Load {
-  readonly live: number;
-  readonly waiting: number;
-  readonly max: number;
-  readonly late: number;
-  readonly processes: number;
-  readonly dropped: number;
-  /** How surely process trees die here. Undefined until the first process was asked for. */
-  readonly tier: Tier | undefined;
+/** Whoever listens cannot hurt what they listen to. */
+function guarded(tap: BelayOptions["onRecorded"], notify: Notify): BelayOptions["onRecorded"] | undefined {
+  if (tap === undefined) return undefined;
+  return (session, events) => {
+    try {
+      tap(session, events);
+    } catch (error) {
+      notify({ type: "bug", session, error });
+    }
+  };
 }
 
 async function openNow(engine: Engine): Promise<void> {
@@ -246,15 +289,10 @@ async function openStore(place: string, clock: Clock): Promise<Store> {
   return openSqliteStore({ file: place });
 }
 
-/** The same key makes the same id, so the store itself sees to it that there is one session. */
-function keyedId(engine: Engine, key: string | undefined): SessionId | undefined {
-  return key === undefined ? undefined : `ses_${engine.digest(key).slice(0, 32).replaceAll(/[-_]/g, "0")}`;
-}
-
 function checkOptions(options: BelayOptions): BelayOptions {
   if (!isObject(options)) throw invalid("openBelay() takes { agent, store }.");
   const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, hooks, runLimitMs, ...others } = options;
-  const { processes, ...rest } = others;
+  const { processes, onRecorded, ...rest } = others;
   rejectUnknown(rest, "openBelay()");
   if (typeof agent !== "function") throw invalid("`agent` is a function: (turn) => …");
   if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
@@ -263,6 +301,7 @@ function checkOptions(options: BelayOptions): BelayOptions {
   if (runLimitMs !== undefined) checkMs(runLimitMs, "runLimitMs", 2 ** 31 - 1);
   if (hooks !== undefined) checkHooks(hooks);
   if (processes !== undefined) checkProcesses(processes);
+  if (onRecorded !== undefined && typeof onRecorded !== "function") throw invalid("`onRecorded` is a function.");
   if (liveRunsMax !== undefined && (!Number.isInteger(liveRunsMax) || liveRunsMax < 1)) {
     throw invalid("`liveRunsMax` is a whole number from 1.");
   }
@@ -280,15 +319,7 @@ function checkHooks(hooks: Hooks): void {
   }
 }
 
-function checkTitle(title: unknown): void {
-  if (title !== undefined && (typeof title !== "string" || title.length > 1024)) {
-    throw invalid("A title is a short string.");
-  }
-}
-
 function checkRemind(remind: unknown): boolean {
   if (remind !== undefined && typeof remind !== "boolean") throw invalid("`remind` is true or false.");
   return remind ?? true;
 }
-
-export type { RunId };

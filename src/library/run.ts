@@ -1,36 +1,17 @@
 // A run as its prompter holds it: acceptance, events, outcome, and the means to stop it, from the first tick on.
+import type { CancelOptions, RunControl, Waited } from "../control.ts";
 import type { CancelReason, CancelReceipt, CoveredProcess, Outcome } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
+import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type Seq, type SessionId, sessionOf } from "../core/ids.ts";
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
+import type { RunRow } from "../core/rows.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Delta } from "../engine/feed.ts";
-import { type Gap, OVER } from "../engine/follow.ts";
+import { OVER } from "../engine/follow.ts";
 import { ProcessHandle, unpunished } from "../engine/process-handle.ts";
 import { checkKey, checkMs, checkReason, rejectUnknown } from "../engine/validate.ts";
-
-export interface CancelOptions {
-  /** A note, or `{ kind: "user" | "policy", note, by }`. The first reason given is kept. */
-  readonly reason?: string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };
-  /**
-   * Wait this long for the settlement; the receipt then also says how it ended, or that the limit came first. By
-   * default a cancel of one call waits 5000, any other does not wait.
-   */
-  readonly waitMs?: number;
-  /** For one call: whether the model is reminded of it at its next turn, besides seeing the result. Default true. */
-  readonly remind?: boolean;
-  /** The same cancel again under this key gets the same answer, and touches nothing that came later. */
-  readonly key?: string;
-}
-
-/** What waiting for the settlement brought, if it was asked for. */
-export interface Waited {
-  readonly ended?:
-    | { readonly kind: "settled"; readonly outcome: Outcome }
-    | { readonly kind: "limit"; readonly waitMs: number };
-}
 
 interface Begun {
   readonly sessionId: SessionId;
@@ -39,7 +20,7 @@ interface Begun {
   readonly key: string | undefined;
 }
 
-export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
+export class RunHandle implements RunControl {
   readonly sessionId: SessionId;
   /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
   readonly accepted: Promise<Accepted>;
@@ -70,6 +51,14 @@ export class RunHandle implements AsyncIterable<Recorded | Delta | Gap> {
   get outcome(): Promise<Outcome> {
     this.#outcome ??= unpunished(this.accepted.then(({ runId }) => this.#await(runId)));
     return this.#outcome;
+  }
+
+  /** As it stands. */
+  async row(): Promise<RunRow> {
+    const { runId } = await this.accepted;
+    const row = await this.#engine.store.run(runId);
+    if (row === undefined) throw new ControlError("not_found", `There is no run ${runId}.`);
+    return row;
   }
 
   /** Stops this run and no other, also before its acceptance was answered. */

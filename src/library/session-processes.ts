@@ -1,4 +1,5 @@
 // The processes of a session, as its host meets them: start one in the background, find one again, see what goes on.
+import type { ProcessesControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Seq, SessionId } from "../core/ids.ts";
 import type { ProcessRow } from "../core/rows.ts";
@@ -10,7 +11,7 @@ import { checkLimit, invalid, rejectUnknown } from "../engine/validate.ts";
 import { checkCommand, checkStart } from "../engine/validate-process.ts";
 import type { CommandLine, ProcessInfo, StartOptions } from "../spawner.ts";
 
-export class SessionProcesses {
+export class SessionProcesses implements ProcessesControl {
   readonly #engine: Engine;
   readonly #session: SessionId;
 

@@ -1,22 +1,34 @@
 // A session as its users hold it: prompts in, events out, and a queue that belongs to them.
+import type {
+  CancelOptions,
+  EventsOptions,
+  Explanation,
+  Keyed,
+  PromptOptions,
+  QueueControl,
+  QueuedRun,
+  SessionCancelOptions,
+  SessionControl,
+} from "../control.ts";
 import type { SessionReceipt } from "../core/cancel.ts";
 import type { Place, Posted, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
+import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { isRunId, type RunId, type Seq, type SessionId } from "../core/ids.ts";
 import type { Item } from "../core/inbox.ts";
-import type { Delivery, Prompt } from "../core/prompt.ts";
+import type { Prompt } from "../core/prompt.ts";
 import type { Question } from "../core/question.ts";
 import type { RunRow } from "../core/rows.ts";
 import { type Message, transcript } from "../core/transcript.ts";
 import type { PromptReceipt } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
-import { type Explanation, explain } from "../engine/explain.ts";
-import type { Delta } from "../engine/feed.ts";
-import { type Gap, OVER } from "../engine/follow.ts";
+import { explain } from "../engine/explain.ts";
+import { OVER, oneByOne } from "../engine/follow.ts";
 import type { LiveLane } from "../engine/live-lane.ts";
 import { unpunished } from "../engine/process-handle.ts";
 import { readAll } from "../engine/replay.ts";
+import { since } from "../engine/since.ts";
 import {
   checkDelivery,
   checkItem,
@@ -27,28 +39,11 @@ import {
   invalid,
   rejectUnknown,
 } from "../engine/validate.ts";
-import { type CancelOptions, RunHandle, waitFor, waitForAll } from "./run.ts";
+import type { SessionRow } from "../ports.ts";
+import { RunHandle, waitFor, waitForAll } from "./run.ts";
 import { SessionProcesses } from "./session-processes.ts";
 
-export interface PromptOptions {
-  /** How it joins a busy session. Default `queue`. */
-  readonly delivery?: Delivery;
-  /** The same key and prompt again give the same run; the same key with another prompt is a conflict. */
-  readonly key?: string;
-}
-
-export interface SessionCancelOptions extends CancelOptions {
-  /** `keep`: what goes on in the background goes on. Default `stop`. */
-  readonly background?: "keep" | "stop";
-}
-
-export interface QueuedRun {
-  readonly runId: RunId;
-  readonly prompt: Prompt;
-  readonly joined: "queue" | "steer";
-}
-
-export class Session {
+export class Session implements SessionControl {
   readonly id: SessionId;
   readonly queue: Queue;
   readonly processes: SessionProcesses;
@@ -59,6 +54,13 @@ export class Session {
     this.id = id;
     this.queue = new Queue(engine, id);
     this.processes = new SessionProcesses(engine, id);
+  }
+
+  /** As it stands. */
+  async row(): Promise<SessionRow> {
+    const row = await this.#engine.store.session(this.id);
+    if (row === undefined) throw new ControlError("not_found", `There is no session ${this.id}.`);
+    return row;
   }
 
   /**
@@ -118,9 +120,12 @@ export class Session {
   }
 
   /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
-  async *events(
-    options: { readonly after?: Seq; readonly deltas?: "with" | "without"; readonly signal?: AbortSignal } = {},
-  ): AsyncGenerator<Recorded | Delta | Gap, void> {
+  events(options: EventsOptions = {}): AsyncGenerator<Recorded | Delta | Gap, void> {
+    return oneByOne(this.pages(options));
+  }
+
+  /** The same, as many at a time as there are. */
+  async *pages(options: EventsOptions = {}): AsyncGenerator<readonly (Recorded | Delta | Gap)[], void> {
     const { after = 0, deltas = "without", signal, ...rest } = options;
     rejectUnknown(rest, "events()");
     if (!Number.isInteger(after) || after < 0)
@@ -129,7 +134,7 @@ export class Session {
     const stop = new AbortController();
     const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
     try {
-      yield* this.#engine.follow(this.id, { after, signal: either, deltas });
+      yield* this.#engine.pages(this.id, { after, signal: either, deltas });
     } finally {
       stop.abort(OVER);
     }
@@ -161,7 +166,9 @@ export class Session {
   /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   async explain(): Promise<Explanation> {
     const lane = await this.#lane();
-    return explain(lane, this.#engine.processes.list(lane));
+    const { store, worker, processes } = this.#engine;
+    const times = await since(store, lane);
+    return explain(lane, { worker, times, processes: processes.list(lane) });
   }
 
   /**
@@ -192,11 +199,8 @@ export class Session {
   }
 }
 
-/** The same change again under this key gets the same answer. */
-type Keyed = Pick<CancelOptions, "key">;
-
 /** The runs that have not begun. Each change is decided against their start: it is in time, or it says `started`. */
-export class Queue {
+export class Queue implements QueueControl {
   readonly #engine: Engine;
   readonly #session: SessionId;
 

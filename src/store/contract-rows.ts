@@ -1,6 +1,7 @@
 // The store suite: the rows derived from events, and what the store itself refuses to hold.
 import { describe, expect, it } from "vitest";
 import type { Outcome } from "../core/cancel.ts";
+import type { SessionId } from "../core/ids.ts";
 import {
   accepted,
   add,
@@ -97,6 +98,19 @@ function listed({ opened }: Suite): void {
       expect(await store.sessions({ after: "ses_z", limit: 1 })).toEqual(all.slice(1, 2));
       expect(await store.sessions({ after: "ses_a", limit: 10 })).toEqual([]);
       expect(await store.sessions({ after: "ses_none", limit: 10 })).toEqual([]);
+      expect(await store.session("ses_m")).toStrictEqual(all[1]);
+      expect(await store.session("ses_none")).toBeUndefined();
+    });
+
+    it("lists the sessions of one tenant, and no others", async () => {
+      const { store } = opened();
+      const ids = ["ses_a.2", "ses_ab.1", "ses_a.1", "ses_a", "ses_b.1", "ses_a.3", "ses_A.1"] as const;
+      for (const id of ids) await add(store, id, 0, [created(id)]);
+      const within = async (after: SessionId | undefined, limit: number): Promise<readonly string[]> =>
+        (await store.sessions({ after, limit, tenant: "a" })).map(({ id }) => id);
+      expect(await within(undefined, 10)).toEqual(["ses_a.2", "ses_a.1", "ses_a.3"]);
+      expect(await within("ses_a.2", 1)).toEqual(["ses_a.1"]);
+      expect(await within("ses_a.3", 10)).toEqual([]);
     });
   });
 }

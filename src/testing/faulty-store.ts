@@ -63,6 +63,7 @@ export class FaultyStore implements Store {
   process: Store["process"] = (id) => this.#meet("process", () => this.#store.process(id));
   processes: Store["processes"] = (...asked) => this.#meet("processes", () => this.#store.processes(...asked));
   runs: Store["runs"] = (session, page) => this.#meet("runs", () => this.#store.runs(session, page));
+  session: Store["session"] = (id) => this.#meet("session", () => this.#store.session(id));
   sessions: Store["sessions"] = (page) => this.#meet("sessions", () => this.#store.sessions(page));
   unattended: Store["unattended"] = (limit) => this.#meet("unattended", () => this.#store.unattended(limit));
   claim: Store["claim"] = (...asked) => this.#meet("claim", () => this.#store.claim(...asked));

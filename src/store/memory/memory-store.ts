@@ -6,7 +6,15 @@
 // 2. Holds texts, not the caller's objects: what is read is what a database would give back.
 import { ControlError } from "../../core/control-error.ts";
 import type { Recorded } from "../../core/event.ts";
-import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/ids.ts";
+import {
+  type CallId,
+  type ProcessId,
+  type RunId,
+  type Seq,
+  type SessionId,
+  tenantOf,
+  type WorkerId,
+} from "../../core/ids.ts";
 import { type CallRow, type ProcessRow, type RunRow, rowChange } from "../../core/rows.ts";
 import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
 import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";
@@ -134,22 +142,29 @@ export class MemoryStore implements Store {
     return found;
   }
 
-  async sessions({
-    after,
-    limit,
-  }: {
-    readonly after: SessionId | undefined;
-    readonly limit: number;
-  }): Promise<readonly SessionRow[]> {
+  async session(id: SessionId): Promise<SessionRow | undefined> {
+    this.#requireOpen();
+    return this.#sessionRow(id);
+  }
+
+  async sessions({ after, limit, tenant }: Parameters<Store["sessions"]>[0]): Promise<readonly SessionRow[]> {
     this.#requireOpen();
     const found: SessionRow[] = [];
     let passed = after === undefined;
-    for (const [id, { createdAt, title, phase }] of this.#book.sessions) {
+    for (const id of this.#book.sessions.keys()) {
       if (found.length >= limit) break;
-      if (passed) found.push({ id, head: this.#logs.get(id)?.head ?? 0, createdAt, title, phase });
+      const row = passed && (tenant === undefined || tenantOf(id) === tenant) ? this.#sessionRow(id) : undefined;
+      if (row !== undefined) found.push(row);
       passed ||= id === after;
     }
     return found;
+  }
+
+  #sessionRow(id: SessionId): SessionRow | undefined {
+    const part = this.#book.sessions.get(id);
+    if (part === undefined) return undefined;
+    const { createdAt, title, phase } = part;
+    return { id, head: this.#logs.get(id)?.head ?? 0, createdAt, title, phase };
   }
 
   async unattended(limit: number): Promise<readonly SessionId[]> {

@@ -75,8 +75,9 @@ export interface ReaderVerbs {
     readonly ask: { readonly session: SessionId; readonly before: Seq; readonly limit: number };
     readonly answer: readonly StoredRun[];
   };
+  session: { readonly ask: SessionId; readonly answer: StoredSession | null };
   sessions: {
-    readonly ask: { readonly after: SessionId | null; readonly limit: number };
+    readonly ask: { readonly after: SessionId | null; readonly limit: number; readonly tenant: string | null };
     readonly answer: readonly StoredSession[];
   };
   /** Sessions with runs or processes that have no outcome, by number, so that they can be gone through in pages. */
@@ -108,9 +109,11 @@ export function queries(database: Database): Answers {
     AND requested_at < ? ORDER BY requested_at DESC LIMIT ?`);
   const runs = sql(`${run} WHERE run.session = (SELECT number FROM session WHERE id = ?) AND accepted_at < ?
     ORDER BY accepted_at DESC LIMIT ?`);
-  const sessions = sql(`SELECT id, ${HEAD} AS head, created_at AS createdAt, title, phase FROM session
-    WHERE number > CASE WHEN ?1 IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = ?1) END
-    ORDER BY number LIMIT ?2`);
+  const session = `SELECT id, ${HEAD} AS head, created_at AS createdAt, title, phase FROM session`;
+  const afterOne = "number > CASE WHEN ?1 IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = ?1) END";
+  const sessionById = sql(`${session} WHERE id = ?`);
+  const sessions = sql(`${session} WHERE ${afterOne} ORDER BY number LIMIT ?2`);
+  const within = sql(`${session} WHERE tenant = ?3 AND ${afterOne} ORDER BY number LIMIT ?2`);
   // Both halves come out of their index in order, and are merged: no more is read than the page asks for.
   const open = sql(`SELECT open.number, session.id FROM (
       SELECT session AS number FROM run WHERE phase <> 'settled' AND session > ?1
@@ -148,7 +151,11 @@ export function queries(database: Database): Answers {
     process: (id) => orNull(processById.get(id)),
     processes: ({ session, before, limit }) => processes.all(session, before, limit) as unknown as StoredProcess[],
     runs: ({ session, before, limit }) => runs.all(session, before, limit) as unknown as StoredRun[],
-    sessions: ({ after, limit }) => sessions.all(after, limit) as unknown as StoredSession[],
+    session: (id) => orNull(sessionById.get(id)),
+    sessions: ({ after, limit, tenant }) => {
+      const found = tenant === null ? sessions.all(after, limit) : within.all(after, limit, tenant);
+      return found as unknown as StoredSession[];
+    },
     open: ({ after, limit }) => open.all(after, limit) as unknown as { number: number; id: SessionId }[],
   };
 }

@@ -131,14 +131,13 @@ class SqliteStore implements Store {
     return (await this.#ask("runs", { session, before, limit })).map(runRow);
   }
 
-  async sessions({
-    after,
-    limit,
-  }: {
-    readonly after: SessionId | undefined;
-    readonly limit: number;
-  }): Promise<readonly SessionRow[]> {
-    return (await this.#ask("sessions", { after: after ?? null, limit })).map(sessionRow);
+  async session(id: SessionId): Promise<SessionRow | undefined> {
+    const found = await this.#ask("session", id);
+    return found === null ? undefined : sessionRow(found);
+  }
+
+  async sessions({ after, limit, tenant }: Parameters<Store["sessions"]>[0]): Promise<readonly SessionRow[]> {
+    return (await this.#ask("sessions", { after: after ?? null, limit, tenant: tenant ?? null })).map(sessionRow);
   }
 
   async unattended(limit: number): Promise<readonly SessionId[]> {

@@ -1,0 +1,312 @@
+// What can be asked of Belay, wherever it runs: the library answers in its own process, the client over the network.
+// Code written against this does not know which. Types only.
+import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "./core/cancel.ts";
+import type { Accepted, Place, Posted, QueueReceipt } from "./core/command.ts";
+import type { Delta, Gap } from "./core/delta.ts";
+import type { Recorded } from "./core/event.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
+import type { Item } from "./core/inbox.ts";
+import type { Delivery, Json, Prompt } from "./core/prompt.ts";
+import type { AnswerReceipt, Question } from "./core/question.ts";
+import type { ProcessRow, RunRow } from "./core/rows.ts";
+import type { Message } from "./core/transcript.ts";
+import type { SessionRow } from "./ports.ts";
+import type { OutputPage, PageWish, ProcessInfo, ProcessResult, Tier } from "./spawner.ts";
+
+export interface BelayControl extends AsyncDisposable {
+  /** What people are asked, and how they answer. */
+  readonly questions: AnswersControl;
+  /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
+  createSession(options?: CreateOptions): Promise<SessionControl>;
+  /** A prompt in a session of its own. With a `key` that was used before, it is the same session and the same run. */
+  prompt(prompt: string | Prompt, options?: BeginOptions): RunControl;
+  /** A handle on a session. Nothing is looked up: a session that does not exist refuses what is asked of it. */
+  session(id: string): SessionControl;
+  /** Sessions in order of creation. */
+  sessions(page?: SessionsPage): Promise<readonly SessionRow[]>;
+  /** A handle on a run that was accepted earlier. */
+  run(id: string): Promise<RunControl>;
+  /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
+  cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;
+  /** The same for every session that has anything going on: what was accepted before, and nothing after. */
+  cancelAll(options?: CancelAllOptions): Promise<readonly CoveredSession[]>;
+  /** What is going on: an explanation of each session that is busy or has processes. */
+  live(options?: Within): Promise<readonly Explanation[]>;
+  /** The session a run, call, question or process belongs to. Undefined: there is none of that name. */
+  home(id: string): Promise<SessionId | undefined>;
+  /**
+   * What is recorded in any session, from now on or from a cursor on, until the loop is left. For whoever watches a
+   * whole house; the log of one session is read with its own `events()`, which misses nothing.
+   */
+  events(options?: AllEventsOptions): AsyncGenerator<Told, void>;
+  status(): Promise<Status>;
+  /** The library shuts down; a client lets go. */
+  close(): Promise<unknown>;
+}
+
+/** A house can be divided: the ids of sessions of the tenant `acme` begin with `ses_acme.`. */
+export interface Within {
+  readonly tenant?: string;
+}
+
+export interface CreateOptions extends Within {
+  readonly id?: string;
+  readonly key?: string;
+  readonly title?: string;
+}
+
+export interface BeginOptions extends Within {
+  readonly key?: string;
+  readonly title?: string;
+}
+
+export interface SessionsPage extends Within {
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+export interface CancelAllOptions extends Within, Pick<CancelOptions, "reason" | "waitMs"> {
+  /** `keep`: what goes on in the background goes on. Default `stop`. */
+  readonly background?: "keep" | "stop";
+}
+
+export interface CoveredSession {
+  readonly sessionId: SessionId;
+  readonly receipt: SessionReceipt;
+}
+
+export interface AllEventsOptions extends Within {
+  /** The `cursor` of the last one heard. Without it: from now on. */
+  readonly after?: string;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * One fact of one session. First comes `here`, which says where the watching begins. `missed`: some facts are not at
+ * hand any more; look at the sessions.
+ */
+export type Told =
+  | { readonly type: "event"; readonly cursor: string; readonly sessionId: SessionId; readonly event: Recorded }
+  | { readonly type: "here" | "missed"; readonly cursor: string };
+
+export interface SessionControl {
+  readonly id: SessionId;
+  readonly queue: QueueControl;
+  readonly processes: ProcessesControl;
+  /** As it stands. Rejects with `not_found`. */
+  row(): Promise<SessionRow>;
+  /** Registers a prompt in this very tick and hands back its run. A cancel that follows covers it. */
+  prompt(prompt: string | Prompt, options?: PromptOptions): RunControl;
+  /** Stops everything accepted before, and nothing accepted after; also what goes on in the background. */
+  cancel(options?: SessionCancelOptions): Promise<SessionReceipt>;
+  /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
+  cancelPrompt(
+    key: string,
+    options?: Pick<CancelOptions, "reason" | "key">,
+  ): Promise<CancelReceipt & { readonly runId?: RunId }>;
+  /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
+  close(options?: Pick<CancelOptions, "reason" | "key">): Promise<SessionReceipt>;
+  /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
+  events(options?: EventsOptions): AsyncGenerator<Recorded | Delta | Gap, void>;
+  /** The same, as many at a time as there are. */
+  pages(options?: EventsOptions): AsyncGenerator<readonly (Recorded | Delta | Gap)[], void>;
+  transcript(): Promise<readonly Message[]>;
+  /** What people are asked by its live run and have not answered yet. */
+  questions(): Promise<readonly Question[]>;
+  /** Tells the model something at its next turn, as a note and not as a prompt. */
+  post(item: Item, options?: Pick<CancelOptions, "key">): Promise<Posted>;
+  /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
+  explain(): Promise<Explanation>;
+  /** Forgets the events before a position, never those of runs without an outcome. */
+  trim(before: Seq): Promise<{ readonly kept: Seq }>;
+  /** Its runs, newest first. */
+  runs(page?: { readonly before?: Seq; readonly limit?: number }): Promise<readonly RunRow[]>;
+}
+
+export interface PromptOptions {
+  /** How it joins a busy session. Default `queue`. */
+  readonly delivery?: Delivery;
+  /** The same key and prompt again give the same run; the same key with another prompt is a conflict. */
+  readonly key?: string;
+}
+
+export interface EventsOptions {
+  readonly after?: Seq;
+  readonly deltas?: "with" | "without";
+  readonly signal?: AbortSignal;
+}
+
+export interface CancelOptions {
+  /** A note, or `{ kind: "user" | "policy", note, by }`. The first reason given is kept. */
+  readonly reason?: string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };
+  /**
+   * Wait this long for the settlement; the receipt then also says how it ended, or that the limit came first. By
+   * default a cancel of one call or process waits 5000, any other does not wait.
+   */
+  readonly waitMs?: number;
+  /** For one call: whether the model is reminded of it at its next turn, besides seeing the result. Default true. */
+  readonly remind?: boolean;
+  /** The same cancel again under this key gets the same answer, and touches nothing that came later. */
+  readonly key?: string;
+}
+
+export interface SessionCancelOptions extends CancelOptions {
+  /** `keep`: what goes on in the background goes on. Default `stop`. */
+  readonly background?: "keep" | "stop";
+}
+
+/** What waiting for the settlement brought, if it was asked for. */
+export interface Waited {
+  readonly ended?:
+    | { readonly kind: "settled"; readonly outcome: Outcome }
+    | { readonly kind: "limit"; readonly waitMs: number };
+}
+
+export interface RunControl extends AsyncIterable<Recorded | Delta | Gap> {
+  readonly sessionId: SessionId;
+  /** In the library known at once; over the network once `accepted` has resolved, and asking earlier throws. */
+  readonly id: RunId;
+  /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
+  readonly accepted: Promise<Accepted>;
+  /** Resolves with this run's own outcome, once it is durable. */
+  readonly outcome: Promise<Outcome>;
+  /** As it stands. */
+  row(): Promise<RunRow>;
+  /** Stops this run and no other, also before its acceptance was answered. */
+  cancel(options?: CancelOptions): Promise<CancelReceipt & Waited>;
+  /** What this run's turns have said, once it has ended. */
+  text(): Promise<string>;
+}
+
+export interface QueuedRun {
+  readonly runId: RunId;
+  readonly prompt: Prompt;
+  readonly joined: "queue" | "steer";
+}
+
+/** The same change again under this key gets the same answer. */
+export type Keyed = Pick<CancelOptions, "key">;
+
+/** The runs that have not begun. Each change is decided against their start: it is in time, or it says `started`. */
+export interface QueueControl {
+  list(): Promise<readonly QueuedRun[]>;
+  edit(run: string, prompt: string | Prompt, options?: Keyed): Promise<QueueReceipt>;
+  move(run: string, to: Place, options?: Keyed): Promise<QueueReceipt>;
+  withdraw(run: string, options?: Pick<CancelOptions, "reason" | "key">): Promise<QueueReceipt>;
+  /** Lets the live run take it in at its next turn, instead of running it on its own. */
+  steer(run: string, options?: Keyed): Promise<QueueReceipt>;
+}
+
+export interface AnswersControl {
+  /** Lets the call go on, this once or, with `remember: "session"`, for all of its kind in this session. */
+  allow(id: string, options?: ApprovalOptions & { readonly remember?: "session" }): Promise<AnswerReceipt>;
+  /** The call is not carried out. The model is told by whom and why, and goes on. */
+  deny(id: string, options?: ApprovalOptions): Promise<AnswerReceipt>;
+  /** Answers a question that is no approval. */
+  answer(id: string, value: Json, options?: AnswerOptions): Promise<AnswerReceipt>;
+}
+
+export interface AnswerOptions {
+  /** Who answers. */
+  readonly by?: string;
+  /** The same answer again under this key gets the same receipt. */
+  readonly key?: string;
+}
+
+export interface ApprovalOptions extends AnswerOptions {
+  readonly note?: string;
+  /** That of the bytes that were shown: an approval of other bytes is refused as a conflict. */
+  readonly digest?: string;
+}
+
+export interface ProcessesControl {
+  /** Any process of this session, also one that has ended. */
+  get(id: string): Promise<ProcessControl>;
+  /** Those that are going on. */
+  list(): Promise<readonly ProcessInfo[]>;
+  /** All there have been, newest first. */
+  history(page?: { readonly before?: Seq; readonly limit?: number }): Promise<readonly ProcessRow[]>;
+}
+
+/** A process as whoever found it holds it. */
+export interface ProcessControl {
+  readonly id: ProcessId;
+  readonly sessionId: SessionId;
+  /** Undefined once it has ended. In a client: as it was when it was asked for. */
+  readonly info: ProcessInfo | undefined;
+  wait(options?: { readonly limitMs?: number; readonly signal?: AbortSignal }): Promise<ProcessResult | undefined>;
+  cancel(reason?: CancelReason): Promise<CancelReceipt>;
+  write(data: string | Uint8Array): Promise<void>;
+  endInput(): void | Promise<void>;
+  resize(size: { readonly columns: number; readonly rows: number }): Promise<void>;
+  /** A page of what it has said. Undefined: nothing is kept. */
+  read(wish?: PageWish): Promise<OutputPage | undefined>;
+  /** What it says, as it says it, from `offset` on, until it has ended. */
+  follow(wish?: PageWish & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
+}
+
+export interface Explanation {
+  readonly sessionId: SessionId;
+  /** The position in the log this speaks of. */
+  readonly asOf: Seq;
+  readonly busy: boolean;
+  readonly live: LiveExplained | undefined;
+  readonly queue: readonly { readonly runId: RunId; readonly text: string }[];
+  readonly steers: readonly { readonly runId: RunId; readonly text: string }[];
+  /** What goes on as processes of this machine: of calls, and in the background. */
+  readonly processes: readonly ProcessInfo[];
+  /** The worker that drives it; undefined: nobody does, or another than the one asked. */
+  readonly driver: string | undefined;
+  /** One sentence for people. */
+  readonly summary: string;
+}
+
+export interface LiveExplained {
+  readonly runId: RunId;
+  readonly phase: "running" | "ending" | "stopping" | "parked";
+  readonly reason: CancelReason | undefined;
+  readonly attempt: number;
+  readonly turn: TurnId | undefined;
+  readonly calls: readonly CallExplained[];
+  /** What people are asked and have not answered. */
+  readonly questions: readonly Question[];
+  /** When it began, or was taken up by this worker. Wall clock, ms. */
+  readonly since: number | undefined;
+}
+
+export interface CallExplained {
+  readonly callId: CallId;
+  readonly name: string;
+  readonly phase: "running" | "stopping";
+  /** What it waits for before it begins; undefined: it has begun, or another worker knows. */
+  readonly waits: Waits | undefined;
+  /** When it was asked for. Wall clock, ms. */
+  readonly since: number | undefined;
+}
+
+/** What a call waits for before it begins. */
+export type Waits = "hook" | "approval" | "slot";
+
+export interface Status {
+  /** `closing`: no new prompts; what goes on is being stopped or set down. */
+  readonly phase: "open" | "closing" | "closed";
+  readonly worker: string;
+  /** Wall clock, ms. */
+  readonly startedAt: number;
+  readonly load: Load;
+}
+
+/**
+ * How much is going on in a worker: runs that are live, sessions that wait for a place, and processes. `late` counts
+ * what ended after it had been given up; `dropped`, results whose session had ended before they could be told.
+ */
+export interface Load {
+  readonly live: number;
+  readonly waiting: number;
+  readonly max: number;
+  readonly late: number;
+  readonly processes: number;
+  readonly dropped: number;
+  /** How surely process trees die here. Undefined until the first process was asked for. */
+  readonly tier: Tier | undefined;
+}

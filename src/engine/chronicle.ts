@@ -1,0 +1,136 @@
+// The last of what was recorded in all sessions, for whoever watches a whole house over one connection.
+//
+// Invariants
+// 1. Nothing is kept before somebody has asked once: a house that nobody watches pays nothing.
+// 2. What is kept is bounded, in number and in size. A watcher has no buffer of its own, only a position.
+// 3. A watcher that has fallen behind what is kept is told so, once, and goes on from now.
+import type { Told } from "../control.ts";
+import type { Recorded } from "../core/event.ts";
+import type { SessionId } from "../core/ids.ts";
+import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../core/limits.ts";
+
+interface Kept {
+  readonly sessionId: SessionId;
+  readonly event: Recorded;
+  readonly chars: number;
+}
+
+export interface Watching {
+  readonly after: string | undefined;
+  /** Ids of sessions begin with it. */
+  readonly prefix: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+export class Chronicle {
+  readonly #life: string;
+  #kept: Kept[] = [];
+  #chars = 0;
+  /** The position of the first that is kept. */
+  #first = 0;
+  #watched = false;
+  #closed = false;
+  #sleepers: (() => void)[] = [];
+
+  /** `life`: positions of another life of the worker mean nothing here. */
+  constructor(life: string) {
+    this.#life = life;
+  }
+
+  get kept(): number {
+    return this.#kept.length;
+  }
+
+  push(sessionId: SessionId, events: readonly Recorded[]): void {
+    if (!this.#watched) return;
+    for (const event of events) {
+      const chars = JSON.stringify(event).length;
+      this.#kept.push({ sessionId, event, chars });
+      this.#chars += chars;
+    }
+    this.#shorten();
+    this.#wake();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  async *watch({ after, prefix, signal }: Watching): AsyncGenerator<Told, void> {
+    this.#watched = true;
+    const wake = (): void => this.#wake();
+    signal?.addEventListener("abort", wake, { once: true });
+    try {
+      const asked = after === undefined ? this.#end : this.#position(after);
+      let at = asked ?? this.#end;
+      // Told at once where it stands, so that whoever is cut off before anything happens misses nothing either.
+      yield { type: asked === undefined ? "missed" : "here", cursor: this.#cursor(at) };
+      while (!this.#over(signal)) {
+        if (at < this.#first) {
+          at = this.#end;
+          yield { type: "missed", cursor: this.#cursor(at) };
+        }
+        if (at === this.#end) await this.#grown();
+        // Not an iterator over what is kept: it may be shortened while the watcher thinks.
+        for (let next = this.#at(at); next !== undefined && at >= this.#first; next = this.#at(at)) {
+          at += 1;
+          const { sessionId, event } = next;
+          if (sessionId.startsWith(prefix)) yield { type: "event", cursor: this.#cursor(at), sessionId, event };
+          if (this.#over(signal)) return;
+        }
+      }
+    } finally {
+      signal?.removeEventListener("abort", wake);
+    }
+  }
+
+  #over(signal: AbortSignal | undefined): boolean {
+    return this.#closed || signal?.aborted === true;
+  }
+
+  get #end(): number {
+    return this.#first + this.#kept.length;
+  }
+
+  #at(position: number): Kept | undefined {
+    return this.#kept[position - this.#first];
+  }
+
+  #cursor(position: number): string {
+    return `${this.#life}.${position}`;
+  }
+
+  /** Undefined: of another life, or not kept any more. */
+  #position(cursor: string): number | undefined {
+    const dot = cursor.lastIndexOf(".");
+    const position = Number(cursor.slice(dot + 1));
+    const ours = cursor.slice(0, dot) === this.#life && Number.isInteger(position);
+    return ours && position >= this.#first && position <= this.#end ? position : undefined;
+  }
+
+  /** Half of it at once: shortening by one for each event would move the whole list each time. */
+  #shorten(): void {
+    if (this.#kept.length <= CHRONICLE_EVENTS_MAX && this.#chars <= CHRONICLE_CHARS_MAX) return;
+    let drop = 0;
+    let chars = this.#chars;
+    const { length } = this.#kept;
+    while (drop < length && (length - drop > CHRONICLE_EVENTS_MAX / 2 || chars > CHRONICLE_CHARS_MAX / 2)) {
+      chars -= this.#kept[drop]?.chars ?? 0;
+      drop += 1;
+    }
+    this.#kept = this.#kept.slice(drop);
+    this.#chars = chars;
+    this.#first += drop;
+  }
+
+  #grown(): Promise<void> {
+    return new Promise((resolve) => this.#sleepers.push(resolve));
+  }
+
+  #wake(): void {
+    const sleepers = this.#sleepers;
+    this.#sleepers = [];
+    for (const wake of sleepers) wake();
+  }
+}

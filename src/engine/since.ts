@@ -1,0 +1,41 @@
+// Since when a live run and its calls are going on: read off the log when somebody asks, and kept nowhere.
+import type { CallId, RunId, Seq } from "../core/ids.ts";
+import { PAGE_EVENTS_MAX } from "../core/limits.ts";
+import type { Run } from "../core/run.ts";
+import type { Store } from "../ports.ts";
+import type { LiveLane } from "./live-lane.ts";
+
+/** Wall clock, ms. */
+export type Times = ReadonlyMap<RunId | CallId, number>;
+
+/** How far back calls are looked for: one that began earlier in a run this long is told without its time. */
+const LOOK_BACK_EVENTS = 16 * PAGE_EVENTS_MAX;
+
+export async function since(store: Store, { id, durable }: LiveLane): Promise<Times> {
+  const times = new Map<RunId | CallId, number>();
+  const { live, head } = durable;
+  if (live === undefined) return times;
+  const wanted = new Set<CallId>(live.live.map((call) => call.id));
+  let after = live.acceptedAt - 1;
+  while (after < head) {
+    const { events, gapTo } = await store.read(id, { after, limit: PAGE_EVENTS_MAX });
+    for (const event of events) note(times, event, { run: live, wanted });
+    const last: Seq | undefined = events.at(-1)?.seq ?? gapTo;
+    if (last === undefined || last <= after) break;
+    // The start of the run is near its acceptance, and what is going on near the end.
+    after = Math.max(last, times.has(live.id) ? head - LOOK_BACK_EVENTS : last);
+  }
+  return times;
+}
+
+type Read = Awaited<ReturnType<Store["read"]>>["events"][number];
+
+function note(
+  times: Map<RunId | CallId, number>,
+  event: Read,
+  { run, wanted }: { readonly run: Run; readonly wanted: ReadonlySet<CallId> },
+): void {
+  const began = event.type === "run.started" || event.type === "run.recovered";
+  if (began && event.runId === run.id) times.set(run.id, event.at);
+  if (event.type === "call.requested" && wanted.has(event.callId)) times.set(event.callId, event.at);
+}

@@ -1,0 +1,47 @@
+// What concerns all sessions of a worker at once: what goes on, and stopping all of it.
+import type { CancelAllOptions, CoveredSession, Explanation, Within } from "../control.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
+import { WAIT_MS_MAX } from "../core/limits.ts";
+import type { Engine } from "../engine/engine.ts";
+import { checkMs, rejectUnknown } from "../engine/validate.ts";
+import { sessionPrefix } from "./names.ts";
+import { Session } from "./session.ts";
+
+/** An explanation of each session that has anything going on here. */
+export async function live(engine: Engine, { tenant, ...rest }: Within): Promise<readonly Explanation[]> {
+  rejectUnknown(rest, "live()");
+  const found: Explanation[] = [];
+  for (const id of busy(engine, sessionPrefix(tenant))) {
+    // It may have been an empty name that somebody asked for.
+    const said = (await engine.loaded(id)) === undefined ? undefined : await new Session(engine, id).explain();
+    if (said !== undefined && (said.busy || said.processes.length > 0)) found.push(said);
+  }
+  return found;
+}
+
+/** Everything that was accepted before, in every session, in this very tick. */
+export async function cancelAll(engine: Engine, options: CancelAllOptions): Promise<readonly CoveredSession[]> {
+  const { tenant, waitMs, ...stop } = options;
+  if (waitMs !== undefined) checkMs(waitMs, "waitMs", WAIT_MS_MAX);
+  const wait = waitMs === undefined ? {} : { waitMs };
+  const covered = await Promise.all(
+    busy(engine, sessionPrefix(tenant)).map(async (sessionId) => ({
+      sessionId,
+      receipt: await new Session(engine, sessionId).cancel({ ...stop, ...wait }),
+    })),
+  );
+  return covered.filter(({ receipt }) => receipt.kind === "stopping" || receipt.kind === "withdrawn");
+}
+
+/** The session something belongs to, also while it is still being accepted. */
+export async function home(engine: Engine, id: string): Promise<SessionId | undefined> {
+  if (isProcessId(id)) return (await engine.store.session(sessionOf(id)))?.id;
+  if (!isRunId(id) && !isCallId(id) && !isQuestionId(id)) return undefined;
+  const run = isRunId(id) ? id : runOf(id);
+  return engine.lanes.home(run) ?? (await engine.store.run(run))?.session;
+}
+
+/** Whatever is not known to be idle: also what is still being loaded. */
+function busy(engine: Engine, prefix: string): readonly SessionId[] {
+  return [...engine.lanes.all()].filter((lane) => !lane.idle && lane.id.startsWith(prefix)).map((lane) => lane.id);
+}

@@ -1,0 +1,51 @@
+// Names people give: of tenants, of sessions, of prompts.
+import { isSessionId, type SessionId } from "../core/ids.ts";
+import { TITLE_CHARS_MAX } from "../core/limits.ts";
+import type { Engine } from "../engine/engine.ts";
+import { invalid } from "../engine/validate.ts";
+
+/** Short enough that everything named after a session of theirs is still an id. */
+const TENANT = /^[a-z0-9][a-z0-9-]{0,31}$/;
+
+/** What the ids of a tenant's sessions begin with; without one, what all do. */
+export function sessionPrefix(tenant: string | undefined): string {
+  if (tenant === undefined) return "ses_";
+  if (typeof tenant !== "string" || !TENANT.test(tenant)) {
+    throw invalid("A tenant is named by 1 to 32 small letters, digits and hyphens, the first of which is no hyphen.");
+  }
+  return `ses_${tenant}.`;
+}
+
+/** The id of a session that is to be made or found. Undefined: any new one will do. */
+export function sessionId(
+  engine: Engine,
+  { id, key, tenant }: { readonly id?: string; readonly key?: string | undefined; readonly tenant?: string },
+): SessionId | undefined {
+  const prefix = sessionPrefix(tenant);
+  if (id !== undefined && key !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
+  if (id !== undefined) return checkSessionId(id, prefix);
+  if (key === undefined && tenant === undefined) return undefined;
+  // The same key makes the same id, so the store itself sees to it that there is one session.
+  const name = key === undefined ? engine.newSession().slice(4) : digest(engine, tenant, key);
+  return `ses_${prefix.slice(4)}${name}`;
+}
+
+/** Of the key alone without a tenant, and never that of another tenant's. */
+function digest(engine: Engine, tenant: string | undefined, key: string): string {
+  const text = tenant === undefined ? key : JSON.stringify([tenant, key]);
+  return engine.digest(text).slice(0, 32).replaceAll(/[-_]/g, "0");
+}
+
+function checkSessionId(id: string, prefix: string): SessionId {
+  if (typeof id !== "string" || !isSessionId(id))
+    throw invalid('A session id begins with "ses_" and has letters, digits, . _ -');
+  if (!id.startsWith(prefix) || id.length === prefix.length)
+    throw invalid(`The id of this tenant's sessions begins with "${prefix}".`);
+  return id;
+}
+
+export function checkTitle(title: unknown): void {
+  if (title !== undefined && (typeof title !== "string" || title.length > TITLE_CHARS_MAX)) {
+    throw invalid(`A title is a string of at most ${TITLE_CHARS_MAX} characters.`);
+  }
+}

@@ -1,0 +1,43 @@
+// One request and its answer, as the parts of the server hand them to each other. Neither Node's nor the web's, so that
+// both are translated once, at the edge.
+
+export interface HttpRequest {
+  /** Names what was asked, in logs, in the audit trail and in the answer. */
+  readonly id: string;
+  readonly method: string;
+  /** Undecoded, beginning with a slash, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** By a name in lower case. A header that came more than once is joined with a comma. */
+  header(name: string): string | undefined;
+  /** How it came in. On a private socket the mode of the file has said who may ask. */
+  readonly via: "tcp" | "socket" | "fetch";
+  /** The whole body as text. Rejects with `invalid` beyond `bytesMax`, without having read more. */
+  body(bytesMax: number): Promise<string>;
+  /** Whoever asked is gone. Nothing but the answering of this request ends with it. */
+  readonly signal: AbortSignal;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A text, or a stream that is handed on as fast as it is read and no faster. */
+  readonly body: string | undefined | Outpour;
+}
+
+/** Pieces of a body. The next one is asked for when the last has been taken; leaving early ends it. */
+export type Outpour = AsyncIterator<string, void>;
+
+/** Who asks: a token, or whoever may open the private socket. */
+export interface Actor {
+  /** For the audit trail: the name of the token, never the token. */
+  readonly name: string;
+  readonly scopes: ReadonlySet<TokenScope>;
+  /** Undefined: the whole house. Else only sessions whose ids begin with `ses_<tenant>.`. */
+  readonly tenant: string | undefined;
+}
+
+export const TOKEN_SCOPES = ["read", "prompt", "cancel", "approve", "admin"] as const;
+
+/** What a token may do. `admin` is all of it, and what concerns the server itself. */
+export type TokenScope = (typeof TOKEN_SCOPES)[number];
