@@ -39,9 +39,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   api: { from: ["core"], typesFrom: ["control", "ports", "spawner"], outside: ["zod"] },
   // From configuration to parts: which model, which tools, who is asked.
   setup: {
-    from: ["core", "ports", "spawner", "agent", "demo"],
+    from: ["core", "ports", "spawner", "agent", "demo", "engine"],
     typesFrom: ["library"],
-    outside: ["node:", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/openai-compatible", "@ai-sdk/provider"],
+    outside: ["node:", "zod", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/openai-compatible", "@ai-sdk/provider"],
   },
   // Logs, the audit trail, metrics and traces: hears of everything, decides nothing.
   observe: { from: ["core", "ports", "wire"], outside: ["node:", "@opentelemetry/api"] },

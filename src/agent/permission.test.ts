@@ -1,0 +1,65 @@
+import { describe, expect, test } from "vitest";
+import { PERMISSION_MODES, type PermissionMode, permissionsOf, workTools } from "./permission.ts";
+import type { Tool } from "./tool.ts";
+
+const INPUTS: Readonly<Record<string, object>> = {
+  read_file: { path: "a" },
+  list_files: {},
+  search_files: { query: "a" },
+  write_file: { path: "a", text: "" },
+  edit_file: { path: "a", old: "b", new: "c" },
+  shell: { command: "true" },
+  start_process: { command: "true" },
+  read_output: { processId: "proc_1" },
+  wait_process: { processId: "proc_1" },
+  stop_process: { processId: "proc_1" },
+};
+
+async function asking(tools: Readonly<Record<string, Tool>>): Promise<readonly string[]> {
+  const judged = Object.entries(tools).map(async ([name, one]) => {
+    const verdict = await one.judge(JSON.parse(JSON.stringify(INPUTS[name])), { id: "call_1" });
+    return verdict.kind === "takes" && verdict.approval !== false ? [name] : [];
+  });
+  return (await Promise.all(judged)).flat().toSorted();
+}
+
+describe("a permission mode", () => {
+  test("ask has every tool, and asks before those that change something", async () => {
+    const tools = workTools("ask");
+    expect(Object.keys(tools).toSorted()).toEqual(Object.keys(INPUTS).toSorted());
+    expect(await asking(tools)).toEqual(["edit_file", "shell", "start_process", "write_file"]);
+  });
+
+  test("auto has every tool, and asks nobody", async () => {
+    const tools = workTools("auto");
+    expect(Object.keys(tools).toSorted()).toEqual(Object.keys(INPUTS).toSorted());
+    expect(await asking(tools)).toEqual([]);
+  });
+
+  test("read-only has no tool that writes or runs anything, whatever the options say", () => {
+    const tools = workTools("read-only", { files: { approval: { write_file: false } } });
+    expect(Object.keys(tools).toSorted()).toEqual(["list_files", "read_file", "search_files"]);
+  });
+
+  test("what it says is what there is", async () => {
+    for (const mode of PERMISSION_MODES) {
+      const tools = workTools(mode);
+      const asks = await asking(tools);
+      for (const [name, permission] of Object.entries(permissionsOf(mode))) {
+        expect([name, Object.hasOwn(tools, name)]).toEqual([name, permission !== "absent"]);
+        expect([name, asks.includes(name)]).toEqual([name, permission === "asks"]);
+      }
+    }
+  });
+
+  test("the host's own word about asking goes first", async () => {
+    const files = { approval: { write_file: false, read_file: true } };
+    expect(await asking(workTools("ask", { files }))).toEqual(["edit_file", "read_file", "shell", "start_process"]);
+    expect(await asking(workTools("auto", { processes: { approval: { shell: true } } }))).toEqual(["shell"]);
+  });
+
+  test("a word that is no mode is refused, with what may have been meant", () => {
+    expect(() => permissionsOf("readonly" as PermissionMode)).toThrow("Did you mean read-only?");
+    expect(() => workTools("yolo" as PermissionMode)).toThrow("The modes are ask, auto, read-only.");
+  });
+});

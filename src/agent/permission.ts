@@ -1,0 +1,87 @@
+// How much an agent may do by itself: which tools there are, and which of them ask people first.
+import { ControlError } from "../core/control-error.ts";
+import { suggest } from "../core/suggest.ts";
+import { fileTools } from "./file-tools.ts";
+import type { FileToolName, FileToolsOptions } from "./file-tools-options.ts";
+import { processTools } from "./process-tools.ts";
+import type { ProcessToolName, ProcessToolsOptions } from "./process-tools-options.ts";
+import type { Tool } from "./tool.ts";
+
+/**
+ * - `ask`: reads by itself; people are asked before it writes a file or runs a command.
+ * - `auto`: nobody is asked.
+ * - `read-only`: there is no tool that writes or runs anything.
+ */
+export type PermissionMode = "ask" | "auto" | "read-only";
+
+export const PERMISSION_MODES: readonly PermissionMode[] = ["ask", "auto", "read-only"];
+
+export type WorkToolName = FileToolName | ProcessToolName;
+
+/** `free`: it is there. `asks`: people are asked first. `absent`: the model does not know it. */
+export type Permission = "free" | "asks" | "absent";
+
+type Nature = "reads" | "changes" | "attends";
+
+/** What each of them does to the world. Those that attend a process are of no use where none can be started. */
+const NATURES: Readonly<Record<WorkToolName, Nature>> = {
+  read_file: "reads",
+  list_files: "reads",
+  search_files: "reads",
+  write_file: "changes",
+  edit_file: "changes",
+  shell: "changes",
+  start_process: "changes",
+  read_output: "attends",
+  wait_process: "attends",
+  stop_process: "attends",
+};
+
+const PERMITTED: Readonly<Record<PermissionMode, Readonly<Record<Nature, Permission>>>> = {
+  ask: { reads: "free", attends: "free", changes: "asks" },
+  auto: { reads: "free", attends: "free", changes: "free" },
+  "read-only": { reads: "free", attends: "absent", changes: "absent" },
+};
+
+/** What a mode means, tool by tool. Throws `invalid` for a word that is no mode: a slip must not open anything. */
+export function permissionsOf(mode: PermissionMode): Readonly<Record<WorkToolName, Permission>> {
+  if (!PERMISSION_MODES.includes(mode)) {
+    const meant = suggest(String(mode), PERMISSION_MODES);
+    const advice = meant === undefined ? `The modes are ${PERMISSION_MODES.join(", ")}.` : `Did you mean ${meant}?`;
+    throw new ControlError("invalid", `There is no mode ${JSON.stringify(mode)}. ${advice}`);
+  }
+  const of = (name: WorkToolName): Permission => PERMITTED[mode][NATURES[name]];
+  return {
+    ...{ read_file: of("read_file"), list_files: of("list_files"), search_files: of("search_files") },
+    ...{ write_file: of("write_file"), edit_file: of("edit_file") },
+    ...{ shell: of("shell"), start_process: of("start_process") },
+    ...{ read_output: of("read_output"), wait_process: of("wait_process"), stop_process: of("stop_process") },
+  };
+}
+
+export interface WorkToolsOptions {
+  readonly files?: FileToolsOptions;
+  readonly processes?: ProcessToolsOptions;
+}
+
+/**
+ * The tools for files and processes that a mode leaves. What `approval` of the options says goes before what the mode
+ * says about asking; it brings no tool back.
+ */
+export function workTools(mode: PermissionMode, options: WorkToolsOptions = {}): Readonly<Record<string, Tool>> {
+  const { files = {}, processes = {} } = options;
+  const permitted = permissionsOf(mode);
+  const asks = (name: WorkToolName): boolean => permitted[name] === "asks";
+  const all: Readonly<Record<WorkToolName, Tool>> = {
+    ...fileTools({
+      ...files,
+      approval: { write_file: asks("write_file"), edit_file: asks("edit_file"), ...files.approval },
+    }),
+    ...processTools({
+      ...processes,
+      approval: { shell: asks("shell"), start_process: asks("start_process"), ...processes.approval },
+    }),
+  };
+  const left = Object.entries(permitted).filter(([, permission]) => permission !== "absent");
+  return Object.fromEntries(Object.entries(all).filter(([name]) => left.some(([one]) => one === name)));
+}

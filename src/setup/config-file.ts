@@ -1,0 +1,198 @@
+// The file a configuration stands in: found in the working directory, or named by whoever starts Belay.
+//
+// A directory may be somebody else's, and a configuration can run code, send keys to an address and give leave to do
+// things unasked. So a file that was merely found is data: it is code, or has such powers, only if it belongs to the
+// user who starts Belay and nobody else can write to it. Then it is said aloud. A file that was named is trusted.
+// What this does not see: a copy that its user has made of somebody else's directory is the user's own.
+import { constants } from "node:fs";
+import { lstat, open } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { ControlError } from "../core/control-error.ts";
+import type { Clock } from "../ports.ts";
+import type { BelayConfig } from "./config.ts";
+import { checkConfig, refuseSecrets } from "./config-shape.ts";
+import { exportOf, importModule } from "./own-module.ts";
+
+export const CONFIG_NAMES: readonly string[] = [
+  ...["belay.config.ts", "belay.config.js", "belay.config.mjs", "belay.config.json"],
+];
+
+/** Longer than anybody writes by hand. */
+const CONFIG_BYTES_MAX = 256 * 1024;
+
+export interface ConfigFile {
+  readonly path: string;
+  readonly config: BelayConfig;
+  readonly notices: readonly string[];
+}
+
+export interface ConfigSearch {
+  readonly cwd: string;
+  /** Undefined: look for one. False: there is none. */
+  readonly named: string | false | undefined;
+  /** What is looked for. */
+  readonly names: readonly string[];
+  readonly clock: Clock;
+}
+
+/** Undefined: there is none. */
+export async function readConfigFile({ cwd, named, names, clock }: ConfigSearch): Promise<ConfigFile | undefined> {
+  if (named === false) return undefined;
+  if (named !== undefined) {
+    const path = resolve(cwd, named);
+    const { config } = await read(path, clock);
+    return { path, config, notices: isCode(path) ? [`The configuration ${path} is code, and was run.`] : [] };
+  }
+  const path = await find(cwd, names);
+  if (path === undefined) return undefined;
+  // Before it is run, and not after.
+  if (isCode(path)) await checkOwn(path, "is code");
+  const { config } = await read(path, clock);
+  const powers = powersOf(config);
+  if (isCode(path))
+    return { path, config, notices: [`The configuration ${path} was found here. It is code, and was run.`] };
+  if (powers.length === 0) return { path, config, notices: [] };
+  await checkOwn(path, `sets ${powers.join(", ")}`);
+  for (const module of [config.agent, config.tools]) {
+    if (module !== undefined) await checkOwn(module, "is code");
+  }
+  return { path, config, notices: [`The configuration ${path} was found here. It sets ${powers.join(", ")}.`] };
+}
+
+async function find(cwd: string, names: readonly string[]): Promise<string | undefined> {
+  const found: string[] = [];
+  for (const name of names) {
+    const isThere = await lstat(join(cwd, name)).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) found.push(name);
+  }
+  if (found.length > 1) {
+    throw new ControlError("invalid", `There are several configurations in ${cwd}: ${found.join(", ")}.`, {
+      hint: "Keep one of them, or name the one that is meant with --config.",
+    });
+  }
+  return found[0] === undefined ? undefined : join(cwd, found[0]);
+}
+
+const isCode = (path: string): boolean => !path.endsWith(".json");
+
+/** What somebody else's file must not decide: what is run, who is asked, and where keys and words are sent. */
+function powersOf({ agent, tools, mode, providers = {}, processes, server }: BelayConfig): readonly string[] {
+  return [
+    ...(agent === undefined ? [] : [`the agent ${agent}`]),
+    ...(tools === undefined ? [] : [`the tools ${tools}`]),
+    ...(mode === "auto" ? ["the mode auto"] : []),
+    ...Object.entries(providers).map(([name, { baseUrl, apiKeyEnv }]) => {
+      const key = apiKeyEnv === undefined ? "" : ` with the key in ${apiKeyEnv}`;
+      return `the provider ${name} at ${baseUrl}${key}`;
+    }),
+    ...(processes === undefined ? [] : ["how commands are run"]),
+    ...(server === undefined ? [] : ["how the server is reached"]),
+  ];
+}
+
+async function checkOwn(path: string, why: string): Promise<void> {
+  const found = await lstat(path).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+  const uid = process.getuid?.();
+  const problem = !found.isFile()
+    ? "it is a link or no ordinary file"
+    : uid !== undefined && found.uid !== uid
+      ? "it belongs to another user"
+      : (found.mode & 0o022) !== 0
+        ? "others can write to it"
+        : undefined;
+  if (problem === undefined) return;
+  throw new ControlError("invalid", `${path} ${why}, and was not used: it was only found here, and ${problem}.`, {
+    hint: `If you trust it, name it with --config ${basename(path)}, or make it yours alone. Else use --no-config.`,
+  });
+}
+
+async function read(path: string, clock: Clock): Promise<{ readonly config: BelayConfig }> {
+  const given = isCode(path) ? await readCode(path, clock) : await readJson(path);
+  refuseSecrets(given, path);
+  const config = checkConfig(given, { kind: "file", path });
+  return { config: absolute(config, dirname(path)) };
+}
+
+async function readCode(path: string, clock: Clock): Promise<unknown> {
+  await lstat(path).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+  return exportOf(await importModule(path, clock), ["config", "default"], path);
+}
+
+async function readJson(path: string): Promise<unknown> {
+  const text = await readText(path, CONFIG_BYTES_MAX).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // Not in the parser's words: these quote what is around, which may be a key.
+    const place = /line \d+ column \d+/.exec(error instanceof Error ? error.message : "")?.[0];
+    throw new ControlError("invalid", `${path} is not valid JSON${place === undefined ? "" : ` at ${place}`}.`, {
+      hint: "JSON has no comments and no comma behind the last field. Or write it as belay.config.mjs.",
+    });
+  }
+}
+
+/** A text of bounded length, from anything that can be read to its end. */
+export async function readText(path: string, bytesMax: number): Promise<string> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const block = Buffer.alloc(bytesMax + 1);
+    let filled = 0;
+    while (filled < block.length) {
+      const { bytesRead } = await handle.read(block, filled, block.length - filled, null);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    if (filled > bytesMax) throw new ControlError("invalid", `${path} has more than ${bytesMax} bytes.`);
+    return block.toString("utf8", 0, filled);
+  } finally {
+    await handle.close();
+  }
+}
+
+function unreadable(path: string, error: unknown): ControlError {
+  if (error instanceof ControlError) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const problem = { ENOENT: "does not exist", EISDIR: "is a directory", EACCES: "may not be read" }[code];
+  return new ControlError("invalid", `${path} ${problem ?? `cannot be read (${code})`}.`, {
+    hint: "Check the path.",
+    cause: error,
+  });
+}
+
+/** With its paths from `directory` on. */
+export function absolute(config: BelayConfig, directory: string): BelayConfig {
+  const at = (path: string): string => resolve(directory, path);
+  const { workspace, store, agent, tools, instructions, server } = config;
+  return {
+    ...config,
+    ...(workspace === undefined ? {} : { workspace: at(workspace) }),
+    ...(store === undefined || store === ":memory:" ? {} : { store: at(store) }),
+    ...(agent === undefined ? {} : { agent: at(agent) }),
+    ...(tools === undefined ? {} : { tools: at(tools) }),
+    ...(typeof instructions === "object" ? { instructions: { file: at(instructions.file) } } : {}),
+    ...(server === undefined ? {} : { server: absoluteServer(server, at) }),
+  };
+}
+
+type Server = NonNullable<BelayConfig["server"]>;
+
+function absoluteServer(server: Server, at: (path: string) => string): Server {
+  const { socket, tls, trustedProxy } = server;
+  return {
+    ...server,
+    ...(socket === undefined ? {} : { socket: at(socket) }),
+    ...(tls === undefined ? {} : { tls: { cert: at(tls.cert), key: at(tls.key) } }),
+    ...(trustedProxy === undefined
+      ? {}
+      : { trustedProxy: { ...trustedProxy, secretFile: at(trustedProxy.secretFile) } }),
+  };
+}

@@ -1,0 +1,210 @@
+// What a configuration must look like, and what is said about one that does not.
+import { z } from "zod";
+import { PERMISSION_MODES } from "../agent/permission.ts";
+import { ControlError } from "../core/control-error.ts";
+import { suggest } from "../core/suggest.ts";
+import type { BelayConfig } from "./config.ts";
+
+/** Where a setting comes from, so that what is wrong with it can be found. */
+export type Source =
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "environment"; readonly names: ReadonlyMap<string, string> }
+  | { readonly kind: "flags" };
+
+/** A day: longer than that is no limit. */
+const DAY_MS = 24 * 60 * 60_000;
+const GRACE_MS_MAX = 30_000;
+const TEXT_CHARS_MAX = 64 * 1024;
+const NAMES_MAX = 256;
+
+const PATH = "is a path";
+const path = z
+  .string(PATH)
+  .min(1, PATH)
+  .max(4_096, PATH)
+  .regex(/^[^\0]*$/, PATH);
+const whole = (what: string, max: number, min = 1) => z.int(what).min(min, what).max(max, what);
+const ms = (max: number) => whole(`is a whole number of milliseconds from 1 to ${max}`, max);
+const count = (max: number) => whole(`is a whole number from 1 to ${max}`, max);
+const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
+  z.enum(words, `is one of ${words.join(", ")}`);
+const names = (what: string, pattern: RegExp) =>
+  z.array(z.string(what).regex(pattern, what), `is a list; each of it ${what}`).max(NAMES_MAX, "is too long a list");
+
+const OBJECT = "is an object";
+const URL_TEXT = 'is an address such as "https://models.example.com/v1", without a name and password in it';
+const VARIABLE =
+  "is the name of a variable that ends with _KEY, _TOKEN or _SECRET; the key itself does not belong here";
+
+const provider = z.strictObject(
+  {
+    kind: oneOf(["openai-compatible"]).optional(),
+    baseUrl: z.string(URL_TEXT).refine(isPlainUrl, URL_TEXT),
+    apiKeyEnv: z
+      .string(VARIABLE)
+      .regex(/^[A-Z][A-Z0-9_]{0,120}_(KEY|TOKEN|SECRET)$/, VARIABLE)
+      .optional(),
+  },
+  OBJECT,
+);
+
+const TIERS = ["namespace", "cgroup", "anchor", "group"] as const;
+const MECHANISMS = ["bubblewrap", "unshare", "cgroup", "anchor", "group"] as const;
+
+const SHAPE = z.strictObject(
+  {
+    model: z.string('is "PROVIDER/MODEL"').min(1, 'is "PROVIDER/MODEL"').max(256, "is too long").optional(),
+    workspace: path.optional(),
+    store: path.optional(),
+    mode: z.enum(PERMISSION_MODES, `is one of ${PERMISSION_MODES.join(", ")}`).optional(),
+    agent: path.optional(),
+    tools: path.optional(),
+    instructions: z
+      .union([z.string().max(TEXT_CHARS_MAX), z.strictObject({ file: path })], 'is a text, or { "file": PATH }')
+      .optional(),
+    limits: z
+      .strictObject(
+        {
+          ...{ runLimitMs: ms(DAY_MS).optional(), graceMs: ms(GRACE_MS_MAX).optional() },
+          ...{ commandMs: ms(DAY_MS).optional(), liveRunsMax: count(1_000_000).optional() },
+          ...{ turnsMax: count(1_000_000).optional(), tokensMax: count(Number.MAX_SAFE_INTEGER).optional() },
+        },
+        OBJECT,
+      )
+      .optional(),
+    processes: z
+      .strictObject(
+        {
+          ...{ requireTier: oneOf(TIERS).optional(), mechanism: oneOf(MECHANISMS).optional() },
+          ...{ profile: oneOf(["none", "contain", "workspace"]).optional(), cgroup: path.optional() },
+          env: z
+            .strictObject({ allow: names("is the name of a variable", /^[A-Za-z_][A-Za-z0-9_]*$/).optional() }, OBJECT)
+            .optional(),
+        },
+        OBJECT,
+      )
+      .optional(),
+    server: z
+      .strictObject(
+        {
+          host: z.string("is a host or an address").min(1).max(255).optional(),
+          port: whole("is a port, from 0 to 65535", 65_535, 0).optional(),
+          socket: path.optional(),
+          origins: names('is an origin such as "https://example.com"', /^https?:\/\/[^/*\s?#]+$/).optional(),
+          hosts: names("is a host name, with its port if it has one", /^[^/*\s?#@]+$/).optional(),
+          tls: z.strictObject({ cert: path, key: path }, "has `cert` and `key`, two files").optional(),
+          trustedProxy: z
+            .strictObject(
+              {
+                secretFile: path,
+                header: z
+                  .string()
+                  .regex(/^[A-Za-z-]{1,64}$/)
+                  .optional(),
+              },
+              OBJECT,
+            )
+            .optional(),
+        },
+        OBJECT,
+      )
+      .optional(),
+    providers: z
+      .record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/), provider, "is an object of providers by name")
+      .optional(),
+  },
+  OBJECT,
+);
+
+export function isPlainUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+}
+
+/** The same, checked. Throws `invalid` with the place, what is wrong there, and what may have been meant. */
+export function checkConfig(given: unknown, source: Source): BelayConfig {
+  const parsed = SHAPE.safeParse(given);
+  // Decoding: what the shape lets through is what the type says, but for optional fields it types as undefined too.
+  if (parsed.success) return withoutUndefined(parsed.data) as BelayConfig;
+  const [issue] = parsed.error.issues;
+  throw new ControlError("invalid", issue === undefined ? "The configuration is not valid." : problem(issue, source), {
+    hint: source.kind === "file" ? "Correct the file, then start again." : "Correct it, then start again.",
+  });
+}
+
+function problem(issue: z.core.$ZodIssue, source: Source): string {
+  const at = issue.path.map(String);
+  if (issue.code === "unrecognized_keys") {
+    const [key = ""] = issue.keys;
+    const known = knownAt(at);
+    const meant = suggest(key, known);
+    const advice = meant === undefined ? `There are: ${known.join(", ")}.` : `Did you mean \`${meant}\`?`;
+    return `${where([...at, key], source)} is not known. ${advice}`;
+  }
+  if (issue.code === "invalid_key") {
+    return `${where(at, source)} is no name for a provider: lower-case letters, digits, - and _.`;
+  }
+  return `${where(at, source)} ${issue.message}.`;
+}
+
+function where(at: readonly string[], source: Source): string {
+  const field = at.join(".");
+  switch (source.kind) {
+    case "file":
+      return field === "" ? source.path : `${source.path}: \`${field}\``;
+    case "environment":
+      return source.names.get(field) ?? field;
+    case "flags":
+      return `--${(at.at(-1) ?? "").replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  }
+}
+
+/** The fields at a place of the shape. */
+function knownAt(at: readonly string[]): readonly string[] {
+  let shape: unknown = SHAPE;
+  for (const step of at) {
+    const open = inner(shape);
+    if (open instanceof z.ZodObject) shape = open.shape[step];
+    else if (open instanceof z.ZodRecord) shape = open.valueType;
+    else return [];
+  }
+  const last = inner(shape);
+  return last instanceof z.ZodObject ? Object.keys(last.shape) : [];
+}
+
+const inner = (shape: unknown): unknown => (shape instanceof z.ZodOptional ? shape.unwrap() : shape);
+
+function withoutUndefined(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutUndefined);
+  if (typeof value !== "object" || value === null) return value;
+  const known = Object.entries(value).filter(([, one]) => one !== undefined);
+  return Object.fromEntries(known.map(([name, one]) => [name, withoutUndefined(one)]));
+}
+
+/** A key stands in no file that is shown, copied and committed. Looked for before anything else, and never quoted. */
+export function refuseSecrets(given: unknown, file: string): void {
+  const left: { readonly value: unknown; readonly at: readonly string[] }[] = [{ value: given, at: [] }];
+  // A module can make a configuration that leads back to itself.
+  const seen = new Set<unknown>();
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value, at } = next;
+    if (typeof value === "string" && (isSecretName(at) || SECRET_VALUE.test(value))) throw secretIn(file, at);
+    if (typeof value !== "object" || value === null || seen.has(value)) continue;
+    seen.add(value);
+    for (const [name, one] of Object.entries(value)) left.push({ value: one, at: [...at, name] });
+  }
+}
+
+const SECRET_NAME = /^(api[-_]?key|key|token|auth[-_]?token|access[-_]?token|secret|password)$/i;
+const SECRET_VALUE = /(^|[^A-Za-z0-9])(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[A-Z0-9]{16}|-----BEGIN )/;
+
+/** `server.tls.key` names a file. */
+const isSecretName = (at: readonly string[]): boolean =>
+  SECRET_NAME.test(at.at(-1) ?? "") && at.join(".") !== "server.tls.key";
+
+const secretIn = (file: string, at: readonly string[]): ControlError =>
+  new ControlError("invalid", `${file}: \`${at.join(".")}\` holds a key. Keys are not read from a configuration.`, {
+    hint:
+      "Remove it there. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or the variable that `apiKeyEnv` names; or, with _FILE " +
+      "behind the name, a file that has it.",
+  });

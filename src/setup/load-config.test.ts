@@ -1,0 +1,264 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { manualClock } from "../testing/manual-clock.ts";
+import type { BelayConfig } from "./config.ts";
+import { type LoadOptions, loadConfig } from "./load-config.ts";
+import { MODULE_MS } from "./own-module.ts";
+
+let cwd = "";
+const ISROOT = process.getuid?.() === 0;
+
+beforeEach(() => {
+  cwd = realpathSync(mkdtempSync(join(tmpdir(), "belay-config-")));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+function put(name: string, content: object | string, mode = 0o644): string {
+  const path = join(cwd, name);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  chmodSync(path, mode);
+  return path;
+}
+
+const load = (given: Partial<LoadOptions> = {}) => loadConfig({ cwd, flags: {}, env: {}, ...given });
+
+/** What a refusal says, with the directory of the test left out. */
+async function refusal(given: Partial<LoadOptions> = {}): Promise<string> {
+  const error: unknown = await load(given).then(
+    ({ config }) => expect.unreachable(`accepted ${JSON.stringify(config)}`),
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toMatchObject({ name: "ControlError", code: "invalid" });
+  return error instanceof Error ? error.message.replaceAll(`${cwd}/`, "") : "";
+}
+
+describe("a configuration", () => {
+  test("is there without anybody having written one", async () => {
+    expect(await load()).toEqual({ config: { workspace: cwd, mode: "ask" }, file: undefined, notices: [] });
+  });
+
+  test("is what was typed before the environment, before the file, before what we take", async () => {
+    put("belay.config.json", {
+      model: "a/file",
+      mode: "read-only",
+      store: "f.db",
+      limits: { turnsMax: 3, graceMs: 5 },
+    });
+    const { config, file } = await load({
+      flags: { model: "a/flag", limits: { turnsMax: 9 } },
+      env: { BELAY_MODEL: "a/env", BELAY_STORE: "e.db", BELAY_PORT: "80", BELAY_HOST: "" },
+      defaults: { store: "/d.db", server: { host: "127.0.0.1", port: 1 } },
+    });
+    expect(config).toEqual({
+      ...{ model: "a/flag", mode: "read-only", store: join(cwd, "e.db"), workspace: cwd },
+      limits: { turnsMax: 9, graceMs: 5 },
+      server: { host: "127.0.0.1", port: 80 },
+    });
+    expect(file).toBe(join(cwd, "belay.config.json"));
+  });
+
+  test("has paths from where they were written", async () => {
+    mkdirSync(join(cwd, "etc"));
+    const written: BelayConfig = {
+      ...{ workspace: "w", store: ":memory:", agent: "a.js", tools: "t.js", instructions: { file: "i.md" } },
+      server: { socket: "s", tls: { cert: "c", key: "k" }, trustedProxy: { secretFile: "p" } },
+    };
+    put("etc/c.json", { ...written });
+    const at = (name: string): string => join(cwd, "etc", name);
+    expect((await load({ flags: { config: "etc/c.json", tools: "mine.js" } })).config).toEqual({
+      ...{ workspace: at("w"), store: ":memory:", mode: "ask", agent: at("a.js"), tools: join(cwd, "mine.js") },
+      instructions: { file: at("i.md") },
+      server: { socket: at("s"), tls: { cert: at("c"), key: at("k") }, trustedProxy: { secretFile: at("p") } },
+    });
+  });
+
+  test("has no provider by the name of what every object has", async () => {
+    put("belay.config.json", '{"providers":{"__proto__":{"baseUrl":"http://h/v1"}}}');
+    const { config } = await load();
+    expect([Object.keys(config.providers ?? {}), Reflect.get({}, "baseUrl")]).toEqual([[], undefined]);
+  });
+
+  test("is left alone when it is not wanted, and taken where the environment names it", async () => {
+    put("belay.config.json", { model: "a/b" });
+    put("other.json", { model: "c/d" });
+    expect((await load({ flags: { config: false } })).config.model).toBeUndefined();
+    expect((await load({ env: { BELAY_CONFIG: "other.json" } })).config.model).toBe("c/d");
+  });
+});
+
+describe("what is wrong is said with its place", () => {
+  test.each<[object | string, string]>([
+    [{ modle: "a/b" }, "belay.config.json: `modle` is not known. Did you mean `model`?"],
+    [{ limits: { turnMax: 1 } }, "belay.config.json: `limits.turnMax` is not known. Did you mean `turnsMax`?"],
+    [{ providers: { x: { baseURL: "" } } }, "belay.config.json: `providers.x.baseUrl` is an address"],
+    [{ providers: { x: { baseUrl: "http://h", url: 1 } } }, "`providers.x.url` is not known. There are: kind, baseUrl"],
+    [{ providers: { "X Y": { baseUrl: "http://h" } } }, "`providers.X Y` is no name for a provider"],
+    [{ providers: { x: { baseUrl: "http://me:pw@h/v1" } } }, "without a name and password in it"],
+    [{ providers: { x: { baseUrl: "http://h", apiKeyEnv: "PATH" } } }, "is the name of a variable that ends with _KEY"],
+    [{ mode: "yolo" }, "belay.config.json: `mode` is one of ask, auto, read-only."],
+    [{ limits: { graceMs: 0 } }, "`limits.graceMs` is a whole number of milliseconds from 1 to 30000."],
+    [{ server: { port: 65_536 } }, "`server.port` is a port, from 0 to 65535."],
+    [{ server: { origins: ["*"] } }, "`server.origins.0` is an origin such as"],
+    [{ processes: { profile: "nothing" } }, "`processes.profile` is one of none, contain, workspace."],
+    [{ instructions: 3 }, '`instructions` is a text, or { "file": PATH }.'],
+    [{ workspace: "" }, "`workspace` is a path."],
+    [[], "belay.config.json is an object."],
+    ["{\n  // hello\n}", "belay.config.json is not valid JSON at line 2 column 3."],
+  ])("%j", async (content, message) => {
+    put("belay.config.json", content);
+    expect(await refusal()).toContain(message);
+  });
+
+  test("in the environment by the variable, and on the command line by the option", async () => {
+    expect(await refusal({ env: { BELAY_MODE: "rad-only" } })).toBe("BELAY_MODE is one of ask, auto, read-only.");
+    expect(await refusal({ env: { BELAY_PORT: "http" } })).toBe("BELAY_PORT is a port, from 0 to 65535.");
+    expect(await refusal({ flags: { limits: { turnsMax: 0 } } })).toContain("--turns-max is a whole number");
+  });
+
+  test("a file that was named and is not there, a directory, too long a file, and two files at once", async () => {
+    expect(await refusal({ flags: { config: "no.json" } })).toBe("no.json does not exist.");
+    expect(await refusal({ flags: { config: "no.ts" } })).toBe("no.ts does not exist.");
+    mkdirSync(join(cwd, "d.json"));
+    expect(await refusal({ flags: { config: "d.json" } })).toBe("d.json is a directory.");
+    put("long.json", " ".repeat(300_000));
+    expect(await refusal({ flags: { config: "long.json" } })).toContain("more than 262144 bytes");
+    put("belay.config.json", {});
+    put("belay.config.ts", "");
+    expect(await refusal()).toContain("several configurations");
+  });
+});
+
+describe("G35: no key stands in a configuration", () => {
+  const KEY = `sk-${"a1".repeat(12)}`;
+  test.each<[object]>([
+    [{ apiKey: "anything" }],
+    [{ providers: { x: { baseUrl: "http://h", apiKey: "anything" } } }],
+    [{ providers: { x: { baseUrl: "http://h", apiKeyEnv: KEY } } }],
+    [{ instructions: `Use the key ${KEY} for it.` }],
+    [{ server: { token: "anything" } }],
+  ])("%j is refused, and not repeated", async (content) => {
+    put("belay.config.json", content);
+    const said = await refusal();
+    expect(said).toContain("Keys are not read from a configuration");
+    expect(said).not.toContain(KEY);
+    expect(said).not.toContain("anything");
+  });
+
+  test("a file that is no JSON is not quoted", async () => {
+    put("belay.config.json", `{"apiKey": "${KEY}" oops}`);
+    expect(await refusal()).not.toContain("sk-");
+  });
+
+  test("the key of a certificate is a file", async () => {
+    put("belay.config.json", { server: { tls: { cert: "a", key: "b" } } });
+    expect((await load()).config.server?.tls?.key).toBe(join(cwd, "b"));
+  });
+});
+
+describe("a configuration that is code", () => {
+  test.each([
+    ["belay.config.ts", "const mode: string = 'auto'; export const config = { mode };"],
+    ["belay.config.mjs", "export default { mode: 'auto' };"],
+  ])("%s of one's own is run, and that is said", async (name, code) => {
+    const path = put(name, code);
+    expect(await load()).toEqual({
+      config: { workspace: cwd, mode: "auto" },
+      file: path,
+      notices: [`The configuration ${path} was found here. It is code, and was run.`],
+    });
+  });
+
+  test("G35: one that others can write to is not run unless it is named", async () => {
+    const code = `globalThis.belayTestRan = (globalThis.belayTestRan ?? 0) + 1; export const config = {};`;
+    put("belay.config.mjs", code, 0o664);
+    expect(await refusal()).toBe(
+      "belay.config.mjs is code, and was not used: it was only found here, and others can write to it.",
+    );
+    expect(Reflect.get(globalThis, "belayTestRan")).toBeUndefined();
+    expect((await load({ flags: { config: "belay.config.mjs" } })).notices).toEqual([
+      `The configuration ${join(cwd, "belay.config.mjs")} is code, and was run.`,
+    ]);
+    expect(Reflect.get(globalThis, "belayTestRan")).toBe(1);
+    Reflect.deleteProperty(globalThis, "belayTestRan");
+  });
+
+  test("G35: one that is a link is not run", async () => {
+    put("mine.mjs", "export const config = {};");
+    symlinkSync("mine.mjs", join(cwd, "belay.config.mjs"));
+    expect(await refusal()).toContain("it is a link or no ordinary file");
+  });
+
+  test.skipIf(!ISROOT)("G35: one of another user is not run (only root can make one here)", async () => {
+    chownSync(put("belay.config.mjs", "export const config = {};"), 12_345, 12_345);
+    expect(await refusal()).toContain("it belongs to another user");
+  });
+
+  test("one that cannot be loaded, exports nothing, or never ends loading is told with its path", async () => {
+    put("throws.mjs", "throw new Error('oh no');");
+    expect(await refusal({ flags: { config: "throws.mjs" } })).toBe("throws.mjs could not be loaded: oh no.");
+    put("other.mjs", "export const configuration = {};");
+    expect(await refusal({ flags: { config: "other.mjs" } })).toBe(
+      "other.mjs exports no `config`. It exports configuration.",
+    );
+    put("hangs.mjs", "await new Promise(() => {});");
+    const clock = manualClock();
+    const refused = refusal({ flags: { config: "hangs.mjs" }, clock });
+    await expect.poll(() => clock.pending.length).toBe(1);
+    await clock.advance(MODULE_MS);
+    expect(await refused).toContain("not loaded within 30 s");
+  });
+});
+
+describe("G35: a found file that is data, and takes more than data should", () => {
+  const powers: readonly (readonly [object, string])[] = [
+    [{ mode: "auto" }, "the mode auto"],
+    [{ agent: "agent.mjs" }, "the agent"],
+    [{ tools: "agent.mjs" }, "the tools"],
+    [
+      { providers: { x: { baseUrl: "https://evil.example/v1", apiKeyEnv: "X_API_KEY" } } },
+      "the provider x at https://evil.example/v1 with the key in X_API_KEY",
+    ],
+    [{ processes: { profile: "none" } }, "how commands are run"],
+    [{ server: { host: "0.0.0.0" } }, "how the server is reached"],
+  ];
+
+  test.each(powers)(
+    "%j is said aloud if the file is one's own, and refused if others can write to it",
+    async (given, what) => {
+      put("agent.mjs", "");
+      put("belay.config.json", given);
+      expect((await load()).notices.join()).toContain(what);
+      put("belay.config.json", given, 0o666);
+      expect(await refusal()).toContain("others can write to it");
+      expect((await load({ flags: { config: "belay.config.json" } })).notices).toEqual([]);
+    },
+  );
+
+  test("a module that it names must be as private", async () => {
+    put("agent.mjs", "", 0o666);
+    put("belay.config.json", { agent: "agent.mjs" });
+    expect(await refusal()).toContain("agent.mjs is code, and was not used");
+  });
+
+  test("what is only data is read, whoever can write to it", async () => {
+    put("belay.config.json", { model: "a/b", instructions: "Be brief." }, 0o666);
+    expect((await load()).config.model).toBe("a/b");
+  });
+
+  test("a pipe in its place does not hold anybody up", async () => {
+    execFileSync("mkfifo", [join(cwd, "belay.config.json")]);
+    expect(await refusal()).toContain("belay.config.json");
+  });
+});

@@ -1,0 +1,179 @@
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startProvider } from "../../test/provider/server.ts";
+import { type BelayOptions, openBelay } from "../library/belay.ts";
+import type { SettledConfig } from "./config.ts";
+import { defaultPrompt } from "./default-prompt.ts";
+import { type AgentParts, makeAgent } from "./make-agent.ts";
+import { openOptions } from "./open-options.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "belay-agent-")));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const config = (given: Partial<SettledConfig> = {}): SettledConfig => ({ workspace: folder, mode: "ask", ...given });
+
+const parts = (given: Partial<AgentParts> = {}): AgentParts => ({
+  ...{
+    env: {},
+    taken: { keys: new Map([["OPENAI_API_KEY", "key-o"]]), secrets: [] },
+    demoFolder: join(folder, "demo"),
+  },
+  ...given,
+});
+
+function put(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+
+/** The names of the tools that a request tells the model of. */
+function toolNames(body: unknown): readonly string[] {
+  const tools: unknown = Reflect.get(Object(body), "tools");
+  return Array.isArray(tools) ? tools.map((one) => String(one.function.name)).toSorted() : [];
+}
+
+async function answered(agent: BelayOptions["agent"], prompt: string) {
+  await using belay = await openBelay({ agent, store: ":memory:" });
+  return await belay.prompt(prompt).outcome;
+}
+
+describe("the agent of a configuration", () => {
+  test("is the demo agent where nothing is configured, and says so", async () => {
+    const made = await makeAgent(config(), parts());
+    expect(made.describe).toBe("demo agent");
+    expect(made.notice).toContain("a script, and no model");
+    expect(await answered(made.agent, "hello")).toMatchObject({ kind: "completed" });
+  });
+
+  test("over a model has our words, the instructions, the tools of its mode and one's own", async () => {
+    put("tools.mjs", TOOLS);
+    const instructions = { file: put("i.md", "Speak like a sailor.") };
+    await using server = await startProvider([[{ text: "ok" }]]);
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const given = config({ model: "openai/gpt-x", tools: join(folder, "tools.mjs"), instructions });
+    const made = await makeAgent(given, parts({ env }));
+    expect([made.describe, made.notice]).toEqual(["openai/gpt-x", undefined]);
+    expect(await answered(made.agent, "go")).toMatchObject({ kind: "completed" });
+    const body = server.requests[0]?.body;
+    expect(toolNames(body)).toEqual([
+      ...["edit_file", "list_files", "own_tool", "read_file", "read_output", "search_files", "shell", "start_process"],
+      ...["stop_process", "wait_process", "write_file"],
+    ]);
+    const said = JSON.stringify(body);
+    expect(said).toContain("What was stopped is stopped for good");
+    expect(said).toContain("Speak like a sailor.");
+    expect(server.violations).toEqual([]);
+  });
+
+  test("in the mode read-only has nothing that could change anything, one's own tools included", async () => {
+    const tools = put("tools.mjs", TOOLS);
+    await using server = await startProvider([[{ text: "ok" }]]);
+    const given = config({ model: "openai/gpt-x", mode: "read-only", tools });
+    const made = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    expect(made.notice).toContain("are left out");
+    await answered(made.agent, "go");
+    expect(toolNames(server.requests[0]?.body)).toEqual(["list_files", "read_file", "search_files"]);
+  });
+
+  test("works on the files of the workspace, and does not see the store", async () => {
+    put("a.txt", "in the file\n");
+    const store = put("belay.db", "private words");
+    await using server = await startProvider([
+      [
+        { call: { name: "read_file", input: { path: "a.txt" } } },
+        { call: { name: "read_file", input: { path: "belay.db" } } },
+        { call: { name: "write_file", input: { path: "b.txt", text: "written" } } },
+      ],
+      [{ text: "done" }],
+    ]);
+    const given = config({ model: "openai/gpt-x", mode: "auto", store });
+    const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    expect(await answered(agent, "go")).toMatchObject({ kind: "completed" });
+    const said = JSON.stringify(server.requests[1]?.body);
+    expect(said).toContain("in the file");
+    expect(said).toContain("belongs to Belay itself");
+    expect(said).not.toContain("private words");
+    expect(readFileSync(join(folder, "b.txt"), "utf8")).toBe("written");
+  });
+
+  test("ends its run at the turns of the configuration", async () => {
+    await using server = await startProvider(() => [{ call: { name: "list_files", input: {} } }]);
+    const given = config({ model: "openai/gpt-x", limits: { turnsMax: 2 } });
+    const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    expect(await answered(agent, "go")).toMatchObject({ kind: "cancelled", reason: { kind: "policy" } });
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+const TOOLS = `
+  export const tools = { own_tool: {
+    kind: "tool", options: {}, asks: false,
+    describe: async (name) => ({ type: "function", name, description: "mine", inputSchema: { type: "object" } }),
+    judge: () => ({ kind: "takes", approval: false }),
+    execute: async () => "done",
+  } };
+`;
+
+describe("a module of one's own", () => {
+  test.each([
+    ["agent.mjs", "export const agent = () => 'hello from here';"],
+    ["default.ts", "const agent = (): string => 'hello from here'; export default agent;"],
+  ])("is the agent: %s", async (name, code) => {
+    const path = put(name, code);
+    const made = await makeAgent(config({ agent: path }), parts());
+    expect([made.describe, made.notice]).toEqual([path, undefined]);
+    await using belay = await openBelay({ agent: made.agent, store: ":memory:" });
+    expect(await belay.prompt("hi").text()).toBe("hello from here");
+  });
+
+  test("is told what of the configuration says nothing to it", async () => {
+    const agent = put("agent.mjs", "export const agent = () => 'x';");
+    const { notice } = await makeAgent(config({ agent, model: "a/b", mode: "auto" }), parts());
+    expect(notice).toContain("model of the configuration is not used");
+    expect(notice).toContain("The mode auto says nothing");
+  });
+
+  test.each([
+    ["agent", "export const agent = 3;", "exports is no function"],
+    ["agent", "export const agnet = () => 1;", "exports no `agent`. It exports agnet."],
+    ["agent", "import './missing.mjs';", "could not be loaded"],
+    ["tools", "export const tools = 3;", "`tools` is an object of tools by name"],
+    ["tools", "export const tools = { x: 3 };", "`x` is no tool"],
+    ["tools", "export const tools = { 'a b': {} };", "`a b` is no name for a tool"],
+    ["tools", "export const tools = [{ x: {} }, { x: {} }];", "two tools `x`"],
+    ["tools", TOOLS.replace("own_tool", "shell"), "a tool `shell`, which there is already"],
+  ] as const)("as %s that is none is told with its path: %s", async (field, code, message) => {
+    const path = put("module.mjs", code);
+    const given = config({ model: "openai/gpt-x", [field]: path });
+    await expect(makeAgent(given, parts({ env: { OPENAI_BASE_URL: "http://127.0.0.1:9/v1" } }))).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringMatching(new RegExp(`module\\.mjs.*${message.replaceAll(/[.`]/g, ".")}`)),
+    });
+  });
+
+  test("instructions that are not there are told with their path", async () => {
+    const given = config({ model: "openai/gpt-x", instructions: { file: join(folder, "none.md") } });
+    await expect(makeAgent(given, parts())).rejects.toThrow("none.md cannot be read");
+  });
+});
+
+test("our own words name the workspace and the mode, and stay short", () => {
+  const said = defaultPrompt({ workspace: '/w\n"x', mode: "read-only", instructions: " And so on. " });
+  expect(said).toContain('"/w\\n\\"x"');
+  expect(said).toContain("You cannot write files or run commands");
+  expect(said.endsWith("\n\nAnd so on.")).toBe(true);
+  expect(defaultPrompt({ workspace: "/w", mode: "ask" }).length).toBeLessThan(1_600);
+});
+
+test("Belay is opened with what of the configuration concerns it", () => {
+  const limits = { graceMs: 5, runLimitMs: 6, liveRunsMax: 7, turnsMax: 8 };
+  expect(openOptions(config({ limits, processes: { profile: "contain", env: { allow: ["LANG"] } } }))).toEqual({
+    ...{ graceMs: 5, runLimitMs: 6, liveRunsMax: 7 },
+    processes: { workspace: folder, profile: "contain", env: { allow: ["LANG"] }, graceMs: 5 },
+  });
+});

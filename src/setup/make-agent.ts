@@ -1,0 +1,142 @@
+// The agent that a configuration asks for: a module of one's own, the loop over a model, or the demo.
+import { modelAgent } from "../agent/agent.ts";
+import { userWithAttachments } from "../agent/attachment.ts";
+import { workTools } from "../agent/permission.ts";
+import { type AnyTool, toolSet } from "../agent/tool-set.ts";
+import { ControlError, messageOf } from "../core/control-error.ts";
+import { demoAgent } from "../demo/demo-agent.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import type { Agent, Clock } from "../ports.ts";
+import type { SettledConfig } from "./config.ts";
+import { readText } from "./config-file.ts";
+import { defaultPrompt } from "./default-prompt.ts";
+import type { Environment } from "./load-config.ts";
+import { exportOf, importModule } from "./own-module.ts";
+import { resolveModel } from "./resolve-model.ts";
+import type { Taken } from "./secrets.ts";
+
+/** It goes with every request. */
+const INSTRUCTIONS_BYTES_MAX = 64 * 1024;
+
+export interface AgentParts {
+  readonly env: Readonly<Environment>;
+  readonly taken: Taken;
+  /** Where the demo agent works, if it comes to that. Whoever names it also removes it. */
+  readonly demoFolder: string;
+  /** Files of Belay's own, besides the store: the tools for files do not see them. */
+  readonly hidden?: readonly string[];
+  readonly clock?: Clock;
+}
+
+export interface MadeAgent {
+  readonly agent: Agent;
+  /** In a few words: "demo agent", "openai/gpt-…", or the path of a module. */
+  readonly describe: string;
+  /** What whoever starts Belay should know of it. */
+  readonly notice?: string;
+}
+
+export async function makeAgent(config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {
+  if (config.agent !== undefined) return ownAgent(config, config.agent, parts.clock ?? systemClock);
+  if (config.model !== undefined) return agentOver(config.model, config, parts);
+  return {
+    agent: demoAgent({ folder: parts.demoFolder }),
+    describe: "demo agent",
+    notice:
+      "No model is configured, so this is the demo agent: a script, and no model. To have a real one, set a key and " +
+      "name a model: --model anthropic/claude-sonnet-4-5, or BELAY_MODEL, or `model` in belay.config.json.",
+  };
+}
+
+async function ownAgent(config: SettledConfig, path: string, clock: Clock): Promise<MadeAgent> {
+  const agent = exportOf(await importModule(path, clock), ["agent", "default"], path);
+  if (typeof agent !== "function") {
+    throw new ControlError("invalid", `The agent that ${path} exports is no function.`, {
+      hint: "An agent is a function of a turn, such as `export const agent = async (turn) => …` or modelAgent({ … }).",
+    });
+  }
+  const unused = (["model", "tools", "instructions"] as const).filter((name) => config[name] !== undefined);
+  const notice = [
+    ...(unused.length > 0
+      ? [`The agent of ${path} is your own: ${unused.join(", ")} of the configuration is not used.`]
+      : []),
+    ...(config.mode === "ask" ? [] : [`The mode ${config.mode} says nothing to an agent of your own.`]),
+  ].join("\n");
+  // Decoding: a function is all that can be seen of an agent; what it answers is checked turn by turn.
+  return { agent: agent as Agent, describe: path, ...(notice === "" ? {} : { notice }) };
+}
+
+async function agentOver(name: string, config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {
+  const { env, taken, clock = systemClock } = parts;
+  const { workspace, mode, providers, limits = {} } = config;
+  const model = await resolveModel(name, { env, keys: taken.keys, ...(providers === undefined ? {} : { providers }) });
+  const own = config.tools === undefined ? {} : await ownTools(config.tools, clock);
+  const ours = workTools(mode, {
+    files: { workspace, hidden: hiddenPlaces(config, parts) },
+    processes: limits.commandMs === undefined ? {} : { timeoutMs: limits.commandMs },
+  });
+  const twice = Object.keys(own).find((one) => Object.hasOwn(ours, one));
+  if (twice !== undefined) throw badTools(config.tools ?? "", `it has a tool \`${twice}\`, which there is already`);
+  // Nobody can tell whether a tool of somebody else's changes anything.
+  const isLeftOut = mode === "read-only" && Object.keys(own).length > 0;
+  const instructions = await instructionsOf(config);
+  const agent = modelAgent({
+    model,
+    system: defaultPrompt({ workspace, mode, instructions }),
+    tools: isLeftOut ? ours : { ...ours, ...own },
+    toUser: userWithAttachments,
+    budget: {
+      ...(limits.turnsMax === undefined ? {} : { turns: limits.turnsMax }),
+      ...(limits.tokensMax === undefined ? {} : { tokens: limits.tokensMax }),
+    },
+  });
+  const notice = `In the mode read-only the tools of ${config.tools ?? ""} are left out: they may change something.`;
+  return { agent, describe: name, ...(isLeftOut ? { notice } : {}) };
+}
+
+/** What SQLite keeps beside its file, and what processes have said, is as private as the file. */
+function hiddenPlaces({ store }: SettledConfig, { hidden = [] }: AgentParts): readonly string[] {
+  if (store === undefined || store === ":memory:") return hidden;
+  return [...hidden, ...["", "-wal", "-shm", "-journal", ".processes"].map((end) => `${store}${end}`)];
+}
+
+async function ownTools(path: string, clock: Clock): Promise<Readonly<Record<string, AnyTool>>> {
+  const given = exportOf(await importModule(path, clock), ["tools", "default"], path);
+  const records = Array.isArray(given) ? given : [given];
+  const tools: Record<string, AnyTool> = {};
+  for (const record of records) {
+    if (typeof record !== "object" || record === null || "kind" in record) {
+      throw badTools(path, "`tools` is an object of tools by name, or a list of such objects");
+    }
+    for (const [name, one] of Object.entries(record)) {
+      if (Object.hasOwn(tools, name)) throw badTools(path, `it has two tools \`${name}\``);
+      // Decoding: `toolSet()` looks at each of them below.
+      tools[name] = one as AnyTool;
+    }
+  }
+  try {
+    toolSet(tools);
+  } catch (error) {
+    throw badTools(path, messageOf(error), error);
+  }
+  return tools;
+}
+
+const badTools = (path: string, problem: string, cause?: unknown): ControlError =>
+  new ControlError("invalid", `The tools of ${path} cannot be used: ${problem.replace(/\.$/, "")}.`, {
+    hint: "Write `export const tools = { name: tool({ … }) }`, with tool() of agent-belay/agent.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+async function instructionsOf({ instructions }: SettledConfig): Promise<string> {
+  if (typeof instructions !== "object") return instructions ?? "";
+  try {
+    return await readText(instructions.file, INSTRUCTIONS_BYTES_MAX);
+  } catch (error) {
+    if (error instanceof ControlError) throw error;
+    throw new ControlError("invalid", `The instructions ${instructions.file} cannot be read.`, {
+      hint: "Check the path of `instructions`.",
+      cause: error,
+    });
+  }
+}

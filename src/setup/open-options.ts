@@ -1,0 +1,18 @@
+// What of a configuration Belay itself is opened with.
+import type { BelayOptions } from "../library/belay.ts";
+import type { SettledConfig } from "./config.ts";
+
+/** For `openBelay()`, together with the agent and the store. */
+export function openOptions({
+  workspace,
+  limits = {},
+  processes = {},
+}: SettledConfig): Pick<BelayOptions, "graceMs" | "liveRunsMax" | "runLimitMs" | "processes"> {
+  const { graceMs, liveRunsMax, runLimitMs } = limits;
+  return {
+    ...(graceMs === undefined ? {} : { graceMs }),
+    ...(liveRunsMax === undefined ? {} : { liveRunsMax }),
+    ...(runLimitMs === undefined ? {} : { runLimitMs }),
+    processes: { workspace, ...processes, ...(graceMs === undefined ? {} : { graceMs }) },
+  };
+}

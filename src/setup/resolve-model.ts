@@ -1,0 +1,100 @@
+// A model by its name: which provider package speaks to it, where, and with which key. Packages are loaded when used.
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { ControlError } from "../core/control-error.ts";
+import { suggest } from "../core/suggest.ts";
+import type { ProviderConfig } from "./config.ts";
+import { isPlainUrl } from "./config-shape.ts";
+import type { Environment } from "./load-config.ts";
+
+const OPENAI_URL = "https://api.openai.com/v1";
+const ANTHROPIC_URL = "https://api.anthropic.com/v1";
+
+export interface ModelSources {
+  /** For OPENAI_BASE_URL and ANTHROPIC_BASE_URL. */
+  readonly env: Readonly<Environment>;
+  /** What `takeSecrets()` has found. */
+  readonly keys: ReadonlyMap<string, string>;
+  readonly providers?: Readonly<Record<string, ProviderConfig>>;
+}
+
+/** Throws `invalid` with what to set, if it cannot be asked. Nothing is asked yet. */
+export async function resolveModel(name: string, sources: ModelSources): Promise<LanguageModelV4> {
+  const slash = name.indexOf("/");
+  const [provider, model] = [name.slice(0, slash), name.slice(slash + 1)];
+  if (slash < 1 || model === "") {
+    throw invalid(
+      `${JSON.stringify(name)} is no name of a model: it is PROVIDER/MODEL.`,
+      `Such as openai/${slash === -1 ? name : "gpt-5.1"} or anthropic/claude-sonnet-4-5.`,
+    );
+  }
+  const own = Object.hasOwn(sources.providers ?? {}, provider) ? sources.providers?.[provider] : undefined;
+  if (own !== undefined) return compatible(provider, model, own.baseUrl, ownKey(provider, own, sources));
+  if (provider === "openai") return openai(model, sources);
+  if (provider === "anthropic") return anthropic(model, sources);
+  const known = ["openai", "anthropic", ...Object.keys(sources.providers ?? {})];
+  const meant = suggest(provider, known);
+  const advice = meant === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${meant}/${model}?`;
+  throw invalid(
+    `There is no provider ${JSON.stringify(provider)}. ${advice}`,
+    "Providers of your own are named in the configuration: `providers`, each with a `baseUrl`.",
+  );
+}
+
+async function openai(model: string, { env, keys }: ModelSources): Promise<LanguageModelV4> {
+  const baseURL = baseUrl(env, "OPENAI_BASE_URL") ?? OPENAI_URL;
+  const apiKey = keys.get("OPENAI_API_KEY");
+  // Few others speak the newer interface that is OpenAI's own, and many need no key.
+  if (new URL(baseURL).hostname !== "api.openai.com") return compatible("openai", model, baseURL, apiKey);
+  if (apiKey === undefined) throw noKey(`openai/${model}`, "OPENAI_API_KEY");
+  const { createOpenAI } = await import("@ai-sdk/openai");
+  return createOpenAI({ apiKey, baseURL })(model);
+}
+
+async function anthropic(model: string, { env, keys }: ModelSources): Promise<LanguageModelV4> {
+  const given = baseUrl(env, "ANTHROPIC_BASE_URL");
+  const apiKey = keys.get("ANTHROPIC_API_KEY");
+  if (apiKey === undefined) throw noKey(`anthropic/${model}`, "ANTHROPIC_API_KEY");
+  const { createAnthropic } = await import("@ai-sdk/anthropic");
+  return createAnthropic({ apiKey, baseURL: given === undefined ? ANTHROPIC_URL : versioned(given) })(model);
+}
+
+/** The variable is set with the version by some programs and without it by others; the package wants it. */
+const versioned = (url: string): string => (/\/v\d+$/.test(url) ? url : `${url}/v1`);
+
+async function compatible(
+  name: string,
+  model: string,
+  baseURL: string,
+  apiKey: string | undefined,
+): Promise<LanguageModelV4> {
+  const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+  const url = baseURL.replace(/\/+$/, "");
+  return createOpenAICompatible({
+    ...{ name, baseURL: url, includeUsage: true },
+    ...(apiKey === undefined ? {} : { apiKey }),
+  })(model);
+}
+
+function ownKey(provider: string, { apiKeyEnv }: ProviderConfig, { keys }: ModelSources): string | undefined {
+  if (apiKeyEnv === undefined) return undefined;
+  const key = keys.get(apiKeyEnv);
+  if (key === undefined) throw noKey(`the provider ${provider}`, apiKeyEnv);
+  return key;
+}
+
+function baseUrl(env: Readonly<Environment>, name: string): string | undefined {
+  const given = env[name]?.trim() || undefined;
+  if (given === undefined) return undefined;
+  // Not repeated: who puts a password into an address would find it in a log.
+  if (!isPlainUrl(given))
+    throw invalid(`${name} is no address that can be used.`, "Such as http://127.0.0.1:11434/v1.");
+  return given.replace(/\/+$/, "");
+}
+
+const noKey = (what: string, variable: string): ControlError =>
+  invalid(
+    `There is no key for ${what}: ${variable} is not set.`,
+    `Set ${variable}, or ${variable}_FILE to a file that has the key.`,
+  );
+
+const invalid = (message: string, hint: string): ControlError => new ControlError("invalid", message, { hint });
