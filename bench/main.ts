@@ -4,6 +4,7 @@
 import { parseArgs } from "node:util";
 import { processes } from "./processes/processes.ts";
 import { type JudgedFigures, origin, report } from "./report.ts";
+import { server } from "./server/server.ts";
 import { spine } from "./spine/spine.ts";
 import { turns } from "./turns/turns.ts";
 
@@ -11,6 +12,7 @@ const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Pro
   spine,
   turns,
   processes,
+  server,
 };
 
 const { values } = parseArgs({

@@ -51,7 +51,8 @@ describe("each rule bites", () => {
     ["src/engine/a.ts", 'import { a } from "../testing/given.ts";', "engine may not import testing"],
     ["src/process/a.ts", 'import { a } from "../engine/a.ts";', "process may not import engine"],
     ["src/server/a.ts", 'import { a } from "../store/sqlite/a.ts";', "server may not import store/sqlite"],
-    ["src/server/a.ts", 'import { type A, b } from "../core/a.ts";', "server may import only types from core"],
+    ["src/server/a.ts", 'import { type A, b } from "../control.ts";', "server may import only types from control"],
+    ["src/server/a.ts", 'import { a } from "../engine/a.ts";', "server may not import engine"],
     ["src/client/a.ts", 'import { a } from "../engine/a.ts";', "client may not import engine"],
     ["src/acp/a.ts", 'import { a } from "../store/memory/a.ts";', "acp may not import store/memory"],
     ["src/library/a.ts", 'import { a } from "../store/postgres/a.ts";', "library may not import store/postgres"],
@@ -69,7 +70,7 @@ describe("each rule bites", () => {
   });
 
   test.each([
-    ["src/server/a.ts", 'import type { A } from "../core/a.ts";'],
+    ["src/server/a.ts", 'import type { A } from "../control.ts";'],
     ["src/client/a.ts", 'import { type A, type B } from "../core/a.ts";'],
     ["src/ports.ts", 'export type { A } from "./core/a.ts";'],
     ["src/store/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],

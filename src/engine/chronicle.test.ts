@@ -59,7 +59,7 @@ test.each(["wrk_0.1", "wrk_1.99", "wrk_1.-1", "wrk_1.x", "", ".", "wrk_1.1e3"])(
   },
 );
 
-test("G31: a watcher that does not read is told once that it missed something, and what is kept is bounded", async () => {
+test("G31: a watcher that does not read is told once that it missed something; what is kept is bounded", async () => {
   const chronicle = new Chronicle("wrk_1");
   const watch = chronicle.watch(started());
   await next(watch);

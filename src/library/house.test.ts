@@ -6,7 +6,7 @@ import type { Recorded } from "../core/event.ts";
 
 const waits = (turn: { readonly signal: AbortSignal }): Promise<never> => untilAborted(turn.signal);
 
-test("G7: everything that was accepted before is stopped, queued or live, and nothing that came in the same tick after", async () => {
+test("G7: all that was accepted before is stopped, queued or live, and nothing after, also in one tick", async () => {
   const { belay, began } = await openHouse({ work: waits });
   const [one, other, idle] = await Promise.all([
     belay.createSession(),
@@ -93,7 +93,7 @@ test("what goes on is told with who drives it, and since when", async () => {
   await run.cancel();
 });
 
-test("the session of a run, a call, a question or a process is found, also of a run that is still being accepted", async () => {
+test("the session of a run, call, question or process is found, also while a run is being accepted", async () => {
   const { belay, began } = await openHouse({ work: waits });
   const session = await belay.createSession();
   const run = session.prompt("work");
@@ -107,7 +107,7 @@ test("the session of a run, a call, a question or a process is found, also of a 
   for (const id of ["run_none", "call_none.1", "proc_none.1", "x", ""]) expect(await belay.home(id)).toBeUndefined();
 });
 
-test("whoever watches the house hears what is recorded in every session; a listener that throws hurts nobody", async () => {
+test("whoever watches the house hears of every session; a listener that throws hurts nobody", async () => {
   const heard: string[] = [];
   const { belay, notices } = await openHouse(
     {},

@@ -1,0 +1,119 @@
+// Routes about the whole house: how it is, what goes on in it, and how to stop all of it.
+import { z } from "zod";
+import { recorded, toldCursor, toldEvent } from "./event.ts";
+import { coveredSessions } from "./outcome.ts";
+import { questions } from "./question.ts";
+import { allEventsQuery, auditQuery, beginBody, createBody, sessionCancelBody, sessionsQuery } from "./request.ts";
+import { events, json, type Route, text } from "./route.ts";
+import { accepted, auditRecord, explanations, health, readiness, sessionRow, sessionRows, status } from "./view.ts";
+
+/** The exposition format of the metrics. */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+export const auditRecords = z.object({ records: z.array(auditRecord), next: z.string().nullable() });
+
+export const HOUSE_ROUTES = {
+  health: {
+    method: "GET",
+    path: "/healthz",
+    scope: "public",
+    summary: "Whether the server answers at all.",
+    answers: { 200: json(health) },
+  },
+  ready: {
+    method: "GET",
+    path: "/readyz",
+    scope: "public",
+    summary: "Whether the server takes prompts: not while it shuts down or its worker is in trouble.",
+    answers: { 200: json(readiness), 503: json(readiness) },
+  },
+  openapi: {
+    method: "GET",
+    path: "/openapi.json",
+    scope: "public",
+    summary: "This document.",
+    answers: { 200: text("application/json; charset=utf-8") },
+  },
+  metrics: {
+    method: "GET",
+    path: "/metrics",
+    scope: "read",
+    house: true,
+    summary: "Counters and gauges for Prometheus.",
+    answers: { 200: text(METRICS_TYPE) },
+  },
+  status: {
+    method: "GET",
+    path: "/v1/status",
+    scope: "read",
+    house: true,
+    summary: "How the worker is, and how much goes on in it.",
+    answers: { 200: json(status) },
+  },
+  live: {
+    method: "GET",
+    path: "/v1/live",
+    scope: "read",
+    summary: "Every session that is busy or has processes, each with why.",
+    answers: { 200: json(explanations) },
+  },
+  audit: {
+    method: "GET",
+    path: "/v1/audit",
+    scope: "admin",
+    summary: "Who asked for what, and what they were told. Newest first.",
+    query: auditQuery,
+    answers: { 200: json(auditRecords) },
+  },
+  cancelAll: {
+    method: "POST",
+    path: "/v1/cancel",
+    scope: "cancel",
+    stop: true,
+    summary: "Stops everything that was accepted before, in every session, and nothing that comes after.",
+    body: sessionCancelBody,
+    answers: { 200: json(coveredSessions) },
+    audit: { action: "cancel-all" },
+  },
+  createSession: {
+    method: "POST",
+    path: "/v1/sessions",
+    scope: "prompt",
+    summary: "Makes a session. With an id or a key that was used before it is the one that exists.",
+    body: createBody,
+    answers: { 200: json(sessionRow), 201: json(sessionRow) },
+    audit: { action: "create-session" },
+  },
+  listSessions: {
+    method: "GET",
+    path: "/v1/sessions",
+    scope: "read",
+    summary: "Sessions in order of creation.",
+    query: sessionsQuery,
+    answers: { 200: json(sessionRows) },
+  },
+  beginRun: {
+    method: "POST",
+    path: "/v1/runs",
+    scope: "prompt",
+    summary: "A prompt in a session of its own.",
+    body: beginBody,
+    answers: { 202: json(accepted) },
+    audit: { action: "prompt" },
+  },
+  allEvents: {
+    method: "GET",
+    path: "/v1/events",
+    scope: "read",
+    summary: "What is recorded in any session, as it happens.",
+    query: allEventsQuery,
+    answers: { 200: events(toldEvent, toldCursor, recorded) },
+  },
+  allQuestions: {
+    method: "GET",
+    path: "/v1/questions",
+    scope: "read",
+    summary: "What people are asked anywhere, and have not answered.",
+    answers: { 200: json(questions) },
+  },
+} as const satisfies Readonly<Record<string, Route>>;

@@ -1,0 +1,64 @@
+// Why something is stopped, what whoever asked is told, and how it ended.
+import { z } from "zod";
+import { callId, count, processId, runId, seq, sessionId, turnId } from "./id.ts";
+
+export const cancelReason = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("user"), note: z.string().optional(), by: z.string().optional() }),
+  z.object({ kind: z.literal("policy"), note: z.string() }),
+  z.object({ kind: z.literal("timeout"), limitMs: z.number() }),
+  z.object({ kind: z.literal("superseded"), by: runId }),
+  z.object({ kind: z.literal("parent"), id: z.union([sessionId, runId, turnId, callId]) }),
+  z.object({ kind: z.literal("closed") }),
+  z.object({ kind: z.literal("shutdown") }),
+]);
+
+export const outcome = z.discriminatedUnion("kind", [
+  z.object({
+    kind: z.literal("completed"),
+    into: runId.optional(),
+    finish: z.enum(["length", "refusal", "other"]).optional(),
+  }),
+  z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
+  z.object({ kind: z.literal("cancelled"), reason: cancelReason, abandoned: z.array(z.string()).optional() }),
+  z.object({ kind: z.literal("lost") }),
+]);
+
+const ended = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("settled"), outcome }),
+  z.object({ kind: z.literal("limit"), waitMs: count }),
+]);
+
+/** What waiting for the settlement brought, and, for a prompt named by its key, which run it is. */
+const more = { ended: ended.optional() };
+
+/** The receipt of a cancel of one thing. */
+export const cancelReceipt = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("withdrawn"), ...more }),
+  z.object({ kind: z.literal("stopping"), since: seq, first: z.boolean(), ...more }),
+  z.object({ kind: z.literal("settled"), outcome, ...more }),
+  z.object({ kind: z.literal("unknown"), ...more }),
+]);
+
+const run = { runId: runId.optional() };
+
+/** The receipt of a cancel by the key of a prompt. */
+export const promptCancelReceipt = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("withdrawn"), ...run }),
+  z.object({ kind: z.literal("stopping"), since: seq, first: z.boolean(), ...run }),
+  z.object({ kind: z.literal("settled"), outcome, ...run }),
+  z.object({ kind: z.literal("unknown"), ...run }),
+]);
+
+/** The receipt of a cancel of a whole session. Those it covers say how they ended, if that was waited for. */
+export const sessionReceipt = z.discriminatedUnion("kind", [
+  z.object({ kind: z.enum(["idle", "unknown"]), runs: z.array(z.never()).max(0) }),
+  z.object({
+    kind: z.enum(["stopping", "withdrawn"]),
+    runs: z.array(z.object({ runId, receipt: cancelReceipt })),
+    processes: z.array(z.object({ processId, receipt: cancelReceipt })).optional(),
+  }),
+]);
+
+export const coveredSessions = z.object({
+  sessions: z.array(z.object({ sessionId, receipt: sessionReceipt })),
+});

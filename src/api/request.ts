@@ -1,0 +1,93 @@
+// What may be asked for: bodies and queries. Unknown fields are refused: a slip of the fingers must not change meaning.
+import { z } from "zod";
+import { KEY_CHARS_MAX, PAGE_ROWS_MAX, WAIT_MS_MAX } from "../core/limits.ts";
+import { runId } from "./id.ts";
+import { stream } from "./process.ts";
+import { delivery, json, note, promptGiven } from "./value.ts";
+
+/** A title is a line of a list. */
+const TITLE_CHARS_MAX = 1_024;
+
+/** What one request hands to a process: a paste, not a file. */
+const INPUT_CHARS_MAX = 1024 * 1024;
+
+/** A terminal wider or higher than this is nobody's. */
+const TERMINAL_CELLS_MAX = 1_000;
+
+/** One page of output. */
+const OUTPUT_BYTES_MAX = 1024 * 1024;
+
+const reason = z.union(
+  [note, z.strictObject({ kind: z.enum(["user", "policy"]), note: note.optional(), by: note.optional() })],
+  { error: 'a reason is a note, or { kind: "user" | "policy", note, by }' },
+);
+
+const waitMs = z.int().min(0).max(WAIT_MS_MAX);
+const title = z.string().max(TITLE_CHARS_MAX);
+const position = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const background = z.enum(["keep", "stop"]);
+
+export const createBody = z.strictObject({ id: z.string().optional(), title: title.optional() });
+export const promptBody = z.strictObject({ prompt: promptGiven, delivery: delivery.optional() });
+export const beginBody = z.strictObject({ prompt: promptGiven, title: title.optional() });
+
+export const reasonBody = z.strictObject({ reason: reason.optional() });
+export const cancelBody = z.strictObject({ reason: reason.optional(), waitMs: waitMs.optional() });
+export const callCancelBody = z.strictObject({ ...cancelBody.shape, remind: z.boolean().optional() });
+export const sessionCancelBody = z.strictObject({ ...cancelBody.shape, background: background.optional() });
+
+export const queueBody = z.union(
+  [
+    z.strictObject({ prompt: promptGiven }),
+    z.strictObject({ move: z.union([z.enum(["front", "back"]), z.strictObject({ before: runId })]) }),
+    z.strictObject({ steer: z.literal(true) }),
+  ],
+  { error: 'give one of { prompt }, { move: "front" | "back" | { before: runId } } and { steer: true }' },
+);
+
+const by = note.optional();
+export const answerBody = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("allowed"),
+    remember: z.literal("session").optional(),
+    note: note.optional(),
+    digest: note.optional(),
+    by,
+  }),
+  z.strictObject({ kind: z.literal("denied"), note: note.optional(), digest: note.optional(), by }),
+  z.strictObject({ kind: z.literal("answered"), value: json, by }),
+]);
+
+export const trimBody = z.strictObject({ before: z.int().min(1).max(Number.MAX_SAFE_INTEGER) });
+
+export const inputBody = z.strictObject({
+  data: z.string().max(INPUT_CHARS_MAX).optional(),
+  base64: z.base64().max(INPUT_CHARS_MAX).optional(),
+  end: z.literal(true).optional(),
+});
+
+const cells = z.int().min(1).max(TERMINAL_CELLS_MAX);
+export const resizeBody = z.strictObject({ columns: cells, rows: cells });
+
+const limit = z.int().min(1).max(PAGE_ROWS_MAX).optional();
+const before = position.optional();
+
+export const noQuery = z.strictObject({});
+export const rowsQuery = z.strictObject({ before, limit });
+export const sessionsQuery = z.strictObject({ after: z.string().optional(), limit });
+export const auditQuery = z.strictObject({
+  before: z.string().max(KEY_CHARS_MAX).optional(),
+  limit,
+  target: z.string().max(KEY_CHARS_MAX).optional(),
+  actor: z.string().max(KEY_CHARS_MAX).optional(),
+});
+export const waitQuery = z.strictObject({ waitMs: waitMs.optional() });
+export const eventsQuery = z.strictObject({
+  after: position.optional(),
+  deltas: z.enum(["with", "without"]).optional(),
+});
+export const allEventsQuery = z.strictObject({ after: z.string().max(KEY_CHARS_MAX).optional() });
+
+const output = { stream: stream.optional(), offset: position.optional(), plain: z.boolean().optional() };
+export const outputQuery = z.strictObject({ ...output, bytesMax: z.int().min(1).max(OUTPUT_BYTES_MAX).optional() });
+export const followQuery = z.strictObject(output);

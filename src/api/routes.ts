@@ -1,0 +1,16 @@
+// The table of all routes. The server answers exactly these, and the document describes exactly these.
+import { HOUSE_ROUTES } from "./house-routes.ts";
+import type { Route } from "./route.ts";
+import { SESSION_ROUTES } from "./session-routes.ts";
+import { WORK_ROUTES } from "./work-routes.ts";
+
+export const ROUTES = { ...HOUSE_ROUTES, ...SESSION_ROUTES, ...WORK_ROUTES } as const;
+
+export type Routes = typeof ROUTES;
+export type RouteName = keyof Routes;
+
+const isRouteName = (name: string): name is RouteName => Object.hasOwn(ROUTES, name);
+
+export const ROUTE_NAMES: readonly RouteName[] = Object.keys(ROUTES).filter(isRouteName);
+
+export const routeOf = (name: RouteName): Route => ROUTES[name];

@@ -1,0 +1,56 @@
+// Every schema says what its type says. Nothing here exists at run time: a schema that drifts does not compile.
+import type * as control from "../control.ts";
+import type * as cancel from "../core/cancel.ts";
+import type * as command from "../core/command.ts";
+import type * as delta from "../core/delta.ts";
+import type * as core from "../core/event.ts";
+import type * as inbox from "../core/inbox.ts";
+import type * as prompts from "../core/prompt.ts";
+import type * as questions from "../core/question.ts";
+import type * as rows from "../core/rows.ts";
+import type * as transcript from "../core/transcript.ts";
+import type * as ports from "../ports.ts";
+import type * as spawner from "../spawner.ts";
+import type * as event from "./event.ts";
+import type * as outcome from "./outcome.ts";
+import type * as processes from "./process.ts";
+import type * as question from "./question.ts";
+import type { Tie } from "./tie.ts";
+import type * as value from "./value.ts";
+import type * as view from "./view.ts";
+
+type Held<T extends true> = T;
+type QueueAnswer = Exclude<command.QueueReceipt, command.Refused>;
+
+/** A receipt of a session whose runs say how they ended: what `waitMs` adds is not in the type of a receipt. */
+type Ended<T> = T extends cancel.CancelReceipt ? T & control.Waited : { readonly [K in keyof T]: Ended<T[K]> };
+
+export type Ties = readonly [
+  Held<Tie<typeof value.prompt, prompts.Prompt>>,
+  Held<Tie<typeof value.promptGiven, string | prompts.Prompt>>,
+  Held<Tie<typeof value.delivery, prompts.Delivery>>,
+  Held<Tie<typeof value.item, inbox.Item>>,
+  Held<Tie<typeof outcome.cancelReason, cancel.CancelReason>>,
+  Held<Tie<typeof outcome.outcome, cancel.Outcome>>,
+  Held<Tie<typeof outcome.cancelReceipt, cancel.CancelReceipt & control.Waited>>,
+  Held<Tie<typeof outcome.sessionReceipt, Ended<cancel.SessionReceipt>>>,
+  Held<Tie<typeof question.question, questions.Question>>,
+  Held<Tie<typeof question.ending, questions.Ending>>,
+  Held<Tie<typeof question.answerReceipt, questions.AnswerReceipt>>,
+  Held<Tie<typeof processes.processInfo, spawner.ProcessInfo>>,
+  Held<Tie<typeof processes.processRow, rows.ProcessRow>>,
+  Held<Tie<typeof processes.processResult, spawner.ProcessResult>>,
+  Held<Tie<typeof processes.outputPage, spawner.OutputPage>>,
+  Held<Tie<typeof event.recorded, core.Recorded>>,
+  Held<Tie<typeof event.delta, delta.Delta>>,
+  Held<Tie<typeof event.gap, delta.Gap>>,
+  Held<Tie<typeof view.sessionRow, ports.SessionRow>>,
+  Held<Tie<typeof view.runRow, rows.RunRow>>,
+  Held<Tie<typeof view.queuedRun, control.QueuedRun>>,
+  Held<Tie<typeof view.queueReceipt, QueueAnswer>>,
+  Held<Tie<typeof view.posted, command.Posted>>,
+  Held<Tie<typeof view.accepted, command.Accepted & Pick<control.RunControl, "sessionId">>>,
+  Held<Tie<typeof view.message, transcript.Message>>,
+  Held<Tie<typeof view.explanation, control.Explanation>>,
+  Held<Tie<typeof view.status, control.Status>>,
+];

@@ -1,0 +1,159 @@
+// What can be looked at: rows, the queue, the transcript, why a session is busy, how the worker is.
+import { z } from "zod";
+import { providerCall, turnPart, usage } from "./event.ts";
+import { at, callId, count, runId, seq, sessionId, turnId } from "./id.ts";
+import { cancelReason, outcome } from "./outcome.ts";
+import { processInfo, tier } from "./process.ts";
+import { question } from "./question.ts";
+import { item, json, prompt } from "./value.ts";
+
+export const sessionRow = z.object({
+  id: sessionId,
+  head: seq,
+  createdAt: at,
+  title: z.string().optional(),
+  phase: z.enum(["open", "closed"]),
+});
+export const sessionRows = z.object({ sessions: z.array(sessionRow), next: sessionId.nullable() });
+
+export const runRow = z.object({
+  id: runId,
+  session: sessionId,
+  phase: z.enum(["waiting", "live", "settled"]),
+  acceptedAt: seq,
+  settledAt: seq.optional(),
+  key: z.string().optional(),
+  content: z.string().optional(),
+  outcome: outcome.optional(),
+});
+export const runRows = z.object({ runs: z.array(runRow), next: seq.nullable() });
+
+/** What a prompt is answered with, and where it is. */
+export const accepted = z.object({
+  kind: z.literal("accepted"),
+  runId,
+  seq,
+  joined: z.enum(["queue", "steer"]),
+  ahead: count,
+  repeated: z.boolean(),
+  sessionId,
+});
+export const runOutcome = z.object({ runId, outcome });
+export const runWaits = z.object({ runId, phase: z.enum(["waiting", "live"]), waitedMs: count });
+
+export const queuedRun = z.object({ runId, prompt, joined: z.enum(["queue", "steer"]) });
+export const queue = z.object({ queue: z.array(queuedRun) });
+
+/** What a change of the queue came to. A refusal is an error, and has the shape of one. */
+export const queueReceipt = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("changed"), seq }),
+  z.object({ kind: z.literal("unchanged") }),
+  z.object({ kind: z.literal("started") }),
+  z.object({ kind: z.literal("unknown") }),
+]);
+
+export const posted = z.object({ kind: z.literal("posted"), seq });
+export const trimmed = z.object({ kept: seq });
+
+const finish = z.discriminatedUnion("kind", [
+  z.object({ kind: z.enum(["end", "calls", "length", "refusal", "other", "lost", "live"]) }),
+  z.object({ kind: z.literal("cancelled"), reason: cancelReason }),
+  z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
+]);
+
+export const message = z.discriminatedUnion("role", [
+  z.object({ role: z.literal("user"), runId, text: z.string(), data: json.optional() }),
+  z.object({ role: z.literal("note"), runId, item }),
+  z.object({ role: z.literal("summary"), runId, text: z.string(), request: z.string() }),
+  z.object({
+    role: z.literal("assistant"),
+    runId,
+    turnId: turnId.optional(),
+    text: z.string(),
+    parts: z.array(turnPart).optional(),
+    calls: z.array(z.object({ callId, name: z.string(), input: json, provider: providerCall.optional() })),
+    finish,
+    usage: usage.optional(),
+    again: z.literal(true).optional(),
+  }),
+  z.object({
+    role: z.literal("tool"),
+    runId,
+    results: z.array(
+      z.object({
+        callId,
+        name: z.string(),
+        outcome,
+        result: json.optional(),
+        changes: z.array(z.string()).optional(),
+      }),
+    ),
+  }),
+]);
+export const messages = z.object({ messages: z.array(message) });
+
+const waitingRun = z.object({ runId, text: z.string() });
+
+const callExplained = z.object({
+  callId,
+  name: z.string(),
+  phase: z.enum(["running", "stopping"]),
+  waits: z.enum(["hook", "approval", "slot"]).optional(),
+  since: at.optional(),
+});
+
+export const explanation = z.object({
+  sessionId,
+  asOf: seq,
+  busy: z.boolean(),
+  live: z
+    .object({
+      runId,
+      phase: z.enum(["running", "ending", "stopping", "parked"]),
+      reason: cancelReason.optional(),
+      attempt: count,
+      turn: turnId.optional(),
+      calls: z.array(callExplained),
+      questions: z.array(question),
+      since: at.optional(),
+    })
+    .optional(),
+  queue: z.array(waitingRun),
+  steers: z.array(waitingRun),
+  processes: z.array(processInfo),
+  driver: z.string().optional(),
+  summary: z.string(),
+});
+export const explanations = z.object({ sessions: z.array(explanation) });
+
+export const status = z.object({
+  phase: z.enum(["open", "closing", "closed"]),
+  worker: z.string(),
+  startedAt: at,
+  load: z.object({
+    live: count,
+    waiting: count,
+    max: count,
+    late: count,
+    processes: count,
+    dropped: count,
+    tier: tier.optional(),
+  }),
+});
+
+export const health = z.object({ status: z.literal("ok") });
+export const readiness = z.object({ status: z.enum(["ready", "closing", "trouble"]) });
+
+/** One control request, as the audit trail has it. */
+export const auditRecord = z.object({
+  id: z.string(),
+  at,
+  actor: z.string(),
+  via: z.string(),
+  action: z.string(),
+  target: z.string().optional(),
+  answer: z.string(),
+  code: z.string().optional(),
+  note: z.string().optional(),
+  tenant: z.string().optional(),
+});

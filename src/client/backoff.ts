@@ -1,0 +1,59 @@
+// How long to wait before trying again, and when to stop trying.
+//
+// Invariants
+// 1. A pause is between half and all of its step, so that clients that were cut off together do not come back together.
+// 2. Patience is counted from the first trouble after the last sign of life, not from the beginning.
+import type { Clock } from "../ports.ts";
+import type { Chance } from "./chance.ts";
+import { PAUSE_FIRST_MS, PAUSE_LAST_MS } from "./limits.ts";
+
+export interface Patience {
+  readonly patienceMs: number;
+  readonly attemptsMax: number;
+}
+
+export class Backoff {
+  readonly #clock: Clock;
+  readonly #chance: Chance;
+  readonly #patience: Patience;
+  #first = PAUSE_FIRST_MS;
+  #step = 0;
+  #attempts = 1;
+  #troubleSince: number | undefined = undefined;
+
+  constructor(clock: Clock, chance: Chance, patience: Patience) {
+    this.#clock = clock;
+    this.#chance = chance;
+    this.#patience = patience;
+  }
+
+  /** The server is there. What it says may still be worth nothing, so the pauses stay as they are. */
+  alive(): void {
+    this.#troubleSince = undefined;
+  }
+
+  /** It has brought us further: the next pause is the first again. */
+  reset(): void {
+    this.#step = 0;
+    this.#attempts = 1;
+    this.#troubleSince = undefined;
+  }
+
+  /** What the server wants the first pause to be. */
+  begin(firstMs: number): void {
+    this.#first = Math.min(firstMs, PAUSE_LAST_MS);
+  }
+
+  /** The pause before the next attempt, at least this long. Undefined: enough. */
+  next(atLeastMs = 0): number | undefined {
+    const now = this.#clock.elapsed();
+    this.#troubleSince ??= now;
+    const left = this.#patience.patienceMs - (now - this.#troubleSince);
+    if (this.#attempts >= this.#patience.attemptsMax || left <= 0 || atLeastMs > left) return undefined;
+    const step = Math.min(this.#first * 2 ** this.#step, PAUSE_LAST_MS);
+    this.#attempts += 1;
+    // Beyond this the step does not grow any more, and the power must not either.
+    this.#step = Math.min(this.#step + 1, 16);
+    return Math.min(Math.max(step * (0.5 + this.#chance.fraction() / 2), atLeastMs), left);
+  }
+}

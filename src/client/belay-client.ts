@@ -1,0 +1,263 @@
+// Belay over a network: what is written against the library runs against a server by changing one line.
+//
+// Invariants
+// 1. The client decides nothing: what it tells is what the server has answered, or that it could not be asked.
+// 2. Closing it ends what it waits for, and nothing at the server.
+
+import type {
+  AllEventsOptions,
+  BeginOptions,
+  BelayControl,
+  CancelAllOptions,
+  CancelOptions,
+  CoveredSession,
+  CreateOptions,
+  Explanation,
+  SessionCancelOptions,
+  SessionsPage,
+  Status,
+  Told,
+  Waited,
+  Within,
+} from "../control.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/ids.ts";
+import type { Prompt } from "../core/prompt.ts";
+import type { RunRow } from "../core/rows.ts";
+import type { Clock, SessionRow } from "../ports.ts";
+import { ClientAnswers } from "./answers.ts";
+import { type Chance, webChance } from "./chance.ts";
+import { Connection } from "./connection.ts";
+import {
+  checkKey,
+  checkPrompt,
+  checkRun,
+  checkSession,
+  collectionOf,
+  invalid,
+  rejectTenant,
+  rejectUnknown,
+  unpunished,
+} from "./input.ts";
+import { PATIENCE_MS } from "./limits.ts";
+import type { Fetch } from "./reply.ts";
+import { ClientRun } from "./run.ts";
+import { type AcceptedIn, SendOrder } from "./send-order.ts";
+import { ClientSession } from "./session.ts";
+import { stopOne } from "./stop.ts";
+import { stopAll } from "./stop-all.ts";
+import { watch } from "./watch.ts";
+import { webClock } from "./web-clock.ts";
+
+export interface ConnectOptions {
+  /** Where the server is: `http://127.0.0.1:4680`. With a `socket` it may be left out. */
+  readonly url?: string;
+  /** The path of the server's private socket. Only in Node, and without a token: whoever may open it may ask. */
+  readonly socket?: string;
+  readonly token?: string;
+  /** How long the server may be gone before whoever waits is told, in ms. Default 60000; `Infinity` waits for ever. */
+  readonly patienceMs?: number;
+  /** Instead of the platform's own `fetch`. */
+  readonly fetch?: Fetch;
+  /** For tests: time and chance that can be foreseen. */
+  readonly clock?: Clock;
+  readonly chance?: Chance;
+}
+
+/** Finds the server and makes sure that it knows the token. */
+export async function connectBelay(options: ConnectOptions): Promise<BelayClient> {
+  const { patienceMs = PATIENCE_MS, clock = webClock, chance = webChance, token } = checkOptions(options);
+  const connection = new Connection({ ...(await doorOf(options)), token, clock, chance, patienceMs });
+  try {
+    await connection.get("/v1/sessions", { limit: 1 });
+  } catch (thrown) {
+    // A token that may not read is a token all the same.
+    if (!(thrown instanceof ControlError) || thrown.code !== "forbidden") throw unreachable(thrown);
+  }
+  return new BelayClient(connection);
+}
+
+export class BelayClient implements BelayControl {
+  readonly questions: ClientAnswers;
+  readonly #connection: Connection;
+  readonly #order = new SendOrder();
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.questions = new ClientAnswers(connection);
+  }
+
+  async createSession(options: CreateOptions = {}): Promise<ClientSession> {
+    const { id, key: given, title, tenant, ...rest } = options;
+    rejectUnknown(rest, "createSession()");
+    rejectTenant(tenant);
+    if (id !== undefined && given !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
+    const body = { ...(id === undefined ? {} : { id: checkSession(id) }), ...(title === undefined ? {} : { title }) };
+    // An id of its own already makes the second request the same as the first.
+    const key = id === undefined ? { key: this.#once(given) } : {};
+    const row = await this.#connection.value<SessionRow>({ method: "POST", path: "/v1/sessions", body, ...key });
+    return this.session(row.id);
+  }
+
+  prompt(prompt: string | Prompt, options: BeginOptions = {}): ClientRun {
+    const { key: given, title, tenant, ...rest } = options;
+    rejectUnknown(rest, "prompt()");
+    rejectTenant(tenant);
+    const body = { prompt: checkPrompt(prompt), ...(title === undefined ? {} : { title }) };
+    const key = this.#once(given);
+    const accepted = this.#order.prompt(undefined, () =>
+      this.#connection.value<AcceptedIn>({ method: "POST", path: "/v1/runs", body, key }),
+    );
+    return new ClientRun(this.#connection, { sessionId: undefined, accepted, key: undefined });
+  }
+
+  session(id: string): ClientSession {
+    return new ClientSession(this.#connection, this.#order, checkSession(id));
+  }
+
+  async sessions(page: SessionsPage = {}): Promise<readonly SessionRow[]> {
+    const { after, limit, tenant, ...rest } = page;
+    rejectUnknown(rest, "sessions()");
+    rejectTenant(tenant);
+    const query = { after: after === undefined ? undefined : checkSession(after), limit };
+    return (await this.#connection.get<{ sessions: readonly SessionRow[] }>("/v1/sessions", query)).sessions;
+  }
+
+  async run(id: string): Promise<ClientRun> {
+    const row = await this.#connection.get<RunRow>(`/v1/runs/${checkRun(id)}`);
+    const known = await this.#standing(row);
+    return new ClientRun(this.#connection, {
+      sessionId: row.session,
+      accepted: Promise.resolve(known),
+      known,
+      key: undefined,
+    });
+  }
+
+  async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & Waited)> {
+    const collection = collectionOf(target);
+    if (collection === "sessions") return this.session(target).cancel(options satisfies SessionCancelOptions);
+    const { reason, waitMs, remind, key, ...rest } = options;
+    rejectUnknown(rest, "cancel()");
+    if (remind !== undefined && collection !== "calls") throw invalid("`remind` is for the cancel of one call.");
+    if (waitMs !== undefined && collection === "questions") {
+      throw invalid("A question ends at once: there is nothing to wait for.");
+    }
+    const path = `/v1/${collection}/${target}/cancel`;
+    return stopOne(this.#connection, { path, body: { reason, remind }, key: this.#once(key), waitMs });
+  }
+
+  cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
+    return unpunished(this.#cancelAll(options));
+  }
+
+  async live(options: Within = {}): Promise<readonly Explanation[]> {
+    rejectTenant(options.tenant);
+    return (await this.#connection.get<{ sessions: readonly Explanation[] }>("/v1/live")).sessions;
+  }
+
+  async home(id: string): Promise<SessionId | undefined> {
+    try {
+      if (isProcessId(id)) {
+        return (await this.#connection.get<{ sessionId: SessionId }>(`/v1/processes/${id}`)).sessionId;
+      }
+      const run = isCallId(id) || isQuestionId(id) ? runOf(id) : id;
+      return isRunId(run) ? (await this.#connection.get<RunRow>(`/v1/runs/${run}`)).session : undefined;
+    } catch (thrown) {
+      if (thrown instanceof ControlError && thrown.code === "not_found") return undefined;
+      throw thrown;
+    }
+  }
+
+  async *events(options: AllEventsOptions = {}): AsyncGenerator<Told, void> {
+    const { after, signal, tenant, ...rest } = options;
+    rejectUnknown(rest, "events()");
+    rejectTenant(tenant);
+    yield* watch(this.#connection, { ...(after === undefined ? {} : { after }), ...(signal && { signal }) });
+  }
+
+  status(): Promise<Status> {
+    return this.#connection.get("/v1/status");
+  }
+
+  /** Lets go: streams end, and what is waited for rejects with `disconnected`. What goes on at the server goes on. */
+  async close(): Promise<void> {
+    this.#connection.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #cancelAll(options: CancelAllOptions): Promise<readonly CoveredSession[]> {
+    const { tenant, ...wish } = options;
+    rejectTenant(tenant);
+    return stopAll(this.#connection, this.#order, wish);
+  }
+
+  /** Where a run that was accepted before stands now. */
+  async #standing(row: RunRow): Promise<AcceptedIn> {
+    const { id: runId, session: sessionId, acceptedAt: seq } = row;
+    const known = { kind: "accepted", runId, sessionId, seq, repeated: true } as const;
+    if (row.phase !== "waiting") return { ...known, joined: "queue", ahead: 0 };
+    const { steers, queue, live } = await this.session(sessionId).explain();
+    const steer = steers.some((one) => one.runId === runId);
+    const place = Math.max(
+      queue.findIndex((one) => one.runId === runId),
+      0,
+    );
+    return { ...known, joined: steer ? "steer" : "queue", ahead: place + (live === undefined ? 0 : 1) };
+  }
+
+  #once(key: string | undefined): string {
+    return checkKey(key) ?? this.#connection.chance.key();
+  }
+}
+
+function checkOptions(options: ConnectOptions): ConnectOptions {
+  if (typeof options !== "object" || options === null) throw invalid("connectBelay() takes { url, token }.");
+  const { url, socket, token, patienceMs, fetch: _, clock: _clock, chance: _chance, ...rest } = options;
+  rejectUnknown(rest, "connectBelay()");
+  if (url === undefined && socket === undefined) throw invalid("connectBelay() takes a `url`, or in Node a `socket`.");
+  if (token !== undefined && (typeof token !== "string" || !/^[!-~]+$/.test(token))) {
+    throw invalid("A `token` is a string without spaces.", "Look for a line end that was read with it.");
+  }
+  if (patienceMs !== undefined && !(typeof patienceMs === "number" && patienceMs >= 0)) {
+    throw invalid("`patienceMs` is a number of milliseconds, or Infinity.");
+  }
+  return options;
+}
+
+/** How the server is reached, and what it is called. */
+async function doorOf({ url, socket, fetch }: ConnectOptions) {
+  if (socket !== undefined) {
+    const { socketFetch } = await import("./node-transport.ts");
+    return { fetch: fetch ?? socketFetch(socket), base: "http://localhost", where: `Belay at ${socket}` };
+  }
+  const { origin, pathname, protocol, username, search } = parsed(url ?? "");
+  if ((protocol !== "http:" && protocol !== "https:") || username !== "" || search !== "") {
+    throw invalid("A `url` begins with http:// or https:// and has no user, password or query.");
+  }
+  const base = origin + pathname.replace(/\/+$/, "");
+  // Called as a function of nothing: browsers refuse a `fetch` that is called as a method of something else.
+  const platform: Fetch = (to, init) => globalThis.fetch(to, init);
+  return { fetch: fetch ?? platform, base, where: `Belay at ${base}` };
+}
+
+function parsed(url: string): URL {
+  try {
+    return new URL(url);
+  } catch (cause) {
+    throw new ControlError("invalid", `${JSON.stringify(url)} is no address of a server.`, { cause });
+  }
+}
+
+/** Never reached at all is another thing than lost. */
+function unreachable(thrown: unknown): unknown {
+  if (!(thrown instanceof ControlError) || thrown.code !== "disconnected") return thrown;
+  return new ControlError("unavailable", thrown.message, {
+    cause: thrown,
+    hint: "Check the address, and that the server is running: `belay serve` starts one.",
+  });
+}

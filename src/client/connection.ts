@@ -1,0 +1,214 @@
+// The way to one server: the one function through which every request goes, and the door to its streams.
+//
+// Invariants
+// 1. A request is made again only if that cannot do anything twice: it is safe, it carries a key, or it names exactly
+//    what it is about.
+// 2. Every wait here ends: by an answer, by its limit, or with the client.
+// 3. The token goes to the address it was given for, and nowhere else.
+import { ControlError, messageOf } from "../core/control-error.ts";
+import type { Clock } from "../ports.ts";
+import { Backoff, type Patience } from "./backoff.ts";
+import type { Chance } from "./chance.ts";
+import { ATTEMPTS_MAX, REQUEST_MS } from "./limits.ts";
+import { type Fetch, jsonOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
+
+export interface ConnectionParts {
+  readonly fetch: Fetch;
+  /** What paths are appended to. */
+  readonly base: string;
+  /** What people are told it is called. */
+  readonly where: string;
+  readonly token: string | undefined;
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly patienceMs: number;
+}
+
+export interface Ask {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly query?: Query;
+  readonly body?: object;
+  /** So that the server knows a second sending for what it is. */
+  readonly key?: string;
+  /** `never`: what a second sending would do twice. */
+  readonly again?: "never";
+  /** How long the server is asked to wait before it answers. */
+  readonly waitMs?: number;
+  /** Gives up waiting for the answer; rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** `patient`: tried for as long as the client has patience, however often that is. */
+  readonly attempts?: "patient";
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface Answered<T> {
+  readonly status: number;
+  readonly value: T;
+}
+
+/** Why a request of ours was given up by ourselves. */
+const CLOSED = { name: "Closed", message: "The client was closed." } as const;
+const LATE = { name: "Late", message: "The answer took too long." } as const;
+
+export class Connection {
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly where: string;
+  readonly patienceMs: number;
+  readonly #parts: ConnectionParts;
+  readonly #underWay = new Set<AbortController>();
+  #closed = false;
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+    this.clock = parts.clock;
+    this.chance = parts.chance;
+    this.where = parts.where;
+    this.patienceMs = parts.patienceMs;
+  }
+
+  /** Lets go of everything that is under way. Nothing at the server is stopped by it. */
+  close(): void {
+    this.#closed = true;
+    for (const one of this.#underWay) one.abort(CLOSED);
+  }
+
+  /** Makes a request, again and again if it must and may, and answers what the server says. */
+  async ask<T>(ask: Ask): Promise<Answered<T>> {
+    const backoff = this.backoff(ask.attempts === "patient" ? Number.POSITIVE_INFINITY : ATTEMPTS_MAX);
+    for (;;) {
+      const answer = await this.#attempt<T>(ask);
+      if ("value" in answer) return answer;
+      const pauseMs = answer.again && ask.again !== "never" ? backoff.next(answer.afterMs) : undefined;
+      if (pauseMs === undefined) throw answer.error;
+      await this.pause(pauseMs, ask.signal);
+    }
+  }
+
+  /** The value alone, where the status says nothing more. */
+  async value<T>(ask: Ask): Promise<T> {
+    return (await this.ask<T>(ask)).value;
+  }
+
+  get<T>(path: string, query: Query = {}): Promise<T> {
+    return this.value<T>({ method: "GET", path, query });
+  }
+
+  backoff(attemptsMax: number = Number.POSITIVE_INFINITY): Backoff {
+    const patience: Patience = { patienceMs: this.patienceMs, attemptsMax };
+    return new Backoff(this.clock, this.chance, patience);
+  }
+
+  /** One attempt to open a stream: a reply whose head has come in. Ended through `stop`. */
+  async open(path: string, headers: Readonly<Record<string, string>>, stop: AbortController): Promise<Reply> {
+    const takeBack = this.clock.after(REQUEST_MS, () => stop.abort(LATE));
+    try {
+      const asked = { method: "GET", headers: { accept: "text/event-stream", ...headers } } as const;
+      return await this.#send(path, asked, stop.signal);
+    } finally {
+      takeBack();
+    }
+  }
+
+  /** Ends `stop` together with the client, until it is let go of. */
+  hold(stop: AbortController): () => void {
+    if (this.#closed) throw this.#closedError();
+    this.#underWay.add(stop);
+    return () => void this.#underWay.delete(stop);
+  }
+
+  /** Resolves after a while; rejects if the client is closed or the caller gives up. */
+  async pause(ms: number, signal?: AbortSignal): Promise<void> {
+    await this.during(signal, (stop) => {
+      return new Promise<void>((resolve) => {
+        const takeBack = this.clock.after(ms, resolve);
+        stop.signal.addEventListener("abort", () => [takeBack(), resolve()], { once: true });
+      });
+    });
+  }
+
+  /** Does something that can be given up: by the caller, or because the client is closed. */
+  async during<T>(signal: AbortSignal | undefined, act: (stop: AbortController) => Promise<T>): Promise<T> {
+    const stop = new AbortController();
+    const release = this.hold(stop);
+    const giveUp = (): void => stop.abort(signal?.reason);
+    if (signal?.aborted === true) giveUp();
+    signal?.addEventListener("abort", giveUp, { once: true });
+    try {
+      const result = await act(stop);
+      if (stop.signal.aborted && stop.signal.reason !== LATE) throw stop.signal.reason;
+      return result;
+    } catch (thrown) {
+      if (stop.signal.aborted && stop.signal.reason === CLOSED) throw this.#closedError();
+      if (signal?.aborted === true) throw signal.reason;
+      throw thrown;
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+      release();
+    }
+  }
+
+  /** What went wrong on the way, as far as it can be told. */
+  lost(thrown: unknown): ControlError {
+    const why = thrown === LATE ? `did not answer within ${REQUEST_MS} ms` : `cannot be reached: ${reasonOf(thrown)}`;
+    return new ControlError("disconnected", `${this.where} ${why}`, { cause: thrown });
+  }
+
+  async #attempt<T>(ask: Ask): Promise<Answered<T> | Trouble> {
+    return this.during(ask.signal, async (stop) => {
+      const takeBack = this.clock.after(REQUEST_MS + (ask.waitMs ?? 0), () => stop.abort(LATE));
+      try {
+        const reply = await this.#send(withQuery(ask.path, ask.query), headOf(ask), stop.signal);
+        if (reply.status < 200 || reply.status >= 300) return await troubleOf(reply, this.where);
+        // The edge: what the server answers is what the API says it answers.
+        return { status: reply.status, value: (await jsonOf(reply, this.where)) as T };
+      } catch (thrown) {
+        if (thrown instanceof ControlError) return { error: thrown, again: false, afterMs: 0 };
+        const why = stop.signal.reason === LATE ? LATE : thrown;
+        return { error: this.lost(why), again: true, afterMs: 0 };
+      } finally {
+        takeBack();
+      }
+    });
+  }
+
+  #send(path: string, head: Head, signal: AbortSignal): Promise<Reply> {
+    const { fetch, base, token } = this.#parts;
+    const headers = token === undefined ? head.headers : { ...head.headers, authorization: `Bearer ${token}` };
+    return fetch(base + path, { ...head, headers, signal, redirect: "manual", cache: "no-store", credentials: "omit" });
+  }
+
+  #closedError(): ControlError {
+    return new ControlError("disconnected", `This client of ${this.where} was closed.`, {
+      hint: "What was accepted goes on at the server. Connect again with connectBelay().",
+    });
+  }
+}
+
+interface Head {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+}
+
+function headOf({ method, body, key }: Ask): Head {
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (key !== undefined) headers["idempotency-key"] = key;
+  if (body === undefined) return { method, headers };
+  headers["content-type"] = "application/json";
+  return { method, headers, body: JSON.stringify(body) };
+}
+
+export function withQuery(path: string, query: Query = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  return search.size === 0 ? path : `${path}?${search}`;
+}
+
+/** `fetch` says only that it failed; why is one level deeper. */
+function reasonOf(thrown: unknown): string {
+  const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+  return messageOf(cause);
+}

@@ -1,0 +1,106 @@
+// What callers hand in, as far as it can be checked without the server: what could never be sent is refused at once.
+import { ControlError } from "../core/control-error.ts";
+import {
+  isCallId,
+  isProcessId,
+  isQuestionId,
+  isRunId,
+  isSessionId,
+  type QuestionId,
+  type RunId,
+  type SessionId,
+} from "../core/ids.ts";
+import { JSON_DEPTH_MAX, KEY_CHARS_MAX, PROMPT_BYTES_MAX } from "../core/limits.ts";
+import { type Prompt, promptBytes } from "../core/prompt.ts";
+
+export const invalid = (message: string, hint?: string): ControlError =>
+  new ControlError("invalid", message, hint === undefined ? {} : { hint });
+
+export function rejectUnknown(rest: object, what: string): void {
+  const unknown = Object.entries(rest).flatMap(([name, value]) => (value === undefined ? [] : [`\`${name}\``]));
+  if (unknown.length > 0) throw invalid(`${what} has no ${unknown.join(", ")}.`);
+}
+
+/** Which tenant is asked for is said by the token, and cannot be chosen. */
+export function rejectTenant(tenant: string | undefined): void {
+  if (tenant !== undefined)
+    throw invalid("A client has the tenant of its token.", "Connect with a token of that tenant.");
+}
+
+export function checkPrompt(given: string | Prompt): Prompt {
+  const asked: unknown = typeof given === "string" ? { text: given } : given;
+  if (typeof asked !== "object" || asked === null) throw invalid("A prompt is a string, or an object with `text`.");
+  const { text, data, ...rest } = asked as Readonly<Record<string, unknown>> & Pick<Prompt, "data">;
+  rejectUnknown(rest, "A prompt");
+  if (typeof text !== "string") throw invalid("A prompt's `text` is a string.");
+  if (text.trim() === "" && data === undefined) throw invalid("The prompt is empty.");
+  const prompt = { text: text.toWellFormed(), ...(data === undefined ? {} : { data }) };
+  checkJson(data ?? null, "`data`");
+  const bytes = promptBytes(prompt);
+  if (bytes > PROMPT_BYTES_MAX) throw invalid(`The prompt has ${bytes} bytes; the limit is ${PROMPT_BYTES_MAX}.`);
+  return prompt;
+}
+
+/** What JSON would leave out or change without a word is refused. */
+export function checkJson(given: unknown, what: string, depth = 0): void {
+  if (depth > JSON_DEPTH_MAX) throw invalid(`${what} is nested deeper than ${JSON_DEPTH_MAX} levels.`);
+  if (given === null || typeof given === "string" || typeof given === "boolean" || Number.isFinite(given)) return;
+  if (typeof given !== "object") throw invalid(`${what} contains ${kindOf(given)}; only JSON can be sent.`);
+  // What says itself how it is written down is taken at its word.
+  if ("toJSON" in given) return;
+  for (const value of Array.isArray(given) ? given : Object.values(given).filter((one) => one !== undefined)) {
+    checkJson(value, what, depth + 1);
+  }
+}
+
+const kindOf = (given: unknown): string => (typeof given === "number" ? String(given) : `a ${typeof given}`);
+
+/** A key travels as a header and in a path, and neither carries everything. */
+export function checkKey(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given !== "string" || given === "" || given.length > KEY_CHARS_MAX) {
+    throw invalid(`An idempotency key is a string of 1 to ${KEY_CHARS_MAX} characters.`);
+  }
+  if (!/^[!-~](?:[ -~]*[!-~])?$/.test(given) || given === "." || given === "..") {
+    throw invalid(
+      "Over a network an idempotency key has letters, digits and signs of ASCII, and is not only dots.",
+      "Use a digest or an encoded form of it as the key.",
+    );
+  }
+  return given;
+}
+
+export function checkSession(id: string): SessionId {
+  if (typeof id !== "string" || !isSessionId(id)) {
+    throw invalid('A session id begins with "ses_" and has letters, digits, . _ -');
+  }
+  return id;
+}
+
+export function checkRun(id: string): RunId {
+  if (typeof id !== "string" || !isRunId(id)) throw invalid('A run id begins with "run_".');
+  return id;
+}
+
+export function checkQuestion(id: string): QuestionId {
+  if (typeof id !== "string" || !isQuestionId(id)) throw invalid('The id of a question begins with "ask_".');
+  return id;
+}
+
+/** Which collection of the API an id belongs to. */
+export function collectionOf(id: string): "sessions" | "runs" | "calls" | "processes" | "questions" {
+  if (typeof id === "string") {
+    if (isSessionId(id)) return "sessions";
+    if (isRunId(id)) return "runs";
+    if (isCallId(id)) return "calls";
+    if (isProcessId(id)) return "processes";
+    if (isQuestionId(id)) return "questions";
+  }
+  throw invalid('An id begins with "ses_", "run_", "call_", "proc_" or "ask_".');
+}
+
+/** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */
+export function unpunished<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

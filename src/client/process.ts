@@ -1,0 +1,181 @@
+// The processes of a session, as somebody far away meets them: find one, hear it, speak to it, stop it.
+
+import type { ProcessControl, ProcessesControl } from "../control.ts";
+import type { CancelReason, CancelReceipt } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
+import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/ids.ts";
+import type { ProcessRow } from "../core/rows.ts";
+import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "../spawner.ts";
+import type { Connection } from "./connection.ts";
+import { invalid, rejectUnknown, unpunished } from "./input.ts";
+import { INPUT_BYTES_MAX, WAIT_PIECE_MS } from "./limits.ts";
+import { stopOne } from "./stop.ts";
+import { Stream } from "./stream.ts";
+
+/** What the server knows of one process. */
+interface ProcessFound {
+  readonly id: ProcessId;
+  readonly sessionId: SessionId;
+  readonly info?: ProcessInfo;
+}
+
+export class SessionProcesses implements ProcessesControl {
+  readonly #connection: Connection;
+  readonly #session: SessionId;
+
+  constructor(connection: Connection, session: SessionId) {
+    this.#connection = connection;
+    this.#session = session;
+  }
+
+  async get(id: string): Promise<ClientProcess> {
+    if (typeof id !== "string" || !isProcessId(id)) throw invalid('A process id begins with "proc_".');
+    const found = await this.#connection.get<ProcessFound>(`/v1/processes/${id}`);
+    if (found.sessionId === this.#session) return new ClientProcess(this.#connection, found);
+    throw new ControlError("not_found", `There is no process ${id} in ${this.#session}.`);
+  }
+
+  async list(): Promise<readonly ProcessInfo[]> {
+    const path = `/v1/sessions/${this.#session}/processes`;
+    return (await this.#connection.get<{ processes: readonly ProcessInfo[] }>(path)).processes;
+  }
+
+  async history(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly ProcessRow[]> {
+    const { before, limit, ...rest } = page;
+    rejectUnknown(rest, "history()");
+    const path = `/v1/sessions/${this.#session}/processes/history`;
+    return (await this.#connection.get<{ processes: readonly ProcessRow[] }>(path, { before, limit })).processes;
+  }
+}
+
+export class ClientProcess implements ProcessControl {
+  readonly id: ProcessId;
+  readonly sessionId: SessionId;
+  readonly info: ProcessInfo | undefined;
+  readonly #connection: Connection;
+  readonly #path: string;
+  /** What is written is written in order, so each piece waits for the one before it. */
+  #written: Promise<unknown> = Promise.resolve();
+
+  constructor(connection: Connection, found: ProcessFound) {
+    this.#connection = connection;
+    this.id = found.id;
+    this.sessionId = found.sessionId;
+    this.info = found.info;
+    this.#path = `/v1/processes/${found.id}`;
+  }
+
+  wait(options: { readonly limitMs?: number; readonly signal?: AbortSignal } = {}): Promise<ProcessResult | undefined> {
+    return unpunished(this.#wait(options));
+  }
+
+  /** Whoever stops a process with this does not wait for its end; `wait()` does. */
+  async cancel(reason: CancelReason = { kind: "user" }): Promise<CancelReceipt> {
+    if (reason.kind !== "user" && reason.kind !== "policy") {
+      throw invalid('A cancel\'s `reason.kind` is "user" or "policy"; the other kinds are Belay\'s own.');
+    }
+    const key = this.#connection.chance.key();
+    const request = { path: `${this.#path}/cancel`, body: { reason }, key, waitMs: 0 };
+    const { ended: _, ...receipt } = await stopOne(this.#connection, request);
+    return receipt;
+  }
+
+  /** A piece whose answer was lost is not sent again: nobody knows whether it was taken in. */
+  write(data: string | Uint8Array): Promise<void> {
+    return this.#behind(async () => {
+      for (const body of inPieces(data)) await this.#input(body);
+    });
+  }
+
+  endInput(): Promise<void> {
+    return this.#behind(() => this.#input({ end: true }));
+  }
+
+  async resize(size: { readonly columns: number; readonly rows: number }): Promise<void> {
+    await this.#connection.value({ method: "POST", path: `${this.#path}/resize`, body: size });
+  }
+
+  async read(wish: PageWish = {}): Promise<OutputPage | undefined> {
+    const { stream, offset, bytesMax, plain } = wish;
+    try {
+      return await this.#connection.get<OutputPage>(`${this.#path}/output`, { stream, offset, bytesMax, plain });
+    } catch (thrown) {
+      if (thrown instanceof ControlError && thrown.code === "not_found") return undefined;
+      throw thrown;
+    }
+  }
+
+  async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+    const { stream, offset, plain, signal } = wish;
+    const path = `${this.#path}/output/follow`;
+    const source = new Stream(this.#connection, { path, query: { stream, offset, plain }, signal, kind: "ends" });
+    let heardTo = offset ?? 0;
+    try {
+      for await (const messages of source.pages()) {
+        for (const { event, data } of messages) {
+          if (event !== "page") continue;
+          // The edge: a page is what the API says it is.
+          const page = JSON.parse(data) as OutputPage;
+          if (page.to < heardTo) continue;
+          heardTo = page.to;
+          source.cursor = String(page.to);
+          yield page;
+          if (page.end) return;
+        }
+      }
+    } catch (thrown) {
+      // Nothing is kept of what it said, so there is nothing to hear.
+      if (!(thrown instanceof ControlError) || thrown.code !== "not_found") throw thrown;
+    }
+  }
+
+  async #wait(options: { readonly limitMs?: number; readonly signal?: AbortSignal }) {
+    const { limitMs = Number.POSITIVE_INFINITY, signal } = options;
+    const { clock } = this.#connection;
+    const began = clock.elapsed();
+    for (;;) {
+      const leftMs = Math.max(0, Math.ceil(limitMs - (clock.elapsed() - began)));
+      const waitMs = Math.min(leftMs, WAIT_PIECE_MS);
+      const { status, value } = await this.#connection.ask<ProcessResult>({
+        method: "GET",
+        path: `${this.#path}/result`,
+        query: { waitMs },
+        waitMs,
+        signal,
+        attempts: "patient",
+      });
+      if (status === 200) return value;
+      if (leftMs <= waitMs && limitMs !== Number.POSITIVE_INFINITY) return undefined;
+    }
+  }
+
+  async #input(body: object): Promise<void> {
+    await this.#connection.value({ method: "POST", path: `${this.#path}/input`, body, again: "never" });
+  }
+
+  #behind(act: () => Promise<void>): Promise<void> {
+    const done = this.#written.then(act);
+    this.#written = done.catch(() => undefined);
+    return unpunished(done);
+  }
+}
+
+/** Pieces that fit into a request. A text is never cut inside a character. */
+function* inPieces(data: string | Uint8Array): Generator<{ readonly data: string } | { readonly base64: string }> {
+  let from = 0;
+  while (from < data.length) {
+    let to = Math.min(from + INPUT_BYTES_MAX, data.length);
+    if (typeof data === "string") {
+      const unit = data.charCodeAt(to - 1);
+      if (to < data.length && unit >= 0xd800 && unit < 0xdc00) to -= 1;
+      yield { data: data.slice(from, to) };
+    } else yield { base64: base64(data.subarray(from, to)) };
+    from = to;
+  }
+}
+
+function base64(bytes: Uint8Array): string {
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}

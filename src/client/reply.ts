@@ -1,0 +1,106 @@
+// What comes back over HTTP, read to its end or as it comes, and what its errors mean.
+import { ADVICE, type ControlCode, ControlError } from "../core/control-error.ts";
+import { ANSWER_BYTES_MAX, ERROR_BYTES_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
+
+/** As much of a `Response` as is needed here. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: ReadableStream<Uint8Array> | null;
+}
+
+/** As much of `fetch` as is needed here: the platform's own fits. */
+export type Fetch = (url: string, init: FetchInit) => Promise<Reply>;
+
+export interface FetchInit {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+  /** A redirect is told, not followed: the token is for the address it was given for. */
+  readonly redirect: "manual";
+  readonly cache: "no-store";
+  readonly credentials: "omit";
+}
+
+/** Something went wrong, and whether the same request may be made again by itself. */
+export interface Trouble {
+  readonly error: ControlError;
+  readonly again: boolean;
+  readonly afterMs: number;
+}
+
+/** The pieces of a body as they come. Leaving the loop lets go of the connection. */
+export async function* piecesOf(reply: Reply): AsyncGenerator<Uint8Array, void> {
+  if (reply.body === null) return;
+  const reader = reply.body.getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  } finally {
+    // A stream that was cut rejects here as well, and whoever read it has heard of that.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** The answer of a request that went well. */
+export async function jsonOf(reply: Reply, where: string): Promise<unknown> {
+  if (reply.status === 204) return undefined;
+  const text = await textOf(reply, ANSWER_BYTES_MAX, where);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw foreign(reply.status, where, cause);
+  }
+}
+
+/** What an answer that is none says about why. */
+export async function troubleOf(reply: Reply, where: string): Promise<Trouble> {
+  const { status } = reply;
+  const error = told(await textOf(reply, ERROR_BYTES_MAX, where), status) ?? foreign(status, where);
+  // A full queue is the session's own state: whoever waited for it here would hold up the prompts behind it.
+  const pointless = error.code === "unauthenticated" || error.code === "queue_full";
+  const again = !pointless && (status === 429 || (status >= 502 && status <= 504));
+  return { error, again, afterMs: retryAfterMs(reply.headers.get("retry-after")) };
+}
+
+async function textOf(reply: Reply, bytesMax: number, where: string): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const piece of piecesOf(reply)) {
+    bytes += piece.byteLength;
+    if (bytes > bytesMax) throw new ControlError("internal", `${where} answered with more than ${bytesMax} bytes.`);
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Belay's own words, if these are Belay's. */
+function told(text: string, status: number): ControlError | undefined {
+  try {
+    const { error } = JSON.parse(text) as { readonly error?: Readonly<Record<string, unknown>> };
+    if (typeof error?.code !== "string" || typeof error.message !== "string") return undefined;
+    const code: ControlCode = isCode(error.code) ? error.code : "internal";
+    const hint = typeof error.hint === "string" ? { hint: error.hint } : {};
+    // The id of the request leads to the server's own record of it.
+    return new ControlError(code, error.message, { ...hint, cause: { status, requestId: error.requestId } });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whatever answered there has not spoken as Belay does: a proxy, or another program. */
+function foreign(status: number, where: string, cause?: unknown): ControlError {
+  const hint = "Check the address: something else than a Belay server, or a proxy before it, has answered.";
+  if (status === 401)
+    return new ControlError("unauthenticated", `${where} wants a token, and not in Belay's words.`, { hint, cause });
+  const code = status >= 500 ? "unavailable" : "invalid";
+  const what = status === 0 || (status >= 300 && status < 400) ? "a redirect, which is not followed" : `${status}`;
+  return new ControlError(code, `${where} answered with ${what}, and not in Belay's words.`, { hint, cause });
+}
+
+export const isCode = (code: string): code is ControlCode => Object.hasOwn(ADVICE, code);
+
+function retryAfterMs(header: string | null): number {
+  return header !== null && /^\d{1,9}$/.test(header) ? Math.min(Number(header) * 1000, RETRY_AFTER_MS_MAX) : 0;
+}

@@ -1,0 +1,191 @@
+// A run as its prompter holds it, over a network: usable before the server has answered, and across any number of cuts.
+//
+// Invariants
+// 1. An outcome is told only if the server has recorded it.
+// 2. A cancel that follows the prompt covers it, whichever of the two requests arrives first.
+
+import type { CancelOptions, RunControl, Waited } from "../control.ts";
+import type { CancelReceipt, Outcome } from "../core/cancel.ts";
+import type { Accepted } from "../core/command.ts";
+import type { ControlError } from "../core/control-error.ts";
+import type { Delta, Gap } from "../core/delta.ts";
+import type { Recorded } from "../core/event.ts";
+import type { RunId, SessionId } from "../core/ids.ts";
+import type { RunRow } from "../core/rows.ts";
+import type { Connection } from "./connection.ts";
+import { follow } from "./follow.ts";
+import { checkKey, invalid, rejectUnknown, unpunished } from "./input.ts";
+import { WAIT_PIECE_MS } from "./limits.ts";
+import type { AcceptedIn } from "./send-order.ts";
+import { checkWait, orRefused, type Stopped, type StopWish, stopOne } from "./stop.ts";
+
+export interface RunBegun {
+  /** Undefined: a session of its own, whose id comes with the acceptance. */
+  readonly sessionId: SessionId | undefined;
+  readonly accepted: Promise<AcceptedIn>;
+  /** Known already, for a run that was accepted earlier. */
+  readonly known?: AcceptedIn;
+  /** The key its prompt was sent with. Undefined: it was accepted earlier, by whomever. */
+  readonly key: string | undefined;
+}
+
+export class ClientRun implements RunControl {
+  readonly accepted: Promise<Accepted>;
+  readonly #connection: Connection;
+  readonly #session: SessionId | undefined;
+  readonly #key: string | undefined;
+  #known: AcceptedIn | undefined;
+  #outcome: Promise<Outcome> | undefined = undefined;
+  /** Told by whoever reads the events, before the one who waits for the outcome has asked. */
+  #tell: (outcome: Outcome) => void = () => {};
+
+  constructor(connection: Connection, begun: RunBegun) {
+    this.#connection = connection;
+    this.#session = begun.sessionId;
+    this.#key = begun.key;
+    this.#known = begun.known;
+    this.accepted = unpunished(
+      begun.accepted.then((accepted) => {
+        this.#known = accepted;
+        const { sessionId: _, ...own } = accepted;
+        return own;
+      }),
+    );
+  }
+
+  get id(): RunId {
+    if (this.#known !== undefined) return this.#known.runId;
+    throw early("The id of a run");
+  }
+
+  /** Known at once, except for a prompt in a session of its own. */
+  get sessionId(): SessionId {
+    const id = this.#session ?? this.#known?.sessionId;
+    if (id !== undefined) return id;
+    throw early("The session of a prompt that has one of its own");
+  }
+
+  /** Asked for again and again, until it is recorded. Rejects if the prompt was refused or the server stays away. */
+  get outcome(): Promise<Outcome> {
+    this.#outcome ??= unpunished(this.accepted.then(({ runId }) => this.#await(runId)));
+    return this.#outcome;
+  }
+
+  async row(): Promise<RunRow> {
+    const { runId } = await this.accepted;
+    return this.#connection.get<RunRow>(`/v1/runs/${runId}`);
+  }
+
+  cancel(options: CancelOptions = {}): Promise<CancelReceipt & Waited> {
+    return unpunished(this.#cancel(options));
+  }
+
+  /** What this run's turns have said, once it has ended. What a turn said that was asked again is left out. */
+  async text(): Promise<string> {
+    const said = new Map<string, string>();
+    for await (const event of this.#events("without")) {
+      if (event.type === "turn.extended") said.set(event.turnId, (said.get(event.turnId) ?? "") + event.text);
+      if (event.type === "turn.settled") said.set(event.turnId, event.text ?? said.get(event.turnId) ?? "");
+      if (event.type === "run.recovered") said.delete([...said.keys()].at(-1) ?? "");
+    }
+    return [...said.values()].join("");
+  }
+
+  /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */
+  [Symbol.asyncIterator](): AsyncGenerator<Recorded | Delta | Gap, void> {
+    return this.#events("with");
+  }
+
+  async *#events(deltas: "with" | "without"): AsyncGenerator<Recorded | Delta | Gap, void> {
+    const { runId, seq } = await this.accepted;
+    const path = `/v1/runs/${runId}/events`;
+    for await (const page of follow(this.#connection, {
+      path,
+      after: seq - 1,
+      deltas,
+      signal: undefined,
+      log: "part",
+    })) {
+      for (const event of page) {
+        const last = event.type === "run.settled" && event.runId === runId;
+        if (last) this.#settle(event.outcome);
+        yield event;
+        if (last) return;
+      }
+    }
+  }
+
+  #settle(outcome: Outcome): void {
+    this.#outcome ??= Promise.resolve(outcome);
+    this.#tell(outcome);
+  }
+
+  async #await(runId: RunId): Promise<Outcome> {
+    const told = new AbortController();
+    const heard = new Promise<Outcome>((resolve) => {
+      this.#tell = resolve;
+    });
+    try {
+      return await Promise.race([heard, this.#poll(runId, told.signal)]);
+    } finally {
+      told.abort(TOLD);
+    }
+  }
+
+  async #poll(runId: RunId, signal: AbortSignal): Promise<Outcome> {
+    for (;;) {
+      const { status, value } = await this.#connection.ask<{ readonly outcome: Outcome }>({
+        method: "GET",
+        path: `/v1/runs/${runId}/outcome`,
+        query: { waitMs: WAIT_PIECE_MS },
+        waitMs: WAIT_PIECE_MS,
+        signal,
+        attempts: "patient",
+      });
+      if (status === 200) return value.outcome;
+    }
+  }
+
+  async #cancel(options: CancelOptions): Promise<Stopped> {
+    const { reason, waitMs, key, ...rest } = options;
+    rejectUnknown(rest, "cancel() of a run");
+    checkWait(waitMs);
+    const once = checkKey(key);
+    // Under a key of the caller's own it always goes the same way, so that the same cancel again is the same request.
+    if (this.#known !== undefined && (once === undefined || this.#key === undefined)) {
+      return this.#cancelById(this.#known.runId, { reason, waitMs, key: once ?? this.#connection.chance.key() });
+    }
+    const receipt = await this.#cancelByKey(reason, once ?? this.#connection.chance.key());
+    if (receipt.kind === "unknown") return this.#cancelLater({ reason, waitMs });
+    if (waitMs === undefined || receipt.kind !== "stopping" || receipt.runId === undefined) return receipt;
+    const waited = await this.#cancelById(receipt.runId, { reason, waitMs });
+    const { ended = waited.kind === "settled" ? ({ kind: "settled", outcome: waited.outcome } as const) : undefined } =
+      waited;
+    return { ...receipt, ...(ended === undefined ? {} : { ended }) };
+  }
+
+  /** By the key the prompt was sent with: the server may have the prompt although we have not heard of it. */
+  #cancelByKey(reason: CancelOptions["reason"], key: string): Promise<CancelReceipt & { readonly runId?: RunId }> {
+    if (this.#session === undefined || this.#key === undefined) return Promise.resolve({ kind: "unknown" });
+    const path = `/v1/sessions/${this.#session}/prompts/${encodeURIComponent(this.#key)}/cancel`;
+    return this.#connection.value({ method: "POST", path, body: { reason }, key });
+  }
+
+  /** The server did not have it yet: the cancel has overtaken the prompt, and is sent again behind it. */
+  async #cancelLater(wish: StopWish): Promise<Stopped> {
+    const accepted = await orRefused(this.accepted);
+    if (accepted === undefined) return { kind: "unknown" };
+    return this.#cancelById(accepted.runId, { ...wish, key: this.#connection.chance.key() });
+  }
+
+  #cancelById(runId: RunId, { reason, waitMs, key }: StopWish & { readonly key?: string }): Promise<Stopped> {
+    const path = `/v1/runs/${runId}/cancel`;
+    return stopOne(this.#connection, { path, body: { reason }, waitMs, ...(key === undefined ? {} : { key }) });
+  }
+}
+
+function early(what: string): ControlError {
+  return invalid(`${what} is not known before the server has accepted it.`, "Await `accepted` of the run first.");
+}
+
+const TOLD = { name: "Told", message: "The outcome is known." } as const;

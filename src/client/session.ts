@@ -1,0 +1,205 @@
+// A session of a server, as its users hold it: prompts in, events out, and a queue that belongs to them.
+
+import type {
+  CancelOptions,
+  EventsOptions,
+  Explanation,
+  Keyed,
+  PromptOptions,
+  QueueControl,
+  QueuedRun,
+  SessionCancelOptions,
+  SessionControl,
+} from "../control.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
+import type { Place, Posted, QueueReceipt } from "../core/command.ts";
+import { ControlError } from "../core/control-error.ts";
+import type { Delta, Gap } from "../core/delta.ts";
+import type { Recorded } from "../core/event.ts";
+import type { RunId, Seq, SessionId } from "../core/ids.ts";
+import type { Item } from "../core/inbox.ts";
+import type { Prompt } from "../core/prompt.ts";
+import type { Question } from "../core/question.ts";
+import type { RunRow } from "../core/rows.ts";
+import type { Message } from "../core/transcript.ts";
+import type { SessionRow } from "../ports.ts";
+import type { Connection } from "./connection.ts";
+import { follow, type Page } from "./follow.ts";
+import { checkJson, checkKey, checkPrompt, checkRun, invalid, rejectUnknown, unpunished } from "./input.ts";
+import { SessionProcesses } from "./process.ts";
+import { ClientRun } from "./run.ts";
+import type { AcceptedIn, SendOrder } from "./send-order.ts";
+import { checkWait, coverOvertaken, runsOf, together, waitForSession } from "./stop.ts";
+
+export class ClientSession implements SessionControl {
+  readonly id: SessionId;
+  readonly queue: ClientQueue;
+  readonly processes: SessionProcesses;
+  readonly #connection: Connection;
+  readonly #order: SendOrder;
+  readonly #path: string;
+
+  constructor(connection: Connection, order: SendOrder, id: SessionId) {
+    this.id = id;
+    this.#connection = connection;
+    this.#order = order;
+    this.#path = `/v1/sessions/${id}`;
+    this.queue = new ClientQueue(connection, id);
+    this.processes = new SessionProcesses(connection, id);
+  }
+
+  row(): Promise<SessionRow> {
+    return this.#connection.get(this.#path);
+  }
+
+  /** Sent in this very tick, or right behind what was sent to this session before. A cancel that follows covers it. */
+  prompt(prompt: string | Prompt, options: PromptOptions = {}): ClientRun {
+    const { delivery, key: given, ...rest } = options;
+    rejectUnknown(rest, "prompt()");
+    const body = { prompt: checkPrompt(prompt), ...(delivery === undefined ? {} : { delivery }) };
+    const key = checkKey(given) ?? this.#connection.chance.key();
+    const accepted = this.#order.prompt(this.id, () =>
+      this.#connection.value<AcceptedIn>({ method: "POST", path: `${this.#path}/runs`, body, key }),
+    );
+    return new ClientRun(this.#connection, { sessionId: this.id, accepted, key });
+  }
+
+  cancel(options: SessionCancelOptions = {}): Promise<SessionReceipt> {
+    return unpunished(this.#cancel(options));
+  }
+
+  async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
+    const { reason, waitMs, key: given, background, ...rest } = options;
+    rejectUnknown(rest, "cancel()");
+    checkWait(waitMs);
+    const key = checkKey(given) ?? this.#connection.chance.key();
+    const request = { path: `${this.#path}/cancel`, body: { reason, background }, key };
+    // Recorded first and waited for afterwards, so that the next prompt need not wait for the end of what was stopped.
+    const { receipt, overtaken } = this.#order.cancel(this.id, key, () =>
+      this.#connection.value<SessionReceipt>({ method: "POST", ...request }),
+    );
+    const covered = unpunished(receipt.then((one) => runsOf([one])));
+    const behind = unpunished(coverOvertaken(this.#connection, overtaken, { reason, waitMs, covered }));
+    const own = await receipt;
+    if (waitMs === undefined || own.kind !== "stopping") return together(own, await behind);
+    const waited = waitForSession(this.#connection, { ...request, waitMs });
+    return together(...(await Promise.all([waited, behind])));
+  }
+
+  async cancelPrompt(
+    prompt: string,
+    options: Pick<CancelOptions, "reason" | "key"> = {},
+  ): Promise<CancelReceipt & { readonly runId?: RunId }> {
+    const { reason, key, ...rest } = options;
+    rejectUnknown(rest, "cancelPrompt()");
+    const named = checkKey(prompt);
+    if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
+    const path = `${this.#path}/prompts/${encodeURIComponent(named)}/cancel`;
+    return this.#connection.value({ method: "POST", path, body: { reason }, key: this.#once(key) });
+  }
+
+  async close(options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<SessionReceipt> {
+    const { reason, key: given, ...rest } = options;
+    rejectUnknown(rest, "close()");
+    const body = reason === undefined ? {} : { body: { reason } };
+    const key = this.#once(given);
+    return this.#order.cancel(this.id, key, () =>
+      this.#connection.value<SessionReceipt>({ method: "DELETE", path: this.#path, key, ...body }),
+    ).receipt;
+  }
+
+  async *events(options: EventsOptions = {}): AsyncGenerator<Recorded | Delta | Gap, void> {
+    for await (const page of this.pages(options)) yield* page;
+  }
+
+  async *pages(options: EventsOptions = {}): AsyncGenerator<Page, void> {
+    const { after = 0, deltas = "without", signal, ...rest } = options;
+    rejectUnknown(rest, "events()");
+    if (!Number.isSafeInteger(after) || after < 0) {
+      throw invalid("`after` is a position in the log: a whole number from 0.");
+    }
+    yield* follow(this.#connection, { path: `${this.#path}/events`, after, deltas, signal, log: "whole" });
+  }
+
+  async transcript(): Promise<readonly Message[]> {
+    return (await this.#connection.get<{ messages: readonly Message[] }>(`${this.#path}/transcript`)).messages;
+  }
+
+  async questions(): Promise<readonly Question[]> {
+    return (await this.#connection.get<{ questions: readonly Question[] }>(`${this.#path}/questions`)).questions;
+  }
+
+  async post(item: Item, options: Keyed = {}): Promise<Posted> {
+    const { key, ...rest } = options;
+    rejectUnknown(rest, "post()");
+    checkJson(item, "An item of the inbox");
+    return this.#connection.value({ method: "POST", path: `${this.#path}/inbox`, body: item, key: this.#once(key) });
+  }
+
+  explain(): Promise<Explanation> {
+    return this.#connection.get(`${this.#path}/explain`);
+  }
+
+  trim(before: Seq): Promise<{ readonly kept: Seq }> {
+    const path = `${this.#path}/trim`;
+    return this.#connection.value({ method: "POST", path, body: { before }, key: this.#once(undefined) });
+  }
+
+  async runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {
+    const { before, limit, ...rest } = page;
+    rejectUnknown(rest, "runs()");
+    const query = { before, limit };
+    return (await this.#connection.get<{ runs: readonly RunRow[] }>(`${this.#path}/runs`, query)).runs;
+  }
+
+  #once(key: string | undefined): string {
+    return checkKey(key) ?? this.#connection.chance.key();
+  }
+}
+
+/** The runs that have not begun. */
+export class ClientQueue implements QueueControl {
+  readonly #connection: Connection;
+  readonly #path: string;
+
+  constructor(connection: Connection, session: SessionId) {
+    this.#connection = connection;
+    this.#path = `/v1/sessions/${session}/queue`;
+  }
+
+  async list(): Promise<readonly QueuedRun[]> {
+    return (await this.#connection.get<{ queue: readonly QueuedRun[] }>(this.#path)).queue;
+  }
+
+  async edit(run: string, prompt: string | Prompt, options: Keyed = {}): Promise<QueueReceipt> {
+    return this.#change("PATCH", run, { prompt: checkPrompt(prompt) }, options);
+  }
+
+  async move(run: string, to: Place, options: Keyed = {}): Promise<QueueReceipt> {
+    return this.#change("PATCH", run, { move: to }, options);
+  }
+
+  async withdraw(run: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<QueueReceipt> {
+    const { reason, ...keyed } = options;
+    return this.#change("DELETE", run, reason === undefined ? undefined : { reason }, keyed);
+  }
+
+  async steer(run: string, options: Keyed = {}): Promise<QueueReceipt> {
+    return this.#change("PATCH", run, { steer: true }, options);
+  }
+
+  async #change(
+    method: "PATCH" | "DELETE",
+    run: string,
+    body: object | undefined,
+    { key, ...rest }: Keyed,
+  ): Promise<QueueReceipt> {
+    rejectUnknown(rest, "A change of the queue");
+    const path = `${this.#path}/${checkRun(run)}`;
+    const once = checkKey(key) ?? this.#connection.chance.key();
+    const asked = { method, path, key: once, ...(body === undefined ? {} : { body }) };
+    const receipt = await this.#connection.value<QueueReceipt>(asked);
+    if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
+    return receipt;
+  }
+}

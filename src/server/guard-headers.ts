@@ -1,0 +1,34 @@
+// What the guard reads out of a request: a token, whether its body is JSON, and whether a secret is in its address.
+import type { HttpRequest } from "./exchange.ts";
+import { AUTHORIZATION_CHARS_MAX } from "./limits.ts";
+
+/** The token of `Authorization: Bearer …`. Two such headers arrive with a comma between them, and are none. */
+export function bearerOf(header: string): string | undefined {
+  if (header.length > AUTHORIZATION_CHARS_MAX) return undefined;
+  return /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1];
+}
+
+/**
+ * A page can make a browser send a form or plain text to anybody, but not JSON without having asked first. So a
+ * mutation is JSON and says so. A DELETE has no such form, and needs none if it has no body.
+ */
+export function isJson(request: HttpRequest): boolean {
+  const type = request.header("content-type");
+  if (type === undefined) return request.method === "DELETE" && !hasBody(request);
+  return /^application\/json[ \t]*(;|$)/i.test(type);
+}
+
+/** A length nobody can read counts as one: whoever reads the body will refuse it. */
+function hasBody(request: HttpRequest): boolean {
+  if (request.header("transfer-encoding") !== undefined) return true;
+  const length = request.header("content-length");
+  return length !== undefined && !/^0+$/.test(length);
+}
+
+const SECRETS: ReadonlySet<string> = new Set(["token", "access_token", "auth_token", "api_key", "authorization"]);
+
+/** The name of a query parameter that says it is a secret, however it is spelled. Never its value. */
+export function namedSecret(query: URLSearchParams): string | undefined {
+  for (const name of query.keys()) if (SECRETS.has(name.toLowerCase())) return name.toLowerCase();
+  return undefined;
+}

@@ -1,0 +1,237 @@
+// The server without its sockets: a request in, an answer out. It translates between HTTP and the control, and decides
+// nothing else.
+//
+// Invariants
+// 1. Whoever is not let in changes nothing and learns nothing, not even what is there.
+// 2. Once its body is read, a prompt is registered in the same tick: the order of arrival is the order of acceptance.
+// 3. Whoever asked being gone ends the answering of the request, and nothing else.
+// 4. A control request is written down before it is answered. A failure inside is told to the log, not to the client.
+import { checkBody, checkQuery } from "../api/check.ts";
+import { openApiText } from "../api/openapi.ts";
+import { isMutation, type Route } from "../api/route.ts";
+import type { BelayControl } from "../control.ts";
+import { ControlError } from "../core/control-error.ts";
+import type { Clock } from "../ports.ts";
+import { AuditDesk } from "./audit-desk.ts";
+import type { Doings, Reply } from "./doing.ts";
+import { EventTexts } from "./event-text.ts";
+import type { Actor, HttpAnswer, HttpRequest } from "./exchange.ts";
+import type { Gatekeeper } from "./guard.ts";
+import { Denial } from "./guard-denial.ts";
+import { houseDoings } from "./house-doings.ts";
+import { BODY_BYTES_MAX } from "./limits.ts";
+import { NO_LOG, type ServerAudit, type ServerLog, type ServerMetrics } from "./observer.ts";
+import { OpenStreams } from "./open-streams.ts";
+import { checkKey } from "./request-headers.ts";
+import { type Match, matchRoute } from "./route-match.ts";
+import { sessionDoings } from "./session-doings.ts";
+import { failed } from "./status-code.ts";
+import { checkKinds, isOwn, missing } from "./tenancy.ts";
+import { Waiting } from "./waiting.ts";
+import { workDoings } from "./work-doings.ts";
+
+export interface HandlerOptions {
+  readonly control: BelayControl;
+  readonly guard: Gatekeeper;
+  readonly clock: Clock;
+  /** Of this program, for the document. */
+  readonly version: string;
+  readonly log?: ServerLog;
+  readonly audit?: ServerAudit;
+  readonly metrics?: ServerMetrics;
+}
+
+export function makeHandler(options: HandlerOptions): Handler {
+  return new Handler(options);
+}
+
+type Found = Extract<Match, { kind: "found" }>;
+
+/** What is known of a request by the time it is answered. */
+interface Case {
+  readonly request: HttpRequest;
+  readonly match: Match;
+  actor: Actor | undefined;
+  body: unknown;
+  /** Headers that the guard wants on the answer. */
+  headers: Readonly<Record<string, string>>;
+}
+
+interface Answered {
+  readonly answer: HttpAnswer;
+  /** What the audit trail says was answered, and about what if the path does not tell. */
+  readonly told: { readonly answer: string; readonly code?: string; readonly target?: string };
+}
+
+export class Handler {
+  readonly #options: HandlerOptions;
+  readonly #log: ServerLog;
+  readonly #waiting: Waiting;
+  readonly #streams: OpenStreams;
+  readonly #audit: AuditDesk;
+  readonly #doings: Doings;
+
+  constructor(options: HandlerOptions) {
+    const { control, clock, guard, audit, metrics, version } = options;
+    const texts = new EventTexts();
+    this.#options = options;
+    this.#log = options.log ?? NO_LOG;
+    this.#waiting = new Waiting(clock);
+    this.#audit = new AuditDesk(audit, clock, this.#log);
+    this.#streams = new OpenStreams({
+      clock,
+      guard,
+      failed: (error, { id }) => this.#log.warn("a stream of events has failed", { requestId: id, error }),
+      changed: (open) => metrics?.streams(open),
+    });
+    const parts = { control, texts, waiting: this.#waiting, audit, metrics, now: () => clock.now() };
+    let document: string | undefined;
+    const openApi = (): string => {
+      document ??= openApiText(version);
+      return document;
+    };
+    const house = houseDoings({ ...parts, openApi });
+    this.#doings = { ...house, ...sessionDoings(parts), ...workDoings(parts) };
+  }
+
+  /** Streams that are open now. */
+  get streams(): number {
+    return this.#streams.count;
+  }
+
+  /** Answers. Never rejects. */
+  readonly handle = async (request: HttpRequest): Promise<HttpAnswer> => {
+    const match = matchRoute(request.method, request.path);
+    const one: Case = { request, match, actor: undefined, body: undefined, headers: {} };
+    const { answer, told } = await this.#settle(one);
+    if (match.kind === "found" && isMutation(match.route)) await this.#note(one, match, told);
+    const { status } = answer;
+    this.#options.metrics?.answered(match.kind === "found" ? match.name : "none", status);
+    this.#log.debug("answered", { requestId: request.id, method: request.method, path: request.path, status });
+    return { ...answer, headers: { ...one.headers, ...answer.headers, "x-request-id": request.id } };
+  };
+
+  /** Takes no more streams, ends those there are with a last word, and keeps nobody waiting. */
+  drain(): Promise<void> {
+    this.#waiting.close();
+    return this.#streams.drain();
+  }
+
+  async #settle(one: Case): Promise<Answered> {
+    try {
+      const front = this.#options.guard.front(one.request);
+      if (front.kind === "answered") return { answer: front.answer, told: { answer: "answered" } };
+      if (front.kind === "denied") throw front.denial;
+      one.headers = front.headers;
+      const found = requireFound(one.match);
+      const reply = await this.#do(one, found);
+      return { answer: this.#encoded(reply, one), told: toldOf(reply) };
+    } catch (thrown) {
+      const { error, answer } = failed(thrown, one.request.id);
+      this.#tell(error, one);
+      return { answer, told: { answer: "refused", code: error.code } };
+    }
+  }
+
+  async #do(one: Case, { name, route, params }: Found): Promise<Reply> {
+    const { request } = one;
+    const { scope, stop, house } = route;
+    const admission = this.#options.guard.admit(request, { scope, mutation: isMutation(route), stop, house });
+    one.actor = admission.actor;
+    if (admission.kind === "denied") throw admission.denial;
+    const { actor } = admission;
+    checkKinds(params);
+    const query = checkQuery(route, request.query);
+    const key = keyOf(route, request);
+    if (route.body !== undefined) one.body = checkBody(route.body, await request.body(BODY_BYTES_MAX));
+    const own = isOwn(this.#options.control, actor, params);
+    // Not awaited where the answer is at hand: see the second invariant.
+    if (own === false || (own !== true && !(await own))) return missing(route, params);
+    // Everything was checked by the schemas of this very route, which the compiler cannot follow through the table.
+    const doing = this.#doings[name] as (ask: unknown) => Promise<Reply>;
+    return doing({ actor, params, query, body: one.body, key, request });
+  }
+
+  #encoded(reply: Reply, { actor, request }: Case): HttpAnswer {
+    switch (reply.kind) {
+      case "json":
+        return { status: reply.status, headers: JSON_HEADERS, body: JSON.stringify(reply.body) };
+      case "text":
+        return { status: reply.status, headers: { "content-type": reply.type }, body: reply.text };
+      case "events": {
+        if (actor === undefined) throw new ControlError("internal", "A stream was opened for nobody.");
+        return { status: reply.status, headers: SSE_HEADERS, body: this.#streams.open(reply.source, actor, request) };
+      }
+      case "empty":
+        return { status: reply.status, headers: {}, body: undefined };
+    }
+  }
+
+  #tell(error: ControlError, { request, actor }: Case): void {
+    const { id: requestId, method, path } = request;
+    const fields = { requestId, method, path, actor: actor?.name, code: error.code };
+    if (error.code === "internal") this.#log.error("a request has failed", { ...fields, error });
+    else if (error.code === "disconnected") this.#log.debug("whoever asked is gone", fields);
+    else this.#log.warn(error.message, fields);
+  }
+
+  #note({ request, actor, body }: Case, { route, name, params }: Found, told: Answered["told"]): Promise<void> {
+    const { action = name, target } = route.audit ?? {};
+    return this.#audit.note({
+      request,
+      actor,
+      action,
+      target: target === undefined ? told.target : params[target],
+      answer: told.answer,
+      code: told.code,
+      note: noteIn(body),
+    });
+  }
+}
+
+const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" } as const;
+
+const SSE_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  // Proxies that collect an answer before they hand it on would hold back every event.
+  "x-accel-buffering": "no",
+} as const;
+
+function requireFound(match: Match): Found {
+  if (match.kind === "found") return match;
+  if (match.kind === "none") {
+    throw new ControlError("not_found", "There is nothing at this address.", { hint: "GET /openapi.json lists them." });
+  }
+  throw new Denial(405, "invalid", "This address does not take this method.", {
+    hint: `It takes ${match.allow}.`,
+    headers: { allow: match.allow },
+  });
+}
+
+function keyOf(route: Route, request: HttpRequest): string | undefined {
+  if (!isMutation(route)) return undefined;
+  const key = checkKey(request.header("idempotency-key"));
+  if (key === undefined || route.keyed !== "no") return key;
+  throw new ControlError("invalid", "This cannot be sent twice and be done once, so it takes no Idempotency-Key.");
+}
+
+/** The kind of the receipt. What has none was done. */
+function toldOf(reply: Reply): Answered["told"] {
+  if (reply.kind !== "json" || !isRecord(reply.body)) return { answer: "done" };
+  const { kind, sessionId, id } = reply.body;
+  const target = [sessionId, id].find((one) => typeof one === "string");
+  const answer = typeof kind === "string" ? kind : reply.status === 201 ? "created" : "done";
+  return typeof target === "string" ? { answer, target } : { answer };
+}
+
+/** What the person said with it: the note of a reason or of an answer. */
+function noteIn(body: unknown): string | undefined {
+  if (!isRecord(body)) return undefined;
+  const { reason, note } = body;
+  const said = isRecord(reason) ? reason.note : (reason ?? note);
+  return typeof said === "string" ? said : undefined;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;

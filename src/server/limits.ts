@@ -1,0 +1,87 @@
+// The bounds of the server, each with its reason. What the house itself allows is in `core/limits.ts`.
+
+/** Wrong tokens within `LOCKOUT_WINDOW_MS` before guesses are told to wait. People mistype; ten is a program. */
+export const TOKEN_FAILURES_MAX = 10;
+export const LOCKOUT_WINDOW_MS = 60_000;
+export const LOCKOUT_MS = 60_000;
+
+/** Mutations of one token. A person never gets there; a loop that has gone wrong does at once. */
+export const MUTATIONS_PER_SECOND = 20;
+/** What may come at once after a quiet while: a client that catches up, or a page that opens. */
+export const MUTATIONS_BURST = 40;
+
+/** Event streams of one token. A browser, a few command lines and a bridge are below ten. */
+export const STREAMS_PER_TOKEN_MAX = 32;
+/** When to ask for a stream again that was one too many. */
+export const STREAM_RETRY_S = 5;
+
+/** Tokens of one server. Each is compared with on every request. */
+export const TOKENS_MAX = 256;
+/** A full `tokens.json` is a tenth of this. */
+export const TOKENS_FILE_BYTES_MAX = 1024 * 1024;
+/** How long a change of `tokens.json` by another program may go unnoticed. */
+export const TOKENS_CHECK_MS = 1_000;
+/** The same for a token we do not know: it may have been made just now. Guesses cost a look at a file, ten a second. */
+export const TOKENS_MISS_CHECK_MS = 100;
+/** Writing the tokens takes milliseconds. Whoever has been at it for longer than this has died of it. */
+export const TOKENS_WRITE_MS_MAX = 10_000;
+/** After a rotation the old secret may go on, so that programs can be told the new one; never for longer than this. */
+export const TOKEN_GRACE_MS_MAX = 7 * 24 * 60 * 60 * 1000;
+/** A token has 49 characters. More than this is not one, and is not looked at. */
+export const AUTHORIZATION_CHARS_MAX = 512;
+
+/** The longest name DNS knows, and a port. */
+export const HOST_CHARS_MAX = 261;
+
+/** Connections of one listener. The private socket has its own, so a flood of the port keeps nobody from stopping. */
+export const CONNECTIONS_MAX = 1_024;
+/** Requests sent ahead on one connection. Browsers send none ahead, and proxies few. */
+export const PIPELINED_MAX = 32;
+/** All headers of a request, its target included. */
+export const HEADERS_BYTES_MAX = 16 * 1024;
+/** The target of a request alone: ids, a position, a few options. */
+export const TARGET_CHARS_MAX = 8 * 1024;
+/** Headers are one packet or two; whoever needs longer holds a connection open for nothing. */
+export const HEADERS_TIMEOUT_MS = 10_000;
+/** The whole request, with its body, until its last byte has come. The answer may take as long as it likes. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** How often connections are looked at for the two above. */
+export const TIMEOUT_CHECK_MS = 2_000;
+/** An idle connection is kept for the next request of the same client. */
+export const KEEP_ALIVE_MS = 5_000;
+/** From connecting to an agreed key. */
+export const HANDSHAKE_TIMEOUT_MS = 10_000;
+/**
+ * A body on the wire. A prompt has at most 1 MiB, and JSON may need two bytes for one (a quote, a line feed); a body
+ * of nothing but control characters needs six, and is no prompt.
+ */
+export const BODY_BYTES_MAX = 2 * 1024 * 1024;
+/** What is read and thrown away of a body that nobody wants, so that its sender gets to see the answer. */
+export const UNWANTED_BYTES_MAX = 4 * 1024 * 1024;
+/** A reader that does not take what is ready for it for this long is let go. It resumes where it was. */
+export const READER_STALL_MS = 60_000;
+/** How long a socket file may take to answer before we say that somebody is there. */
+export const SOCKET_PROBE_MS = 1_000;
+/** What fits into a socket's address on every system we know, without the byte that ends it. */
+export const SOCKET_PATH_BYTES_MAX = 103;
+
+/** When to send again what was refused for a passing reason: a full queue, a store in trouble, a shutdown. */
+export const RETRY_AFTER_S = 1;
+
+/** Said to a reader while nothing happens, so that proxies do not take the connection for dead. */
+export const HEARTBEAT_MS = 15_000;
+/** How soon a browser that was cut off comes back. */
+export const STREAM_RETRY_MS = 1_000;
+/** One piece of a stream: what a reader that does not read costs its connection. A page with more goes in several. */
+export const PIECE_CHARS_MAX = 64 * 1024;
+/** How long a shutdown waits for readers to take the last of their streams. */
+export const DRAIN_MS = 2_000;
+/** Pages of history that are looked through for one process; beyond, it is told without its row. */
+export const ROW_PAGES_MAX = 16;
+/** Refusals of strangers that are written into the audit trail: a flood must not wash out what people have done. */
+export const STRANGERS_NOTED_MAX = 60;
+export const STRANGERS_WINDOW_MS = 60_000;
+/** Runs whose outcomes somebody waits for, or has waited for: more than can be live and queued in a busy house. */
+export const OUTCOMES_AWAITED_MAX = 65_536;
+/** Rows of a list, if nobody says how many. */
+export const ROWS_DEFAULT = 100;

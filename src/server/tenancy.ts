@@ -1,0 +1,59 @@
+// Whose is what an id names. A tenant reaches its own, and cannot tell what is another's from what is not there.
+//
+// Invariants
+// 1. Nothing is asked of a session that is not the asker's.
+// 2. Where the path names a session, nothing is awaited: prompts are registered in the order in which they arrive.
+import type { ParamName, Route } from "../api/route.ts";
+import type { BelayControl } from "../control.ts";
+import { ControlError } from "../core/control-error.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId } from "../core/ids.ts";
+import { KEY_CHARS_MAX } from "../core/limits.ts";
+import type { Reply } from "./doing.ts";
+import type { Actor } from "./exchange.ts";
+
+type Params = Readonly<Record<string, string>>;
+
+const KINDS: Readonly<Record<ParamName, (id: string) => boolean>> = {
+  session: isSessionId,
+  run: isRunId,
+  call: isCallId,
+  process: isProcessId,
+  question: isQuestionId,
+  key: (key) => key.length <= KEY_CHARS_MAX && key.isWellFormed(),
+};
+
+const isKind = (name: string): name is ParamName => Object.hasOwn(KINDS, name);
+
+/** An id that cannot be one of what stands there is one that is not there. */
+export function checkKinds(params: Params): void {
+  for (const [name, id] of Object.entries(params)) if (isKind(name) && !KINDS[name](id)) throw absent(name, id);
+}
+
+export const sessionPrefix = (tenant: string): string => `ses_${tenant}.`;
+
+/** Whether what the path names is the actor's to see. Not a promise where the path itself tells. */
+export function isOwn(control: BelayControl, actor: Actor, params: Params): boolean | Promise<boolean> {
+  const { tenant } = actor;
+  if (tenant === undefined) return true;
+  const { session, process } = params;
+  if (session !== undefined) return session.startsWith(sessionPrefix(tenant));
+  if (process !== undefined) return process.startsWith(`proc_${tenant}.`);
+  const id = params.run ?? params.call ?? params.question;
+  return id === undefined ? true : isAtHome(control, tenant, id);
+}
+
+async function isAtHome(control: BelayControl, tenant: string, id: string): Promise<boolean> {
+  return (await control.home(id))?.startsWith(sessionPrefix(tenant)) === true;
+}
+
+/** What is said of something that is not there, or not the asker's: the same. */
+export function missing(route: Route, params: Params): Reply {
+  if (route.missing === "unknown") return { kind: "json", status: 200, body: { kind: "unknown" } };
+  if (route.missing === "unknown-session") return { kind: "json", status: 200, body: { kind: "unknown", runs: [] } };
+  const [[name, id] = ["thing", ""]] = Object.entries(params);
+  throw absent(name, id);
+}
+
+/** In the very words the library uses. */
+export const absent = (kind: string, id: string): ControlError =>
+  new ControlError("not_found", `There is no ${kind} ${id.slice(0, KEY_CHARS_MAX).toWellFormed()}.`);

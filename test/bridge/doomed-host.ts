@@ -1,0 +1,16 @@
+// A host that starts a bridge, has it run something, and does nothing more: it is there to be killed. What it was given
+// as its fourth stream it hands on to the bridge, so that whoever holds the other end sees the bridge end.
+import { spawn } from "node:child_process";
+
+const [main = "", ...words] = process.argv.slice(2);
+const bridge = spawn(process.execPath, [main, ...words], { stdio: ["pipe", "pipe", "inherit", 3] });
+const send = (message: object): void => void bridge.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+bridge.stdout?.on("data", (piece: Buffer) => {
+  const sessionId = /"sessionId":"(ses_[^"]+)"/.exec(piece.toString())?.[1];
+  if (sessionId !== undefined && piece.includes('"id":1')) {
+    send({ id: 2, method: "session/subscribe", params: { sessionId, deltas: "with" } });
+    send({ id: 3, method: "session/prompt", params: { sessionId, prompt: "wait" } });
+    process.stdout.write(`${sessionId}\n`);
+  }
+});
+send({ id: 1, method: "session/new" });

@@ -1,0 +1,261 @@
+// What everybody who holds a BelayControl may rely on, wherever it runs. Written against the interface alone: run once
+// with the library and once with the client, it shows that changing one line is enough.
+import { describe, expect, test } from "vitest";
+import type { RunControl } from "../../src/control.ts";
+import { controlContractStops } from "./control-contract-stops.ts";
+import { factsOf, type Open, staged } from "./control-stage.ts";
+
+export function controlContract(name: string, open: Open): void {
+  describe(`${name}: prompts`, () => {
+    test("a prompt is accepted, carried out, and ends in its own outcome", async () => {
+      const { agent, session, control } = await staged(open);
+      const run = session.prompt({ text: "hello", data: { n: 1 } });
+      const accepted = await run.accepted;
+      expect(accepted).toMatchObject({ kind: "accepted", runId: run.id, joined: "queue", ahead: 0, repeated: false });
+      const facts = factsOf(run);
+      const turn = await agent.nextTurn();
+      expect(turn.given.prompt).toEqual({ text: "hello", data: { n: 1 } });
+      expect(await run.row()).toMatchObject({ id: run.id, session: session.id, phase: "live" });
+      turn.complete("Hi there.");
+      expect(await run.outcome).toEqual({ kind: "completed" });
+      expect(await run.text()).toBe("Hi there.");
+      expect((await facts).map(({ type }) => type)).toEqual([
+        ...["run.accepted", "run.started", "turn.requested", "turn.settled", "run.settled"],
+      ]);
+      expect(await session.transcript()).toMatchObject([{ role: "user" }, { role: "assistant" }]);
+      expect(await run.row()).toMatchObject({ phase: "settled", outcome: { kind: "completed" } });
+      const again = await control.run(run.id);
+      expect(await again.outcome).toEqual({ kind: "completed" });
+      expect(await again.text()).toBe("Hi there.");
+    });
+
+    test("text is heard as it comes, each piece once", async () => {
+      const { agent, session } = await staged(open);
+      const run = session.prompt("hello");
+      let said = "";
+      const heard = (async () => {
+        for await (const event of run) if (event.type === "delta") said += event.text;
+      })();
+      const turn = await agent.nextTurn();
+      for (const piece of ["One, ", "two, ", "three."]) {
+        turn.say(piece);
+        await expect.poll(() => said).toMatch(new RegExp(`${piece}$`));
+      }
+      turn.complete();
+      await heard;
+      expect(said).toBe("One, two, three.");
+    });
+
+    test("prompts of one tick are carried out in the order of the calls", async () => {
+      const { agent, session } = await staged(open);
+      const texts = ["a", "b", "c", "d", "e"];
+      const runs = texts.map((text) => session.prompt(text));
+      for (const text of texts) {
+        const turn = await agent.nextTurn();
+        expect(turn.given.prompt.text).toBe(text);
+        turn.complete();
+      }
+      for (const run of runs) expect(await run.outcome).toEqual({ kind: "completed" });
+    });
+
+    test("G2: the same key and prompt are one run, another prompt under it is a conflict", async () => {
+      const { agent, session } = await staged(open);
+      const [one, two] = [session.prompt("x", { key: "k" }), session.prompt("x", { key: "k" })];
+      const first = await one.accepted;
+      expect(await two.accepted).toMatchObject({ runId: first.runId, repeated: true });
+      await expect(session.prompt("y", { key: "k" }).accepted).rejects.toMatchObject({ code: "conflict" });
+      (await agent.nextTurn()).complete();
+      expect(await two.outcome).toEqual({ kind: "completed" });
+      expect(await session.runs()).toHaveLength(1);
+    });
+
+    test("a prompt in a session of its own, and sessions by id and by key", async () => {
+      const { agent, control } = await staged(open);
+      const run = control.prompt("one shot", { key: "once", title: "One" });
+      await run.accepted;
+      (await agent.nextTurn()).complete("done");
+      expect(await run.text()).toBe("done");
+      expect(await control.session(run.sessionId).row()).toMatchObject({ title: "One", phase: "open" });
+      const again = control.prompt("one shot", { key: "once", title: "One" });
+      expect(await again.accepted).toMatchObject({ runId: run.id, repeated: true });
+      const named = await control.createSession({ id: "ses_mine" });
+      expect((await control.createSession({ id: "ses_mine" })).id).toBe(named.id);
+      const keyed = await control.createSession({ key: "k" });
+      expect((await control.createSession({ key: "k" })).id).toBe(keyed.id);
+      const ids = (await control.sessions()).map(({ id }) => id);
+      expect(ids).toEqual(expect.arrayContaining([run.sessionId, "ses_mine", keyed.id]));
+      expect((await control.sessions({ after: ids[0] ?? "", limit: 1 })).map(({ id }) => id)).toEqual([ids[1]]);
+    });
+
+    test("G3: what is refused leaves no trace", async () => {
+      const { agent, session, control } = await staged(open);
+      expect(() => session.prompt(" ")).toThrow(/empty/);
+      await expect(control.session("ses_nobody").prompt("x").accepted).rejects.toMatchObject({ code: "not_found" });
+      await expect(control.session("ses_nobody").row()).rejects.toMatchObject({ code: "not_found" });
+      await expect(control.run("run_nobody")).rejects.toMatchObject({ code: "not_found" });
+      const live = session.prompt("live");
+      const turn = await agent.nextTurn();
+      await expect(session.prompt("no", { delivery: "reject" }).accepted).rejects.toMatchObject({ code: "busy" });
+      turn.complete();
+      await live.outcome;
+      await session.close();
+      await expect(session.prompt("x").accepted).rejects.toMatchObject({ code: "closed" });
+      expect(await session.row()).toMatchObject({ phase: "closed" });
+      expect(await session.runs()).toHaveLength(1);
+    });
+  });
+
+  describe(`${name}: the queue`, () => {
+    test("G6: can be read, edited, moved, withdrawn and turned into a steer", async () => {
+      const { agent, session } = await staged(open);
+      session.prompt("live");
+      const turn = await agent.nextTurn();
+      const [a, b, c, d] = ["a", "b", "c", "d"].map((text) => session.prompt(text)) as [RunControl, ...RunControl[]];
+      if (b === undefined || c === undefined || d === undefined) throw new Error("Four were prompted.");
+      for (const run of [a, b, c, d]) await run.accepted;
+      expect(await session.queue.edit(a.id, { text: "A" })).toMatchObject({ kind: "changed" });
+      expect(await session.queue.move(c.id, "front", { key: "m" })).toMatchObject({ kind: "changed" });
+      expect(await session.queue.withdraw(b.id, { reason: "no" })).toMatchObject({ kind: "changed" });
+      expect(await session.queue.steer(d.id)).toMatchObject({ kind: "changed" });
+      expect(await session.queue.list()).toMatchObject([
+        { runId: d.id, joined: "steer", prompt: { text: "d" } },
+        { runId: c.id, joined: "queue", prompt: { text: "c" } },
+        { runId: a.id, joined: "queue", prompt: { text: "A" } },
+      ]);
+      expect(await b.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "user", note: "no" } });
+      expect(await turn.takeSteers()).toEqual([{ text: "d" }]);
+      expect(await d.outcome).toMatchObject({ kind: "completed", into: expect.stringMatching(/^run_/) });
+      expect(await session.queue.move(d.id, "back")).toEqual({ kind: "unknown" });
+      turn.complete();
+      for (const text of ["c", "A"]) {
+        const next = await agent.nextTurn();
+        expect(next.given.prompt.text).toBe(text);
+        next.complete();
+      }
+      expect(await a.outcome).toEqual({ kind: "completed" });
+    });
+  });
+
+  describe(`${name}: looking at it`, () => {
+    test("G30: events are read from any position on, and leaving the loop cancels nothing", async () => {
+      const { agent, session } = await staged(open);
+      const run = session.prompt("hello");
+      const turn = await agent.nextTurn();
+      const heard: number[] = [];
+      for await (const event of session.events()) {
+        if ("seq" in event) heard.push(event.seq);
+        if (event.type === "turn.requested") break;
+      }
+      const last = heard.at(-1) ?? 0;
+      expect(heard).toEqual(Array.from({ length: last }, (_, index) => index + 1));
+      turn.complete();
+      for await (const event of session.events({ after: last })) {
+        if ("seq" in event) heard.push(event.seq);
+        if (event.type === "run.settled") break;
+      }
+      expect(heard).toEqual(heard.map((_, index) => index + 1));
+      expect(await run.outcome).toEqual({ kind: "completed" });
+      const stop = new AbortController();
+      const waiting = Array.fromAsync(session.pages({ after: heard.length, signal: stop.signal }));
+      stop.abort();
+      expect(await waiting).toEqual([]);
+      await expect(session.processes.get("proc_nobody.1")).rejects.toMatchObject({ code: "not_found" });
+      expect(await session.processes.list()).toEqual([]);
+      expect(await session.processes.history()).toEqual([]);
+    });
+
+    test("what is going on is explained, found by any id, and counted", async () => {
+      const { agent, session, control } = await staged(open);
+      const run = session.prompt("hello");
+      const queued = session.prompt("later");
+      const turn = await agent.nextTurn();
+      const call = turn.call("work");
+      await queued.accepted;
+      await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(1);
+      const explained = await session.explain();
+      expect(explained).toMatchObject({ sessionId: session.id, busy: true, live: { runId: run.id, phase: "running" } });
+      expect(explained.queue).toEqual([{ runId: queued.id, text: "later" }]);
+      const callId = explained.live?.calls[0]?.callId ?? "";
+      expect((await control.live()).map(({ sessionId }) => sessionId)).toEqual([session.id]);
+      for (const id of [run.id, callId]) expect(await control.home(id)).toBe(session.id);
+      expect(await control.home("run_nobody")).toBeUndefined();
+      expect(await control.status()).toMatchObject({ phase: "open", load: { live: 1 } });
+      expect((await session.runs({ limit: 1 })).map(({ id }) => id)).toEqual([queued.id]);
+      const found = await control.run(queued.id);
+      expect(await found.accepted).toMatchObject({ runId: queued.id, ahead: 1, repeated: true });
+      await call.begun;
+      await control.cancelAll();
+      call.fail();
+      turn.heedCancel();
+      expect(await queued.outcome).toMatchObject({ kind: "cancelled" });
+    });
+
+    test("a whole house is watched, and goes on from a cursor", async () => {
+      const { agent, session, control } = await staged(open);
+      const watching = control.events();
+      const here = (await watching.next()).value;
+      expect(here).toMatchObject({ type: "here" });
+      const run = session.prompt("hello");
+      (await agent.nextTurn()).complete();
+      await run.outcome;
+      const types: string[] = [];
+      for await (const told of watching) {
+        if (told.type !== "event") throw new Error(`Nothing was missed, and yet it says ${told.type}.`);
+        expect(told.sessionId).toBe(session.id);
+        types.push(told.event.type);
+        if (told.event.type === "run.settled") break;
+      }
+      const again: string[] = [];
+      for await (const told of control.events({ after: here?.cursor ?? "" })) {
+        if (told.type === "event") again.push(told.event.type);
+        if (again.at(-1) === "run.settled") break;
+      }
+      expect(types).toEqual(["run.accepted", "run.started", "turn.requested", "turn.settled", "run.settled"]);
+      expect(again).toEqual(types);
+    });
+
+    test("the model is told something at its next turn, and a log is trimmed", async () => {
+      const { agent, session } = await staged(open);
+      expect(await session.post({ kind: "reminder", text: "Mind the gap." })).toMatchObject({ kind: "posted" });
+      const run = session.prompt("hello");
+      (await agent.nextTurn()).complete();
+      expect((await factsOf(run)).map(({ type }) => type)).toContain("inbox.taken");
+      const head = (await session.explain()).asOf;
+      const { kept } = await session.trim(head);
+      // Never more than what is known without it, which of a short log is all.
+      expect(kept).toBeGreaterThanOrEqual(1);
+      expect(kept).toBeLessThanOrEqual(head);
+    });
+  });
+
+  describe(`${name}: people`, () => {
+    test("are asked, answer once, and are told if they come too late", async () => {
+      const { agent, session, control } = await staged(open);
+      session.prompt("hello");
+      const turn = await agent.nextTurn();
+      const answered = turn.given.ask({ text: "Which?", options: ["a", "b"], only: true });
+      await expect.poll(async () => (await session.questions()).length).toBe(1);
+      const [question] = await session.questions();
+      const id = question?.id ?? "";
+      await expect(control.questions.answer(id, "c")).rejects.toMatchObject({ code: "invalid" });
+      expect(await control.questions.answer(id, "b", { by: "me" })).toEqual({ kind: "recorded", questionId: id });
+      expect(await answered).toMatchObject({ kind: "answered", value: "b" });
+      expect(await control.questions.answer(id, "a")).toMatchObject({ kind: "settled", ending: { value: "b" } });
+      expect(await control.questions.answer("ask_nobody.1", "a")).toEqual({ kind: "unknown" });
+      const calls = ["yes", "no"].map((input) => turn.call("write", input, () => "done", { approval: true }));
+      await expect.poll(async () => (await session.questions()).length).toBe(2);
+      for (const { id: each, about } of await session.questions()) {
+        if (about.kind !== "approval") throw new Error("It is an approval.");
+        await expect(control.questions.allow(each, { digest: "other" })).rejects.toMatchObject({ code: "conflict" });
+        const { digest } = about;
+        if (about.input === "yes") await control.questions.allow(each, { digest });
+        else await control.questions.deny(each, { note: "too risky", by: "me" });
+      }
+      expect(await calls[0]?.result).toMatchObject({ kind: "completed", value: "done" });
+      expect(await calls[1]?.result).toMatchObject({ kind: "failed", message: expect.stringContaining("too risky") });
+      turn.complete();
+    });
+  });
+
+  controlContractStops(name, open);
+}
