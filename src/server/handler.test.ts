@@ -133,6 +133,13 @@ describe("errors have one shape", () => {
     );
   });
 
+  test.each(["", "grüße", "k".repeat(257), "a\nb"])("the key %j is refused", async (key) => {
+    const { control, calls } = recordingControl(undefined);
+    const answer = await serve(control).ask("POST", "/v1/runs", '{"prompt":"x"}', { "idempotency-key": key });
+    expect(errorOf(answer)).toMatchObject({ code: "invalid" });
+    expect(calls).toEqual([]);
+  });
+
   test("a key that cannot make it be done once is refused where doing it twice would matter", async () => {
     const { ask } = serve(recordingControl(undefined).control);
     const answer = await ask("POST", "/v1/processes/proc_a.1/input", '{"data":"y"}', { "idempotency-key": "k" });

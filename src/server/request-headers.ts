@@ -2,11 +2,14 @@
 import { ControlError } from "../core/control-error.ts";
 import { KEY_CHARS_MAX } from "../core/limits.ts";
 
-/** The caller's own name for a request. */
+/**
+ * The caller's own name for a request. In ASCII: a header has no agreed way to say more, and a key that arrives as
+ * something else would not be the one its sender cancels by.
+ */
 export function checkKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
-  if (header === "" || header.length > KEY_CHARS_MAX || !header.isWellFormed()) {
-    throw invalid(`Idempotency-Key has 1 to ${KEY_CHARS_MAX} characters.`);
+  if (header.length > KEY_CHARS_MAX || !/^[\x20-\x7e]+$/.test(header)) {
+    throw invalid(`Idempotency-Key has 1 to ${KEY_CHARS_MAX} characters of ASCII.`);
   }
   return header;
 }

@@ -1,0 +1,240 @@
+// G35: for every route of the table, whoever may not ask is refused, and nothing is asked on their behalf. A new route
+// is tested here without a word about it.
+import { describe, expect, test } from "vitest";
+import { isMutation, paramsOf, type Route } from "../../src/api/route.ts";
+import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
+import { type Actor, type HttpAnswer, TOKEN_SCOPES, type TokenScope } from "../../src/server/exchange.ts";
+import { Guard } from "../../src/server/guard.ts";
+import { makeHandler } from "../../src/server/handler.ts";
+import type { AuditNote } from "../../src/server/observer.ts";
+import { manualClock } from "../../src/testing/manual-clock.ts";
+import { type PlainRequest, plainRequest } from "./plain-request.ts";
+import { type Call, recordingControl } from "./recording-control.ts";
+import { bodyOf, idsOf, pathOf } from "./samples.ts";
+
+const PORT = 4000;
+const OWN = { host: `127.0.0.1:${PORT}`, "content-type": "application/json" } as const;
+const AUTH = { authorization: "Bearer house" } as const;
+
+const actor = (name: string, scopes: readonly TokenScope[], tenant?: string): Actor => ({
+  name,
+  scopes: new Set(scopes),
+  tenant,
+});
+
+/** A token for each name: the whole house, a tenant, and one for each scope that has all the others. */
+const ACTORS: Readonly<Record<string, Actor>> = {
+  house: actor("house", TOKEN_SCOPES),
+  acme: actor("acme", TOKEN_SCOPES, "acme"),
+  ...Object.fromEntries(
+    TOKEN_SCOPES.map((scope) => [
+      `no-${scope}`,
+      actor(
+        `no-${scope}`,
+        TOKEN_SCOPES.filter((one) => one !== scope && one !== "admin"),
+      ),
+    ]),
+  ),
+};
+
+interface Tried {
+  readonly answer: HttpAnswer;
+  readonly calls: readonly Call[];
+  readonly notes: readonly AuditNote[];
+}
+
+async function attempt(request: PlainRequest): Promise<Tried> {
+  const clock = manualClock();
+  const guard = new Guard({ tokens: { verify: (secret) => ACTORS[secret] }, clock });
+  guard.serves({ scheme: "http", port: PORT });
+  const { control, calls } = recordingControl("ses_other.a");
+  const notes: AuditNote[] = [];
+  const audit = {
+    note: async (note: AuditNote) => void notes.push(note),
+    read: async () => {
+      calls.push({ what: "audit.read", given: [] });
+      return { records: [] };
+    },
+  };
+  const metrics = {
+    answered: () => {},
+    streams: () => {},
+    text: () => {
+      calls.push({ what: "metrics", given: [] });
+      return "";
+    },
+  };
+  const handler = makeHandler({ control, guard, clock, version: "0", audit, metrics });
+  return { answer: await handler.handle(plainRequest(request)), calls, notes };
+}
+
+/** A valid request of the whole house. */
+function valid(name: RouteName, ids = idsOf(undefined)): PlainRequest & { headers: Record<string, string> } {
+  const route = routeOf(name);
+  const body = bodyOf(route);
+  return {
+    method: route.method,
+    target: pathOf(route, ids),
+    headers: { ...OWN, ...AUTH },
+    ...(body === undefined ? {} : { body }),
+  };
+}
+
+interface Expected {
+  readonly status: number;
+  readonly code?: string;
+}
+
+/** What is wrong with how the attempt was met. */
+function findings(
+  name: string,
+  { answer, calls, notes }: Tried,
+  expected: Expected,
+  audited: boolean,
+): readonly string[] {
+  const found: string[] = [];
+  const code = typeof answer.body === "string" ? JSON.parse(answer.body).error?.code : undefined;
+  if (answer.status !== expected.status) found.push(`${name}: status ${answer.status}, not ${expected.status}`);
+  if (expected.code !== undefined && code !== expected.code) found.push(`${name}: code ${code}, not ${expected.code}`);
+  if (calls.length > 0) found.push(`${name}: asked for ${calls.map(({ what }) => what).join(", ")}`);
+  if (audited && (notes.length !== 1 || notes[0]?.answer !== (code === undefined ? "unknown" : "refused"))) {
+    found.push(`${name}: ${notes.length} audit records: ${notes.map((note) => note.answer).join()}`);
+  }
+  if (!audited && notes.length > 0) found.push(`${name}: an audit record for a request that controls nothing`);
+  if (answer.headers["x-request-id"] === undefined) found.push(`${name}: no request id`);
+  return found;
+}
+
+type Attack = (
+  name: RouteName,
+  route: Route,
+) => { readonly request: PlainRequest; readonly expected: Expected } | undefined;
+
+const withHeaders = (name: RouteName, headers: Readonly<Record<string, string | undefined>>): PlainRequest => {
+  const request = valid(name);
+  const merged = Object.entries({ ...request.headers, ...headers }).filter(([, value]) => value !== undefined);
+  return { ...request, headers: Object.fromEntries(merged) as Record<string, string> };
+};
+
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  "no token": (name, { scope }) =>
+    scope === "public"
+      ? undefined
+      : {
+          request: withHeaders(name, { authorization: undefined }),
+          expected: { status: 401, code: "unauthenticated" },
+        },
+  "a bad token": (name, { scope }) =>
+    scope === "public"
+      ? undefined
+      : {
+          request: withHeaders(name, { authorization: "Bearer guess" }),
+          expected: { status: 401, code: "unauthenticated" },
+        },
+  "the ids of another tenant": (name, route) => {
+    if (paramsOf(route.path).length === 0) return undefined;
+    const request = valid(name, idsOf("other"));
+    const expected = route.missing === undefined ? { status: 404, code: "not_found" } : { status: 200 };
+    return { request: { ...request, headers: { ...request.headers, authorization: "Bearer acme" } }, expected };
+  },
+  "a tenant's token for what is the house's": (name, { house }) =>
+    house === undefined
+      ? undefined
+      : { request: withHeaders(name, { authorization: "Bearer acme" }), expected: { status: 403, code: "forbidden" } },
+  "a token without the scope": (name, { scope }) =>
+    scope === "public"
+      ? undefined
+      : {
+          request: withHeaders(name, { authorization: `Bearer no-${scope}` }),
+          expected: { status: 403, code: "forbidden" },
+        },
+  "an evil Host": (name) => ({
+    request: withHeaders(name, { host: `evil.example:${PORT}` }),
+    expected: { status: 421, code: "forbidden" },
+  }),
+  "an evil Origin": (name) => ({
+    request: withHeaders(name, { origin: "https://evil.example" }),
+    expected: { status: 403, code: "forbidden" },
+  }),
+  "Origin: null": (name) => ({
+    request: withHeaders(name, { origin: "null" }),
+    expected: { status: 403, code: "forbidden" },
+  }),
+  "Sec-Fetch-Site: cross-site": (name) => ({
+    request: withHeaders(name, { "sec-fetch-site": "cross-site" }),
+    expected: { status: 403, code: "forbidden" },
+  }),
+  "a body of text/plain": (name, route) =>
+    isMutation(route)
+      ? { request: withHeaders(name, { "content-type": "text/plain" }), expected: { status: 415, code: "invalid" } }
+      : undefined,
+  "a token in the query": (name) => {
+    const request = withHeaders(name, { authorization: undefined });
+    return {
+      request: { ...request, target: `${request.target}?token=house` },
+      expected: { status: 400, code: "invalid" },
+    };
+  },
+};
+
+describe("G35: every route refuses", () => {
+  test.each(Object.entries(ATTACKS))("%s", async (_, attack) => {
+    const found: string[] = [];
+    let tried = 0;
+    for (const name of ROUTE_NAMES) {
+      const route = routeOf(name);
+      const one = attack(name, route);
+      if (one === undefined) continue;
+      tried += 1;
+      found.push(...findings(name, await attempt(one.request), one.expected, isMutation(route)));
+    }
+    expect(found).toEqual([]);
+    expect(tried).toBeGreaterThan(0);
+  });
+
+  test("a GET where only a change is offered, and says which methods there are", async () => {
+    const readable = new Set(
+      ROUTE_NAMES.map(routeOf)
+        .filter((route) => !isMutation(route))
+        .map(({ path }) => path),
+    );
+    const found: string[] = [];
+    const changing = ROUTE_NAMES.filter((name) => isMutation(routeOf(name)) && !readable.has(routeOf(name).path));
+    for (const name of changing) {
+      const tried = await attempt({ ...valid(name), method: "GET" });
+      found.push(...findings(name, tried, { status: 405, code: "invalid" }, false));
+      if (!tried.answer.headers.allow?.includes(routeOf(name).method)) found.push(`${name}: Allow`);
+    }
+    expect(found).toEqual([]);
+    expect(changing.length).toBeGreaterThan(10);
+  });
+});
+
+describe("the matrix would notice", () => {
+  test("a valid request of the house gets through to the control, on every route that asks it anything", async () => {
+    const silent: string[] = [];
+    for (const name of ROUTE_NAMES) {
+      const { calls, answer } = await attempt(valid(name));
+      if (calls.length === 0) silent.push(`${name} ${answer.status}`);
+    }
+    expect(silent).toEqual(["health 200", "openapi 200"]);
+  });
+
+  test("a tenant's request names its tenant wherever there is no id to tell", async () => {
+    const unnamed: string[] = [];
+    for (const name of ROUTE_NAMES) {
+      const { scope, house, path } = routeOf(name);
+      if (scope === "public" || house !== undefined || paramsOf(path).length > 0) continue;
+      const request = valid(name);
+      const { calls, answer } = await attempt({
+        ...request,
+        headers: { ...request.headers, authorization: "Bearer acme" },
+      });
+      // A stream asks when it is read.
+      if (typeof answer.body === "object") await answer.body.next().then(() => answer.body);
+      const named = calls.some(({ given }) => JSON.stringify(given).includes('"tenant":"acme"'));
+      if (!named && name !== "audit") unnamed.push(`${name}: ${JSON.stringify(calls)}`);
+    }
+    expect(unnamed).toEqual([]);
+  });
+});

@@ -1,0 +1,40 @@
+// A valid request for every route of the table, so that what is refused is refused for the reason that is tested.
+import { COMPONENTS } from "../../src/api/components.ts";
+import { EXAMPLES } from "../../src/api/examples.ts";
+import { isMutation, type Route } from "../../src/api/route.ts";
+import type { Json } from "../../src/core/prompt.ts";
+
+/** Bodies that the document has no example for. */
+const BODIES: Readonly<Record<string, Json>> = {
+  Item: { kind: "reminder", text: "tea" },
+  TrimBody: { before: 1 },
+  InputBody: { data: "yes\n" },
+  ResizeBody: { columns: 80, rows: 24 },
+};
+
+export type Ids = Readonly<Record<"session" | "run" | "call" | "process" | "question" | "key", string>>;
+
+/** Ids of things of a tenant, or, without one, of the house. */
+export function idsOf(tenant: string | undefined): Ids {
+  const prefix = tenant === undefined ? "" : `${tenant}.`;
+  return {
+    session: `ses_${prefix}a`,
+    run: "run_a",
+    call: "call_a.1",
+    process: `proc_${prefix}a.1`,
+    question: "ask_a.1",
+    key: "a key",
+  };
+}
+
+export const pathOf = (route: Route, ids: Ids): string =>
+  route.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name]));
+
+/** The body of a valid request, as text; undefined if it has none. */
+export function bodyOf(route: Route): string | undefined {
+  if (!isMutation(route) || route.body === undefined) return undefined;
+  const name = Object.entries(COMPONENTS).find(([, schema]) => schema === route.body)?.[0] ?? "";
+  const body = BODIES[name] ?? (route.body.safeParse({}).success ? {} : EXAMPLES[name]);
+  if (body === undefined) throw new Error(`${route.path} needs a sample body: ${name}`);
+  return JSON.stringify(body);
+}
