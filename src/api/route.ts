@@ -36,8 +36,6 @@ export interface Route {
   readonly audit?: { readonly action: string; readonly target?: ParamName };
   /** `no`: doing it twice is not the same as once, and no key can make it so. */
   readonly keyed?: "no";
-  /** What an id that is not there is answered with. Default: the error `not_found`. */
-  readonly missing?: "unknown" | "unknown-session";
 }
 
 /** Everything but reading changes something. */

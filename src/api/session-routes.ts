@@ -25,7 +25,6 @@ export const SESSION_ROUTES = {
     body: reasonBody,
     answers: { 200: json(sessionReceipt) },
     audit: { action: "close-session", target: "session" },
-    missing: "unknown-session",
   },
   promptSession: {
     method: "POST",
@@ -53,7 +52,6 @@ export const SESSION_ROUTES = {
     body: sessionCancelBody,
     answers: { 200: json(sessionReceipt) },
     audit: { action: "cancel-session", target: "session" },
-    missing: "unknown-session",
   },
   cancelPrompt: {
     method: "POST",
@@ -64,7 +62,6 @@ export const SESSION_ROUTES = {
     body: reasonBody,
     answers: { 200: json(promptCancelReceipt) },
     audit: { action: "cancel-prompt", target: "session" },
-    missing: "unknown",
   },
   getQueue: {
     method: "GET",

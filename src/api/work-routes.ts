@@ -51,7 +51,6 @@ export const WORK_ROUTES = {
     body: cancelBody,
     answers: { 200: json(cancelReceipt) },
     audit: { action: "cancel-run", target: "run" },
-    missing: "unknown",
   },
   cancelCall: {
     method: "POST",
@@ -62,7 +61,6 @@ export const WORK_ROUTES = {
     body: callCancelBody,
     answers: { 200: json(cancelReceipt) },
     audit: { action: "cancel-call", target: "call" },
-    missing: "unknown",
   },
   cancelProcess: {
     method: "POST",
@@ -73,7 +71,6 @@ export const WORK_ROUTES = {
     body: cancelBody,
     answers: { 200: json(cancelReceipt) },
     audit: { action: "cancel-process", target: "process" },
-    missing: "unknown",
   },
   cancelQuestion: {
     method: "POST",
@@ -84,7 +81,6 @@ export const WORK_ROUTES = {
     body: reasonBody,
     answers: { 200: json(cancelReceipt) },
     audit: { action: "cancel-question", target: "question" },
-    missing: "unknown",
   },
   answerQuestion: {
     method: "POST",
@@ -94,7 +90,6 @@ export const WORK_ROUTES = {
     body: answerBody,
     answers: { 200: json(answerReceipt) },
     audit: { action: "answer", target: "question" },
-    missing: "unknown",
   },
   getProcess: {
     method: "GET",

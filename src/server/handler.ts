@@ -146,7 +146,7 @@ export class Handler {
     if (route.body !== undefined) one.body = checkBody(route.body, await request.body(BODY_BYTES_MAX));
     const own = isOwn(this.#options.control, actor, params);
     // Not awaited where the answer is at hand: see the second invariant.
-    if (own === false || (own !== true && !(await own))) return missing(route, params);
+    if (own === false || (own !== true && !(await own))) throw missing(params);
     // Everything was checked by the schemas of this very route, which the compiler cannot follow through the table.
     const doing = this.#doings[name] as (ask: unknown) => Promise<Reply>;
     return doing({ actor, params, query, body: one.body, key, request });

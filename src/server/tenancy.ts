@@ -1,14 +1,13 @@
-// Whose is what an id names. A tenant reaches its own, and cannot tell what is another's from what is not there.
+// Whose is what an id names. A tenant reaches its own; what is another's is not there for it.
 //
 // Invariants
 // 1. Nothing is asked of a session that is not the asker's.
 // 2. Where the path names a session, nothing is awaited: prompts are registered in the order in which they arrive.
-import type { ParamName, Route } from "../api/route.ts";
+import type { ParamName } from "../api/route.ts";
 import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId } from "../core/ids.ts";
 import { KEY_CHARS_MAX } from "../core/limits.ts";
-import type { Reply } from "./doing.ts";
 import type { Actor } from "./exchange.ts";
 
 type Params = Readonly<Record<string, string>>;
@@ -42,16 +41,16 @@ export function isOwn(control: BelayControl, actor: Actor, params: Params): bool
   return id === undefined ? true : isAtHome(control, tenant, id);
 }
 
+/** What is nobody's is asked for like one's own: its receipt says that there is none. */
 async function isAtHome(control: BelayControl, tenant: string, id: string): Promise<boolean> {
-  return (await control.home(id))?.startsWith(sessionPrefix(tenant)) === true;
+  const home = await control.home(id);
+  return home === undefined || home.startsWith(sessionPrefix(tenant));
 }
 
-/** What is said of something that is not there, or not the asker's: the same. */
-export function missing(route: Route, params: Params): Reply {
-  if (route.missing === "unknown") return { kind: "json", status: 200, body: { kind: "unknown" } };
-  if (route.missing === "unknown-session") return { kind: "json", status: 200, body: { kind: "unknown", runs: [] } };
+/** What is said of something that is not the asker's: that it is not there. */
+export function missing(params: Params): ControlError {
   const [[name, id] = ["thing", ""]] = Object.entries(params);
-  throw absent(name, id);
+  return absent(name, id);
 }
 
 /** In the very words the library uses. */

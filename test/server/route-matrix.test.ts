@@ -134,7 +134,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   "the ids of another tenant": (name, route) => {
     if (paramsOf(route.path).length === 0) return undefined;
     const request = valid(name, idsOf("other"));
-    const expected = route.missing === undefined ? { status: 404, code: "not_found" } : { status: 200 };
+    const expected = { status: 404, code: "not_found" };
     return { request: { ...request, headers: { ...request.headers, authorization: "Bearer acme" } }, expected };
   },
   "a tenant's token for what is the house's": (name, { house }) =>
