@@ -43,6 +43,10 @@ const WHOLE_HOUSE = [
   ...["test/e2e/", "test/examples.test.ts", "test/signals.test.ts", "sim/"],
   ...["src/cli/main.test.ts", "src/cli/hands-on.test.ts", "src/demo/", "src/store/sqlite/sqlite-store.test.ts"],
   ...["test/processes/", "test/trees/", "src/process/", "src/library/processes.test.ts"],
+  ...["test/server/", "test/client/", "test/bridge/", "test/cli/"],
+  ...["control-commands", "looking-commands", "terminal-commands", "resting-store", "program"].map(
+    (file) => `src/cli/${file}.test.ts`,
+  ),
 ];
 const exclude = (place: string): string => `--exclude=${place.endsWith("/") ? `${place}**` : place}`;
 

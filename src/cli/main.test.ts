@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Belay, openBelay } from "../library/belay.ts";
 import { identityOf } from "../process/proc.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
+
+// Programs are started, several in a test, and how long that takes is up to how busy the machine is.
+vi.setConfig({ testTimeout: 40_000 });
 
 const main = join(import.meta.dirname, "main.ts");
 let folder = "";
@@ -49,26 +52,63 @@ describe("finding the command", () => {
     const { code, out } = await belay([]);
     expect(code).toBe(0);
     expect(out).toContain("belay verify FILE");
+    expect((await belay(["--help"])).out).toBe(out);
+    expect((await belay(["help"])).out).toBe(out);
   });
 
   test("--version is the package's", async () => {
-    expect((await belay(["--version"])).out).toMatch(/^\d+\.\d+\.\d+/);
+    const { out } = await belay(["--version"]);
+    expect(out).toMatch(/^\d+\.\d+\.\d+/);
+    expect((await belay(["-v"])).out).toBe(out);
+    expect((await belay(["version"])).out).toBe(out);
+    expect(JSON.parse((await belay(["version", "--json"])).out)).toMatchObject({ version: out.trim() });
+  });
+
+  test("help of a command is the command's --help", async () => {
+    const { code, out } = await belay(["help", "cancel"]);
+    expect(code).toBe(0);
+    expect(out).toContain("Usage: belay cancel ID [options]");
+    expect((await belay(["cancel", "--help"])).out).toBe(out);
   });
 
   test.each([
     [["dmeo"], "Did you mean: belay demo?"],
     [["--verison"], "Did you mean: belay version?"],
     [["frobnicate"], "belay --help lists what there is."],
+    [["frobnicate", "--help"], "belay --help lists what there is."],
+    [["help", "cancle"], "Did you mean: belay cancel?"],
     [["verify", "x.db", "--jsno"], "Did you mean --json?"],
     [["verify"], "Try: belay verify belay.db"],
     [["verify", "a", "b"], "one file at a time"],
     [["demo", "now"], "Try: belay demo"],
+    [["cancel"], "cancel needs to know which id."],
+    [["cancel", "run_1", "--raeson", "x"], "Did you mean --reason?"],
+    [["cancel", "run_1", "--reason"], "--reason needs a value"],
+    [["stop-al"], "Did you mean: belay stop-all?"],
+    [["complete-id"], "belay --help lists what there is."],
+    [["ps", "--url", "http://x", "--store", "y"], "cannot be used with"],
+    [["completion", "tcsh"], "belay completion --help"],
+    [["answer", "ask_1"], "answer needs to know which value."],
+    [["sessions", "--limit", "0"], "from 1 to 1000"],
+    [["follow", "ses_1", "--after", "-1"], "--after"],
+    [["token", "lsit"], "Did you mean: belay token list?"],
   ])("%j is refused with advice", async (words, advice) => {
     const { code, out, err } = await belay(words);
     expect(code).toBe(EXIT_CODE.invalid);
     expect(err).toContain(advice);
     expect(err).not.toContain("    at ");
     expect(out).toBe("");
+  });
+
+  test("no server is 19, and says how to start one, for every command that needs one", async () => {
+    const home = join(folder, "no-home");
+    for (const words of [["ps"], ["cancel", "run_1"], ["stop-all", "--yes"], ["follow"], ["approve"]]) {
+      const { code, out, err } = await belay([...words, "--home", home]);
+      expect(code).toBe(EXIT_CODE.disconnected);
+      expect(err).toContain("belay serve");
+      expect(out).toBe("");
+    }
+    expect(existsSync(home)).toBe(false);
   });
 });
 

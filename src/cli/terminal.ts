@@ -1,7 +1,7 @@
 // What the command line says, and how it looks. Colours only on a terminal, and not if NO_COLOR is set.
 import { styleText } from "node:util";
 import { toControlError } from "../core/control-error.ts";
-import { plainLine } from "./plain-text.ts";
+import { plainLine, plainText } from "./plain-text.ts";
 
 /** The column at which explanations begin, so that a reader's eye can run down it. */
 const INDENT = " ".repeat(10);
@@ -30,8 +30,9 @@ export function printMeaning(text: string): void {
 /** A failure, in three parts: what happened, what it means, what to do. */
 export function printError(thrown: unknown): void {
   const error = toControlError(thrown);
-  const lines = [styleText("red", `belay: ${error.message}`, { stream: process.stderr })];
-  lines.push(`  ${error.hint}${error.retryable ? " (It may work if you try again.)" : ""}`);
+  // A server says some of this, and names in it are those of others.
+  const lines = [styleText("red", `belay: ${plainText(error.message)}`, { stream: process.stderr })];
+  lines.push(`  ${plainText(error.hint)}${error.retryable ? " (It may work if you try again.)" : ""}`);
   if (error.cause instanceof Error && error.code === "internal") lines.push(`  ${error.cause.stack ?? error.cause}`);
   process.stderr.write(`${lines.join("\n")}\n`);
 }

@@ -1,0 +1,116 @@
+// `belay bridge`: Belay as a child of another program, on stdin and stdout.
+//
+// Invariants
+// 1. Nothing but the protocol is written to stdout: whatever else is printed in this program goes to stderr.
+// 2. A host that is gone does not end the program at once: what it has begun is brought to an end before.
+import { Writable } from "node:stream";
+import type { Audit } from "../bridge/audit.ts";
+import { type BridgeOptions, runBridge } from "../bridge/bridge.ts";
+import { ControlError } from "../core/control-error.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { openAuditTrail } from "../observe/audit-file.ts";
+import { openLog } from "../observe/log.ts";
+import { redactor } from "../observe/redactor.ts";
+import type { Notify } from "../ports.ts";
+import { openControl } from "./control-door.ts";
+import type { DoorOptions } from "./door-options.ts";
+import { EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";
+import { type Home, makeHome, openHome } from "./home.ts";
+import type { AgentFlags } from "./serve-words.ts";
+import { makePlan, openWorks, type Plan } from "./serve-works.ts";
+import { onStopSignals } from "./stop-signals.ts";
+import { version } from "./version.ts";
+
+export interface BridgeFlags extends DoorOptions, AgentFlags {
+  readonly onHangup: "cancel" | "park";
+}
+
+/** The Belay behind the bridge, and what goes with it. */
+type Place = Pick<BridgeOptions, "control" | "close" | "audit" | "notice">;
+
+export async function startBridge(flags: BridgeFlags): Promise<number> {
+  // First of all, so that nothing that is loaded from here on can print into the protocol.
+  const output = protocolOutput();
+  const place = flags.url === undefined && flags.socket === undefined ? await workHere(flags) : await goThere(flags);
+  const { stdin: input } = process;
+  let code: number = EXIT_OK;
+  const deaf = onStopSignals((signal) => {
+    code = EXIT_SIGNAL[signal];
+    // As if the host had hung up: whoever sends a signal does not read on either.
+    input.destroy();
+    return "leaving";
+  });
+  await runBridge({ ...place, input, output, clock: systemClock, version: version(), onHangup: flags.onHangup });
+  deaf();
+  return code;
+}
+
+/** Takes stdout for the protocol alone. */
+function protocolOutput(): Writable {
+  const { stdout, stderr } = process;
+  const write = stdout.write.bind(stdout);
+  // `console` looks the method up each time it prints, so this is the one place to stand in its way.
+  stdout.write = stderr.write.bind(stderr);
+  // The command line leaves at once when nobody reads any more. Here something has to be brought to an end before.
+  for (const stream of [stdout, stderr]) stream.removeAllListeners("error");
+  stderr.on("error", () => {});
+  const output = new Writable({
+    decodeStrings: false,
+    write: (line: string, _encoding, done) => void write(line, done),
+    writev: (lines, done) => void write(lines.map(({ chunk }) => String(chunk)).join(""), done),
+  });
+  stdout.on("error", (error) => output.destroy(error));
+  return output;
+}
+
+async function workHere(flags: BridgeFlags): Promise<Place> {
+  const home = openHome({ home: flags.home, env: process.env });
+  makeHome(home);
+  const plan = await makePlan({ home, flags });
+  const log = openLog({
+    redact: redactor(plan.taken.secrets),
+    clock: systemClock,
+    form: process.stderr.isTTY ? "pretty" : "json",
+  });
+  const onNotice: Notify = ({ type, ...fields }) => log.warn(`notice: ${type}`, fields);
+  const { belay, agent, notices } = await openWorks(plan, { onNotice });
+  for (const notice of notices) log.info(notice);
+  log.info("the bridge is open", { agent, store: plan.store });
+  const audit = await openTrail(home, plan, log);
+  return {
+    control: belay,
+    close: (mode) => belay.close({ mode }),
+    notice: (text) => log.info(text),
+    ...(audit === undefined ? {} : { audit }),
+  };
+}
+
+/** Beside the store, whose lock keeps others away from it as well. What is kept nowhere leaves no trail either. */
+async function openTrail(home: Home, plan: Plan, log: ReturnType<typeof openLog>): Promise<Audit | undefined> {
+  if (plan.store === ":memory:") return undefined;
+  const folder = plan.store === home.storeFile ? home.auditDir : `${plan.store}.audit`;
+  return openAuditTrail({ folder, redact: redactor(plan.taken.secrets), clock: systemClock, log });
+}
+
+/** A server keeps its own trail, and has an agent of its own: who asks for another one should not get this one. */
+async function goThere(flags: BridgeFlags): Promise<Place> {
+  const door = await openControl(flags);
+  const names = ["model", "agent", "tools", "instructions", "workspace", "mode", "config", "require"] as const;
+  const given = names.find((name) => flags[name] !== undefined);
+  if (given !== undefined) {
+    await door.close();
+    throw new ControlError(
+      "invalid",
+      `--${given} is for a bridge without a server, and this one goes to ${door.where}.`,
+      {
+        hint: "Start the server with it; or leave --url and --socket out.",
+      },
+    );
+  }
+  process.stderr.write(`belay: the bridge goes to ${door.where}\n`);
+  return {
+    control: door.control,
+    close: () => door.close(),
+    notice: (text) => void process.stderr.write(`belay: ${text}\n`),
+  };
+}

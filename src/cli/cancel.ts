@@ -1,0 +1,79 @@
+// `belay cancel ID`: stops one thing, whatever it is, and says what that meant.
+import type { CancelOptions, Waited } from "../control.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
+import { isSessionId } from "../core/ids.ts";
+import { WAIT_MS_MAX } from "../core/limits.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { type Door, withControl } from "./control-door.ts";
+import { receiptExit, receiptLines } from "./control-words.ts";
+import type { DoorOptions } from "./door-options.ts";
+import { kindOf, resolveId } from "./id-prefix.ts";
+import { spinning } from "./spinner.ts";
+import { print } from "./terminal.ts";
+import { wholeNumber } from "./whole-number.ts";
+
+export interface CancelFlags extends DoorOptions {
+  readonly reason?: string;
+  /** True: as long as is usual. */
+  readonly wait?: string | true;
+  /** False: --no-remind. */
+  readonly remind?: boolean;
+  readonly keepBackground?: true;
+  readonly json?: true;
+}
+
+/** Long enough for everything that stops when it is asked, and for what has to be given up. */
+export const WAIT_MS = 30_000;
+
+export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
+  // Before anything is opened: who mistypes a number should not wait for a server to be told.
+  const waitMs = waitOf(flags.wait);
+  return withControl(flags, async (door) => {
+    const target = await resolveId(door.control, typed);
+    const asked = cancelOne(door, target, { flags, waitMs });
+    const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
+    if (flags.json) print(JSON.stringify(receipt));
+    else for (const line of [...receiptLines(target, receipt), ...later(door, receipt)]) print(line);
+    return receiptExit(receipt);
+  });
+}
+
+interface Wish {
+  readonly flags: CancelFlags;
+  readonly waitMs: number | undefined;
+}
+
+function cancelOne(
+  { control }: Door,
+  target: string,
+  { flags, waitMs }: Wish,
+): Promise<SessionReceipt | (CancelReceipt & Waited)> {
+  const kind = kindOf(target);
+  if (flags.remind === false && kind !== "call") throw onlyFor("--no-remind", "a call", target);
+  if (flags.keepBackground && kind !== "session") throw onlyFor("--keep-background", "a session", target);
+  const options: CancelOptions = {
+    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+    ...(waitMs === undefined ? {} : { waitMs }),
+    ...(flags.remind === false ? { remind: false } : {}),
+  };
+  if (!isSessionId(target)) return control.cancel(target, options);
+  return control.session(target).cancel({ ...options, ...(flags.keepBackground ? { background: "keep" } : {}) });
+}
+
+/** Where nobody is at work, a stop is recorded now and carried out later. That must not be left unsaid. */
+function later(door: Door, { kind }: { readonly kind: string }): readonly string[] {
+  return door.kind === "store" && kind === "stopping"
+    ? ["No server has the file open: the next one that opens it ends what is being stopped."]
+    : [];
+}
+
+export const waitOf = (given: string | true | undefined): number | undefined =>
+  given === true || given === undefined
+    ? given && WAIT_MS
+    : wholeNumber(given, "--wait", { from: 0, to: WAIT_MS_MAX, unit: "ms" });
+
+const onlyFor = (option: string, what: string, target: string): ControlError =>
+  new ControlError("invalid", `${option} is for the cancel of ${what}, and ${target} is none.`, {
+    hint: `Leave it out: belay cancel ${target}`,
+  });

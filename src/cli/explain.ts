@@ -1,0 +1,59 @@
+// `belay explain ID`: why a session is busy, what it waits for, and what a cancel would do.
+import type { Explanation, LiveExplained } from "../control.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { ageOf } from "./age.ts";
+import { withControl } from "./control-door.ts";
+import type { DoorOptions } from "./door-options.ts";
+import { EXIT_OK } from "./exit-code.ts";
+import { resolveSession } from "./id-prefix.ts";
+import { plainLine } from "./plain-text.ts";
+import { print } from "./terminal.ts";
+import { sayReason } from "./words.ts";
+
+/** Of a prompt, a title or a question: enough to know which it is. */
+const BRIEF_CHARS_MAX = 100;
+
+export function runExplain(typed: string, flags: DoorOptions & { readonly json?: true }): Promise<number> {
+  return withControl(flags, async ({ control }) => {
+    const explanation = await control.session(await resolveSession(control, typed)).explain();
+    if (flags.json) print(JSON.stringify(explanation));
+    else for (const line of explained(explanation, systemClock.now())) print(line);
+    return EXIT_OK;
+  });
+}
+
+export function explained(explanation: Explanation, now: number): readonly string[] {
+  const { sessionId, summary, live, queue, steers, processes, asOf, driver } = explanation;
+  return [
+    `${sessionId}  ${brief(summary, 400)}`,
+    ...(live === undefined ? [] : liveLines(live, now)),
+    ...processes.map(
+      ({ id, title, phase, pid, tier, owner }) =>
+        `  process   ${id}  ${brief(title)}: ${phase}${pid === undefined ? "" : `, pid ${pid}`}` +
+        `${tier === undefined ? "" : `, tier ${tier}`}${owner.startsWith("ses_") ? ", in the background" : ""}`,
+    ),
+    ...steers.map(({ runId, text }) => `  steer     ${runId}  ${brief(text)}`),
+    ...queue.map(({ runId, text }) => `  queued    ${runId}  ${brief(text)}`),
+    `As of position ${asOf} of the log; ${driver === undefined ? "nobody drives it here" : `driven by ${driver}`}.`,
+  ];
+}
+
+function liveLines({ runId, phase, reason, attempt, calls, questions, since }: LiveExplained, now: number): string[] {
+  const age = since === undefined ? "" : ` for ${ageOf(since, now)}`;
+  const again = attempt === 1 ? "" : `, attempt ${attempt}`;
+  const why = reason === undefined ? "" : ` (${brief(sayReason(reason))})`;
+  return [
+    `  run       ${runId}  ${phase}${age}${again}${why}`,
+    ...calls.map(({ callId, name, phase: how, waits }) => {
+      const doing = waits === undefined ? how : `waits for its ${waits}`;
+      return `  call      ${callId}  ${brief(name)}: ${doing}`;
+    }),
+    ...questions.map(({ id, about }) =>
+      about.kind === "approval"
+        ? `  approval  ${id}  of ${brief(about.name)}: belay approve ${id}, or belay deny ${id}`
+        : `  question  ${id}  ${brief(about.text)} belay answer ${id} VALUE`,
+    ),
+  ];
+}
+
+const brief = (text: string, charsMax = BRIEF_CHARS_MAX): string => plainLine(text, charsMax);

@@ -1,0 +1,117 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fitsSocket, makeHome, openHome, readServer, removeServer, writeServer } from "./home.ts";
+
+let folder = "";
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "belay-home-"));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const note = { pid: 4711, url: "http://127.0.0.1:1", socket: "/s", startedAt: 12, version: "0.1.0", store: "/b.db" };
+
+describe("where the home is", () => {
+  test.each([
+    [{ HOME: "/h" }, undefined, "/h/.local/state/belay"],
+    [{ HOME: "/h", XDG_STATE_HOME: "/x" }, undefined, "/x/belay"],
+    [{ HOME: "/h", XDG_STATE_HOME: "relative" }, undefined, "/h/.local/state/belay"],
+    [{ HOME: "/h", XDG_STATE_HOME: "/x", BELAY_HOME: "/b" }, undefined, "/b"],
+    [{ HOME: "/h", BELAY_HOME: "" }, undefined, "/h/.local/state/belay"],
+    [{ HOME: "/h", BELAY_HOME: "/b" }, "/given", "/given"],
+  ])("with %j and --home %s it is %s", (env, home, dir) => {
+    expect(openHome({ home, env }).dir).toBe(dir);
+  });
+
+  test("without HOME there is one all the same", () => {
+    expect(openHome({ env: {} }).dir).toMatch(/\/\.local\/state\/belay$/);
+  });
+
+  test("naming it makes nothing", () => {
+    openHome({ home: join(folder, "unmade"), env: {} });
+    expect(readdirSync(folder)).not.toContain("unmade");
+  });
+});
+
+describe("the socket", () => {
+  const deep = `/${"d".repeat(110)}`;
+
+  test("is in the home if its path fits", () => {
+    expect(openHome({ home: "/h", env: { XDG_RUNTIME_DIR: "/run/user/1" } }).socketFile).toBe("/h/belay.sock");
+  });
+
+  test("of a home that is too deep is in the runtime directory, and each home has its own", () => {
+    const env = { XDG_RUNTIME_DIR: "/run/user/1" };
+    const one = openHome({ home: deep, env }).socketFile ?? "";
+    const other = openHome({ home: `${deep}/x`, env }).socketFile ?? "";
+    expect(one).toMatch(/^\/run\/user\/1\/belay\/[\w-]{16}\.sock$/);
+    expect(fitsSocket(one)).toBe(true);
+    expect(other).not.toBe(one);
+  });
+
+  test("of a home that is too deep, without such a directory, is not known beforehand", () => {
+    expect(openHome({ home: deep, env: {} }).socketFile).toBeUndefined();
+  });
+});
+
+describe("making it", () => {
+  test("G35: nobody else can look inside, also if it was open before", () => {
+    const home = openHome({ home: join(folder, "made"), env: {} });
+    makeHome(home);
+    expect(statSync(home.dir).mode & 0o777).toBe(0o700);
+    chmodSync(home.dir, 0o755);
+    makeHome(home);
+    expect(statSync(home.dir).mode & 0o777).toBe(0o700);
+  });
+
+  test("a file in its place is refused, and says what to do", () => {
+    const file = join(folder, "file");
+    writeFileSync(file, "");
+    expect(() => makeHome(openHome({ home: file, env: {} }))).toThrow(/cannot be used as a directory/);
+  });
+
+  test.runIf(process.getuid?.() === 0)("G35: one that belongs to another user is refused (as root)", async () => {
+    const { chownSync } = await import("node:fs");
+    const dir = join(folder, "foreign");
+    mkdirSync(dir);
+    chownSync(dir, 12_345, 12_345);
+    expect(() => makeHome(openHome({ home: dir, env: {} }))).toThrow(/another user/);
+  });
+});
+
+describe("the server's note", () => {
+  const fresh = (name: string) => {
+    const home = openHome({ home: join(folder, name), env: {} });
+    makeHome(home);
+    return home;
+  };
+
+  test("is read as it was written, and is nobody else's to read", () => {
+    const home = fresh("note");
+    writeServer(home, note);
+    expect(readServer(home)).toEqual(note);
+    expect(statSync(home.serverFile).mode & 0o777).toBe(0o600);
+    expect(readdirSync(home.dir)).toEqual(["server.json"]);
+  });
+
+  test("is taken away by the server that wrote it, and by no other", () => {
+    const home = fresh("removed");
+    writeServer(home, note);
+    removeServer(home, { ...note, startedAt: 13 });
+    expect(readServer(home)).toEqual(note);
+    removeServer(home, note);
+    expect(readServer(home)).toBeUndefined();
+  });
+
+  test.each(["", "{", "[]", "null", '{"pid":"1"}', '{"pid":1.5,"startedAt":1,"version":"1"}', " ".repeat(70_000)])(
+    "that is no note of ours names nobody: %j",
+    (text) => {
+      const home = fresh("garbage");
+      writeFileSync(home.serverFile, text);
+      expect(readServer(home)).toBeUndefined();
+    },
+  );
+});

@@ -1,0 +1,138 @@
+// Where Belay keeps its things on this machine, and the note by which a running server is found.
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { ControlError } from "../core/control-error.ts";
+import { randomIds } from "../engine/random-ids.ts";
+import { systemClock } from "../engine/system-clock.ts";
+
+export interface Home {
+  readonly dir: string;
+  readonly storeFile: string;
+  /** Hashes of all tokens. */
+  readonly tokensFile: string;
+  /** The token of this user, for the command line. */
+  readonly tokenFile: string;
+  /** Written by a server while it runs. */
+  readonly serverFile: string;
+  /** Undefined: no path that this machine takes for a socket is known beforehand; the server's note has one. */
+  readonly socketFile: string | undefined;
+  /** A folder, because the trail is several files. */
+  readonly auditDir: string;
+  /** A word that says how much a running server logs, from its next SIGHUP on. */
+  readonly levelFile: string;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the kernel takes as the path of a socket: 108 on Linux, 104 on macOS, with the byte that ends it. */
+export const SOCKET_PATH_BYTES_MAX = 103;
+
+/** A note is a few lines. Whatever is larger was not written by us. */
+const NOTE_BYTES_MAX = 64 * 1024;
+
+/** Names everything and makes nothing: whoever only looks leaves no trace. */
+export function openHome({ home, env }: { readonly home?: string | undefined; readonly env: Environment }): Home {
+  const dir = resolve(home ?? filled(env.BELAY_HOME) ?? join(stateDir(env), "belay"));
+  return {
+    dir,
+    storeFile: join(dir, "belay.db"),
+    tokensFile: join(dir, "tokens.json"),
+    tokenFile: join(dir, "token"),
+    serverFile: join(dir, "server.json"),
+    socketFile: socketFile(dir, env),
+    auditDir: join(dir, "audit"),
+    levelFile: join(dir, "log-level"),
+  };
+}
+
+/** A variable that is set to nothing is as good as not set. */
+const filled = (value: string | undefined): string | undefined => (value === "" ? undefined : value);
+
+function stateDir(env: Environment): string {
+  const given = filled(env.XDG_STATE_HOME);
+  // The specification wants a relative path to be ignored.
+  if (given?.startsWith("/")) return given;
+  return join(filled(env.HOME) ?? homedir(), ".local", "state");
+}
+
+/** In the home; if that is too long for a socket, under the directory for such things, named after the home. */
+function socketFile(dir: string, env: Environment): string | undefined {
+  const runtime = filled(env.XDG_RUNTIME_DIR);
+  const name = `${randomIds(systemClock).digest(dir).slice(0, 16)}.sock`;
+  const places = [join(dir, "belay.sock"), ...(runtime?.startsWith("/") ? [join(runtime, "belay", name)] : [])];
+  return places.find(fitsSocket);
+}
+
+export const fitsSocket = (path: string): boolean => Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX;
+
+/** Makes the directory if need be, and sees to it that nobody else can look inside. */
+export function makeHome({ dir }: Home): void {
+  privateDir(dir);
+}
+
+/** A directory that is ours, and closed to others. */
+export function privateDir(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const { uid, mode } = statSync(dir);
+    if (process.getuid !== undefined && uid !== process.getuid()) throw foreign(dir);
+    if ((mode & 0o077) !== 0) chmodSync(dir, 0o700);
+  } catch (error) {
+    if (error instanceof ControlError) throw error;
+    throw new ControlError("invalid", `${dir} cannot be used as a directory for Belay.`, {
+      hint: "Give another one with --home DIR or BELAY_HOME, or make this one writable for you.",
+      cause: error,
+    });
+  }
+}
+
+const foreign = (dir: string): ControlError =>
+  new ControlError("forbidden", `${dir} belongs to another user.`, {
+    hint: "Its owner could read what is kept there. Give another directory with --home DIR or BELAY_HOME.",
+  });
+
+/** What a running server tells the command line of the same user. */
+export interface ServerNote {
+  readonly pid: number;
+  readonly url?: string;
+  readonly socket?: string;
+  /** Wall clock, ms. */
+  readonly startedAt: number;
+  readonly version: string;
+  readonly store?: string;
+}
+
+/** The note as it was written. It may be stale: a server that was killed leaves it, so ask whoever it names. */
+export function readServer({ serverFile }: Pick<Home, "serverFile">): ServerNote | undefined {
+  try {
+    if (statSync(serverFile).size > NOTE_BYTES_MAX) return undefined;
+    return noteOf(JSON.parse(readFileSync(serverFile, "utf8")));
+  } catch {
+    // Not there, not readable, or not ours: no server is named.
+    return undefined;
+  }
+}
+
+function noteOf(read: unknown): ServerNote | undefined {
+  if (typeof read !== "object" || read === null) return undefined;
+  const { pid, url, socket, startedAt, version, store } = read as Readonly<Record<string, unknown>>;
+  if (!Number.isSafeInteger(pid) || typeof startedAt !== "number" || typeof version !== "string") return undefined;
+  const texts = Object.entries({ url, socket, store }).filter(([, text]) => typeof text === "string");
+  return { pid: Number(pid), startedAt, version, ...Object.fromEntries(texts) };
+}
+
+/** Whole or not at all, and for nobody else's eyes. */
+export function writeServer({ dir, serverFile }: Home, note: ServerNote): void {
+  const draft = join(dir, `.server.${process.pid}`);
+  // Left by somebody who had our number, and died.
+  rmSync(draft, { force: true });
+  writeFileSync(draft, `${JSON.stringify(note, undefined, 2)}\n`, { mode: 0o600, flag: "wx" });
+  renameSync(draft, serverFile);
+}
+
+/** Takes the note away, if it is still this server's own. */
+export function removeServer(home: Home, { pid, startedAt }: ServerNote): void {
+  const found = readServer(home);
+  if (found?.pid === pid && found.startedAt === startedAt) rmSync(home.serverFile, { force: true });
+}

@@ -1,0 +1,60 @@
+// `belay runs [SESSION]`: the runs of a session, newest first; without one, of the newest sessions.
+import type { BelayControl } from "../control.ts";
+import type { RunRow } from "../core/rows.ts";
+import { withControl } from "./control-door.ts";
+import { EXIT_OK } from "./exit-code.ts";
+import { allSessions, resolveSession } from "./id-prefix.ts";
+import { type ListFlags, limitOf } from "./list-sessions.ts";
+import { styleOf, table } from "./table.ts";
+import { print } from "./terminal.ts";
+import { wholeNumber } from "./whole-number.ts";
+import { sayOutcome } from "./words.ts";
+
+export interface RunsFlags extends ListFlags {
+  readonly before?: string;
+}
+
+/** Without a session: of so many sessions, the newest. */
+const RECENT_SESSIONS = 20;
+
+export function listRuns(typed: string | undefined, flags: RunsFlags): Promise<number> {
+  const limit = limitOf(flags.limit);
+  const before =
+    flags.before === undefined
+      ? {}
+      : { before: wholeNumber(flags.before, "--before", { from: 0, to: Number.MAX_SAFE_INTEGER }) };
+  return withControl(flags, async ({ control }) => {
+    const runs =
+      typed === undefined
+        ? await recentRuns(control, limit)
+        : await control.session(await resolveSession(control, typed)).runs({ limit, ...before });
+    const next = typed === undefined || runs.length < limit ? null : (runs.at(-1)?.acceptedAt ?? null);
+    if (flags.json) print(JSON.stringify({ runs, next }));
+    else if (runs.length === 0) print("There are no runs.");
+    else for (const line of lines(runs)) print(line);
+    if (next !== null && !flags.json) process.stderr.write(`There may be more: belay runs ${typed} --before ${next}\n`);
+    return EXIT_OK;
+  });
+}
+
+async function recentRuns(control: BelayControl, limit: number): Promise<readonly RunRow[]> {
+  const sessions = (await allSessions(control)).slice(-RECENT_SESSIONS).toReversed();
+  const runs = await Promise.all(sessions.map(({ id }) => control.session(id).runs({ limit })));
+  return runs.flat().slice(0, limit);
+}
+
+const COLUMNS = [
+  { title: "ID" },
+  { title: "PHASE" },
+  { title: "OUTCOME", widthMin: 10 },
+  { title: "SESSION", widthMin: 7 },
+] as const;
+
+const lines = (runs: readonly RunRow[]): readonly string[] =>
+  table(
+    COLUMNS,
+    runs.map(({ id, phase, outcome, session }) => [
+      ...[id, phase, outcome === undefined ? "" : sayOutcome(outcome), session],
+    ]),
+    styleOf(process.stdout),
+  );

@@ -1,0 +1,58 @@
+// `belay sessions`: the sessions there are, oldest first.
+import { PAGE_ROWS_MAX } from "../core/limits.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import type { SessionRow } from "../ports.ts";
+import { ageOf, dayAndTime } from "./age.ts";
+import { withControl } from "./control-door.ts";
+import type { DoorOptions } from "./door-options.ts";
+import { EXIT_OK } from "./exit-code.ts";
+import { resolveId } from "./id-prefix.ts";
+import { styleOf, table } from "./table.ts";
+import { print } from "./terminal.ts";
+import { wholeNumber } from "./whole-number.ts";
+
+export interface ListFlags extends DoorOptions {
+  readonly limit?: string;
+  readonly json?: true;
+}
+
+export interface SessionsFlags extends ListFlags {
+  readonly after?: string;
+}
+
+const LIMIT = 100;
+
+export const limitOf = (typed: string | undefined): number =>
+  typed === undefined ? LIMIT : wholeNumber(typed, "--limit", { from: 1, to: PAGE_ROWS_MAX });
+
+export function listSessions(flags: SessionsFlags): Promise<number> {
+  const limit = limitOf(flags.limit);
+  return withControl(flags, async ({ control }) => {
+    const after = flags.after === undefined ? {} : { after: await resolveId(control, flags.after, ["session"]) };
+    const sessions = await control.sessions({ limit, ...after });
+    const next = sessions.length < limit ? null : (sessions.at(-1)?.id ?? null);
+    if (flags.json) print(JSON.stringify({ sessions, next }));
+    else if (sessions.length === 0) print("There are no sessions.");
+    else for (const line of lines(sessions)) print(line);
+    if (next !== null && !flags.json) process.stderr.write(`There may be more: belay sessions --after ${next}\n`);
+    return EXIT_OK;
+  });
+}
+
+const COLUMNS = [
+  { title: "ID" },
+  { title: "PHASE" },
+  { title: "AGE" },
+  { title: "CREATED" },
+  { title: "EVENTS" },
+  { title: "TITLE", widthMin: 8 },
+] as const;
+
+function lines(sessions: readonly SessionRow[]): readonly string[] {
+  const now = systemClock.now();
+  const rows = sessions.map(({ id, phase, createdAt, head, title }) => [
+    ...[id, phase, ageOf(createdAt, now), dayAndTime(createdAt)],
+    ...[String(head), title ?? ""],
+  ]);
+  return table(COLUMNS, rows, styleOf(process.stdout));
+}

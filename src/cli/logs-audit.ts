@@ -1,0 +1,12 @@
+// A record of the audit trail as one line for people: when, who, what, and what they were told.
+import type { AuditRecord } from "../observe/audit-record.ts";
+import { dayAndTime } from "./age.ts";
+import { plainLine } from "./plain-text.ts";
+
+export function auditLine({ at, actor, via, action, target, answer, code, note, tenant }: AuditRecord): string {
+  const words = [
+    ...[dayAndTime(at), `${actor} (${via})`, action, target, "->", answer, code],
+    ...[tenant === undefined ? undefined : `tenant ${tenant}`, note === undefined ? undefined : `“${note}”`],
+  ];
+  return plainLine(words.filter((word) => word !== undefined).join(" "));
+}

@@ -1,0 +1,94 @@
+// All commands of the command line, and how their help looks. What a command does is loaded when it is asked for:
+// `belay --help` starts neither a database nor an engine.
+import { type Argument, Command, type Help } from "commander";
+import { answerCommand } from "./commands/answer-command.ts";
+import { approveCommand } from "./commands/approve-command.ts";
+import { bridgeCommand } from "./commands/bridge-command.ts";
+import { cancelCommand } from "./commands/cancel-command.ts";
+import { completeIdsCommand } from "./commands/complete-ids-command.ts";
+import { completionCommand } from "./commands/completion-command.ts";
+import { demoCommand } from "./commands/demo-command.ts";
+import { denyCommand } from "./commands/deny-command.ts";
+import { doctorCommand } from "./commands/doctor-command.ts";
+import { explainCommand } from "./commands/explain-command.ts";
+import { followCommand } from "./commands/follow-command.ts";
+import { helpCommand } from "./commands/help-command.ts";
+import { logsCommand } from "./commands/logs-command.ts";
+import { psCommand } from "./commands/ps-command.ts";
+import { queueCommand } from "./commands/queue-command.ts";
+import { runCommand } from "./commands/run-command.ts";
+import { runsCommand } from "./commands/runs-command.ts";
+import { serveCommand } from "./commands/serve-command.ts";
+import { sessionsCommand } from "./commands/sessions-command.ts";
+import { stopAllCommand } from "./commands/stop-all-command.ts";
+import { tokenCommand } from "./commands/token-command.ts";
+import { verifyCommand } from "./commands/verify-command.ts";
+import { versionCommand } from "./commands/version-command.ts";
+import { fullName } from "./examples.ts";
+import { exitHelp } from "./exit-help.ts";
+import { unknownCommand, usageError } from "./usage-error.ts";
+import { version } from "./version.ts";
+
+/** In the order in which they are listed. */
+const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
+  "Begin:": [serveCommand, runCommand, demoCommand, bridgeCommand],
+  "See what goes on:": [psCommand, sessionsCommand, runsCommand, followCommand, explainCommand, logsCommand],
+  "Stop and steer it:": [cancelCommand, stopAllCommand, queueCommand, approveCommand, denyCommand, answerCommand],
+  "Look after it:": [doctorCommand, verifyCommand, tokenCommand],
+  "And:": [completionCommand, helpCommand, versionCommand],
+};
+
+/** Wider than this, a line is hard to read. */
+const WIDTH_MAX = 110;
+
+export function makeProgram(): Command {
+  const program = new Command("belay")
+    .description("Belay: the run-control plane for AI agents. The stop button that always works.")
+    .version(version(), "-v, --version", "which Belay this is")
+    .helpCommand(false)
+    .addHelpText("after", () => `\n${exitHelp()}`);
+  for (const [heading, makers] of Object.entries(GROUPS)) {
+    for (const make of makers) program.addCommand(make().helpGroup(heading));
+  }
+  program.addCommand(completeIdsCommand(), { hidden: true });
+  prepare(program);
+  return program;
+}
+
+/** Carries out what was typed. Without a word it says what there is, and that is no error. */
+export async function carryOut(program: Command, words: readonly string[]): Promise<void> {
+  const name = words.find((word) => !word.startsWith("-"));
+  const known = program.commands.some((one) => one.name() === name || one.aliases().includes(name ?? ""));
+  if (name !== undefined && !known) throw unknownCommand(program, name);
+  await program.parseAsync(words.length === 0 ? ["--help"] : words, { from: "user" });
+}
+
+/** The same manners for all of them, also for those within others. */
+function prepare(command: Command): void {
+  command
+    .helpOption("-h, --help", command.parent === null ? "what there is; after a command, all about it" : "this")
+    .exitOverride((error) => {
+      // What was asked for (help, the version) has been said; everything else was a mistake.
+      throw error.exitCode === 0 ? error : usageError(command, error);
+    })
+    .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
+    .configureHelp(LOOK);
+  for (const one of command.commands) prepare(one);
+}
+
+const helpWidth = (): number => Math.min(process.stdout.columns || WIDTH_MAX, WIDTH_MAX);
+
+const words = (command: Command): string =>
+  [fullName(command), ...command.registeredArguments.map(argumentWord)].join(" ");
+
+const argumentWord = (argument: Argument): string => {
+  const name = `${argument.name().toUpperCase()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? name : `[${name}]`;
+};
+
+const LOOK: Partial<Help> = {
+  subcommandTerm: words,
+  commandUsage: (command) =>
+    command.commands.length > 0 ? `${fullName(command)} COMMAND [options]` : `${words(command)} [options]`,
+  argumentTerm: (argument) => argument.name().toUpperCase(),
+};

@@ -1,0 +1,141 @@
+// What a run asks people, put to whoever sits at the terminal; without one it says who can answer instead.
+//
+// Invariants
+// 1. One question at a time; one that is settled elsewhere is taken back from the screen.
+// 2. An approval is given for exactly the bytes that were shown: their digest goes with it.
+// 3. Where nobody can ever answer, nobody waits: it is denied or taken back at once, and says why.
+import { styleText } from "node:util";
+import type { BelayControl } from "../control.ts";
+import { messageOf } from "../core/control-error.ts";
+import type { Recorded } from "../core/event.ts";
+import type { QuestionId } from "../core/ids.ts";
+import type { About, AnswerReceipt } from "../core/question.ts";
+import { plainLine } from "./plain-text.ts";
+import type { Typist } from "./run-typist.ts";
+import type { RunView } from "./run-view.ts";
+import { visibleText } from "./visible-text.ts";
+
+type Asked = Extract<Recorded, { type: "question.asked" }>;
+
+export interface RunQuestionsOptions {
+  readonly control: BelayControl;
+  readonly view: RunView;
+  /** Undefined: nobody sits here. */
+  readonly typist: Typist | undefined;
+  /** `here`: the run goes on in this very program, and nobody else can reach it. */
+  readonly place: "server" | "here";
+}
+
+export class RunQuestions {
+  readonly #options: RunQuestionsOptions;
+  readonly #open = new Map<QuestionId, AbortController>();
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(options: RunQuestionsOptions) {
+    this.#options = options;
+  }
+
+  hear(event: Recorded): void {
+    if (event.type === "question.asked") this.#asked(event);
+    if (event.type !== "question.settled") return;
+    this.#open.get(event.questionId)?.abort();
+    this.#open.delete(event.questionId);
+  }
+
+  /** Nobody is asked any more. */
+  close(): void {
+    for (const open of this.#open.values()) open.abort();
+    this.#open.clear();
+  }
+
+  #asked(event: Asked): void {
+    const open = new AbortController();
+    this.#open.set(event.questionId, open);
+    const { view } = this.#options;
+    this.#last = this.#last
+      .then(() => (open.signal.aborted ? undefined : this.#put(event, open.signal)))
+      .catch((error: unknown) => view.note(`${event.questionId} could not be answered: ${messageOf(error)}`));
+  }
+
+  async #put(event: Asked, signal: AbortSignal): Promise<void> {
+    const { typist } = this.#options;
+    await (typist === undefined ? this.#unattended(event) : this.#atTerminal(event, typist, signal));
+  }
+
+  /** Asks until there is an answer that fits, or the question is settled, or whoever was asked has gone. */
+  async #atTerminal(event: Asked, typist: Typist, signal: AbortSignal): Promise<void> {
+    const { view } = this.#options;
+    this.#show(event.about);
+    while (!signal.aborted) {
+      const typed = await typist(promptFor(event.about), signal);
+      if (signal.aborted) return;
+      if (typed === undefined) return this.#unattended(event);
+      const receipt = await this.#answer(event, typed.trim());
+      if (receipt === undefined) continue;
+      if (receipt.kind === "refused") view.note(receipt.message);
+      else {
+        if (receipt.kind !== "recorded") view.note("Too late: somebody else was faster.");
+        return;
+      }
+    }
+  }
+
+  /** Nobody sits here, or whoever did has gone: others can answer a server's, and nobody what goes on in here. */
+  async #unattended(event: Asked): Promise<void> {
+    const { place, view } = this.#options;
+    if (place === "here") await this.#nobody(event);
+    else for (const line of howToAnswer(event)) view.note(line);
+  }
+
+  /** Written raw, line by line: what is approved is shown as it is, with nothing hidden in it. */
+  #show(about: About): void {
+    const { view } = this.#options;
+    view.endLine();
+    if (about.kind === "question") {
+      const options = about.options === undefined ? "" : ` (${about.options.join(", ")})`;
+      view.ask(plainLine(`${about.text}${options}`));
+      return;
+    }
+    const note = about.note === undefined ? "" : ` ${plainLine(about.note)}`;
+    view.ask(`May ${plainLine(about.name)} be carried out, with exactly this input?${note}`);
+    view.ask(visibleText(JSON.stringify(about.input, undefined, 2)));
+  }
+
+  async #answer({ questionId, about }: Asked, typed: string): Promise<AnswerReceipt | undefined> {
+    const { questions } = this.#options.control;
+    if (about.kind === "question") return typed === "" ? undefined : questions.answer(questionId, typed);
+    const [word = "", ...why] = typed.split(/\s+/);
+    const { digest } = about;
+    if (/^(y|yes)$/i.test(word)) return questions.allow(questionId, { digest });
+    if (/^(a|always)$/i.test(word)) return questions.allow(questionId, { digest, remember: "session" });
+    if (!/^(n|no)$/i.test(word)) return undefined;
+    return questions.deny(questionId, { digest, ...(why.length === 0 ? {} : { note: why.join(" ") }) });
+  }
+
+  async #nobody({ questionId, about }: Asked): Promise<void> {
+    const { control, view } = this.#options;
+    if (about.kind === "question") {
+      view.note(`${questionId} asks: ${about.text}`);
+      view.note("Nobody can answer here, so it is taken back.");
+      await control.cancel(questionId, { reason: "nobody is there to answer" });
+      return;
+    }
+    view.note(`${about.name} needs an approval, and nobody can give it here: denied. See belay run --help, --mode.`);
+    await control.questions.deny(questionId, { note: "nobody is there to approve it" });
+  }
+}
+
+const promptFor = (about: About): string =>
+  styleText("bold", about.kind === "question" ? "Answer: " : "y(es), n(o) [why], a(lways in this session): ", {
+    stream: process.stderr,
+  });
+
+function howToAnswer({ questionId, about }: Asked): readonly string[] {
+  if (about.kind === "question") {
+    return [`${questionId} asks: ${about.text}`, `It waits. Answer with: belay answer ${questionId} VALUE`];
+  }
+  return [
+    `${questionId} asks whether ${about.name} may be carried out.`,
+    `It waits. Answer with: belay approve ${questionId}, or: belay deny ${questionId}`,
+  ];
+}

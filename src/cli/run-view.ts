@@ -1,0 +1,171 @@
+// A run as a person at a shell sees it: its words on stdout, and what happens besides on stderr.
+import type { Writable } from "node:stream";
+import { styleText } from "node:util";
+import type { Delta, Gap } from "../core/delta.ts";
+import type { Recorded } from "../core/event.ts";
+import type { CallId, ProcessId, RunId, TurnId } from "../core/ids.ts";
+import { titleOf } from "../core/process.ts";
+import type { Json } from "../core/prompt.ts";
+import { sayEnding } from "./control-words.ts";
+import { plainLine, plainText } from "./plain-text.ts";
+import { RunSaid } from "./run-said.ts";
+import { sayExit, sayOutcome, sayReason } from "./words.ts";
+
+/** Of an input, a result or a note: enough to know which it is. */
+const BRIEF_CHARS_MAX = 160;
+
+export interface RunViewOptions {
+  readonly out: Writable & { readonly isTTY?: boolean };
+  readonly err: Writable & { readonly isTTY?: boolean };
+  /** `lines`: events as JSON on stdout, and no text there. */
+  readonly form: "text" | "lines";
+}
+
+export class RunView {
+  readonly #options: RunViewOptions;
+  readonly #said = new RunSaid();
+  readonly #names = new Map<CallId, string>();
+  /** Those that calls of this run have started; how one in the foreground ended is told by its call. */
+  readonly #processes = new Map<ProcessId, "foreground" | "background">();
+  #thinking: TurnId | undefined;
+  /** Whether the last character on stdout was the end of a line. */
+  #fresh = true;
+
+  constructor(options: RunViewOptions) {
+    this.#options = options;
+  }
+
+  /** Shows what belongs to this run; everything else in its session is left out. */
+  show(event: Recorded | Delta | Gap, runId: RunId): void {
+    if (!this.#belongs(event, runId)) return;
+    if (this.#options.form === "lines") this.#options.out.write(`${JSON.stringify(event)}\n`);
+    else this.#person(event);
+  }
+
+  /** A line beside the text. */
+  note(text: string): void {
+    const { out, err } = this.#options;
+    // Both on one screen: a note does not begin in the middle of a sentence.
+    if (!this.#fresh && out.isTTY === true && err.isTTY === true) this.endLine();
+    err.write(`${this.#dim(plainLine(text))}\n`);
+  }
+
+  /** Something that wants an answer: as it is, and not dim. Whoever calls has made it harmless. */
+  ask(text: string): void {
+    this.#options.err.write(`${text}\n`);
+  }
+
+  /** What comes next begins at the beginning of a line. */
+  endLine(): void {
+    if (!this.#fresh) this.#options.out.write("\n");
+    this.#fresh = true;
+  }
+
+  /** A stream that is no terminal takes it as it is. */
+  #dim(text: string): string {
+    return styleText("dim", text, { stream: this.#options.err });
+  }
+
+  #belongs(event: Recorded | Delta | Gap, runId: RunId): boolean {
+    if (event.type === "gap") return true;
+    if ("runId" in event) return event.runId === runId;
+    if (event.type === "process.requested") {
+      // In the background it is the session's; those are shown, as somebody of this session has just started them.
+      this.#processes.set(event.processId, event.owner.startsWith("call_") ? "foreground" : "background");
+      return event.owner.startsWith("ses_") || this.#names.has(event.owner as CallId);
+    }
+    return "processId" in event && event.processId !== undefined && this.#processes.has(event.processId);
+  }
+
+  #person(event: Recorded | Delta | Gap): void {
+    switch (event.type) {
+      case "gap":
+        this.note("Some of what was said is not kept any more.");
+        break;
+      case "delta":
+        if (event.kind === "reasoning") this.#thinks(event.turnId);
+        else this.#say(this.#said.delta(event));
+        break;
+      case "turn.extended":
+        this.#say(this.#said.extended(event));
+        break;
+      case "turn.settled":
+        this.#say(this.#said.settled(event));
+        this.endLine();
+        break;
+      case "progress":
+      case "output":
+        break;
+      default:
+        this.#tell(event);
+    }
+  }
+
+  #thinks(turn: TurnId): void {
+    if (this.#thinking !== turn) this.note("thinking …");
+    this.#thinking = turn;
+  }
+
+  #say(text: string): void {
+    if (text === "") return;
+    const plain = plainText(text);
+    this.#options.out.write(plain);
+    this.#fresh = plain === "" ? this.#fresh : plain.endsWith("\n");
+  }
+
+  #tell(event: Recorded): void {
+    if (event.type === "call.requested") this.#names.set(event.callId, event.name);
+    if (event.type === "process.detached") this.#processes.set(event.processId, "background");
+    const line = this.#lineOf(event);
+    if (line !== undefined) this.note(line);
+  }
+
+  #lineOf(event: Recorded): string | undefined {
+    switch (event.type) {
+      case "call.requested":
+        return `${event.callId} ${event.name} ${brief(event.input)}`;
+      case "call.cancel_requested":
+        return `${this.#call(event.callId)} is being stopped (${sayReason(event.reason)})`;
+      case "call.settled":
+        return `${this.#call(event.callId)} ${settled(event)}`;
+      case "process.requested":
+        return `${event.processId} ${plainLine(titleOf(event.command), BRIEF_CHARS_MAX)}`;
+      case "process.started":
+        return `${event.processId} runs as process ${event.pid}, held by tier ${event.tier}`;
+      case "process.detached":
+        return `${event.processId} goes on in the background of the session`;
+      case "process.settled":
+        if (this.#processes.get(event.processId) !== "background") return undefined;
+        return `${event.processId} ${sayOutcome(event.outcome)}${sayExit(event.exit)}`;
+      case "question.settled":
+        return `${event.questionId} ${sayEnding(event.ending)}`;
+      case "run.cancel_requested":
+        return `${event.runId} is being stopped (${sayReason(event.reason)})`;
+      case "run.parked":
+        return `${event.runId} was set down: the server is shutting down, and the next one takes it up`;
+      case "run.recovered":
+        return `${event.runId} was taken up again after its worker had gone; what it said last is said anew`;
+      case "run.taken":
+        return `${event.runId} was taken into ${event.into}, which answers it: belay follow ${event.into}`;
+      case "run.requeued":
+        return `${event.runId} found no live run any more, and is a run of its own`;
+      default:
+        return undefined;
+    }
+  }
+
+  #call(id: CallId): string {
+    const name = this.#names.get(id);
+    return name === undefined ? id : `${id} ${name}`;
+  }
+}
+
+export const brief = (data: Json): string =>
+  plainLine(typeof data === "string" ? data : JSON.stringify(data), BRIEF_CHARS_MAX);
+
+function settled({ outcome, result, changes }: Extract<Recorded, { type: "call.settled" }>): string {
+  const parts = [sayOutcome(outcome)];
+  if (result !== undefined) parts.push(`${outcome.kind === "completed" ? "" : "so far: "}${brief(result)}`);
+  if (changes !== undefined) parts.push(`changed: ${changes.join(", ")}`);
+  return parts.join("; ");
+}

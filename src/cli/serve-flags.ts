@@ -1,0 +1,95 @@
+// What was typed after `belay serve`, as the configuration has it.
+import { readFileSync, statSync } from "node:fs";
+import { ControlError } from "../core/control-error.ts";
+import { suggest } from "../core/suggest.ts";
+import { LEVELS, type Level } from "../observe/log-line.ts";
+import type { TrustedProxy } from "../server/listener.ts";
+import type { ServerConfig } from "../setup/config.ts";
+import type { Environment, Home } from "./home.ts";
+import { plainLine } from "./plain-text.ts";
+import type { AgentFlags } from "./serve-words.ts";
+import { wholeNumber } from "./whole-number.ts";
+
+export interface ServeFlags extends AgentFlags {
+  readonly host?: string;
+  readonly port?: string;
+  readonly socket?: string;
+  /** False with --no-tcp. */
+  readonly tcp: boolean;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly allowHost?: readonly string[];
+  readonly allowOrigin?: readonly string[];
+  readonly behindProxy?: string;
+  readonly home?: string;
+  readonly store?: string;
+  readonly onStop: "park" | "cancel";
+  readonly drainMs: string;
+  readonly logLevel?: string;
+  readonly logJson?: boolean;
+  readonly json?: boolean;
+}
+
+/** An hour: whoever waits longer for a server to end has given up already. */
+const DRAIN_MS_MAX = 3_600_000;
+
+/** A log level is a word. */
+const WORD_BYTES_MAX = 64;
+
+/** A secret that a proxy sends is a line. */
+const SECRET_BYTES_MAX = 4_096;
+
+export function serverOf(flags: ServeFlags): ServerConfig {
+  const { host, socket, tlsCert: cert, tlsKey: key, allowHost, allowOrigin, behindProxy } = flags;
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new ControlError("invalid", "TLS takes both a certificate and its key.", {
+      hint: "Give --tls-cert FILE and --tls-key FILE.",
+    });
+  }
+  const port = flags.port === undefined ? undefined : wholeNumber(flags.port, "--port", { from: 0, to: 65_535 });
+  return {
+    ...(host === undefined ? {} : { host }),
+    ...(port === undefined ? {} : { port }),
+    ...(socket === undefined ? {} : { socket }),
+    ...(cert === undefined || key === undefined ? {} : { tls: { cert, key } }),
+    ...(allowHost === undefined ? {} : { hosts: allowHost }),
+    ...(allowOrigin === undefined ? {} : { origins: allowOrigin }),
+    ...(behindProxy === undefined ? {} : { trustedProxy: { secretFile: behindProxy } }),
+  };
+}
+
+export const drainMsOf = ({ drainMs }: ServeFlags): number =>
+  wholeNumber(drainMs, "--drain-ms", { from: 0, to: DRAIN_MS_MAX, unit: "ms" });
+
+/** What is written in the home, since that can be changed while the server runs; else what was typed, or is set. */
+export function levelOf({ logLevel }: Pick<ServeFlags, "logLevel">, home: Home, env: Environment): Level {
+  const word = writtenIn(home.levelFile) ?? logLevel ?? (env.BELAY_LOG_LEVEL || "info");
+  const levels = Object.keys(LEVELS);
+  if (isLevel(word)) return word;
+  const meant = suggest(word, levels);
+  throw new ControlError("invalid", `There is no log level "${plainLine(word, 40)}".`, {
+    hint: meant === undefined ? `They are: ${levels.join(", ")}.` : `Did you mean ${meant}?`,
+  });
+}
+
+function writtenIn(file: string): string | undefined {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found?.isFile() && found.size <= WORD_BYTES_MAX ? readFileSync(file, "utf8").trim() : undefined;
+}
+
+const isLevel = (word: string): word is Level => Object.hasOwn(LEVELS, word);
+
+/** Never on the command line: everybody on the machine can read those. */
+export function proxyOf({ trustedProxy }: ServerConfig): TrustedProxy | undefined {
+  if (trustedProxy === undefined) return undefined;
+  const { secretFile, header } = trustedProxy;
+  try {
+    if (statSync(secretFile).size > SECRET_BYTES_MAX) throw new Error("It is too large.");
+    return { header, secret: readFileSync(secretFile, "utf8").trim() };
+  } catch (cause) {
+    throw new ControlError("invalid", `The secret of the proxy cannot be read from ${secretFile}.`, {
+      hint: "It is a file with one line, which the proxy sends as x-belay-proxy with each request.",
+      cause,
+    });
+  }
+}

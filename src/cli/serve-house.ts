@@ -1,0 +1,185 @@
+// A house with a server around it: everything that has to be opened, in order, and closed again in the other one.
+//
+// Invariants
+// 1. Where it listens is settled before the store is opened: whoever cannot be reached takes up no run.
+// 2. Until everything is open, whoever asks is told to come back; nobody is served by half a house.
+// 3. What was opened is closed, also if what comes after it could not be.
+import type { Recorded } from "../core/event.ts";
+import type { SessionId } from "../core/ids.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { openAuditTrail } from "../observe/audit-file.ts";
+import { type AuditTrail, memoryAuditTrail } from "../observe/audit-trail.ts";
+import { eventMetrics } from "../observe/event-metrics.ts";
+import type { Log } from "../observe/log.ts";
+import { Metrics } from "../observe/metrics.ts";
+import type { Redactor } from "../observe/redactor.ts";
+import { Telemetry } from "../observe/telemetry.ts";
+import type { Notice } from "../ports.ts";
+import { Guard } from "../server/guard.ts";
+import { Denial } from "../server/guard-denial.ts";
+import { type Handler, makeHandler } from "../server/handler.ts";
+import type { Handle } from "../server/node-server.ts";
+import type { ServerMetrics } from "../server/observer.ts";
+import { openTokens, type Tokens } from "../server/tokens.ts";
+import { type Listeners, openListeners } from "./serve-listeners.ts";
+import { openWorks, type Plan, type Works } from "./serve-works.ts";
+
+export interface HouseWish {
+  readonly plan: Plan;
+  readonly tcp: boolean;
+  readonly log: Log;
+  readonly redact: Redactor;
+  readonly version: string;
+}
+
+export interface House {
+  readonly works: Works;
+  readonly listeners: Listeners;
+  readonly tokenFile: string;
+  /** Tokens and certificates, as they are on disk now. */
+  reload(): void;
+  /** Ends in order; answers the sessions that had not come to rest by then. */
+  close(how: { readonly mode: "park" | "cancel"; readonly limitMs: number }): Promise<readonly SessionId[]>;
+}
+
+export async function openHouse(wish: HouseWish): Promise<House> {
+  const { plan, log } = wish;
+  const server = plan.config.server ?? {};
+  const tokens = openTokens({
+    dir: plan.home.dir,
+    clock: systemClock,
+    onTrouble: (error) => log.warn("the tokens cannot be read; none is valid until they can", { error }),
+  });
+  const { file: tokenFile } = tokens.ensureLocal();
+  const guard = new Guard({ tokens, clock: systemClock, names: server.hosts ?? [], origins: server.origins ?? [] });
+  let ready: Handle | undefined;
+  const listeners = await openListeners(
+    async (request) => (ready === undefined ? starting.answer(request.id) : ready(request)),
+    {
+      ...{ home: plan.home, server, tcp: wish.tcp },
+      onTrouble: (error, requestId) => log.error("a request has failed", { requestId, error }),
+    },
+  );
+  if (listeners.served !== undefined) guard.serves(listeners.served);
+  try {
+    const inside = await openInside(wish, guard);
+    ready = inside.handler.handle;
+    return house(inside, { listeners, tokens, tokenFile });
+  } catch (error) {
+    await listeners.close(0);
+    throw error;
+  }
+}
+
+const starting = new Denial(503, "unavailable", "The server is starting.", { headers: { "retry-after": "1" } });
+
+interface Inside {
+  readonly works: Works;
+  readonly audit: AuditTrail;
+  readonly telemetry: Telemetry;
+  readonly handler: Handler;
+}
+
+/** The store, what hears of it, and what answers. */
+async function openInside({ plan, log, redact, version }: HouseWish, guard: Guard): Promise<Inside> {
+  const metrics = new Metrics();
+  const measure = eventMetrics(metrics);
+  const telemetry = new Telemetry({ redact, version });
+  const onRecorded = (session: SessionId, events: readonly Recorded[]): void => {
+    measure(session, events);
+    telemetry.observe(session, events);
+  };
+  const onNotice = (notice: Notice): void => tell(log, notice);
+  const works = await openWorks(plan, { onNotice, onRecorded, first: "processes" });
+  try {
+    // Behind the store: its lock is what keeps two servers out of one trail.
+    const audit =
+      plan.store === ":memory:"
+        ? memoryAuditTrail(redact)
+        : await openAuditTrail({ folder: plan.home.auditDir, redact, clock: systemClock, log });
+    gauges(metrics, works, audit);
+    const parts = { control: works.belay, guard, clock: systemClock, version, log, audit };
+    return { works, audit, telemetry, handler: makeHandler({ ...parts, metrics: serverMetrics(metrics) }) };
+  } catch (error) {
+    await works.belay.close({ limitMs: 0 });
+    throw error;
+  }
+}
+
+function house({ works, audit, telemetry, handler }: Inside, outside: Outside): House {
+  const { listeners, tokens, tokenFile } = outside;
+  return {
+    works,
+    listeners,
+    tokenFile,
+    reload: () => {
+      tokens.reload();
+      listeners.reload();
+    },
+    close: async ({ mode, limitMs }) => {
+      // Prompts are refused from this tick on. Whoever waits or follows is let go only afterwards: how their runs ended
+      // is what they wait for, and a cancel is answered until nothing is left to cancel.
+      const { unfinished } = await works.belay.close({ mode, limitMs });
+      await handler.drain();
+      await listeners.close(ANSWERS_MS);
+      telemetry.close();
+      await audit.close();
+      return unfinished;
+    },
+  };
+}
+
+interface Outside {
+  readonly listeners: Listeners;
+  readonly tokens: Tokens;
+  readonly tokenFile: string;
+}
+
+/** Once everything has ended, the last answers are written within milliseconds. */
+const ANSWERS_MS = 1_000;
+
+function tell(log: Log, notice: Notice): void {
+  switch (notice.type) {
+    case "late":
+      log.warn("something that was given up has ended late; its result was dropped", { ...notice });
+      break;
+    case "store":
+      log.warn("the store is in trouble; what cannot be refused is tried again", { ...notice });
+      break;
+    case "hook":
+      log.warn("a hook has failed", { ...notice });
+      break;
+    case "process":
+      log.info(notice.message);
+      break;
+    case "bug":
+      log.error("a fault in Belay", { session: notice.session, error: notice.error });
+      break;
+  }
+}
+
+function gauges(metrics: Metrics, { belay }: Works, audit: AuditTrail): void {
+  const gauge = (name: string, help: string, read: () => number): void => metrics.gauge({ name, help }, read);
+  gauge("belay_runs_live", "Runs that are live.", () => belay.load.live);
+  gauge("belay_sessions_waiting", "Sessions that wait for a place among the live runs.", () => belay.load.waiting);
+  gauge("belay_processes_live", "Processes that are going on.", () => belay.load.processes);
+  gauge("belay_results_late", "Results that came after they had been given up.", () => belay.load.late);
+  gauge("belay_audit_records_missed", "Records that could not be kept.", () => audit.missed);
+}
+
+function serverMetrics(metrics: Metrics): ServerMetrics {
+  let open = 0;
+  const requests = metrics.counter<"route" | "status">({
+    name: "belay_http_requests_total",
+    help: "Requests by route and status.",
+    labels: ["route", "status"],
+  });
+  metrics.gauge({ name: "belay_http_streams_open", help: "Streams of events that are open." }, () => open);
+  return {
+    answered: (route, status) => requests.add(1, { route, status: String(status) }),
+    streams: (count) => {
+      open = count;
+    },
+    text: () => metrics.text(),
+  };
+}

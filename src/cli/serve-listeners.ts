@@ -1,0 +1,105 @@
+// Where a server is reached: always on its private socket, and on a port of the loopback unless that is not wanted.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { ControlError } from "../core/control-error.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import type { Served } from "../server/host.ts";
+import { type Listener, type ListenOptions, listen, type TcpPlace } from "../server/listener.ts";
+import type { Handle } from "../server/node-server.ts";
+import type { ServerConfig } from "../setup/config.ts";
+import type { Home } from "./home.ts";
+import { proxyOf } from "./serve-flags.ts";
+
+/** The usual one. If somebody else has it, and nobody asked for it, another will do. */
+export const DEFAULT_PORT = 23_529;
+
+export interface ListenWish {
+  readonly home: Home;
+  readonly server: ServerConfig;
+  readonly tcp: boolean;
+  readonly onTrouble: (thrown: unknown, requestId: string) => void;
+}
+
+export interface Listeners {
+  readonly socket: string;
+  /** Undefined: there is no port. */
+  readonly served: Served | undefined;
+  /** As whoever is on this machine reaches it. */
+  readonly url: string | undefined;
+  /** The usual port, if it was taken by somebody else. */
+  readonly instead: number | undefined;
+  reload(): void;
+  close(limitMs: number): Promise<void>;
+  /** What a path of their own leaves behind, at once. For whoever has no time. */
+  forget(): void;
+}
+
+/** Both or none: what was opened is closed again if the other cannot be. */
+export async function openListeners(handle: Handle, wish: ListenWish): Promise<Listeners> {
+  const { socket: asked } = wish.server;
+  const own = asked === undefined && wish.home.socketFile === undefined;
+  const path = asked ?? wish.home.socketFile ?? join(mkdtempSync(join(tmpdir(), "belay-")), "belay.sock");
+  const forget = (): void => {
+    rmSync(path, { force: true });
+    if (own) rmSync(dirname(path), { recursive: true, force: true });
+  };
+  const around = { clock: systemClock, onTrouble: wish.onTrouble };
+  const socket = await listen(handle, { ...around, place: { kind: "socket", path } }).catch((error: unknown) => {
+    throw error instanceof ControlError && error.code === "conflict" ? inUse(error) : error;
+  });
+  try {
+    const { listener, instead } = wish.tcp ? await openTcp(handle, wish.server, around) : NONE;
+    const all = listener === undefined ? [socket] : [socket, listener];
+    return {
+      socket: path,
+      ...servedAt(listener?.address),
+      instead,
+      reload: () => {
+        for (const one of all) one.reload();
+      },
+      close: async (limitMs) => {
+        await Promise.all(all.map((one) => one.close({ limitMs })));
+        forget();
+      },
+      forget,
+    };
+  } catch (error) {
+    await socket.close({ limitMs: 0 });
+    forget();
+    throw error;
+  }
+}
+
+/** A socket that answers means that the whole home is in use. */
+const inUse = (error: ControlError): ControlError =>
+  new ControlError("store_locked", error.message, { hint: "Use that server, or give this one a home of its own." });
+
+/** Whoever listens on every address is called by none of them. */
+function servedAt(address: Listener["address"] | undefined): Pick<Listeners, "served" | "url"> {
+  if (address?.kind !== "tcp") return { served: undefined, url: undefined };
+  const { served, url } = address;
+  return { served, url: url.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])(?=:|$)/, "$1localhost") };
+}
+
+const NONE = { listener: undefined, instead: undefined } as const;
+
+async function openTcp(
+  handle: Handle,
+  server: ServerConfig,
+  around: Omit<ListenOptions, "place">,
+): Promise<{ readonly listener: Listener; readonly instead: number | undefined }> {
+  const { host, port, tls } = server;
+  const place: TcpPlace = {
+    ...{ kind: "tcp", host, trustedProxy: proxyOf(server) },
+    ...(tls === undefined ? {} : { tls: { certFile: tls.cert, keyFile: tls.key } }),
+  };
+  const open = (at: number): Promise<Listener> => listen(handle, { ...around, place: { ...place, port: at } });
+  if (port !== undefined) return { listener: await open(port), instead: undefined };
+  try {
+    return { listener: await open(DEFAULT_PORT), instead: undefined };
+  } catch (error) {
+    if (!(error instanceof ControlError) || error.code !== "conflict") throw error;
+    return { listener: await open(0), instead: DEFAULT_PORT };
+  }
+}

@@ -1,0 +1,113 @@
+// The works of a house: the configuration, the agent it asks for, and the library opened with both. With a server
+// around it, or without one.
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { PERMISSION_MODES } from "../agent/permission.ts";
+import { ControlError } from "../core/control-error.ts";
+import { type Belay, type BelayOptions, openBelay } from "../library/belay.ts";
+import type { BelayConfig, ServerConfig, SettledConfig } from "../setup/config.ts";
+import { loadConfig } from "../setup/load-config.ts";
+import { makeAgent } from "../setup/make-agent.ts";
+import { openOptions } from "../setup/open-options.ts";
+import { type Taken, takeSecrets } from "../setup/secrets.ts";
+import { tierOf } from "./doctor.ts";
+import type { Home } from "./home.ts";
+import type { AgentFlags } from "./serve-words.ts";
+
+/** Everything that has to be known before anything is opened. */
+export interface Plan {
+  readonly home: Home;
+  readonly config: SettledConfig;
+  /** Where everything is kept: a file, or `:memory:`. */
+  readonly store: string;
+  readonly taken: Taken;
+  readonly notices: readonly string[];
+}
+
+export interface PlanWish {
+  readonly home: Home;
+  readonly flags: AgentFlags & { readonly store?: string | undefined };
+  readonly server?: ServerConfig;
+}
+
+/** Reads the configuration, and takes the keys of providers out of this program's environment. */
+export async function makePlan({ home, flags, server }: PlanWish): Promise<Plan> {
+  const { config, notices } = await loadConfig({
+    cwd: process.cwd(),
+    flags: { ...configOf(flags), ...(server === undefined ? {} : { server }) },
+    env: process.env,
+    defaults: { store: home.storeFile },
+  });
+  const taken = await takeSecrets(process.env, config);
+  return { home, config, store: config.store ?? home.storeFile, taken, notices };
+}
+
+function configOf(flags: PlanWish["flags"]): BelayConfig & { readonly config?: string } {
+  const { model, agent, tools, instructions, workspace, mode, config, require, store } = flags;
+  const given = { model, agent, tools, workspace, config, store };
+  return {
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...(instructions === undefined ? {} : { instructions: { file: instructions } }),
+    ...(mode === undefined ? {} : { mode: modeOf(mode) }),
+    ...(require === undefined ? {} : { processes: { requireTier: tierOf(require) } }),
+  };
+}
+
+function modeOf(word: string): SettledConfig["mode"] {
+  const found = PERMISSION_MODES.find((mode) => mode === word);
+  if (found !== undefined) return found;
+  throw new ControlError("invalid", `There is no mode "${word.slice(0, 40)}".`, {
+    hint: `They are: ${PERMISSION_MODES.join(", ")}.`,
+  });
+}
+
+export interface Works {
+  readonly belay: Belay;
+  /** Who works, in a few words. */
+  readonly agent: string;
+  readonly isDemo: boolean;
+  readonly workspace: string;
+  /** What whoever starts this should know. */
+  readonly notices: readonly string[];
+}
+
+export interface Ears extends Pick<BelayOptions, "onNotice" | "onRecorded"> {
+  /** `processes`: how surely they are held is found out at once, and not when the first one is wanted. */
+  readonly first?: "processes";
+}
+
+/** The last tier is what every machine has. Requiring it has it tested before anything else. */
+const LOOKED_AFTER = { requireTier: "group" } as const;
+
+/** A new store is nobody else's to read, wherever it is; what SQLite puts beside it takes after it. */
+function makePrivate(store: string): void {
+  if (store === ":memory:" || existsSync(store)) return;
+  try {
+    closeSync(openSync(store, "wx", 0o600));
+  } catch {
+    // Somebody was faster, or there is no such place: opening it says which.
+  }
+}
+
+/** Opens the store and takes up what an earlier life left. */
+export async function openWorks({ home, config, store, taken, notices }: Plan, wish: Ears): Promise<Works> {
+  const { first, ...ears } = wish;
+  const isDemo = config.agent === undefined && config.model === undefined;
+  // The demo's tools work in a folder of their own, and its commands may not begin outside of it.
+  const demoFolder = join(home.dir, "demo");
+  if (isDemo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
+  const workspace = isDemo ? demoFolder : config.workspace;
+  const { agent, describe, notice } = await makeAgent(config, {
+    env: process.env,
+    taken,
+    demoFolder,
+    hidden: [home.dir],
+  });
+  makePrivate(store);
+  const { processes, ...options } = openOptions(config);
+  const belay = await openBelay({
+    ...{ agent, store, ...options, ...ears },
+    processes: { ...(first === "processes" ? LOOKED_AFTER : {}), ...processes, workspace },
+  });
+  return { belay, agent: describe, isDemo, workspace, notices: [...notices, ...(notice?.split("\n") ?? [])] };
+}

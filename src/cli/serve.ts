@@ -1,0 +1,167 @@
+// `belay serve`: opens a house with a server around it, says so, and stays until it is asked to end.
+//
+// Invariants
+// 1. The first signal ends it in order, within --drain-ms; the second at once. Either way the note by which it is found
+//    and its socket are gone.
+// 2. Whoever reads its log, or stops reading it, cannot end it.
+import { ControlError } from "../core/control-error.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { type Log, openLog } from "../observe/log.ts";
+import type { LineForm } from "../observe/log-line.ts";
+import { redactor } from "../observe/redactor.ts";
+import { dayAndTime } from "./age.ts";
+import { EXIT_FOUND, EXIT_OK, type StopSignal } from "./exit-code.ts";
+import { type Home, makeHome, openHome, readServer, removeServer, type ServerNote, writeServer } from "./home.ts";
+import { drainMsOf, levelOf, type ServeFlags, serverOf } from "./serve-flags.ts";
+import { type Greeting, greet, shellQuoted } from "./serve-greeting.ts";
+import { type House, openHouse } from "./serve-house.ts";
+import { makePlan, type Plan } from "./serve-works.ts";
+import { onStopSignals } from "./stop-signals.ts";
+import { print, printError } from "./terminal.ts";
+import { version } from "./version.ts";
+
+export async function runServe(flags: ServeFlags): Promise<number> {
+  const limitMs = drainMsOf(flags);
+  const home = openHome({ home: flags.home, env: process.env });
+  makeHome(home);
+  let level = levelOf(flags, home, process.env);
+  outliveReaders();
+  const ending = new Ending();
+  const plan = await makePlan({ home, flags, server: serverOf(flags) });
+  const redact = redactor(plan.taken.secrets);
+  const log = openLog({
+    ...{ redact, clock: systemClock, form: formOf(flags) },
+    // Asked for each line, so that a reload can change it.
+    get level() {
+      return level;
+    },
+  });
+  const house = await openHouse({ plan, tcp: flags.tcp, log, redact, version: version() }).catch((error: unknown) => {
+    throw occupied(error, home);
+  });
+  const takeBack = announce(house, plan, { log, flags });
+  ending.onReload(() => {
+    level = levelOf(flags, home, process.env);
+    house.reload();
+    log.info(`read again: tokens, certificate, log level (${level})`);
+  });
+  const signal = await ending.asked;
+  log.info(`${signal}: ending in order; once more ends at once`, { limitMs, live: flags.onStop });
+  const unfinished = await house.close({ mode: flags.onStop, limitMs });
+  takeBack();
+  if (unfinished.length === 0) log.info("ended in order");
+  else log.warn("some had not come to rest in time; they are recovered at the next start", { unfinished });
+  return unfinished.length === 0 ? EXIT_OK : EXIT_FOUND;
+}
+
+/** Asked to end, or to read something again. Heard from the first moment on. */
+class Ending {
+  readonly #asked = Promise.withResolvers<StopSignal>();
+  #reload: (() => void) | undefined;
+
+  constructor() {
+    onStopSignals((signal) => this.#hear(signal));
+  }
+
+  get asked(): Promise<StopSignal> {
+    return this.#asked.promise;
+  }
+
+  onReload(reload: () => void): void {
+    this.#reload = reload;
+  }
+
+  #hear(signal: StopSignal): "leaving" | "staying" {
+    // Whoever was started on a terminal is told by it that the terminal is gone.
+    if (signal === "SIGHUP" && process.stdin.isTTY !== true) {
+      this.#reloadGently();
+      return "staying";
+    }
+    this.#asked.resolve(signal);
+    return "leaving";
+  }
+
+  /** A certificate that cannot be read is no reason to go: the old one still works. */
+  #reloadGently(): void {
+    try {
+      this.#reload?.();
+    } catch (error) {
+      printError(error);
+    }
+  }
+}
+
+/** A server goes on when nobody reads what it says. */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners("error");
+    stream.on("error", () => {});
+  }
+}
+
+const formOf = ({ logJson }: ServeFlags): LineForm =>
+  logJson === true || process.stderr.isTTY !== true ? "json" : "pretty";
+
+interface Telling {
+  readonly log: Log;
+  readonly flags: ServeFlags;
+}
+
+/** Writes the note by which it is found, and says what there is. The answer takes the note back. */
+function announce(house: House, plan: Plan, { log, flags }: Telling): () => void {
+  const { home, store } = plan;
+  const { socket, url } = house.listeners;
+  const note: ServerNote = {
+    ...{ pid: process.pid, socket, startedAt: systemClock.now(), version: version(), store },
+    ...(url === undefined ? {} : { url }),
+  };
+  const takeBack = (): void => {
+    house.listeners.forget();
+    removeServer(home, note);
+  };
+  // At the very end, whichever way that comes.
+  process.once("exit", takeBack);
+  writeServer(home, note);
+  const greeting = greetingOf(house, plan, flags);
+  if (flags.json === true) print(JSON.stringify({ ...note, tokenFile: greeting.tokenFile, agent: greeting.agent }));
+  else for (const line of greet(greeting, process.stdout.isTTY === true)) print(line);
+  log.info("ready", { ...note });
+  return takeBack;
+}
+
+function greetingOf(
+  { works, listeners, tokenFile }: House,
+  { home, config, store }: Plan,
+  { onStop }: ServeFlags,
+): Greeting {
+  const { socket, url, instead } = listeners;
+  const usual = openHome({ env: { ...process.env, BELAY_HOME: undefined } }).dir === home.dir;
+  return {
+    ...{ version: version(), url, socket, instead, store, tokenFile, onStop },
+    ...{ agent: works.agent, notices: works.notices, mode: config.mode, workspace: works.workspace },
+    tier: works.belay.load.tier,
+    belay: CALLED[process.env.npm_lifecycle_event ?? ""] ?? "belay",
+    options: usual ? "" : `--home ${shellQuoted(home.dir)}`,
+    prompt: works.isDemo ? "count to 30" : "What is in this folder?",
+  };
+}
+
+/** By what the command line is called where it was started from. */
+const CALLED: Readonly<Record<string, string>> = {
+  start: "npm run belay --",
+  belay: "npm run belay --",
+  npx: "npx belay",
+};
+
+/** Who has it already, if that is what is wrong. */
+function occupied(error: unknown, home: Home): unknown {
+  const note = readServer(home);
+  if (!(error instanceof ControlError) || error.code !== "store_locked" || note === undefined) return error;
+  const { pid, url, socket, startedAt } = note;
+  const where = [url, socket].filter((one) => one !== undefined).join(" and ");
+  const message = `A server is running here already: process ${pid}, at ${where}, since ${dayAndTime(startedAt)}.`;
+  return new ControlError("store_locked", message, {
+    hint: `Use that one: belay ps. Or end it: kill ${pid}. Or give this one a home of its own: --home DIR.`,
+    cause: error,
+  });
+}

@@ -1,0 +1,59 @@
+// `belay stop-all`: stops everything that goes on, in every session.
+import type { CancelAllOptions, CoveredSession, Explanation } from "../control.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { waitOf } from "./cancel.ts";
+import { confirm, isAttended } from "./confirm.ts";
+import { type Door, withControl } from "./control-door.ts";
+import { receiptLines } from "./control-words.ts";
+import type { DoorOptions } from "./door-options.ts";
+import { EXIT_FOUND, EXIT_OK } from "./exit-code.ts";
+import { spinning } from "./spinner.ts";
+import { print } from "./terminal.ts";
+import { count } from "./words.ts";
+
+export interface StopAllFlags extends DoorOptions {
+  readonly reason?: string;
+  readonly wait?: string | true;
+  readonly keepBackground?: true;
+  readonly yes?: true;
+  readonly json?: true;
+}
+
+/** Asks first only where somebody can answer: from a script or another machine a stop button just works. */
+export function runStopAll(flags: StopAllFlags): Promise<number> {
+  const waitMs = waitOf(flags.wait);
+  const options: CancelAllOptions = {
+    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+    ...(waitMs === undefined ? {} : { waitMs }),
+    ...(flags.keepBackground ? { background: "keep" } : {}),
+  };
+  return withControl(flags, async (door) => {
+    if (!flags.yes && isAttended() && !(await isMeant(door))) return EXIT_FOUND;
+    const asked = door.control.cancelAll(options);
+    const covered = await spinning("stopping everything", asked, { clock: systemClock, output: process.stderr });
+    if (flags.json) print(JSON.stringify({ sessions: covered }));
+    else for (const line of report(covered)) print(line);
+    return EXIT_OK;
+  });
+}
+
+async function isMeant({ control, where }: Door): Promise<boolean> {
+  const live = await control.live();
+  // Nobody is bothered about nothing; the cancel is still sent, since something may begin at this moment.
+  if (live.length === 0) return true;
+  if ((await confirm(`Stop ${summary(live)} at ${where}?`)) === "yes") return true;
+  process.stderr.write("Nothing was stopped.\n");
+  return false;
+}
+
+function summary(live: readonly Explanation[]): string {
+  const runs = live.reduce((sum, one) => sum + (one.live === undefined ? 0 : 1) + one.queue.length, 0);
+  const processes = live.reduce((sum, one) => sum + one.processes.length, 0);
+  const parts = [count(runs, "run"), ...(processes === 0 ? [] : [count(processes, "process", "processes")])];
+  return `${parts.join(" and ")} in ${count(live.length, "session")}`;
+}
+
+function report(covered: readonly CoveredSession[]): readonly string[] {
+  if (covered.length === 0) return ["Nothing was going on, so nothing was changed."];
+  return covered.flatMap(({ sessionId, receipt }) => receiptLines(sessionId, receipt));
+}

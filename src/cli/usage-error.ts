@@ -1,0 +1,72 @@
+// What was wrong with the words of a command, said in our own: what is not understood, and what to try.
+import type { Command, CommanderError } from "commander";
+import { ControlError } from "../core/control-error.ts";
+import { suggest } from "../core/suggest.ts";
+import { exampleOf, fullName } from "./examples.ts";
+import { plainLine } from "./plain-text.ts";
+
+const TYPED_CHARS_MAX = 40;
+
+/** The refusal of the parser, as one of ours. `command` is the one whose words they were. */
+export function usageError(command: Command, { code, message }: CommanderError): ControlError {
+  const [, quoted = ""] = /'([^']*)'/.exec(message) ?? [];
+  const tryThis = `Try: ${exampleOf(command)}`;
+  switch (code) {
+    case "commander.unknownCommand":
+      return unknownCommand(command, command.args[0] ?? quoted);
+    case "commander.unknownOption":
+      return unknownOption(command, quoted);
+    case "commander.missingArgument":
+      return usage(`${shortName(command)} needs to know which ${quoted}.`, tryThis);
+    case "commander.excessArguments":
+      return usage(excess(command), tryThis);
+    case "commander.optionMissingArgument":
+      return usage(`${quoted.replace(/ .*/, "")} needs a value: ${quoted}.`, helpOf(command));
+    default:
+      return usage(sentence(message), helpOf(command));
+  }
+}
+
+function excess(command: Command): string {
+  const { args, registeredArguments: known } = command;
+  const [first, ...more] = known;
+  const extra = shown(args[known.length] ?? "");
+  if (first === undefined) return `${shortName(command)} takes no ${extra}.`;
+  if (more.length === 0)
+    return `${shortName(command)} takes one ${first.name()} at a time, and "${extra}" is one more.`;
+  return `${shortName(command)} takes ${known.map((one) => one.name()).join(" and ")}, and "${extra}" is one more.`;
+}
+
+export function unknownCommand(parent: Command, typed: string): ControlError {
+  const names = parent.commands.flatMap((one) => (isHidden(one) ? [] : [one.name(), ...one.aliases()]));
+  const meant = suggest(typed.replace(/^-+/, ""), names);
+  const hint = meant === undefined ? helpOf(parent) : `Did you mean: ${fullName(parent)} ${meant}?`;
+  return usage(`There is no command "${shown(typed)}".`, hint);
+}
+
+function unknownOption(command: Command, flag: string): ControlError {
+  // Whoever types an option where a command belongs means one of either.
+  if (command.parent === null) return unknownCommand(command, flag);
+  const typed = flag.replace(/=.*/, "");
+  const known = command.options.flatMap(({ long }) => (long === undefined ? [] : [long.slice(2)]));
+  const meant = suggest(typed.replace(/^-+/, ""), [...known, "help"]);
+  return usage(
+    `There is no option ${shown(typed)}.`,
+    meant === undefined ? helpOf(command) : `Did you mean --${meant}?`,
+  );
+}
+
+/** Commands that only scripts call are not proposed to people. */
+export const isHidden = (command: Command): boolean =>
+  command.parent !== null && !command.parent.createHelp().visibleCommands(command.parent).includes(command);
+
+const shortName = (command: Command): string => fullName(command).replace(/^belay /, "");
+const helpOf = (command: Command): string => `${fullName(command)} --help lists what there is.`;
+const shown = (typed: string): string => plainLine(typed, TYPED_CHARS_MAX);
+
+function sentence(message: string): string {
+  const said = plainLine(message.replace(/^error: /, ""), 200);
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)}${said.endsWith(".") ? "" : "."}`;
+}
+
+const usage = (message: string, hint: string): ControlError => new ControlError("invalid", message, { hint });
