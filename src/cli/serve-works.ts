@@ -1,7 +1,7 @@
 // The works of a house: the configuration, the agent it asks for, and the library opened with both. With a server
 // around it, or without one.
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../agent/permission.ts";
 import { ControlError } from "../core/control-error.ts";
 import { type Belay, type BelayOptions, openBelay } from "../library/belay.ts";
@@ -90,6 +90,13 @@ function makePrivate(store: string): void {
 }
 
 /** Opens the store and takes up what an earlier life left. */
+/** Whoever reads these could speak as the owner: a command of the agent could approve the next one by itself. */
+function secretsOf(home: Home, store: string): readonly string[] {
+  const { tokenFile, tokensFile, serverFile, socketFile = serverFile, auditDir, levelFile } = home;
+  const kept = store === ":memory:" ? [] : ["", "-wal", "-shm"].map((end) => resolve(`${store}${end}`));
+  return [tokenFile, tokensFile, serverFile, socketFile, auditDir, levelFile, ...kept];
+}
+
 export async function openWorks({ home, config, store, taken, notices }: Plan, wish: Ears): Promise<Works> {
   const { first, ...ears } = wish;
   const isDemo = config.agent === undefined && config.model === undefined;
@@ -107,7 +114,10 @@ export async function openWorks({ home, config, store, taken, notices }: Plan, w
   const { processes, ...options } = openOptions(config);
   const belay = await openBelay({
     ...{ agent, store, ...options, ...ears },
-    processes: { ...(first === "processes" ? LOOKED_AFTER : {}), ...processes, workspace },
+    processes: {
+      ...(first === "processes" ? LOOKED_AFTER : {}),
+      ...{ ...processes, workspace, hidden: secretsOf(home, store) },
+    },
   });
   return { belay, agent: describe, isDemo, workspace, notices: [...notices, ...(notice?.split("\n") ?? [])] };
 }

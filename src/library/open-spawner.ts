@@ -18,6 +18,8 @@ export interface ProcessesOptions {
   readonly mechanism?: Mechanism;
   /** What a process may see and touch, unless it is asked for otherwise. Default `contain` where that can be done. */
   readonly profile?: Profile;
+  /** Files and directories that no process sees, in any profile. Only `bubblewrap` can hide something. */
+  readonly hidden?: readonly string[];
   /** Names of variables that are let through from this program's environment. Nothing else is. */
   readonly env?: { readonly allow?: readonly string[] };
   readonly limits?: ProcessLimits;
@@ -70,7 +72,8 @@ function forgetful(spawner: Spawner, place: string): Spawner {
 
 export function checkProcesses(given: ProcessesOptions): ProcessesOptions {
   if (!isObject(given)) throw invalid("`processes` is an object.");
-  const { workspace, dir, requireTier, mechanism, profile, env, limits, graceMs, cgroup, spawner, ...rest } = given;
+  const { workspace, dir, requireTier, mechanism, profile, hidden, env, limits, ...others } = given;
+  const { graceMs, cgroup, spawner, ...rest } = others;
   rejectUnknown(rest, "`processes`");
   for (const [name, path] of Object.entries({ workspace, dir, cgroup })) {
     if (path !== undefined && (typeof path !== "string" || path === "")) throw invalid(`\`${name}\` is a path.`);
@@ -81,6 +84,9 @@ export function checkProcesses(given: ProcessesOptions): ProcessesOptions {
   oneOf("profile", profile, ["none", "contain", "workspace"]);
   if (limits !== undefined && !isObject(limits)) throw invalid("`limits` is an object of numbers.");
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 30_000);
+  if (hidden !== undefined && (!Array.isArray(hidden) || hidden.some((path) => typeof path !== "string"))) {
+    throw invalid("`hidden` is a list of paths.");
+  }
   const allow: unknown = isObject(env) ? (env.allow ?? []) : (env ?? []);
   if (!Array.isArray(allow) || allow.some((name) => typeof name !== "string")) {
     throw invalid("`env.allow` is a list of names.");

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -16,7 +16,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const root: BubblewrapOptions = {
   ...{ bwrap: "/usr/bin/bwrap", setpriv: "/usr/bin/setpriv", umount: "/usr/bin/umount" },
-  ...{ userNamespace: false, root: true, caps: true, stateDir, workspace, clock: manualClock() },
+  ...{ userNamespace: false, root: true, caps: true, stateDir, hidden: [], workspace, clock: manualClock() },
 };
 const user: BubblewrapOptions = { ...root, userNamespace: true, root: false };
 
@@ -75,6 +75,15 @@ describe("what bubblewrap is told", () => {
     expect(textOf(bwrapArguments({ ...root, userNamespace: true, caps: false }, inWorkspace))).toContain(
       "--cap-drop ALL",
     );
+  });
+
+  test("G35: what is to be hidden is hidden in every profile, a file as well as a directory", () => {
+    const secret = join(home, "secret");
+    writeFileSync(secret, "x");
+    for (const one of [plan, inWorkspace, { ...plan, profile: "none" } as const]) {
+      const text = textOf(bwrapArguments({ ...user, hidden: [secret, stateDir, join(home, "absent")] }, one));
+      expect(text).toContain(`--ro-bind /dev/null ${secret} --tmpfs ${stateDir} --chdir`);
+    }
   });
 
   test("G35: Belay's own directory is hidden, also inside the workspace", () => {

@@ -22,6 +22,8 @@ export interface BubblewrapOptions {
   readonly caps: boolean;
   /** Belay's own directory, which no process in a workspace sees. */
   readonly stateDir: string;
+  /** What no process sees, whatever its profile: a token would let it approve its own calls. */
+  readonly hidden: readonly string[];
   readonly workspace: string;
   readonly clock: Clock;
 }
@@ -46,6 +48,7 @@ export function bwrapArguments(options: BubblewrapOptions, plan: Plan): readonly
     ...(options.userNamespace ? ["--unshare-user"] : []),
     ...rights.flags,
     ...(plan.profile === "workspace" ? workspaceMounts(options, plan, rights.secondProc) : FULL_MOUNTS),
+    ...options.hidden.flatMap(hiding),
     ...["--chdir", plan.cwd, "--"],
     ...[SHELL, "-c", leaderScript(rights.before), "belay", ...rights.drop, ...gateArguments(plan)],
   ];
@@ -104,13 +107,13 @@ function workspaceMounts(options: BubblewrapOptions, plan: Plan, secondProc: boo
     ...(options.root ? ROOT_OWNED.flatMap((path) => ["--ro-bind-try", path, path]) : []),
     ...tmp.flatMap((path) => ["--tmpfs", path]),
     // Before the workspace, should it be below one of these; the state directory after it, should it be inside.
-    ...SECRETS.flatMap((name) => hidden(join(homedir(), name))),
+    ...SECRETS.flatMap((name) => hiding(join(homedir(), name))),
     ...["--bind", options.workspace, options.workspace],
     ...SECRETS.flatMap((name) => {
       const path = real(join(homedir(), name));
-      return path !== undefined && path !== options.workspace && isWithin(options.workspace, path) ? hidden(path) : [];
+      return path !== undefined && path !== options.workspace && isWithin(options.workspace, path) ? hiding(path) : [];
     }),
-    ...hidden(options.stateDir),
+    ...hiding(options.stateDir),
   ];
 }
 
@@ -140,7 +143,7 @@ const SECRETS = [
 ];
 
 /** Mounts that hide a path; none if it is not there. Links are followed: a mount on a link is refused or misses. */
-function hidden(path: string): readonly string[] {
+function hiding(path: string): readonly string[] {
   const target = real(path);
   if (target === undefined) return [];
   return isDirectory(target) ? ["--tmpfs", target] : ["--ro-bind", "/dev/null", target];

@@ -31,6 +31,8 @@ export const isAtLeast = (tier: Tier, wanted: Tier): boolean => TIERS.indexOf(ti
 export interface Surroundings {
   readonly machine: Machine;
   readonly stateDir: string;
+  /** What no process sees, where the mechanism can hide something. */
+  readonly hidden?: readonly string[];
   readonly workspace: string;
   readonly clock: Clock;
   /** How processes are seen. Default as this platform has it. */
@@ -66,11 +68,11 @@ function makePsGroup({ clock, onNotice }: Surroundings, sight: Sight): Containme
   return group({ watchdog, census: new Census(() => sight.everybody()), clock, sight });
 }
 
-function makeBubblewrap({ machine, stateDir, workspace, clock }: Surroundings): Containment | undefined {
+function makeBubblewrap({ machine, stateDir, workspace, clock, hidden = [] }: Surroundings): Containment | undefined {
   const { bwrap, setpriv, umount } = machine.programs;
   if (bwrap === undefined) return undefined;
   return bubblewrap({
-    ...{ bwrap, setpriv, umount, stateDir, workspace, clock },
+    ...{ bwrap, setpriv, umount, stateDir, workspace, clock, hidden },
     userNamespace: !machine.mayUnshare,
     root: machine.root,
     caps: machine.capsPerNamespace,

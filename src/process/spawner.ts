@@ -48,6 +48,8 @@ export interface SpawnerOptions {
   readonly mechanism?: Mechanism;
   /** Default `contain` where the mechanism can, else `none`. */
   readonly profile?: Profile;
+  /** Files and directories that no process sees, where that can be done: `bubblewrap`. */
+  readonly hidden?: readonly string[];
   /** Names that are let through from the server's environment. */
   readonly env?: { readonly allow?: readonly string[] };
   readonly limits?: ProcessLimits;

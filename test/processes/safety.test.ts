@@ -1,6 +1,8 @@
 // What a contained child cannot see, cannot hurt and cannot exhaust.
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
+import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -213,5 +215,28 @@ describe("G20: a tier that is required", () => {
         pid: expect.any(Number),
       });
     });
+  });
+});
+
+/** One whole test, where there is anything that can hide files. */
+describe.each(mechanisms.filter((one) => one === "bubblewrap"))("what is hidden from a child of %s", (mechanism) => {
+  test.each(["none", "contain", "workspace"] as const)("G35: it does not see in the profile %s", async (profile) => {
+    const token = join(dir, "token");
+    const socket = join(dir, "belay.sock");
+    const folder = join(dir, "audit");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "one"), SECRET);
+    writeFileSync(token, SECRET);
+    const door = createServer().listen(socket);
+    await once(door, "listening");
+    try {
+      await opened({ mechanism, profile, hidden: [token, socket, folder, join(dir, "absent")] }, async (belay) => {
+        const probe = `exec 2>/dev/null; cat ${token}; ls ${folder}; test -S ${socket} && echo a door; echo over; ls ${workspace}`;
+        const { text } = await say(belay, probe);
+        expect(text).toBe("over\n");
+      });
+    } finally {
+      door.close();
+    }
   });
 });
