@@ -1,15 +1,27 @@
-// The tables in the documentation that are read off the code: limits, events, error codes.
+// The tables in the documentation that are read off the code: limits, events, codes, routes, metrics.
 // `node test/doc-tables.ts` writes them; its test fails if they are not current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
+import { z } from "zod";
+import * as fileLimits from "../src/agent/file-limits.ts";
 import * as agentLimits from "../src/agent/limits.ts";
+import type { Route } from "../src/api/route.ts";
+import { ROUTE_NAMES, routeOf } from "../src/api/routes.ts";
+import * as bridgeLimits from "../src/bridge/limits.ts";
 import { EXIT_CODE } from "../src/cli/exit-code.ts";
+import { exitMeanings } from "../src/cli/exit-help.ts";
+import * as clientLimits from "../src/client/limits.ts";
 import { ADVICE, type ControlCode } from "../src/core/control-error.ts";
 import type { Event } from "../src/core/event.ts";
 import * as coreLimits from "../src/core/limits.ts";
+import { INSTRUMENTS } from "../src/observe/instruments.ts";
+import * as observeLimits from "../src/observe/limits.ts";
+import * as serverLimits from "../src/server/limits.ts";
+import { STATUS } from "../src/server/status-code.ts";
 import * as sqliteLimits from "../src/store/sqlite/limits.ts";
-import { nodes, parse, ROOT } from "./house.ts";
+import { nodes, parse, ROOT, sources } from "./house.ts";
+import { ROOMS, roomOf } from "./import-rules.ts";
 
 interface Table {
   /** The page it stands on, between `<!-- begin NAME -->` and `<!-- end NAME -->`. */
@@ -24,6 +36,16 @@ export const TABLES: readonly Table[] = [
   { page: "docs/operating.md", name: "sqlite limits", make: () => limits("src/store/sqlite/limits.ts", sqliteLimits) },
   { page: "docs/events.md", name: "events", make: events },
   { page: "docs/events.md", name: "codes", make: codes },
+  { page: "docs/models.md", name: "file limits", make: () => limits("src/agent/file-limits.ts", fileLimits) },
+  { page: "ARCHITECTURE.md", name: "rooms", make: rooms },
+  { page: "docs/server.md", name: "routes", make: routes },
+  { page: "docs/server.md", name: "status codes", make: statusCodes },
+  { page: "docs/server.md", name: "metrics", make: metrics },
+  { page: "docs/server.md", name: "server limits", make: () => limits("src/server/limits.ts", serverLimits) },
+  { page: "docs/server.md", name: "observe limits", make: () => limits("src/observe/limits.ts", observeLimits) },
+  { page: "docs/client.md", name: "client limits", make: () => limits("src/client/limits.ts", clientLimits) },
+  { page: "docs/bridge.md", name: "bridge limits", make: () => limits("src/bridge/limits.ts", bridgeLimits) },
+  { page: "docs/cli.md", name: "exit codes", make: () => table(["code", "means"], exitMeanings()) },
 ];
 
 /** The page with its tables as they should be. */
@@ -108,6 +130,85 @@ function codes(): string {
   return table(["code", "worth another try", "exit code", "advice"], rows);
 }
 
+/** Who may import whom, of the rooms that are built. */
+function rooms(): string {
+  const built = new Set(sources().map(({ path }) => roomOf(path)));
+  const names = (all: readonly string[] = []): string =>
+    all
+      .filter((name) => built.has(name) || !Object.hasOwn(ROOMS, name))
+      .map((name) => `\`${name}\``)
+      .join(", ");
+  const rows = Object.entries(ROOMS)
+    .filter(([name]) => built.has(name))
+    .map(([name, { from, typesFrom, outside }]) => [`\`${name}\``, names(from), names(typesFrom), names(outside)]);
+  return table(["room", "imports", "types only", "from outside"], rows);
+}
+
+/** Every route, in the order in which the server has them. */
+function routes(): string {
+  const rows = ROUTE_NAMES.map(routeOf).map((route) => [
+    `\`${route.method} ${route.path}\``,
+    route.house === true ? `${route.scope}, house` : route.scope,
+    takes(route),
+    Object.keys(route.answers).join(", "),
+    route.summary,
+  ]);
+  return table(["route", "scope", "takes", "answers", "what it does"], rows);
+}
+
+const takes = ({ query, body }: Route): string =>
+  [query === undefined ? "" : `?${fieldsOf(query)}`, body === undefined ? "" : fieldsOf(body)]
+    .filter((part) => part !== "")
+    .join(" ");
+
+/** The fields of an object, or of each object that there may be; optional ones with a question mark. */
+function fieldsOf(schema: unknown): string {
+  if (schema instanceof z.ZodUnion) return schema.options.map(fieldsOf).join(" or ");
+  if (!(schema instanceof z.ZodObject)) return "";
+  const names = Object.entries(schema.shape).map(([name, field]) => {
+    const mark = z.safeParse(field, undefined).success ? "?" : "";
+    // A field with one possible value tells one object from another.
+    const value = field instanceof z.ZodLiteral ? `: ${JSON.stringify(field.value)}` : "";
+    return `\`${name}${mark}${value}\``;
+  });
+  return names.join(", ");
+}
+
+function statusCodes(): string {
+  const entries = Object.entries(STATUS).filter(([code]) => code !== "disconnected");
+  const statuses = [...new Set(entries.map(([, status]) => status))].toSorted((one, other) => one - other);
+  const rows = statuses.map((status) => {
+    const own = entries.filter(([, one]) => one === status).map(([code]) => `\`${code}\``);
+    return [String(status), own.join(", "), status === 429 || status === 503 ? "yes" : "no"];
+  });
+  return table(["status", "codes", "`Retry-After`"], rows);
+}
+
+/** Where the metrics are named that a server has besides those of the work. */
+const SERVER_METRICS = "src/cli/serve-house.ts";
+
+function metrics(): string {
+  const own = Object.values(INSTRUMENTS).map(({ name, kind, labels, dotted, help }) => {
+    return [`\`${name}\``, kind, labels.map((label) => `\`${label}\``).join(", "), `\`${dotted}\``, help];
+  });
+  const source = parse({ path: SERVER_METRICS, text: readFileSync(join(ROOT, SERVER_METRICS), "utf8") });
+  const others = [...nodes(source)].flatMap((node) => {
+    const [name = "", help = ""] = ts.isCallExpression(node) ? textsOf(node.arguments) : textsOfFields(node);
+    const kind = name.endsWith("_total") ? "counter" : "gauge";
+    const labels = kind === "counter" ? "`route`, `status`" : "";
+    return name.startsWith("belay_") ? [[`\`${name}\``, kind, labels, "", help]] : [];
+  });
+  return table(["metric", "kind", "labels", "in OpenTelemetry", "what it tells"], [...own, ...others]);
+}
+
+const textsOf = (given: readonly ts.Node[]): readonly string[] =>
+  given.flatMap((one) => (ts.isStringLiteral(one) ? [one.text] : []));
+
+function textsOfFields(node: ts.Node): readonly string[] {
+  if (!ts.isObjectLiteralExpression(node)) return [];
+  return textsOf(node.properties.flatMap((one) => (ts.isPropertyAssignment(one) ? [one.initializer] : [])));
+}
+
 /** Every exported number of a module, with the sentence that stands above it. */
 function limits(path: string, values: Readonly<Record<string, unknown>>): string {
   const source = parse({ path, text: readFileSync(join(ROOT, path), "utf8") });
@@ -125,8 +226,16 @@ function limits(path: string, values: Readonly<Record<string, unknown>>): string
 function readable(name: string, value: number): string {
   if (name.endsWith("_KIB")) return readable("BYTES", value * 1024);
   if (name.includes("BYTES") || name.includes("CHARS_MAX")) return binary(value, name.includes("BYTES") ? "B" : "");
-  if (/(^|_)MS(_|$)/.test(name)) return value >= 60_000 ? `${value / 60_000} min` : `${value.toLocaleString("en")} ms`;
+  if (/(^|_)MS(_|$)/.test(name)) return time(value);
+  if (name.endsWith("_S")) return `${value} s`;
   return value.toLocaleString("en");
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+function time(ms: number): string {
+  if (ms % DAY_MS === 0 && ms > 0) return `${ms / DAY_MS} days`;
+  return ms >= 60_000 ? `${ms / 60_000} min` : `${ms.toLocaleString("en")} ms`;
 }
 
 function binary(value: number, unit: string): string {
