@@ -71,7 +71,9 @@ function isDeeper(value: unknown, max: number): boolean {
 function checked(schema: z.ZodType, value: unknown, where: string): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const [issue] = result.error.issues;
+  const { issues } = result.error;
+  // A name that nobody knows is most often why the right one is missing.
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   throw issue === undefined ? invalid(`${where} is not as it should be.`) : wrong(issue, schema, where);
 }
 

@@ -164,7 +164,7 @@ describe("the words", () => {
       text:
         "The background process proc_1.1 (make -j 8) ended by itself with exit code 2 after 1.2 s. " +
         "It wrote 12 bytes.\nThe end of its output:\nall built",
-      data: { processId: first, outcome: "completed", code: 2, durationMs: 1_234, bytes: 12, dir: "out/1" },
+      data: { processId: first, outcome: "completed", code: 2, durationMs: 1_234, bytes: 12 },
     });
   });
 

@@ -106,7 +106,6 @@ export function feedbackItem({ id, title }: Process, end: ProcessEnd, outcome: O
       ...(exit?.signal === undefined ? {} : { signal: exit.signal }),
       ...(durationMs === undefined ? {} : { durationMs }),
       ...(output === undefined ? {} : { bytes: output.bytes }),
-      ...(output?.dir === undefined ? {} : { dir: output.dir }),
     },
   };
 }

@@ -25,6 +25,8 @@ interface Parts {
   readonly lanes: Lanes;
   readonly commit: Commit;
   readonly processes: Processes;
+  /** Resolves when what the log says of this lane is known here. */
+  readonly load: (lane: LiveLane) => Promise<unknown>;
   /** With an idempotency key, the same request again gets the same answer and cancels nothing newer. */
   readonly submit: <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
 }
@@ -94,10 +96,19 @@ export class Cancels {
   async #elsewhere(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
     const row = await this.#parts.store.run(runId);
     if (row === undefined) return { kind: "unknown" };
-    if (row.outcome !== undefined) return { kind: "settled", outcome: row.outcome };
     const lane = this.#parts.lanes.get(row.session);
+    if (row.outcome !== undefined && !(await this.#wasAsked(lane, key))) {
+      return { kind: "settled", outcome: row.outcome };
+    }
     const receipt = await this.#submit(lane, { type: "cancel-run", runId, reason }, key);
     return receipt.kind === "unknown" ? this.#settled(runId) : receipt;
+  }
+
+  /** Whether this key was used before: then it is answered as it was, although the run has ended meanwhile. */
+  async #wasAsked(lane: LiveLane, key: string | undefined): Promise<boolean> {
+    if (key === undefined) return false;
+    await this.#parts.load(lane);
+    return lane.decided.answered.some((answered) => answered.key === key);
   }
 
   async #settled(runId: RunId): Promise<CancelReceipt> {

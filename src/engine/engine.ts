@@ -117,8 +117,10 @@ export class Engine {
       },
       unloaded: (session) => this.#loadLater(session),
     });
-    this.cancel = new Cancels({ store, lanes: this.lanes, commit: this.commit, processes: this.processes, submit });
-    const { worker, lanes } = this;
+    const { worker, lanes, processes } = this;
+    const load = async (lane: LiveLane): Promise<unknown> =>
+      this.phase !== "closed" && this.commit.submit(lane, NOTHING);
+    this.cancel = new Cancels({ store, lanes, commit: this.commit, processes, submit, load });
     const fence = (lane: LiveLane): void => this.commit.fence(lane);
     this.#attendance = new Attendance({ store, clock, worker, lanes, open: () => this.phase === "open", fence });
     this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });

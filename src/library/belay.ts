@@ -117,8 +117,16 @@ export class Belay implements BelayControl {
     rejectUnknown(rest, "createSession()");
     checkTitle(title);
     const named = sessionId(this.#engine, { ...options, key: checkKey(key) });
-    const made = await this.#engine.create(named, title);
-    return new Session(this.#engine, made.id);
+    const { id: made, created } = await this.#engine.create(named, title);
+    if (key !== undefined && created.kind === "existed") await this.#requireTitle(made, title);
+    return new Session(this.#engine, made);
+  }
+
+  /** A key is for one request: the same one again, with another title, is another. */
+  async #requireTitle(id: SessionId, title: string | undefined): Promise<void> {
+    const row = await this.#engine.store.session(id);
+    if (row === undefined || row.title?.toWellFormed() === title?.toWellFormed()) return;
+    throw new ControlError("conflict", "This idempotency key was used for a session with another title.");
   }
 
   /**

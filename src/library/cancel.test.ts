@@ -67,6 +67,26 @@ describe("a session's cancel covers exactly the past", () => {
     }
   });
 
+  test("G10: a keyed cancel of one run that is repeated answers as before, also when the run has ended", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const live = session.prompt("live");
+    await began("live");
+    const queued = session.prompt("queued");
+    await queued.accepted;
+    const withdrawn = await belay.cancel(queued.id, { key: "c1" });
+    expect(withdrawn).toEqual({ kind: "withdrawn" });
+    const stopping = await belay.cancel(live.id, { key: "c2" });
+    await live.outcome;
+    const before = (await session.explain()).asOf;
+    expect(await belay.cancel(queued.id, { key: "c1" })).toEqual(withdrawn);
+    expect(await belay.cancel(live.id, { key: "c2" })).toEqual(stopping);
+    await expect(belay.cancel(live.id, { key: "c2", reason: "other" })).rejects.toMatchObject({ code: "conflict" });
+    await expect(belay.cancel(live.id, { key: "c1" })).rejects.toMatchObject({ code: "conflict" });
+    expect(await belay.cancel(live.id, { key: "c3" })).toEqual({ kind: "settled", outcome: cancelled });
+    expect((await session.explain()).asOf).toBe(before);
+  });
+
   test("a keyed cancel that is repeated answers as before and touches nothing newer", async () => {
     const { belay, began } = await openHouse({ live: waits });
     const session = await belay.createSession();

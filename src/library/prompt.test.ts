@@ -40,6 +40,16 @@ describe("idempotency keys", () => {
     await first.cancel({ waitMs: 1000 });
   });
 
+  test("G2: the same key for a session with another title is a conflict", async () => {
+    const { belay } = await openHouse();
+    const [a, b] = await Promise.all([1, 2].map(() => belay.createSession({ key: "s", title: "one \ud800" })));
+    expect(a?.id).toBe(b?.id);
+    for (const title of [{}, { title: "two" }]) {
+      await expect(belay.createSession({ key: "s", ...title })).rejects.toMatchObject({ code: "conflict" });
+    }
+    expect(await belay.sessions()).toHaveLength(1);
+  });
+
   test("a session made twice under one key is one session", async () => {
     const { belay } = await openHouse();
     const [a, b] = await Promise.all([belay.createSession({ key: "s" }), belay.createSession({ key: "s" })]);

@@ -99,7 +99,10 @@ export class RunHandle implements RunControl {
     // From this very tick on, so that nothing of a run is missed that is over before its acceptance is heard of.
     const after = this.accepted.then(({ seq }) => seq - 1);
     for await (const event of this.#engine.follow(this.sessionId, { after, signal: undefined, deltas })) {
-      if (event.type === "gap") yield event;
+      if (event.type === "gap") {
+        yield event;
+        if (await this.#endsWithin(event)) return;
+      }
       if (!("runId" in event) || event.runId !== this.#id) continue;
       // Whoever asks for the outcome later need not look it up.
       if (event.type === "run.settled") this.#outcome ??= Promise.resolve(event.outcome);
@@ -107,6 +110,12 @@ export class RunHandle implements RunControl {
       if (event.type === "run.settled") return;
     }
     throw new ControlError("shutting_down", `Belay has shut down; ${this.#id} has no outcome yet.`);
+  }
+
+  /** Whether the end itself is not kept any more: then nothing follows that could be waited for. */
+  async #endsWithin(gap: Gap): Promise<boolean> {
+    const { settledAt } = await this.row();
+    return settledAt !== undefined && settledAt <= gap.to;
   }
 
   async #await(runId: RunId): Promise<Outcome> {

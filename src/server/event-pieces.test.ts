@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { runPieces, sessionPieces } from "./event-pieces.ts";
 import { EventTexts } from "./event-text.ts";
@@ -20,6 +21,8 @@ const settled = (seq: number): Recorded => ({
   outcome: { kind: "completed" },
 });
 
+const runA = (settledAt?: number) => ({ id: "run_a", settledAt: async () => settledAt }) as const;
+
 /** All pieces, and what the generator returned. */
 async function all(pieces: AsyncGenerator<string, "complete" | "cut">): Promise<{ pieces: string[]; end: string }> {
   const found: string[] = [];
@@ -30,7 +33,7 @@ async function all(pieces: AsyncGenerator<string, "complete" | "cut">): Promise<
   }
 }
 
-async function* pages(...given: readonly (readonly Recorded[])[]): AsyncGenerator<readonly Recorded[]> {
+async function* pages(...given: readonly (readonly (Recorded | Gap)[])[]): AsyncGenerator<readonly (Recorded | Gap)[]> {
   yield* given;
 }
 
@@ -79,12 +82,41 @@ test("a page that is long goes in several pieces, a long fact in slices, and no 
 
 test("of one run only its own facts are told, to its outcome and no further", async () => {
   const page = [said(1, "mine"), said(2, "not mine", "run_b"), settled(3), said(4, "after")];
-  const { pieces, end } = await all(runPieces(pages(page, [said(5, "later")]), new EventTexts(), "run_a"));
+  const { pieces, end } = await all(runPieces(pages(page, [said(5, "later")]), new EventTexts(), runA()));
   expect(pieces.join("").match(/^id: \d+/gm)).toEqual(["id: 1", "id: 3"]);
   expect(end).toBe("complete");
 });
 
 test("a run whose log ends before its outcome was cut off", async () => {
-  const { end } = await all(runPieces(pages([said(1, "mine")]), new EventTexts(), "run_a"));
+  const { end } = await all(runPieces(pages([said(1, "mine")]), new EventTexts(), runA()));
   expect(end).toBe("cut");
+});
+
+test("G8: a run whose outcome is not kept any more ends with the gap, and nobody waits for it", async () => {
+  const gap = { type: "gap", from: 1, to: 9 } as const;
+  const endless = (): AsyncGenerator<readonly (Recorded | Gap)[]> => pages([gap], [said(10, "another's", "run_b")]);
+  const over = await all(runPieces(endless(), new EventTexts(), runA(9)));
+  expect(over).toEqual({ pieces: [expect.stringContaining("event: gap")], end: "complete" });
+  for (const later of [10, undefined]) {
+    expect((await all(runPieces(endless(), new EventTexts(), runA(later)))).end).toBe("cut");
+  }
+});
+
+test("G35: where the server keeps the output of a process is not said, to one session or to all", async () => {
+  const output = { bytes: 1, stdoutBytes: 1, stderrBytes: 0, tail: "x", dir: "/srv/belay.db.processes/output" };
+  const event: Recorded = {
+    seq: 1,
+    at: 0,
+    type: "process.settled",
+    processId: "proc_a.1",
+    outcome: { kind: "completed" },
+    output,
+  };
+  const texts = new EventTexts();
+  const told = [texts.of(event), texts.told({ type: "event", cursor: "c", sessionId: "ses_a", event })];
+  for (const text of told) {
+    expect(text).not.toContain("/srv");
+    expect(text).toContain('"tail":"x"');
+  }
+  expect(event.output).toEqual(output);
 });

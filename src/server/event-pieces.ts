@@ -3,7 +3,8 @@
 // Invariants
 // 1. The next page is asked for when the last piece of this one has been taken: a reader holds one page, not more.
 import type { Told } from "../control.ts";
-import type { RunId } from "../core/ids.ts";
+import type { Seq } from "../core/ids.ts";
+import type { RunRow } from "../core/rows.ts";
 import type { OutputPage } from "../spawner.ts";
 import type { EventTexts, Heard } from "./event-text.ts";
 import { PIECE_CHARS_MAX } from "./limits.ts";
@@ -17,18 +18,20 @@ export async function* sessionPieces(
   return "cut";
 }
 
-/** What of it is about one run, to its outcome. */
+/** What of it is about one run, to its outcome; or to the gap in which that is lost. */
 export async function* runPieces(
   pages: AsyncIterable<readonly Heard[]>,
   texts: EventTexts,
-  run: RunId | string,
+  run: Pick<RunRow, "id"> & { readonly settledAt: () => Promise<Seq | undefined> },
 ): AsyncGenerator<string, "complete" | "cut"> {
   for await (const page of pages) {
-    const own = page.filter((heard) => heard.type === "gap" || ("runId" in heard && heard.runId === run));
+    const own = page.filter((heard) => heard.type === "gap" || ("runId" in heard && heard.runId === run.id));
     const end = own.findIndex((heard) => heard.type === "run.settled");
     const kept = end === -1 ? own : own.slice(0, end + 1);
     yield* pieces(kept, texts);
     if (end !== -1) return "complete";
+    const gap = kept.findLast((heard) => heard.type === "gap");
+    if (gap !== undefined && ((await run.settledAt()) ?? Number.POSITIVE_INFINITY) <= gap.to) return "complete";
   }
   return "cut";
 }

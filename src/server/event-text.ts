@@ -3,9 +3,10 @@
 // Invariants
 // 1. Only a fact has an `id`: what can be resumed from is what is in the log.
 // 2. A frame is whole: one `data` line, ended by a blank one. JSON has no line ends of its own.
+// 3. Where the server keeps its files is not said.
 import type { Told } from "../control.ts";
 import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
+import type { OutputNote, Recorded } from "../core/event.ts";
 import type { OutputPage } from "../spawner.ts";
 import { STREAM_RETRY_MS } from "./limits.ts";
 
@@ -41,10 +42,18 @@ export class EventTexts {
   #recorded(event: Recorded): string {
     const known = this.#texts.get(event);
     if (known !== undefined) return known;
-    const text = frame(event.type, JSON.stringify(event), event.seq);
+    const told = event.type === "process.settled" ? withoutPlace(event) : event;
+    const text = frame(event.type, JSON.stringify(told), event.seq);
     this.#texts.set(event, text);
     return text;
   }
+}
+
+/** Without the folder of the server that holds the output: whoever asks over HTTP is given the output itself. */
+export function withoutPlace<T extends { readonly output?: OutputNote }>(told: T): T {
+  if (told.output?.dir === undefined) return told;
+  const { dir: _, ...output } = told.output;
+  return { ...told, output };
 }
 
 const DATA = "\ndata: ";

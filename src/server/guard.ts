@@ -47,6 +47,8 @@ export interface Gatekeeper {
   front(request: HttpRequest): Front;
   admit(request: HttpRequest, needs: Needs): Admission;
   stream(actor: Actor): StreamPass;
+  /** Whether whoever was let in as this actor would still be. */
+  still(request: HttpRequest, actor: Actor): boolean;
 }
 
 export interface GuardOptions {
@@ -126,6 +128,15 @@ export class Guard implements Gatekeeper {
       headers: { "retry-after": String(STREAM_RETRY_S) },
     });
     return { kind: "denied", denial };
+  }
+
+  /** Less than before counts as no: they ask again, and are looked at anew. Not a guess, so no lockout comes of it. */
+  still(request: HttpRequest, { name, tenant, scopes }: Actor): boolean {
+    const header = request.header("authorization");
+    if (header === undefined) return request.via === "socket";
+    const secret = bearerOf(header);
+    const now = secret === undefined ? undefined : this.#tokens.verify(secret);
+    return now?.name === name && now.tenant === tenant && [...scopes].every((scope) => now.scopes.has(scope));
   }
 
   #actorOf(request: HttpRequest): Actor | Denial {

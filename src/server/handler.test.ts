@@ -73,10 +73,23 @@ describe("errors have one shape", () => {
     const { ask } = serve(failing(new ControlError(code, "It is so.")));
     const answer = await ask("GET", "/v1/live");
     expect(answer.status).toBe(STATUS[code]);
-    expect(errorOf(answer)).toMatchObject({ code, message: "It is so.", requestId: answer.headers["x-request-id"] });
+    expect(errorOf(answer)).toMatchObject({ code, requestId: answer.headers["x-request-id"] });
+    expect(errorOf(answer).message === "It is so.").toBe(!/^(store_|unavailable|internal)/.test(code));
     const later = answer.status === 429 || answer.status === 503;
     expect(answer.headers["retry-after"]).toBe(later ? "1" : undefined);
   });
+
+  test.each(["store_full", "store_locked", "store_corrupt", "store_newer", "unavailable", "internal"] as const)(
+    "G35: %s names no file of the server, and the log has all of it",
+    async (code) => {
+      const error = new ControlError(code, "There is no space left for /srv/belay.db.");
+      const { ask, lines } = serve(failing(error));
+      expect(String((await ask("GET", "/v1/live")).body)).not.toContain("/srv");
+      const [line] = lines.filter(({ level }) => level !== "debug");
+      if (code === "internal") expect(line).toMatchObject({ level: "error", fields: { error } });
+      else expect(line).toMatchObject({ level: "warn", msg: error.message });
+    },
+  );
 
   test("what was thrown inside is told to the log and not to the client", async () => {
     const { ask, lines } = serve(failing(new Error("password of the database: hunter2")));
@@ -109,7 +122,7 @@ describe("errors have one shape", () => {
   });
 
   test.each([
-    ["/v1/runs", '{"promt":"x"}', /`prompt`|`promt`/],
+    ["/v1/runs", '{"promt":"x"}', /no `promt`\. Did you mean `prompt`\?/],
     ["/v1/runs", '{"prompt":"x","titel":"y"}', /no `titel`\. Did you mean `title`\?/],
     ["/v1/runs", '{"prompt":7}', /`prompt`: a prompt is a text/],
     ["/v1/runs", '{"prompt":{"text":"a","extra":1}}', /`prompt`/],

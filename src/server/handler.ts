@@ -135,11 +135,7 @@ export class Handler {
 
   async #do(one: Case, { name, route, params }: Found): Promise<Reply> {
     const { request } = one;
-    const { scope, stop, house } = route;
-    const admission = this.#options.guard.admit(request, { scope, mutation: isMutation(route), stop, house });
-    one.actor = admission.actor;
-    if (admission.kind === "denied") throw admission.denial;
-    const { actor } = admission;
+    const actor = this.#admit(one, route);
     checkKinds(params);
     const query = checkQuery(route, request.query);
     const key = keyOf(route, request);
@@ -149,7 +145,18 @@ export class Handler {
     if (own === false || (own !== true && !(await own))) throw missing(params);
     // Everything was checked by the schemas of this very route, which the compiler cannot follow through the table.
     const doing = this.#doings[name] as (ask: unknown) => Promise<Reply>;
-    return doing({ actor, params, query, body: one.body, key, request });
+    const reply = await doing({ actor, params, query, body: one.body, key, request });
+    // Whoever has waited may not be let in any more. What was changed is told all the same.
+    if (!isMutation(route) && request.query.has("waitMs")) this.#admit(one, route);
+    return reply;
+  }
+
+  #admit(one: Case, route: Route): Actor {
+    const { scope, stop, house } = route;
+    const admission = this.#options.guard.admit(one.request, { scope, mutation: isMutation(route), stop, house });
+    one.actor = admission.actor;
+    if (admission.kind === "denied") throw admission.denial;
+    return admission.actor;
   }
 
   #encoded(reply: Reply, { actor, request }: Case): HttpAnswer {

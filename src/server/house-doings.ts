@@ -1,6 +1,6 @@
 // The answers to the routes about the whole house.
 import { type HOUSE_ROUTES, METRICS_TYPE } from "../api/house-routes.ts";
-import type { BelayControl } from "../control.ts";
+import type { BelayControl, CoveredSession } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { runOf } from "../core/ids.ts";
 import type { SessionRow } from "../ports.ts";
@@ -8,6 +8,7 @@ import { keyed, reasonBy, within } from "./asker.ts";
 import { type Doings, reply } from "./doing.ts";
 import { allPieces } from "./event-pieces.ts";
 import type { EventTexts } from "./event-text.ts";
+import { KeptAnswers } from "./kept-answers.ts";
 import { ROWS_DEFAULT } from "./limits.ts";
 import type { ServerAudit, ServerMetrics } from "./observer.ts";
 import { sessionPrefix } from "./tenancy.ts";
@@ -58,12 +59,14 @@ function aboutItself({ control, waiting, openApi, audit, metrics }: HouseParts) 
 
 /** What goes on in it. */
 function aboutAll({ control, texts }: HouseParts) {
+  const kept = new KeptAnswers<readonly CoveredSession[]>();
   return {
     live: async ({ actor }) => reply(200, { sessions: await control.live(within(actor)) }),
-    cancelAll: async ({ actor, body }) => {
+    // Sent again because its answer was lost, it must not stop what has begun since.
+    cancelAll: async ({ actor, body, key }) => {
       const { reason, ...rest } = body;
       const options = { ...rest, ...within(actor), reason: reasonBy(actor, reason) };
-      return reply(200, { sessions: await control.cancelAll(options) });
+      return reply(200, { sessions: await kept.once(actor, key, body, () => control.cancelAll(options)) });
     },
     listSessions: async ({ actor, query }) => {
       const { limit = ROWS_DEFAULT, ...rest } = query;

@@ -12,6 +12,8 @@ export const MUTATIONS_BURST = 40;
 
 /** Event streams of one token. A browser, a few command lines and a bridge are below ten. */
 export const STREAMS_PER_TOKEN_MAX = 32;
+/** How often the tokens of open streams are looked at again. A stream may be open for days, and its token revoked. */
+export const STREAM_CHECK_MS = 1_000;
 /** When to ask for a stream again that was one too many. */
 export const STREAM_RETRY_S = 5;
 
@@ -83,5 +85,7 @@ export const STRANGERS_NOTED_MAX = 60;
 export const STRANGERS_WINDOW_MS = 60_000;
 /** Runs whose outcomes somebody waits for, or has waited for: more than can be live and queued in a busy house. */
 export const OUTCOMES_AWAITED_MAX = 65_536;
+/** Answers about the whole house that are kept by their keys. They are sent again within a minute, or not at all. */
+export const ANSWERS_KEPT_MAX = 256;
 /** Rows of a list, if nobody says how many. */
 export const ROWS_DEFAULT = 100;

@@ -165,9 +165,10 @@ export class NodeExchange implements HttpRequest {
 
   #bodyFlaw(bytesMax: number): Denial | undefined {
     const encoding = this.header("content-encoding");
-    if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-      return compressed();
-    }
+    const transfer = this.header("transfer-encoding");
+    if (encoding !== undefined && encoding.toLowerCase() !== "identity") return compressed();
+    // Node takes off the chunks and leaves what is under them as it is.
+    if (transfer !== undefined && transfer.toLowerCase() !== "chunked") return compressed();
     return Number(this.header("content-length") ?? 0) > bytesMax ? tooLarge(bytesMax) : undefined;
   }
 }

@@ -273,6 +273,8 @@ describe("a body", () => {
     const server = await serve(echo);
     const close = "Connection: close\r\n";
     expectError(await tell(server, `${post(2, `Content-Encoding: gzip\r\n${close}`)}{}`), 415, "invalid");
+    const packed = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n${close}\r\n2\r\n{}\r\n0\r\n\r\n`;
+    expectError(await tell(server, packed), 415, "invalid");
     expectError(await tell(server, `${post(2, close)}\xff\xfe`), 400, "invalid");
   });
 

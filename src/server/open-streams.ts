@@ -1,13 +1,14 @@
-// The streams that are open: ended together when the server shuts down.
+// The streams that are open: ended together when the server shuts down, and each when its token ends.
 //
 // Invariants
 // 1. Whoever opens one after the shutdown has begun is refused.
+// 2. A stream outlives its token by `STREAM_CHECK_MS` at most, and by as long as the token's end takes to be noticed.
 import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import type { Source } from "./doing.ts";
 import type { Actor, HttpRequest, Outpour } from "./exchange.ts";
 import type { Gatekeeper } from "./guard.ts";
-import { DRAIN_MS } from "./limits.ts";
+import { DRAIN_MS, STREAM_CHECK_MS } from "./limits.ts";
 import { Outpouring } from "./outpouring.ts";
 
 export interface StreamParts {
@@ -17,9 +18,17 @@ export interface StreamParts {
   readonly changed: (open: number) => void;
 }
 
+/** Whose a stream is. */
+interface Reader {
+  readonly actor: Actor;
+  readonly request: HttpRequest;
+}
+
 export class OpenStreams {
   readonly #parts: StreamParts;
-  readonly #open = new Set<Outpouring>();
+  readonly #open = new Map<Outpouring, Reader>();
+  /** Waits while there are streams, and only then. */
+  #takeBack: (() => void) | undefined;
   #closing = false;
   #emptied: (() => void) | undefined;
 
@@ -44,7 +53,8 @@ export class OpenStreams {
         this.#left(stream);
       },
     });
-    this.#open.add(stream);
+    this.#open.set(stream, { actor, request });
+    this.#takeBack ??= this.#lookLater();
     this.#parts.changed(this.#open.size);
     stream.endWith(request.signal);
     return stream;
@@ -53,7 +63,7 @@ export class OpenStreams {
   /** Ends all of them with a last word. Resolves when it has been taken, or nobody wants to wait any longer. */
   drain(): Promise<void> {
     this.#closing = true;
-    for (const stream of this.#open) stream.close("shutting_down");
+    for (const stream of this.#open.keys()) stream.close("shutting_down");
     if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const takeBack = this.#parts.clock.after(DRAIN_MS, resolve);
@@ -67,6 +77,29 @@ export class OpenStreams {
   #left(stream: Outpouring): void {
     this.#open.delete(stream);
     this.#parts.changed(this.#open.size);
-    if (this.#open.size === 0) this.#emptied?.();
+    if (this.#open.size > 0) return;
+    this.#takeBack?.();
+    this.#takeBack = undefined;
+    this.#emptied?.();
+  }
+
+  /** A token that was revoked, or has expired, reads no further. Its reader asks again, and is told. */
+  #look(): void {
+    for (const [stream, reader] of this.#open) if (!this.#isStill(reader)) stream.close("unauthenticated");
+    this.#takeBack = this.#open.size === 0 ? undefined : this.#lookLater();
+  }
+
+  #isStill({ request, actor }: Reader): boolean {
+    try {
+      return this.#parts.guard.still(request, actor);
+    } catch (thrown) {
+      // Nobody can say, so it is no; whoever asks again is told what is wrong.
+      this.#parts.failed(thrown, request);
+      return false;
+    }
+  }
+
+  #lookLater(): () => void {
+    return this.#parts.clock.after(STREAM_CHECK_MS, () => this.#look(), "idle");
   }
 }

@@ -7,7 +7,7 @@ import { utf8Bytes } from "../core/prompt.ts";
 import type { ProcessRow } from "../core/rows.ts";
 import { type Doings, reply } from "./doing.ts";
 import { outputPieces } from "./event-pieces.ts";
-import type { EventTexts } from "./event-text.ts";
+import { type EventTexts, withoutPlace } from "./event-text.ts";
 import { ROW_PAGES_MAX } from "./limits.ts";
 import { checkCursor } from "./request-headers.ts";
 import { absent } from "./tenancy.ts";
@@ -33,7 +33,8 @@ function views({ control }: ProcessParts) {
       const { waitMs = 0 } = query;
       const process = await find(control, params.process);
       const result = await process.wait({ limitMs: waitMs, signal: request.signal });
-      return result === undefined ? reply(202, { processId: process.id, waitedMs: waitMs }) : reply(200, result);
+      if (result === undefined) return reply(202, { processId: process.id, waitedMs: waitMs });
+      return reply(200, withoutPlace(result));
     },
   } satisfies Partial<Doings>;
 }

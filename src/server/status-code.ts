@@ -1,5 +1,5 @@
 // What goes wrong, as HTTP says it: one status for each code.
-import { type ControlCode, type ControlError, toControlError } from "../core/control-error.ts";
+import { type ControlCode, ControlError, toControlError } from "../core/control-error.ts";
 import type { HttpAnswer } from "./exchange.ts";
 import { Denial, errorAnswer } from "./guard-denial.ts";
 import { RETRY_AFTER_S } from "./limits.ts";
@@ -27,15 +27,27 @@ export const STATUS: Readonly<Record<ControlCode, number>> = {
   internal: 500,
 };
 
-/** The answer to a request that was refused or failed, and the error as it may be seen. */
+/** What the house says about these is for whoever runs it: it names files, and what a database has said. */
+const SEEN: Readonly<Partial<Record<ControlCode, string>>> = {
+  store_full: "There is no space left for what the server has to record.",
+  store_locked: "Another program is writing to the server's store.",
+  store_corrupt: "The server's store is damaged.",
+  store_newer: "The server's store was written by a newer version.",
+  unavailable: "The server cannot do this at the moment.",
+  internal: "Something went wrong inside Belay.",
+};
+
+/** The answer to a request that was refused or failed; and the error as the log may have it. */
 export function failed(
   thrown: unknown,
   requestId: string,
 ): { readonly error: ControlError; readonly answer: HttpAnswer } {
   if (thrown instanceof Denial) return { error: thrown, answer: thrown.answer(requestId) };
   const error = toControlError(thrown);
-  const status = STATUS[error.code];
-  return { error, answer: errorAnswer(error, { status, headers: headersOf(error.code, status), requestId }) };
+  const { code } = error;
+  const seen = SEEN[code] === undefined ? error : new ControlError(code, SEEN[code]);
+  const status = STATUS[code];
+  return { error, answer: errorAnswer(seen, { status, headers: headersOf(code, status), requestId }) };
 }
 
 function headersOf(code: ControlCode, status: number): Readonly<Record<string, string>> {

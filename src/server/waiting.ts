@@ -9,9 +9,12 @@ import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import { OUTCOMES_AWAITED_MAX } from "./limits.ts";
 
+/** Who waits for one run. Not reactions of a promise: those stay until the run has ended, however long that takes. */
+type Waiters = Set<PromiseWithResolvers<Outcome | undefined>>;
+
 export class Waiting {
   readonly #clock: Clock;
-  readonly #outcomes = new Map<string, Promise<Outcome>>();
+  readonly #runs = new Map<string, Waiters>();
   readonly #closing = new AbortController();
 
   constructor(clock: Clock) {
@@ -34,41 +37,47 @@ export class Waiting {
     gone: AbortSignal,
   ): Promise<{ readonly outcome: Outcome | undefined; readonly waitedMs: number }> {
     const from = this.#clock.elapsed();
-    const outcome = await this.#within(this.#outcomeOf(run), limitMs, gone);
+    const outcome = await this.#within(run, limitMs, gone);
     return { outcome, waitedMs: Math.round(this.#clock.elapsed() - from) };
   }
 
-  #outcomeOf(run: RunControl): Promise<Outcome> {
-    const known = this.#outcomes.get(run.id);
+  #waitersOf({ id, outcome }: RunControl): Waiters {
+    const known = this.#runs.get(id);
     if (known !== undefined) return known;
-    if (this.#outcomes.size >= OUTCOMES_AWAITED_MAX) {
+    if (this.#runs.size >= OUTCOMES_AWAITED_MAX) {
       throw new ControlError("overloaded", "The outcomes of too many runs are being waited for.");
     }
-    const { id, outcome } = run;
-    const forget = (): void => void this.#outcomes.delete(id);
-    this.#outcomes.set(id, outcome);
-    outcome.then(forget, forget);
-    return outcome;
+    const waiters: Waiters = new Set();
+    this.#runs.set(id, waiters);
+    const over = (tell: (waiter: PromiseWithResolvers<Outcome | undefined>) => void): void => {
+      this.#runs.delete(id);
+      for (const waiter of waiters) tell(waiter);
+    };
+    outcome.then(
+      (ended) => over(({ resolve }) => resolve(ended)),
+      (error) => over(({ reject }) => reject(error)),
+    );
+    return waiters;
   }
 
-  #within<T>(coming: Promise<T>, limitMs: number, gone: AbortSignal): Promise<T | undefined> {
+  async #within(run: RunControl, limitMs: number, gone: AbortSignal): Promise<Outcome | undefined> {
     const { signal: closing } = this.#closing;
-    if (gone.aborted || closing.aborted || limitMs === 0) return Promise.resolve(undefined);
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        takeBack();
-        gone.removeEventListener("abort", stop);
-        closing.removeEventListener("abort", stop);
-      };
-      const stop = (): void => {
-        leave();
-        resolve(undefined);
-      };
-      const takeBack = this.#clock.after(limitMs, stop);
-      gone.addEventListener("abort", stop);
-      closing.addEventListener("abort", stop);
-      coming.finally(leave).then(resolve, reject);
-    });
+    if (gone.aborted || closing.aborted || limitMs === 0) return undefined;
+    const waiters = this.#waitersOf(run);
+    const waiter = Promise.withResolvers<Outcome | undefined>();
+    const stop = (): void => waiter.resolve(undefined);
+    const takeBack = this.#clock.after(limitMs, stop);
+    waiters.add(waiter);
+    gone.addEventListener("abort", stop);
+    closing.addEventListener("abort", stop);
+    try {
+      return await waiter.promise;
+    } finally {
+      takeBack();
+      waiters.delete(waiter);
+      gone.removeEventListener("abort", stop);
+      closing.removeEventListener("abort", stop);
+    }
   }
 }
 

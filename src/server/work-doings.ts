@@ -42,17 +42,19 @@ function views({ control, waiting }: WorkParts) {
 function streams({ control, texts }: WorkParts) {
   return {
     runEvents: async ({ params, query, request }) => {
-      const { session, acceptedAt, settledAt, id } = await (await control.run(params.run)).row();
+      const run = await control.run(params.run);
+      const { session, acceptedAt, settledAt, id } = await run.row();
       const cursor = checkCursor(request.header("last-event-id"), query.after);
       const log = control.session(session);
       if (cursor !== undefined) await requireWithin(log, cursor);
       if (cursor !== undefined && settledAt !== undefined && cursor >= settledAt) return { kind: "empty", status: 204 };
       const after = Math.max(cursor ?? 0, acceptedAt - 1);
       const { deltas = "without" } = query;
+      const settledNow = async (): Promise<number | undefined> => (await run.row()).settledAt;
       return {
         kind: "events",
         status: 200,
-        source: (signal) => runPieces(log.pages({ after, deltas, signal }), texts, id),
+        source: (signal) => runPieces(log.pages({ after, deltas, signal }), texts, { id, settledAt: settledNow }),
       };
     },
   } satisfies Partial<Doings>;

@@ -226,6 +226,25 @@ export function controlContract(name: string, open: Open): void {
       expect(kept).toBeGreaterThanOrEqual(1);
       expect(kept).toBeLessThanOrEqual(head);
     });
+
+    test("G8: the events and the text of a run that is not kept any more end with a gap", async () => {
+      const { agent, session, control } = await staged(open);
+      const runs: RunControl[] = [];
+      for (let count = 0; count < 60; count += 1) {
+        const run = session.prompt(`${count}`);
+        (await agent.nextTurn()).complete();
+        await run.outcome;
+        runs.push(run);
+      }
+      const { kept } = await session.trim(200);
+      expect(kept).toBeGreaterThan(10);
+      const run = await control.run(runs[0]?.id ?? "");
+      const heard: string[] = [];
+      for await (const event of run) heard.push(event.type);
+      expect(heard).toEqual(["gap"]);
+      expect(await run.text()).toBe("");
+      expect(await run.outcome).toEqual({ kind: "completed" });
+    });
   });
 
   describe(`${name}: people`, () => {

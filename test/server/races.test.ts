@@ -194,3 +194,22 @@ test("G36: every control request is in the audit trail: who asked, what for, wha
   ]);
   expect(house.audit).toHaveLength(5);
 });
+
+test("G7: a cancel of everything that is sent again under its key stops nothing that came later", async () => {
+  const house = await open({ before: (turn) => untilAborted(turn.signal), after: (turn) => untilAborted(turn.signal) });
+  const { id } = await house.belay.createSession();
+  const post = async (prompt: string): Promise<string> => {
+    const run = runOf(await house.ask("POST", `/v1/sessions/${id}/runs`, { body: { prompt } }));
+    await house.began(prompt);
+    return run;
+  };
+  const before = await post("before");
+  const first = await house.ask("POST", "/v1/cancel", { body: { waitMs: 60_000 }, key: "all" });
+  expect(first.text).toContain(before);
+  const after = await post("after");
+  const again = await house.ask("POST", "/v1/cancel", { body: { waitMs: 60_000 }, key: "all" });
+  expect(again).toMatchObject({ status: 200, body: first.body });
+  expect((await house.ask("GET", `/v1/runs/${after}/outcome`)).status).toBe(202);
+  const other = await house.ask("POST", "/v1/cancel", { body: { reason: "other" }, key: "all" });
+  expect(other.status).toBe(409);
+});

@@ -236,7 +236,9 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
     });
     const followed = await ask(house, "GET", `${at}/output/follow`);
     expect(followed.text).toContain("event: page\ndata: ");
-    expect((await ask(house, "GET", `${at}/result?waitMs=600000`)).body).toMatchObject({ exit: { code: 0 } });
+    const result = await ask(house, "GET", `${at}/result?waitMs=600000`);
+    expect(result.body).toMatchObject({ exit: { code: 0 }, output: { tail: expect.any(String) } });
+    expect(result.text).not.toContain('"dir"');
     expect((await ask(house, "GET", `${at}/output?stream=stdout&plain=true`)).body).toMatchObject({
       text: "grüße\nhi",
       to: 10,
