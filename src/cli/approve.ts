@@ -6,6 +6,7 @@ import { confirm, isAttended } from "./confirm.ts";
 import { withControl } from "./control-door.ts";
 import { answerExit, sayAnswerReceipt } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
+import { doorWords } from "./door-words.ts";
 import { EXIT_FOUND, EXIT_OK } from "./exit-code.ts";
 import { exactly, findQuestion, type OpenQuestion, openQuestions, questionLines } from "./open-questions.ts";
 import { styleOf } from "./table.ts";
@@ -54,11 +55,11 @@ function digestOf({ id, about }: OpenQuestion): string {
 }
 
 /** A yes is only taken from somebody who has seen what it is to: here and now, by its digest, or by saying so. */
-async function isMeant({ id, about }: OpenQuestion, { yes, digest }: ApproveFlags): Promise<boolean> {
-  if (yes || digest !== undefined) return true;
+async function isMeant({ id, about }: OpenQuestion, flags: ApproveFlags): Promise<boolean> {
+  if (flags.yes || flags.digest !== undefined) return true;
   if (isAttended()) {
     if ((await confirm("May exactly this be carried out?")) === "yes") return true;
-    process.stderr.write(`Nothing was answered; it still waits. To refuse it: belay deny ${id}\n`);
+    process.stderr.write(`Nothing was answered; it still waits. To refuse it: belay deny ${id}${doorWords(flags)}\n`);
     return false;
   }
   const shown = about.kind === "approval" ? about.digest : "DIGEST";

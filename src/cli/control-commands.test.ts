@@ -92,7 +92,7 @@ describe("cancel", () => {
   test.each([
     [["--no-remind"], "--no-remind is for the cancel of a call"],
     [["--keep-background"], "--keep-background is for the cancel of a session"],
-    [["--wait", "soon"], '--wait is not "soon"'],
+    [["--wait", "soon"], '--wait cannot be "soon"'],
     [["--wait", "999999999"], "from 0 to 600000 ms"],
   ])("%j does not fit a run, and nothing is cancelled", async (words, advice) => {
     const { id } = await stage.live();
@@ -157,6 +157,7 @@ describe("queue", () => {
     [["--move", "run_1"], "--move needs a place"],
     [["--withdraw", "run_1", "--steer", "run_2"], "One change at a time"],
     [["stray"], 'queue takes no "stray" here'],
+    [["--move", "front", "run_1"], "The run comes first, as in: belay queue SESSION --move RUN front"],
   ])("%j is refused with advice", async (words, advice) => {
     const { code, err } = await stage.type("queue", "ses", ...words);
     expect(code).toBe(EXIT_CODE.invalid);

@@ -27,3 +27,6 @@ export function withDoor(command: Command): Command {
 /** And `--json`, which every command has: on stdout JSON and nothing else. */
 export const withJson = (command: Command, what = "one JSON document on stdout, and nothing else there"): Command =>
   command.option("--json", what);
+
+/** An option that may be given several times. Not one that takes all words behind it: the next may be the prompt. */
+export const collected = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];

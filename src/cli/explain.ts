@@ -4,6 +4,7 @@ import { systemClock } from "../engine/system-clock.ts";
 import { ageOf } from "./age.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
+import { doorWords } from "./door-words.ts";
 import { EXIT_OK } from "./exit-code.ts";
 import { resolveSession } from "./id-prefix.ts";
 import { plainLine } from "./plain-text.ts";
@@ -17,16 +18,22 @@ export function runExplain(typed: string, flags: DoorOptions & { readonly json?:
   return withControl(flags, async ({ control }) => {
     const explanation = await control.session(await resolveSession(control, typed)).explain();
     if (flags.json) print(JSON.stringify(explanation));
-    else for (const line of explained(explanation, systemClock.now())) print(line);
+    else for (const line of explained(explanation, { now: systemClock.now(), options: doorWords(flags) })) print(line);
     return EXIT_OK;
   });
 }
 
-export function explained(explanation: Explanation, now: number): readonly string[] {
+interface Around {
+  readonly now: number;
+  /** What other commands need to find the same Belay. */
+  readonly options: string;
+}
+
+function explained(explanation: Explanation, around: Around): readonly string[] {
   const { sessionId, summary, live, queue, steers, processes, asOf, driver } = explanation;
   return [
     `${sessionId}  ${brief(summary, 400)}`,
-    ...(live === undefined ? [] : liveLines(live, now)),
+    ...(live === undefined ? [] : liveLines(live, around)),
     ...processes.map(
       ({ id, title, phase, pid, tier, owner }) =>
         `  process   ${id}  ${brief(title)}: ${phase}${pid === undefined ? "" : `, pid ${pid}`}` +
@@ -38,7 +45,8 @@ export function explained(explanation: Explanation, now: number): readonly strin
   ];
 }
 
-function liveLines({ runId, phase, reason, attempt, calls, questions, since }: LiveExplained, now: number): string[] {
+function liveLines(live: LiveExplained, { now, options }: Around): readonly string[] {
+  const { runId, phase, reason, attempt, calls, questions, since } = live;
   const age = since === undefined ? "" : ` for ${ageOf(since, now)}`;
   const again = attempt === 1 ? "" : `, attempt ${attempt}`;
   const why = reason === undefined ? "" : ` (${brief(sayReason(reason))})`;
@@ -50,8 +58,8 @@ function liveLines({ runId, phase, reason, attempt, calls, questions, since }: L
     }),
     ...questions.map(({ id, about }) =>
       about.kind === "approval"
-        ? `  approval  ${id}  of ${brief(about.name)}: belay approve ${id}, or belay deny ${id}`
-        : `  question  ${id}  ${brief(about.text)} belay answer ${id} VALUE`,
+        ? `  approval  ${id}  of ${brief(about.name)}: belay approve ${id}${options}, or belay deny ${id}${options}`
+        : `  question  ${id}  ${brief(about.text)} belay answer${options} ${id} VALUE`,
     ),
   ];
 }

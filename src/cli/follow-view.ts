@@ -14,12 +14,17 @@ export interface FollowViewOptions {
 
 const PROGRESS_CHARS_MAX = 160;
 
+/** What was said since it was last recorded: far more than is ever recorded at once. */
+const SPOKEN_CHARS_MAX = 256 * 1024;
+
 export class FollowView {
   readonly #output: NodeJS.WriteStream;
   readonly #form: "text" | "lines";
   /** Whose words the open line has; undefined: no line is open. */
   #speaks: string | undefined;
   #atLineStart = true;
+  /** Words that were shown while they were said, and are not recorded yet. */
+  #spoken = "";
 
   constructor({ output, form }: FollowViewOptions) {
     this.#output = output;
@@ -55,9 +60,19 @@ export class FollowView {
       case "event":
         this.#line(`${heard.sessionId}${eventLine(heard.event)}`);
         break;
+      case "turn.extended":
+        if (!this.#wasSpoken(heard.text)) this.#line(eventLine(heard));
+        break;
       default:
         this.#line(eventLine(heard));
     }
+  }
+
+  /** Whether everybody has read just this: recorded a moment later, it would stand there twice. */
+  #wasSpoken(text: string): boolean {
+    const spoken = this.#spoken;
+    this.#spoken = "";
+    return text !== "" && spoken.endsWith(text);
   }
 
   /** What comes after begins at the beginning of a line. */
@@ -71,6 +86,7 @@ export class FollowView {
     const who = `${turnId} ${kind ?? "text"}`;
     if (this.#speaks !== who) this.close();
     this.#speaks = who;
+    if (kind !== "reasoning") this.#spoken = `${this.#spoken}${text}`.slice(-SPOKEN_CHARS_MAX);
     const words = plainText(text);
     if (words === "") return;
     this.#output.write(kind === "reasoning" ? this.#dim(words) : words);

@@ -67,6 +67,37 @@ describe("making it", () => {
     expect(statSync(home.dir).mode & 0o777).toBe(0o700);
   });
 
+  test("a directory that others share is not closed to them: it is refused, and stays as it was", () => {
+    const shared = join(folder, "shared");
+    mkdirSync(shared);
+    chmodSync(shared, 0o755);
+    writeFileSync(join(shared, "theirs.txt"), "");
+    expect(() => makeHome(openHome({ home: shared, env: {} }))).toThrow(/holds other things/);
+    expect(statSync(shared).mode & 0o777).toBe(0o755);
+  });
+
+  test("an empty one is taken, and so is one that was a home before", () => {
+    const home = openHome({ home: join(folder, "empty"), env: {} });
+    mkdirSync(home.dir);
+    chmodSync(home.dir, 0o755);
+    makeHome(home);
+    writeFileSync(home.tokensFile, "");
+    chmodSync(home.dir, 0o755);
+    makeHome(home);
+    expect(statSync(home.dir).mode & 0o777).toBe(0o700);
+  });
+
+  test("--home with nothing in it is refused, and is not the directory one happens to be in", () => {
+    expect(() => openHome({ home: "", env: { BELAY_HOME: "/b" } })).toThrow(/--home names no directory/);
+  });
+
+  test.runIf(process.platform === "linux")(
+    "a place that takes no directories is refused, and not tried for ever",
+    () => {
+      expect(() => makeHome(openHome({ home: "/proc/belay/home", env: {} }))).toThrow(/cannot be used as a directory/);
+    },
+  );
+
   test("a file in its place is refused, and says what to do", () => {
     const file = join(folder, "file");
     writeFileSync(file, "");

@@ -1,7 +1,17 @@
 // Where Belay keeps its things on this machine, and the note by which a running server is found.
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
@@ -33,6 +43,7 @@ const NOTE_BYTES_MAX = 64 * 1024;
 
 /** Names everything and makes nothing: whoever only looks leaves no trace. */
 export function openHome({ home, env }: { readonly home?: string | undefined; readonly env: Environment }): Home {
+  if (home === "") throw nameless();
   const dir = resolve(home ?? filled(env.BELAY_HOME) ?? join(stateDir(env), "belay"));
   return {
     dir,
@@ -66,18 +77,25 @@ function socketFile(dir: string, env: Environment): string | undefined {
 
 export const fitsSocket = (path: string): boolean => Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX;
 
-/** Makes the directory if need be, and sees to it that nobody else can look inside. */
-export function makeHome({ dir }: Home): void {
-  privateDir(dir);
-}
+/** A script whose variable is empty must not have the directory it happens to be in taken for the home. */
+const nameless = (): ControlError =>
+  new ControlError("invalid", "--home names no directory: it is empty.", {
+    hint: "Give one, or leave the option out: then BELAY_HOME counts, or the usual place.",
+  });
 
-/** A directory that is ours, and closed to others. */
-export function privateDir(dir: string): void {
+/**
+ * Makes the directory if need be, and sees to it that nobody else can look inside. One that others may look into and
+ * that holds their things is left alone: to close `/tmp` or a project would lock everybody else out of it.
+ */
+export function makeHome(home: Home): void {
+  const { dir } = home;
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    makeDirs(dir);
     const { uid, mode } = statSync(dir);
     if (process.getuid !== undefined && uid !== process.getuid()) throw foreign(dir);
-    if ((mode & 0o077) !== 0) chmodSync(dir, 0o700);
+    if ((mode & 0o077) === 0) return;
+    if (holdsOther(home)) throw inUse(dir);
+    chmodSync(dir, 0o700);
   } catch (error) {
     if (error instanceof ControlError) throw error;
     throw new ControlError("invalid", `${dir} cannot be used as a directory for Belay.`, {
@@ -86,6 +104,27 @@ export function privateDir(dir: string): void {
     });
   }
 }
+
+/** One after the other. All at once would try for ever where the file system takes none, as below /proc. */
+function makeDirs(dir: string): void {
+  if (existsSync(dir)) return;
+  makeDirs(dirname(dir));
+  try {
+    mkdirSync(dir, { mode: 0o700 });
+  } catch (error) {
+    if (!existsSync(dir)) throw error;
+  }
+}
+
+/** Whether there is something in it, and nothing by which a home is known. */
+function holdsOther({ dir, storeFile, tokensFile }: Home): boolean {
+  return readdirSync(dir).length > 0 && !existsSync(storeFile) && !existsSync(tokensFile);
+}
+
+const inUse = (dir: string): ControlError =>
+  new ControlError("invalid", `${dir} holds other things, and others may look into it.`, {
+    hint: "Belay closes its home to everybody else. Give a directory of its own, such as one below this one.",
+  });
 
 const foreign = (dir: string): ControlError =>
   new ControlError("forbidden", `${dir} belongs to another user.`, {

@@ -2,6 +2,7 @@
 import type { BelayControl } from "../control.ts";
 import type { RunRow } from "../core/rows.ts";
 import { withControl } from "./control-door.ts";
+import { doorWords } from "./door-words.ts";
 import { EXIT_OK } from "./exit-code.ts";
 import { allSessions, resolveSession } from "./id-prefix.ts";
 import { type ListFlags, limitOf } from "./list-sessions.ts";
@@ -32,7 +33,9 @@ export function listRuns(typed: string | undefined, flags: RunsFlags): Promise<n
     if (flags.json) print(JSON.stringify({ runs, next }));
     else if (runs.length === 0) print("There are no runs.");
     else for (const line of lines(runs)) print(line);
-    if (next !== null && !flags.json) process.stderr.write(`There may be more: belay runs ${typed} --before ${next}\n`);
+    if (next !== null && !flags.json) {
+      process.stderr.write(`There may be more: belay runs ${typed} --before ${next}${doorWords(flags)}\n`);
+    }
     return EXIT_OK;
   });
 }

@@ -5,6 +5,7 @@ import type { SessionRow } from "../ports.ts";
 import { ageOf, dayAndTime } from "./age.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
+import { doorWords } from "./door-words.ts";
 import { EXIT_OK } from "./exit-code.ts";
 import { resolveId } from "./id-prefix.ts";
 import { styleOf, table } from "./table.ts";
@@ -34,7 +35,8 @@ export function listSessions(flags: SessionsFlags): Promise<number> {
     if (flags.json) print(JSON.stringify({ sessions, next }));
     else if (sessions.length === 0) print("There are no sessions.");
     else for (const line of lines(sessions)) print(line);
-    if (next !== null && !flags.json) process.stderr.write(`There may be more: belay sessions --after ${next}\n`);
+    if (next !== null && !flags.json)
+      process.stderr.write(`There may be more: belay sessions --after ${next}${doorWords(flags)}\n`);
     return EXIT_OK;
   });
 }

@@ -4,6 +4,7 @@ import { toControlError } from "../core/control-error.ts";
 import { EXIT_CODE, EXIT_OK } from "./exit-code.ts";
 import { carryOut, makeProgram } from "./program.ts";
 import { printError } from "./terminal.ts";
+import { unwritten } from "./unwritten.ts";
 
 async function main(words: readonly string[]): Promise<number> {
   try {
@@ -16,17 +17,28 @@ async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-// Whoever reads our output may stop reading (`belay demo | head`). That is theirs to decide, and no error.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(EXIT_OK);
-    throw error;
-  });
+process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(lostWords(error) ?? EXIT_OK));
+// What is said beside the output is for whoever listens. Nobody has to: a run is not left because of that.
+process.stderr.on("error", () => {});
+
+/** Says what could not be written. Answers its exit code, or nothing if that is no error. */
+function lostWords(error: NodeJS.ErrnoException): number | undefined {
+  const lost = unwritten(error);
+  if (lost === undefined) return undefined;
+  printError(lost);
+  return EXIT_CODE[lost.code];
 }
 
-/** Leaves once everything is said. Not by itself: a tool that was given up may still hold a timer or a socket. */
+/**
+ * Leaves once everything is said. Not by itself: a tool that was given up may still hold a timer or a socket. What went
+ * wrong before counts more than words that were lost.
+ */
 function leave(code: number): void {
-  process.stdout.write("", () => process.stderr.write("", () => process.exit(code)));
+  process.stdout.write("", () => {
+    const { errored } = process.stdout;
+    const exit = code === EXIT_OK && errored ? (lostWords(errored) ?? code) : code;
+    process.stderr.write("", () => process.exit(exit));
+  });
 }
 
 main(process.argv.slice(2)).then(leave, (error: unknown) => {

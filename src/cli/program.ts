@@ -26,7 +26,7 @@ import { verifyCommand } from "./commands/verify-command.ts";
 import { versionCommand } from "./commands/version-command.ts";
 import { fullName } from "./examples.ts";
 import { exitHelp } from "./exit-help.ts";
-import { unknownCommand, usageError } from "./usage-error.ts";
+import { optionFirst, unknownCommand, usageError } from "./usage-error.ts";
 import { version } from "./version.ts";
 
 /** In the order in which they are listed. */
@@ -59,13 +59,17 @@ export function makeProgram(): Command {
 export async function carryOut(program: Command, words: readonly string[]): Promise<void> {
   const name = words.find((word) => !word.startsWith("-"));
   const known = program.commands.some((one) => one.name() === name || one.aliases().includes(name ?? ""));
-  if (name !== undefined && !known) throw unknownCommand(program, name);
+  const [first = ""] = words;
+  if (name !== undefined && !known) {
+    throw first.startsWith("-") ? optionFirst(program, first) : unknownCommand(program, name);
+  }
   await program.parseAsync(words.length === 0 ? ["--help"] : words, { from: "user" });
 }
 
 /** The same manners for all of them, also for those within others. */
 function prepare(command: Command): void {
   command
+    .helpCommand(false)
     .helpOption("-h, --help", command.parent === null ? "what there is; after a command, all about it" : "this")
     .exitOverride((error) => {
       // What was asked for (help, the version) has been said; everything else was a mistake.

@@ -65,6 +65,11 @@ interface Wish {
 async function changeQueue(session: SessionControl, wish: Wish, flags: QueueFlags): Promise<number> {
   const queue = await session.queue.list();
   const runId = waiting(queue, wish.run);
+  if (!isRunId(runId)) {
+    const value = { edit: ' "another text"', move: " front", withdraw: "", steer: "" }[wish.kind];
+    const what = `No run that waits here is called "${plainLine(wish.run, 40)}".`;
+    throw usage(what, `The run comes first, as in: belay queue SESSION --${wish.kind} RUN${value}`);
+  }
   const receipt = await carryOut(session, { ...wish, run: runId }, queue, flags.reason);
   if (flags.json) print(JSON.stringify(receipt));
   else print(`${runId}  ${sayQueueReceipt(receipt)}`);

@@ -1,4 +1,5 @@
 // The prompt of `belay run`: from the command line, a file or a pipe, with files attached to it.
+import { isUtf8 } from "node:buffer";
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
@@ -44,7 +45,11 @@ async function readAll(stdin: Readable): Promise<string> {
     if (bytes > PROMPT_BYTES_MAX) throw tooLarge("What came from stdin");
     pieces.push(part);
   }
-  return Buffer.concat(pieces).toString("utf8");
+  const whole = Buffer.concat(pieces);
+  if (isUtf8(whole)) return whole.toString("utf8");
+  throw new ControlError("invalid", "What came from stdin is not text in UTF-8.", {
+    hint: 'Send it along as a file: belay run "What is this?" --file FILE',
+  });
 }
 
 async function bytesOf(file: string): Promise<Uint8Array> {

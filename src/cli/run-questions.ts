@@ -24,6 +24,8 @@ export interface RunQuestionsOptions {
   readonly typist: Typist | undefined;
   /** `here`: the run goes on in this very program, and nobody else can reach it. */
   readonly place: "server" | "here";
+  /** What other commands need to find that place. */
+  readonly options: string;
 }
 
 export class RunQuestions {
@@ -67,7 +69,9 @@ export class RunQuestions {
     const { view } = this.#options;
     this.#show(event.about);
     while (!signal.aborted) {
+      view.asking();
       const typed = await typist(promptFor(event.about), signal);
+      view.asked(typed === undefined ? "open" : "ended");
       if (signal.aborted) return;
       if (typed === undefined) return this.#unattended(event);
       const receipt = await this.#answer(event, typed.trim());
@@ -82,9 +86,9 @@ export class RunQuestions {
 
   /** Nobody sits here, or whoever did has gone: others can answer a server's, and nobody what goes on in here. */
   async #unattended(event: Asked): Promise<void> {
-    const { place, view } = this.#options;
+    const { place, view, options } = this.#options;
     if (place === "here") await this.#nobody(event);
-    else for (const line of howToAnswer(event)) view.note(line);
+    else for (const line of howToAnswer(event, options)) view.note(line);
   }
 
   /** Written raw, line by line: what is approved is shown as it is, with nothing hidden in it. */
@@ -130,12 +134,12 @@ const promptFor = (about: About): string =>
     stream: process.stderr,
   });
 
-function howToAnswer({ questionId, about }: Asked): readonly string[] {
+function howToAnswer({ questionId, about }: Asked, options: string): readonly string[] {
   if (about.kind === "question") {
-    return [`${questionId} asks: ${about.text}`, `It waits. Answer with: belay answer ${questionId} VALUE`];
+    return [`${questionId} asks: ${about.text}`, `It waits. Answer with: belay answer${options} ${questionId} VALUE`];
   }
   return [
     `${questionId} asks whether ${about.name} may be carried out.`,
-    `It waits. Answer with: belay approve ${questionId}, or: belay deny ${questionId}`,
+    `It waits. Answer with: belay approve ${questionId}${options}, or: belay deny ${questionId}${options}`,
   ];
 }

@@ -5,12 +5,14 @@ import type { Delivery } from "../core/prompt.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
+import { doorWords } from "./door-words.ts";
 import { makeHome, openHome } from "./home.ts";
 import { resolveId } from "./id-prefix.ts";
 import { cannotDetach, type RunPlace, runPrompt } from "./run.ts";
 import { readPrompt } from "./run-prompt.ts";
 import type { AgentFlags } from "./serve-words.ts";
 import { wholeNumber } from "./whole-number.ts";
+import { count } from "./words.ts";
 
 export interface RunFlags extends DoorOptions, AgentFlags {
   readonly session?: string;
@@ -71,7 +73,7 @@ async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace>
     });
     if (door !== undefined) {
       refuseAgent(flags, door.where);
-      return { ...door, kind: "server" };
+      return { ...door, kind: "server", options: doorWords(flags) };
     }
   }
   if (flags.detach === true) throw cannotDetach();
@@ -98,7 +100,11 @@ async function workHere(flags: RunFlags): Promise<RunPlace> {
   const { belay, agent, notices } = await openWorks(plan, {});
   for (const notice of notices) process.stderr.write(`belay: ${notice}\n`);
   const taken = isNew ? 0 : (await belay.live()).length;
-  if (taken > 0) process.stderr.write(`belay: ${taken} sessions of an earlier life go on here as well\n`);
+  if (taken > 0) process.stderr.write(`belay: ${goOn(taken)} of an earlier life here as well\n`);
   const close = (): Promise<unknown> => belay.close({ limitMs: CLOSE_MS });
-  return { control: belay, kind: "here", where: `in this program (no server), by ${agent}, on ${plan.store}`, close };
+  const where = `in this program (no server), by ${agent}, on ${plan.store}`;
+  // Whoever comes later finds no server, but the file.
+  return { control: belay, kind: "here", where, options: doorWords({ store: plan.store }), close };
 }
+
+const goOn = (sessions: number): string => `${count(sessions, "session")} ${sessions === 1 ? "goes" : "go"} on`;

@@ -16,10 +16,7 @@ export const atTerminal: Typist = (question, signal) =>
       resolve(line);
       reader.close();
     };
-    const takenBack = (): void => {
-      process.stderr.write("\n");
-      leave();
-    };
+    const takenBack = (): void => leave();
     // A terminal that is read key by key sends no signal for Ctrl-C. Sent to ourselves, it is heard like any other.
     reader.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
     reader.on("close", () => leave());

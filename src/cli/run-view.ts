@@ -19,6 +19,8 @@ export interface RunViewOptions {
   readonly err: Writable & { readonly isTTY?: boolean };
   /** `lines`: events as JSON on stdout, and no text there. */
   readonly form: "text" | "lines";
+  /** What other commands need to find the place where the run goes on. */
+  readonly options: string;
 }
 
 export class RunView {
@@ -30,6 +32,8 @@ export class RunView {
   #thinking: TurnId | undefined;
   /** Whether the last character on stdout was the end of a line. */
   #fresh = true;
+  /** Whether a line on stderr is open, on which somebody is asked something. */
+  #asking = false;
 
   constructor(options: RunViewOptions) {
     this.#options = options;
@@ -47,12 +51,24 @@ export class RunView {
     const { out, err } = this.#options;
     // Both on one screen: a note does not begin in the middle of a sentence.
     if (!this.#fresh && out.isTTY === true && err.isTTY === true) this.endLine();
+    this.asked("open");
     err.write(`${this.#dim(plainLine(text))}\n`);
   }
 
   /** Something that wants an answer: as it is, and not dim. Whoever calls has made it harmless. */
   ask(text: string): void {
     this.#options.err.write(`${text}\n`);
+  }
+
+  /** Somebody is asked from here on, on a line that stays open. */
+  asking(): void {
+    this.#asking = true;
+  }
+
+  /** They are not any more. `ended`: by the end of the line they have typed. */
+  asked(line: "open" | "ended"): void {
+    if (this.#asking && line === "open") this.#options.err.write("\n");
+    this.#asking = false;
   }
 
   /** What comes next begins at the beginning of a line. */
@@ -142,11 +158,14 @@ export class RunView {
       case "run.cancel_requested":
         return `${event.runId} is being stopped (${sayReason(event.reason)})`;
       case "run.parked":
-        return `${event.runId} was set down: the server is shutting down, and the next one takes it up`;
+        return `${event.runId} was set down: what it ran in is shutting down, and the next start takes it up`;
       case "run.recovered":
         return `${event.runId} was taken up again after its worker had gone; what it said last is said anew`;
       case "run.taken":
-        return `${event.runId} was taken into ${event.into}, which answers it: belay follow ${event.into}`;
+        return (
+          `${event.runId} was taken into ${event.into}, which answers it: ` +
+          `belay follow ${event.into}${this.#options.options}`
+        );
       case "run.requeued":
         return `${event.runId} found no live run any more, and is a run of its own`;
       default:

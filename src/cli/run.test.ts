@@ -1,11 +1,12 @@
 // What `belay run` makes of a place that misbehaves. As a person types it, it is tested in test/cli.
-import { expect, test, vi } from "vitest";
-import type { EventsOptions } from "../control.ts";
+import { describe, expect, test, vi } from "vitest";
+import type { EventsOptions, RunControl } from "../control.ts";
 import type { Outcome } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import { openBelay } from "../library/belay.ts";
 import { manualClock } from "../testing/manual-clock.ts";
+import { EXIT_SIGNAL } from "./exit-code.ts";
 import { type RunPlace, runPrompt } from "./run.ts";
 import { EXIT_OUTCOME } from "./run-exit.ts";
 
@@ -26,7 +27,13 @@ async function seenThrough(events: (own: AsyncIterable<Recorded>, options: Event
       }),
     },
   });
-  const place: RunPlace = { control, kind: "server", where: "there", close: () => belay.close() };
+  const place: RunPlace = {
+    control,
+    kind: "server",
+    where: "there",
+    options: " --home /h",
+    close: () => belay.close(),
+  };
   return async () => ({ prompt: { text: "go" }, session: undefined, place });
 }
 
@@ -78,7 +85,7 @@ test("if it does not come back at all, the outcome still counts, and what is mis
   expect(await runPrompt(prepare, { ...WISH, clock })).toBe(EXIT_OUTCOME.completed);
   expect(out()).toBe("");
   expect(err()).toMatch(
-    /cannot be followed: This token may not read[\s\S]*could not be shown. It is kept: belay logs run_/,
+    /cannot be followed: This token may not read[\s\S]*could not be shown. It is kept: belay logs run_\S+ --home \/h/,
   );
 });
 
@@ -98,4 +105,82 @@ test("without an outcome it is an error, whatever was seen", async () => {
   await expect(runPrompt(async () => ({ ...asked, place: { ...place, control } }), { ...WISH, clock })).rejects.toThrow(
     "The server is gone.",
   );
+});
+
+describe("Ctrl-C", () => {
+  /** A run that goes on until it is stopped, on a place whose answer to a cancel is held back. */
+  async function slowToAnswer(kind: RunPlace["kind"]) {
+    const clock = manualClock();
+    const answer = Promise.withResolvers<void>();
+    const belay = await openBelay({ store: ":memory:", agent: (turn) => untilAborted(turn.signal).then(() => "") });
+    let stopFirst = (): Promise<unknown> => Promise.resolve();
+    const prompt = (...words: Parameters<typeof belay.prompt>): RunControl => {
+      const run = belay.prompt(...words);
+      stopFirst = () => run.cancel();
+      return Object.create(run, {
+        accepted: { value: run.accepted },
+        outcome: { value: run.outcome },
+        sessionId: { value: run.sessionId },
+        cancel: { value: (...why: Parameters<typeof run.cancel>) => answer.promise.then(() => run.cancel(...why)) },
+      });
+    };
+    const control: RunPlace["control"] = Object.create(belay, {
+      prompt: { value: prompt },
+      session: { value: belay.session.bind(belay) },
+    });
+    const place: RunPlace = { control, kind, where: "there", options: "", close: () => belay.close() };
+    const err = heardOn(process.stderr);
+    const left = vi.spyOn(process, "exit").mockReturnValue(undefined as never);
+    const ended = runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...WISH, clock });
+    await vi.waitFor(() => expect(err()).toContain("there"));
+    return { clock, answer, err, left, ended, stopFirst: () => stopFirst() };
+  }
+
+  test("once: the receipt is shown, also if the outcome is heard of before it", async () => {
+    const { clock, answer, err, ended, stopFirst } = await slowToAnswer("server");
+    process.emit("SIGINT", "SIGINT");
+    await stopFirst();
+    await vi.waitFor(() => expect(err()).toContain("is being stopped"));
+    await vi.waitFor(() => expect(clock.pending).not.toEqual([]));
+    expect(err()).not.toContain("cancel: ");
+    answer.resolve();
+    expect(await ended).toBe(EXIT_OUTCOME.cancelled);
+    expect(err()).toMatch(/cancel: settled: too late[\s\S]*run_\S+ cancelled/);
+  });
+
+  test.each([
+    ["server", /Left at once\. run_\S+ goes on being stopped by the server/],
+    ["here", /Left at once\. run_\S+ is recorded as being stopped/],
+  ] as const)("twice on a %s leaves once the cancel has arrived, and not before", async (kind, parting) => {
+    const { answer, err, left, ended } = await slowToAnswer(kind);
+    process.emit("SIGINT", "SIGINT");
+    process.emit("SIGINT", "SIGINT");
+    expect(left).not.toHaveBeenCalled();
+    answer.resolve();
+    await vi.waitFor(() => expect(left).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
+    expect(err()).toMatch(parting);
+    expect(await ended).toBe(EXIT_OUTCOME.cancelled);
+  });
+
+  test("twice, if nobody answers the cancel: leaves in bounded time, and does not say that it is stopped", async () => {
+    const { clock, answer, err, left, ended } = await slowToAnswer("server");
+    process.emit("SIGINT", "SIGINT");
+    process.emit("SIGINT", "SIGINT");
+    await clock.advance(1_000);
+    await vi.waitFor(() => expect(left).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
+    expect(err()).toMatch(/The cancel was not answered, so run_\S+ may go on: belay cancel ses_/);
+    answer.resolve();
+    await ended;
+  });
+
+  test("more often waits no longer, and loses no cancel", async () => {
+    const { clock, answer, err, left, ended } = await slowToAnswer("here");
+    for (let pressed = 0; pressed < 5; pressed += 1) process.emit("SIGINT", "SIGINT");
+    expect(left).not.toHaveBeenCalled();
+    await clock.advance(1_000);
+    await vi.waitFor(() => expect(left).toHaveBeenCalledTimes(1));
+    expect(err()).toMatch(/before the cancel was recorded: run_\S+ is taken up again/);
+    answer.resolve();
+    expect(await ended).toBe(EXIT_OUTCOME.cancelled);
+  });
 });

@@ -13,11 +13,13 @@ import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { Clock } from "../ports.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "./exit-code.ts";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "./run-exit.ts";
+import { type CancelSent, sayParting } from "./run-parting.ts";
 import { RunQuestions } from "./run-questions.ts";
 import { atTerminal, hasTypist } from "./run-typist.ts";
 import { RunView } from "./run-view.ts";
 import { onStopSignals } from "./stop-signals.ts";
 import { print } from "./terminal.ts";
+import { unwritten } from "./unwritten.ts";
 import { count, sayOutcome, sayReceipt } from "./words.ts";
 
 /** Where the run goes on. */
@@ -26,6 +28,8 @@ export interface RunPlace {
   readonly kind: "server" | "here";
   /** For people. */
   readonly where: string;
+  /** What other commands need to find it, for lines that are pasted. Empty, or with a space before it. */
+  readonly options: string;
   close(): Promise<unknown>;
 }
 
@@ -47,6 +51,9 @@ export interface Prepared {
   readonly session: string | undefined;
   readonly place: RunPlace;
 }
+
+/** A cancel is answered within milliseconds. Whoever wants to leave before that is kept no longer than this. */
+const CANCEL_MS = 1_000;
 
 /** After the outcome is known, what was said last is usually on its way. */
 const LINGER_MS = 500;
@@ -76,7 +83,8 @@ export async function runPrompt(prepare: () => Promise<Prepared>, wish: RunWish)
 
 /** Nobody reads any more (`belay run … | head`). The run goes on, as after any other way to leave. */
 function leaveUnread(error: NodeJS.ErrnoException): void {
-  if (error.code === "EPIPE") process.exit(EXIT_UNREAD);
+  // Anything else than that is said by whoever listens next.
+  if (unwritten(error) === undefined) process.exit(EXIT_UNREAD);
 }
 
 function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place">, wish: RunWish): RunControl {
@@ -94,7 +102,10 @@ class LiveRun {
   readonly #questions: RunQuestions;
   readonly #following = new AbortController();
   #accepted: Accepted | undefined;
-  #interrupted = false;
+  /** Ours, for Ctrl-C. */
+  #cancel: CancelSent = "none";
+  #cancelled: Promise<void> = Promise.resolve();
+  #leaving = false;
   /** The last position in the log that was shown. */
   #seen: Seq = 0;
 
@@ -102,9 +113,12 @@ class LiveRun {
     this.#run = run;
     this.#place = place;
     this.#wish = wish;
-    this.#view = new RunView({ out: process.stdout, err: process.stderr, form: wish.form });
+    this.#view = new RunView({
+      ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options },
+    });
     const typist = wish.form === "text" && hasTypist() ? atTerminal : undefined;
-    this.#questions = new RunQuestions({ control: place.control, view: this.#view, typist, place: place.kind });
+    const { control, kind, options } = place;
+    this.#questions = new RunQuestions({ control, view: this.#view, typist, place: kind, options });
   }
 
   /** Until it has ended, or was accepted if that is all that is wanted. */
@@ -116,7 +130,10 @@ class LiveRun {
       if (this.#wish.after === "acceptance") return this.#detached(accepted);
       const { where } = this.#place;
       this.#view.note(`${accepted.runId} in ${this.#run.sessionId}, ${where}${place(accepted)}`);
-      return this.#end(await this.#outcome(accepted));
+      const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#outOfSight(accepted, error));
+      // The outcome may be heard of before the receipt, and whoever pressed Ctrl-C is owed both.
+      await this.#within(CANCEL_MS, this.#cancelled);
+      return this.#end(outcome);
     } finally {
       takeBack();
       this.#questions.close();
@@ -124,47 +141,61 @@ class LiveRun {
     }
   }
 
+  /** Nobody can be asked any more: says of which run, and how to find it later. */
+  #outOfSight({ runId }: Accepted, error: unknown): never {
+    if (!(error instanceof ControlError) || error.code !== "disconnected") throw error;
+    throw new ControlError("disconnected", `How ${runId} ends is not known: ${error.message}`, {
+      hint: `It goes on where it was once the server is back. Then: belay follow ${runId}${this.#place.options}`,
+      cause: error,
+    });
+  }
+
   hear(signal: StopSignal): "leaving" | "staying" {
-    if (signal === "SIGINT" && !this.#interrupted) {
-      this.#interrupted = true;
+    if (signal === "SIGINT" && this.#cancel === "none") {
       this.#view.note("Stopping it. Ctrl-C again leaves at once.");
-      this.#cancel({ reason: { kind: "user", note: "Ctrl-C" } });
+      this.#cancel = "sent";
+      this.#cancelled = this.#send({ reason: { kind: "user", note: "Ctrl-C" } }).then((sent) => {
+        this.#cancel = sent;
+      });
       return "staying";
     }
-    this.#view.endLine();
-    process.stderr.write(`${this.#parting()}\n`);
-    const leave = (): never => process.exit(EXIT_SIGNAL[signal]);
-    // Asked to go by the system: a run of this very program is set down in order, one of a server goes on by itself.
-    if (this.#place.kind === "here" && !this.#interrupted) void this.#place.close().then(leave, leave);
-    else leave();
+    // Left now, a cancel that is still on its way would be taken along, however often somebody asks for both.
+    if (this.#cancel === "sent") {
+      if (!this.#leaving) void this.#within(CANCEL_MS, this.#cancelled).then(() => this.#leave(signal));
+      this.#leaving = true;
+      return "staying";
+    }
+    this.#leave(signal);
     return "leaving";
   }
 
-  /** What becomes of a run that is left alone. */
-  #parting(): string {
-    const name = this.#accepted?.runId ?? "The prompt";
-    if (this.#place.kind === "here") {
-      return this.#interrupted
-        ? `Left at once. ${name} is recorded as being stopped; whoever opens the store next ends it.`
-        : `Left. ${name} is taken up again when the store is next opened.`;
-    }
-    return this.#interrupted
-      ? `Left at once. ${name} goes on being stopped by the server: belay runs ${this.#run.sessionId}`
-      : `Left. ${name} goes on: belay follow ${this.#run.sessionId}, or belay cancel ${this.#run.sessionId}`;
+  #leave(signal: StopSignal): void {
+    const { kind, options } = this.#place;
+    const { sessionId } = this.#run;
+    const name = this.#accepted?.runId ?? "the prompt";
+    this.#view.endLine();
+    process.stderr.write(`${sayParting({ name, sessionId, place: kind, cancel: this.#cancel, options })}\n`);
+    const exit = (): never => process.exit(EXIT_SIGNAL[signal]);
+    // Asked to go by the system: a run of this very program is set down in order, one of a server goes on by itself.
+    if (kind === "here" && this.#cancel === "none") void this.#place.close().then(exit, exit);
+    else exit();
   }
 
-  #cancel(options: Parameters<RunControl["cancel"]>[0]): void {
-    this.#run.cancel(options).then(
-      (receipt) => this.#view.note(`cancel: ${sayReceipt(receipt)}`),
-      (error: unknown) => this.#view.note(`The cancel was not answered: ${messageOf(error)}`),
-    );
+  async #send(options: Parameters<RunControl["cancel"]>[0]): Promise<CancelSent> {
+    try {
+      this.#view.note(`cancel: ${sayReceipt(await this.#run.cancel(options))}`);
+      return "answered";
+    } catch (error) {
+      this.#view.note(`The cancel was not answered: ${messageOf(error)}`);
+      return "failed";
+    }
   }
 
   #limit(): () => void {
     const { limitMs, clock } = this.#wish;
     if (limitMs === undefined) return () => {};
     const note = `belay run --timeout ${limitMs}`;
-    return clock.after(limitMs, () => this.#cancel({ reason: { kind: "policy", note } }));
+    return clock.after(limitMs, () => void this.#send({ reason: { kind: "policy", note } }));
   }
 
   /**
@@ -190,7 +221,9 @@ class LiveRun {
     const found = await this.#within(CATCH_UP_MS, following);
     again.abort();
     if (found !== undefined) return;
-    this.#view.note(`The end of what it said could not be shown. It is kept: belay logs ${accepted.runId}`);
+    this.#view.note(
+      `The end of what it said could not be shown. It is kept: belay logs ${accepted.runId}${this.#place.options}`,
+    );
   }
 
   /** What it resolves with, if it does in time. */
@@ -230,7 +263,9 @@ class LiveRun {
     if (this.#wish.form === "lines") print(JSON.stringify({ accepted, runId: accepted.runId, sessionId }));
     else {
       print(accepted.runId);
-      this.#view.note(`It goes on in ${sessionId}${place(accepted)}. belay follow ${accepted.runId}`);
+      this.#view.note(
+        `It goes on in ${sessionId}${place(accepted)}. belay follow ${accepted.runId}${this.#place.options}`,
+      );
     }
     return EXIT_OK;
   }

@@ -62,7 +62,7 @@ export async function openHouse(wish: HouseWish): Promise<House> {
   );
   if (listeners.served !== undefined) guard.serves(listeners.served);
   try {
-    const inside = await openInside(wish, guard);
+    const inside = await openInside(wish, { guard, socket: listeners.socket });
     ready = inside.handler.handle;
     return house(inside, { listeners, tokens, tokenFile });
   } catch (error) {
@@ -80,8 +80,14 @@ interface Inside {
   readonly handler: Handler;
 }
 
+/** Who may come in, and where. */
+interface Front {
+  readonly guard: Guard;
+  readonly socket: string;
+}
+
 /** The store, what hears of it, and what answers. */
-async function openInside({ plan, log, redact, version }: HouseWish, guard: Guard): Promise<Inside> {
+async function openInside({ plan, log, redact, version }: HouseWish, { guard, socket }: Front): Promise<Inside> {
   const metrics = new Metrics();
   const measure = eventMetrics(metrics);
   const telemetry = new Telemetry({ redact, version });
@@ -90,7 +96,7 @@ async function openInside({ plan, log, redact, version }: HouseWish, guard: Guar
     telemetry.observe(session, events);
   };
   const onNotice = (notice: Notice): void => tell(log, notice);
-  const works = await openWorks(plan, { onNotice, onRecorded, first: "processes" });
+  const works = await openWorks(plan, { onNotice, onRecorded, first: "processes", socket });
   try {
     // Behind the store: its lock is what keeps two servers out of one trail.
     const audit =

@@ -9,7 +9,8 @@ export interface AgentFlags {
   readonly instructions?: string;
   readonly workspace?: string;
   readonly mode?: string;
-  readonly config?: string;
+  /** False with --no-config. */
+  readonly config?: string | false;
   readonly require?: string;
 }
 
@@ -24,6 +25,7 @@ export function withAgent(command: Command, heading: string): Command {
       ...["ask", "auto", "read-only"],
     ]),
     new Option("--config <file>", "belay.config.ts, .js, .mjs or .json (default: the one here, if there is one)"),
+    new Option("--no-config", "reads none, also if there is one here"),
     new Option("--require <tier>", "refuses to begin unless processes are held at least this surely").choices([
       ...["namespace", "cgroup", "anchor", "group"],
     ]),

@@ -1,6 +1,6 @@
 // The works of a house: the configuration, the agent it asks for, and the library opened with both. With a server
 // around it, or without one.
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../agent/permission.ts";
 import { ControlError } from "../core/control-error.ts";
@@ -42,7 +42,7 @@ export async function makePlan({ home, flags, server }: PlanWish): Promise<Plan>
   return { home, config, store: config.store ?? home.storeFile, taken, notices };
 }
 
-function configOf(flags: PlanWish["flags"]): BelayConfig & { readonly config?: string } {
+function configOf(flags: PlanWish["flags"]): BelayConfig & { readonly config?: string | false } {
   const { model, agent, tools, instructions, workspace, mode, config, require, store } = flags;
   const given = { model, agent, tools, workspace, config, store };
   return {
@@ -74,6 +74,8 @@ export interface Works {
 export interface Ears extends Pick<BelayOptions, "onNotice" | "onRecorded"> {
   /** `processes`: how surely they are held is found out at once, and not when the first one is wanted. */
   readonly first?: "processes";
+  /** Where it is reached, if that is not known from its home. */
+  readonly socket?: string;
 }
 
 /** The last tier is what every machine has. Requiring it has it tested before anything else. */
@@ -89,26 +91,41 @@ function makePrivate(store: string): void {
   }
 }
 
-/** Opens the store and takes up what an earlier life left. */
 /** Whoever reads these could speak as the owner: a command of the agent could approve the next one by itself. */
-function secretsOf(home: Home, store: string): readonly string[] {
-  const { tokenFile, tokensFile, serverFile, socketFile = serverFile, auditDir, levelFile } = home;
+function secretsOf({ home, config, store, taken }: Plan, socket: string | undefined): readonly string[] {
+  const { tokenFile, tokensFile, serverFile, socketFile, auditDir, levelFile } = home;
+  const { tls, trustedProxy } = config.server ?? {};
   const kept = store === ":memory:" ? [] : ["", "-wal", "-shm"].map((end) => resolve(`${store}${end}`));
-  return [tokenFile, tokensFile, serverFile, socketFile, auditDir, levelFile, ...kept];
+  const reached = [socketFile, socket].filter((path) => path !== undefined);
+  const keys = [tls?.key, trustedProxy?.secretFile].filter((path) => path !== undefined);
+  return [tokenFile, tokensFile, serverFile, auditDir, levelFile, ...reached, ...kept, ...keys, ...taken.files];
 }
 
-export async function openWorks({ home, config, store, taken, notices }: Plan, wish: Ears): Promise<Works> {
-  const { first, ...ears } = wish;
+function checkWorkspace(workspace: string): void {
+  const found = statSync(workspace, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  const problem = found === undefined ? "does not exist" : "is not a directory";
+  throw new ControlError("invalid", `The workspace ${workspace} ${problem}.`, {
+    hint: "Make it first, or name another directory: --workspace DIR.",
+  });
+}
+
+/** Opens the store and takes up what an earlier life left. */
+export async function openWorks(plan: Plan, wish: Ears): Promise<Works> {
+  const { home, config, store, taken, notices } = plan;
+  const { first, socket, ...ears } = wish;
+  const hidden = secretsOf(plan, socket);
   const isDemo = config.agent === undefined && config.model === undefined;
   // The demo's tools work in a folder of their own, and its commands may not begin outside of it.
   const demoFolder = join(home.dir, "demo");
   if (isDemo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
   const workspace = isDemo ? demoFolder : config.workspace;
+  checkWorkspace(workspace);
   const { agent, describe, notice } = await makeAgent(config, {
     env: process.env,
     taken,
     demoFolder,
-    hidden: [home.dir],
+    hidden: [home.dir, ...hidden],
   });
   makePrivate(store);
   const { processes, ...options } = openOptions(config);
@@ -116,7 +133,7 @@ export async function openWorks({ home, config, store, taken, notices }: Plan, w
     ...{ agent, store, ...options, ...ears },
     processes: {
       ...(first === "processes" ? LOOKED_AFTER : {}),
-      ...{ ...processes, workspace, hidden: secretsOf(home, store) },
+      ...{ ...processes, workspace, hidden },
     },
   });
   return { belay, agent: describe, isDemo, workspace, notices: [...notices, ...(notice?.split("\n") ?? [])] };

@@ -20,11 +20,28 @@ export function usageError(command: Command, { code, message }: CommanderError):
       return usage(`${shortName(command)} needs to know which ${quoted}.`, tryThis);
     case "commander.excessArguments":
       return usage(excess(command), tryThis);
+    case "commander.help":
+      return usage(`${shortName(command)} needs a command: ${namesIn(command).join(", ")}.`, tryThis);
+    case "commander.invalidArgument":
+      return invalidValue(command, message);
     case "commander.optionMissingArgument":
       return usage(`${quoted.replace(/ .*/, "")} needs a value: ${quoted}.`, helpOf(command));
     default:
       return usage(sentence(message), helpOf(command));
   }
+}
+
+const WRONG_OPTION = /^error: option '([^' ]*)[^']*' argument '(.*)' is invalid.*Allowed choices are (.*)\.$/s;
+const WRONG_WORD = /^error: command-argument value '(.*)' is invalid.*Allowed choices are (.*)\.$/s;
+
+/** A word that is none of those there are to choose from. */
+function invalidValue(command: Command, message: string): ControlError {
+  const option = WRONG_OPTION.exec(message);
+  const [, typed = "", choices] = option?.slice(1) ?? WRONG_WORD.exec(message) ?? [];
+  if (choices === undefined) return usage(sentence(message), helpOf(command));
+  const meant = suggest(typed, choices.split(", "));
+  const hint = meant === undefined ? `There are: ${choices}.` : `Did you mean ${meant}? There are: ${choices}.`;
+  return usage(`${option?.[1] ?? shortName(command)} cannot be "${shown(typed)}".`, hint);
 }
 
 function excess(command: Command): string {
@@ -38,15 +55,21 @@ function excess(command: Command): string {
 }
 
 export function unknownCommand(parent: Command, typed: string): ControlError {
-  const names = parent.commands.flatMap((one) => (isHidden(one) ? [] : [one.name(), ...one.aliases()]));
-  const meant = suggest(typed.replace(/^-+/, ""), names);
+  const meant = suggest(typed.replace(/^-+/, ""), namesIn(parent));
   const hint = meant === undefined ? helpOf(parent) : `Did you mean: ${fullName(parent)} ${meant}?`;
-  return usage(`There is no command "${shown(typed)}".`, hint);
+  return usage(`There is no ${typed.startsWith("-") ? "option" : "command"} "${shown(typed)}".`, hint);
+}
+
+/** Whoever types an option where a command belongs means one of either. */
+export function optionFirst(program: Command, typed: string): ControlError {
+  const flag = shown(typed.replace(/=.*/, ""));
+  const isOne = program.commands.some(({ options }) => options.some(({ long }) => long === flag));
+  if (!isOne) return unknownCommand(program, typed);
+  return usage(`${flag} comes after a command.`, `As in: belay ps ${flag} …; belay --help lists the commands.`);
 }
 
 function unknownOption(command: Command, flag: string): ControlError {
-  // Whoever types an option where a command belongs means one of either.
-  if (command.parent === null) return unknownCommand(command, flag);
+  if (command.parent === null) return optionFirst(command, flag);
   const typed = flag.replace(/=.*/, "");
   const known = command.options.flatMap(({ long }) => (long === undefined ? [] : [long.slice(2)]));
   const meant = suggest(typed.replace(/^-+/, ""), [...known, "help"]);
@@ -55,6 +78,9 @@ function unknownOption(command: Command, flag: string): ControlError {
     meant === undefined ? helpOf(command) : `Did you mean --${meant}?`,
   );
 }
+
+const namesIn = (parent: Command): readonly string[] =>
+  parent.commands.flatMap((one) => (isHidden(one) ? [] : [one.name(), ...one.aliases()]));
 
 /** Commands that only scripts call are not proposed to people. */
 export const isHidden = (command: Command): boolean =>

@@ -11,7 +11,7 @@ export interface Bounds {
 export function wholeNumber(typed: string, option: string, { from, to, unit = "" }: Bounds): number {
   const number = /^\d{1,15}$/.test(typed) ? Number(typed) : Number.NaN;
   if (number >= from && number <= to) return number;
-  throw new ControlError("invalid", `${option} is not "${plainLine(typed, 40)}".`, {
+  throw new ControlError("invalid", `${option} cannot be "${plainLine(typed, 40)}".`, {
     hint: `It is a whole number from ${from} to ${to}${unit === "" ? "" : ` ${unit}`}.`,
   });
 }

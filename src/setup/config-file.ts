@@ -5,7 +5,7 @@
 // user who starts Belay and nobody else can write to it. Then it is said aloud. A file that was named is trusted.
 // What this does not see: a copy that its user has made of somebody else's directory is the user's own.
 import { constants } from "node:fs";
-import { lstat, open } from "node:fs/promises";
+import { lstat, open, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
@@ -157,6 +157,13 @@ export async function readText(path: string, bytesMax: number): Promise<string> 
     await handle.close();
   }
 }
+
+/** Whether it is one that stays, and no pipe. */
+export const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 
 function unreadable(path: string, error: unknown): ControlError {
   if (error instanceof ControlError) return error;

@@ -155,9 +155,23 @@ function where(at: readonly string[], source: Source): string {
     case "environment":
       return source.names.get(field) ?? field;
     case "flags":
-      return `--${(at.at(-1) ?? "").replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+      return flagOf(at.filter((step) => !/^\d+$/.test(step)));
   }
 }
+
+/** As it is typed. Most are called like their field. */
+const flagOf = (at: readonly string[]): string =>
+  OTHER_FLAGS[at.join(".")] ?? `--${(at.at(-1) ?? "").replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+const OTHER_FLAGS: Readonly<Record<string, string>> = {
+  "server.hosts": "--allow-host",
+  "server.origins": "--allow-origin",
+  "server.tls.cert": "--tls-cert",
+  "server.tls.key": "--tls-key",
+  "server.trustedProxy.secretFile": "--behind-proxy",
+  "instructions.file": "--instructions",
+  "processes.requireTier": "--require",
+};
 
 /** The fields at a place of the shape. */
 function knownAt(at: readonly string[]): readonly string[] {

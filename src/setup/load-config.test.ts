@@ -125,6 +125,8 @@ describe("what is wrong is said with its place", () => {
     expect(await refusal({ env: { BELAY_MODE: "rad-only" } })).toBe("BELAY_MODE is one of ask, auto, read-only.");
     expect(await refusal({ env: { BELAY_PORT: "http" } })).toBe("BELAY_PORT is a port, from 0 to 65535.");
     expect(await refusal({ flags: { limits: { turnsMax: 0 } } })).toContain("--turns-max is a whole number");
+    expect(await refusal({ flags: { server: { origins: ["x"] } } })).toContain("--allow-origin is an origin");
+    expect(await refusal({ flags: { instructions: { file: "" } } })).toContain("--instructions is");
   });
 
   test("a file that was named and is not there, a directory, too long a file, and two files at once", async () => {

@@ -20,7 +20,7 @@ const config = (given: Partial<SettledConfig> = {}): SettledConfig => ({ workspa
 const parts = (given: Partial<AgentParts> = {}): AgentParts => ({
   ...{
     env: {},
-    taken: { keys: new Map([["OPENAI_API_KEY", "key-o"]]), secrets: [] },
+    taken: { keys: new Map([["OPENAI_API_KEY", "key-o"]]), secrets: [], files: [] },
     demoFolder: join(folder, "demo"),
   },
   ...given,
@@ -47,6 +47,8 @@ describe("the agent of a configuration", () => {
     const made = await makeAgent(config(), parts());
     expect(made.describe).toBe("demo agent");
     expect(made.notice).toContain("a script, and no model");
+    expect(made.notice).not.toContain("not used");
+    expect((await makeAgent(config({ tools: "/t.js" }), parts())).notice).toContain("these are not used: tools.");
     expect(await answered(made.agent, "hello")).toMatchObject({ kind: "completed" });
   });
 
@@ -129,6 +131,11 @@ describe("a module of one's own", () => {
     expect([made.describe, made.notice]).toEqual([path, undefined]);
     await using belay = await openBelay({ agent: made.agent, store: ":memory:" });
     expect(await belay.prompt("hi").text()).toBe("hello from here");
+  });
+
+  test("that does not exist is said not to, and not where it was looked for from", async () => {
+    const path = join(folder, "absent.ts");
+    await expect(makeAgent(config({ agent: path }), parts())).rejects.toThrow(`${path} does not exist.`);
   });
 
   test("is told what of the configuration says nothing to it", async () => {

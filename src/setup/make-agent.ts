@@ -39,14 +39,17 @@ export interface MadeAgent {
 export async function makeAgent(config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {
   if (config.agent !== undefined) return ownAgent(config, config.agent, parts.clock ?? systemClock);
   if (config.model !== undefined) return agentOver(config.model, config, parts);
+  const unused = (["tools", "instructions"] as const).filter((name) => config[name] !== undefined);
   return {
     agent: demoAgent({ folder: parts.demoFolder }),
     describe: "demo agent",
-    notice:
-      "No model is configured, so this is the demo agent: a script, and no model. To have a real one, set a key and " +
-      "name a model: --model anthropic/claude-sonnet-4-5, or BELAY_MODEL, or `model` in belay.config.json.",
+    notice: unused.length === 0 ? NO_MODEL : `${NO_MODEL}\nWithout a model these are not used: ${unused.join(", ")}.`,
   };
 }
+
+const NO_MODEL =
+  "No model is configured, so this is the demo agent: a script, and no model. To have a real one, set a key and " +
+  "name a model: --model anthropic/claude-sonnet-4-5, or BELAY_MODEL, or `model` in belay.config.json.";
 
 async function ownAgent(config: SettledConfig, path: string, clock: Clock): Promise<MadeAgent> {
   const agent = exportOf(await importModule(path, clock), ["agent", "default"], path);

@@ -18,6 +18,10 @@ export async function importModule(path: string, clock: Clock): Promise<Exports>
     return await Promise.race([import(pathToFileURL(path).href), late]);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
+    // The module itself, and not one that it imports.
+    if (code === "ERR_MODULE_NOT_FOUND" && messageOf(error).includes(`${path}' imported`)) {
+      throw new ControlError("invalid", `${path} does not exist.`, { hint: "Check the path.", cause: error });
+    }
     throw new ControlError("invalid", `${path} could not be loaded: ${trouble(error)}`, {
       hint: code === "ERR_UNKNOWN_FILE_EXTENSION" ? OLD_NODE : "Check the path, and run the file by itself.",
       cause: error,

@@ -29,8 +29,11 @@ describe("G35: the keys of providers", () => {
   });
 
   test("are read from a file that the environment names", async () => {
-    const env: Environment = { ANTHROPIC_API_KEY_FILE: keyFile("file-key\n") };
-    expect((await takeSecrets(env)).keys.get("ANTHROPIC_API_KEY")).toBe("file-key");
+    const file = keyFile("file-key\n");
+    const env: Environment = { ANTHROPIC_API_KEY_FILE: file };
+    const { keys, files } = await takeSecrets(env);
+    expect(keys.get("ANTHROPIC_API_KEY")).toBe("file-key");
+    expect(files).toEqual([file]);
     expect(env).toEqual({});
   });
 

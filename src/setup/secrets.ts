@@ -2,9 +2,10 @@
 //
 // What this cannot do: the block of variables a program was started with stays readable to its own user while it lives.
 // A key in a file, named by a variable that ends with _FILE, was never in it.
+import { resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { BelayConfig } from "./config.ts";
-import { readText } from "./config-file.ts";
+import { isFile, readText } from "./config-file.ts";
 import type { Environment } from "./load-config.ts";
 
 /** No key is longer; a file that is was named by mistake. */
@@ -20,6 +21,8 @@ export interface Taken {
   readonly keys: ReadonlyMap<string, string>;
   /** What must not appear in any log. */
   readonly secrets: readonly string[];
+  /** The files that keys were read from. Commands of the agent have no business there. */
+  readonly files: readonly string[];
 }
 
 /**
@@ -32,15 +35,19 @@ export async function takeSecrets(
 ): Promise<Taken> {
   const own = Object.values(providers).flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
   const keys = new Map<string, string>();
+  const files: string[] = [];
   for (const name of new Set([...KNOWN, ...own])) {
     const key = await keyOf(env, name);
+    const file = env[`${name}_FILE`];
     if (key !== undefined) keys.set(name, key);
+    // A pipe was read to its end and is no file any more.
+    if (file && (await isFile(file))) files.push(resolve(file));
   }
   for (const name of agent === undefined ? [...KNOWN, ...own] : []) {
     delete env[name];
     delete env[`${name}_FILE`];
   }
-  return { keys, secrets: [...new Set(keys.values())].filter((key) => key.length >= SECRET_CHARS_MIN) };
+  return { keys, secrets: [...new Set(keys.values())].filter((key) => key.length >= SECRET_CHARS_MIN), files };
 }
 
 async function keyOf(env: Readonly<Environment>, name: string): Promise<string | undefined> {

@@ -1,11 +1,11 @@
 // `belay run` without a server: as it is typed, in a pipe and on a terminal.
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
 import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
 import { identityOf } from "../../src/process/proc.ts";
-import { AGENT, jsonLines, Shell } from "./shell.ts";
+import { AGENT, jsonLines, MAIN, Shell } from "./shell.ts";
 
 const HERE = ["run", "--agent", AGENT] as const;
 
@@ -49,6 +49,22 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       });
     });
 
+    test("it does not leave because nobody reads stderr any more: its outcome counts", async () => {
+      const run = new Shell().start(...HERE, "wait here");
+      await run.sees(/here\n/);
+      run.child.stderr?.destroy();
+      run.signal("SIGINT");
+      expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
+    });
+
+    test.runIf(existsSync("/dev/full"))("words that a full disk has not taken are not in order", async () => {
+      const shell = new Shell();
+      const line = [process.execPath, MAIN, ...HERE, "say lost"].map((word) => `'${word}'`).join(" ");
+      const full = shell.command("sh", "-c", `${line} > /dev/full`);
+      expect(await full.ended).toBe(EXIT_CODE.store_full);
+      expect(full.err).toMatch(/run_\S+ completed[\s\S]*cannot be written/);
+    });
+
     test("--detach is refused: nobody would carry on", async () => {
       const { code, err } = await new Shell().belay(...HERE, "--detach", "say hello");
       expect(code).toBe(EXIT_CODE.invalid);
@@ -71,11 +87,17 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(await none.ended).toBe(EXIT_CODE.invalid);
     });
 
+    test("bytes that are no text are refused: as a prompt they would be other bytes", async () => {
+      const { code, err } = await new Shell().piped(Buffer.from([0x73, 0x61, 0x79, 0x20, 0xff]), ...HERE);
+      expect(code).toBe(EXIT_CODE.invalid);
+      expect(err).toMatch(/not text in UTF-8[\s\S]*--file/);
+    });
+
     test("files go with it, as text or as bytes", async () => {
       const shell = new Shell();
       writeFileSync(join(shell.home, "a.txt"), "some text");
       writeFileSync(join(shell.home, "b.png"), Buffer.from([0x89, 0x50, 0, 1]));
-      const { out } = await shell.belay(...HERE, "data", "--file", "a.txt", "b.png");
+      const { out } = await shell.belay(...HERE, "--file", "a.txt", "--file", "b.png", "data");
       expect(JSON.parse(out)).toEqual({
         attachments: [
           { name: "a.txt", mediaType: "text/plain", text: "some text" },

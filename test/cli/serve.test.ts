@@ -1,5 +1,5 @@
 // `belay serve` and those who use it, as a person would type it: a real server, real sockets, real signals.
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -62,6 +62,25 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect((await shell.belay("stop-all", "--yes")).code).toBe(0);
       expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
       expect(identityOf(pid)).toBeUndefined();
+    });
+
+    test("a workspace that is not there is named, and nothing is started", async () => {
+      const shell = new Shell();
+      const { code, err } = await shell.belay("serve", "--port", "0", "--agent", AGENT, "--workspace", "absent");
+      expect(code).toBe(EXIT_CODE.invalid);
+      expect(err).toContain(`The workspace ${join(shell.home, "absent")} does not exist.`);
+      expect(existsSync(join(shell.home, "belay.db"))).toBe(false);
+    });
+
+    test("a configuration of others is refused, and left alone with --no-config as the refusal says", async () => {
+      const shell = new Shell();
+      const file = join(shell.home, "belay.config.json");
+      writeFileSync(file, JSON.stringify({ mode: "auto" }));
+      chmodSync(file, 0o666);
+      const refused = await shell.belay("serve", "--port", "0", "--agent", AGENT);
+      expect(refused.code).toBe(EXIT_CODE.invalid);
+      expect(refused.err).toContain("--no-config");
+      expect((await shell.serve("--no-config")).out).toContain("mode: ask");
     });
 
     test("--no-tcp opens no port; the command line finds the socket", async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+export const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
 /** The agent of these tests: it does at once what its prompt says, or waits until it is stopped. */
 export const AGENT = join(import.meta.dirname, "obedient-agent.ts");
@@ -110,6 +110,11 @@ export class Shell {
     return this.#keep(spawn(process.execPath, [MAIN, ...words], { env: this.env, cwd: this.home }));
   }
 
+  /** Any other program, in the same surroundings. */
+  command(program: string, ...words: readonly string[]): Program {
+    return this.#keep(spawn(program, words, { env: this.env, cwd: this.home }));
+  }
+
   /** The same on a terminal of its own, so that it can be typed on. Both of its streams come as one. */
   onTerminal(...words: readonly string[]): Program {
     const line = [process.execPath, MAIN, ...words].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
@@ -123,7 +128,7 @@ export class Shell {
     return this.piped("", ...words);
   }
 
-  async piped(input: string, ...words: readonly string[]): Promise<Said> {
+  async piped(input: string | Buffer, ...words: readonly string[]): Promise<Said> {
     const program = this.start(...words);
     program.child.stdin?.end(input);
     const code = await program.ended;

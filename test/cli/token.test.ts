@@ -10,7 +10,17 @@ const SECRET = /^belay_[A-Za-z0-9_-]{43}\n$/;
 describe("belay token", { timeout: 60_000 }, () => {
   test("a new one is printed once, alone on stdout, and kept nowhere", async () => {
     const shell = new Shell();
-    const { code, out, err } = await shell.belay("token", "add", "ci", "--scope", "read", "prompt", "--expires", "30d");
+    const { code, out, err } = await shell.belay(
+      "token",
+      "add",
+      "--scope",
+      "read",
+      "--scope",
+      "prompt",
+      "--expires",
+      "30d",
+      "ci",
+    );
     expect(code).toBe(0);
     expect(out).toMatch(SECRET);
     expect(err).toContain("ci: read, prompt; the whole house");

@@ -1,7 +1,7 @@
 // `belay run`: its words.
 import { Command, Option } from "commander";
 import { act } from "../action.ts";
-import { withDoor, withJson } from "../door-options.ts";
+import { collected, withDoor, withJson } from "../door-options.ts";
 import { withExamples } from "../examples.ts";
 import { withAgent } from "../serve-words.ts";
 
@@ -18,7 +18,7 @@ export function runCommand(): Command {
     .option("--new", "in a session of its own (the default)")
     .option("--title <text>", "of the new session")
     .option("--key <key>", "the same prompt with the same key again is the same run, not a second one")
-    .option("--file <file...>", "goes with the prompt")
+    .option("--file <file>", "goes with the prompt; may be given several times", collected)
     .addOption(new Option("--delivery <how>", "into a busy session").choices(["queue", "steer", "interrupt", "reject"]))
     .option("--detach", "leaves once the prompt is accepted; needs a server")
     .option("--timeout <ms>", "cancels the run after this long")

@@ -1,7 +1,7 @@
 // `belay token`: its words.
 import { Command } from "commander";
 import { act } from "../action.ts";
-import { withJson } from "../door-options.ts";
+import { collected, withJson } from "../door-options.ts";
 import { withExamples } from "../examples.ts";
 
 const HOME = ["--home <dir>", "where Belay keeps its things (else BELAY_HOME)"] as const;
@@ -28,7 +28,11 @@ const add = (): Command =>
   new Command("add")
     .description("makes a token and prints it, once")
     .argument("<name>", "what the audit trail calls it")
-    .requiredOption("--scope <scope...>", "what it may do: read, prompt, cancel, approve, admin (all of it)")
+    .requiredOption(
+      "--scope <scope>",
+      "what it may do: read, prompt, cancel, approve, admin (all of it); several with commas, or several times",
+      collected,
+    )
     .option("--tenant <name>", "only sessions of this tenant; without it, the whole house")
     .option("--expires <span>", "ends by itself: 90m, 12h, 30d")
     .action((name, flags) => act(async () => (await import("../token.ts")).addToken(name, flags)));
