@@ -4,7 +4,7 @@ import { ControlError } from "../core/control-error.ts";
 import { suggest } from "../core/suggest.ts";
 import { LEVELS, type Level } from "../observe/log-line.ts";
 import type { TrustedProxy } from "../server/listener.ts";
-import type { ServerConfig } from "../setup/config.ts";
+import type { CrowdConfig, ServerConfig } from "../setup/config.ts";
 import type { Environment, Home } from "./home.ts";
 import { plainLine } from "./plain-text.ts";
 import type { AgentFlags } from "./serve-words.ts";
@@ -28,10 +28,16 @@ export interface ServeFlags extends AgentFlags {
   readonly logLevel?: string;
   readonly logJson?: boolean;
   readonly json?: boolean;
+  readonly changesPerSecond?: string;
+  readonly streamsPerToken?: string;
+  readonly connections?: string;
 }
 
 /** An hour: whoever waits longer for a server to end has given up already. */
 const DRAIN_MS_MAX = 3_600_000;
+
+/** More than this no single process of ours is asked for. */
+const CROWD_MAX = 100_000;
 
 /** A log level is a word. */
 const WORD_BYTES_MAX = 64;
@@ -46,6 +52,7 @@ export function serverOf(flags: ServeFlags): ServerConfig {
       hint: "Give --tls-cert FILE and --tls-key FILE.",
     });
   }
+  const crowd = crowdOf(flags);
   const port = flags.port === undefined ? undefined : wholeNumber(flags.port, "--port", { from: 0, to: 65_535 });
   return {
     ...(host === undefined ? {} : { host }),
@@ -54,8 +61,20 @@ export function serverOf(flags: ServeFlags): ServerConfig {
     ...(cert === undefined || key === undefined ? {} : { tls: { cert, key } }),
     ...(allowHost === undefined ? {} : { hosts: allowHost }),
     ...(allowOrigin === undefined ? {} : { origins: allowOrigin }),
+    ...(Object.keys(crowd).length === 0 ? {} : { crowd }),
     ...(behindProxy === undefined ? {} : { trustedProxy: { secretFile: behindProxy } }),
   };
+}
+
+function crowdOf({ changesPerSecond, streamsPerToken, connections }: ServeFlags): CrowdConfig {
+  const many = (typed: string | undefined, option: string): number | undefined =>
+    typed === undefined ? undefined : wholeNumber(typed, option, { from: 1, to: CROWD_MAX });
+  const wanted = {
+    changesPerSecond: many(changesPerSecond, "--changes-per-second"),
+    streamsPerToken: many(streamsPerToken, "--streams-per-token"),
+    connections: many(connections, "--connections"),
+  };
+  return Object.fromEntries(Object.entries(wanted).filter(([, number]) => number !== undefined));
 }
 
 export const drainMsOf = ({ drainMs }: ServeFlags): number =>

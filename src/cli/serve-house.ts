@@ -15,12 +15,13 @@ import { Metrics } from "../observe/metrics.ts";
 import type { Redactor } from "../observe/redactor.ts";
 import { Telemetry } from "../observe/telemetry.ts";
 import type { Notice } from "../ports.ts";
-import { Guard } from "../server/guard.ts";
+import { Guard, type GuardOptions } from "../server/guard.ts";
 import { Denial } from "../server/guard-denial.ts";
 import { type Handler, makeHandler } from "../server/handler.ts";
 import type { Handle } from "../server/node-server.ts";
 import type { ServerMetrics } from "../server/observer.ts";
 import { openTokens, type Tokens } from "../server/tokens.ts";
+import type { ServerConfig } from "../setup/config.ts";
 import { type Listeners, openListeners } from "./serve-listeners.ts";
 import { openWorks, type Plan, type Works } from "./serve-works.ts";
 
@@ -51,7 +52,8 @@ export async function openHouse(wish: HouseWish): Promise<House> {
     onTrouble: (error) => log.warn("the tokens cannot be read; none is valid until they can", { error }),
   });
   const { file: tokenFile } = tokens.ensureLocal();
-  const guard = new Guard({ tokens, clock: systemClock, names: server.hosts ?? [], origins: server.origins ?? [] });
+  const names = { names: server.hosts ?? [], origins: server.origins ?? [] };
+  const guard = new Guard({ tokens, clock: systemClock, ...names, ...crowdOf(server) });
   let ready: Handle | undefined;
   const listeners = await openListeners(
     async (request) => (ready === undefined ? starting.answer(request.id) : ready(request)),
@@ -69,6 +71,15 @@ export async function openHouse(wish: HouseWish): Promise<House> {
     await listeners.close(0);
     throw error;
   }
+}
+
+/** Twice as many changes at once as there may be in a second. */
+function crowdOf({ crowd = {} }: ServerConfig): Partial<GuardOptions> {
+  const { changesPerSecond: rate, streamsPerToken } = crowd;
+  return {
+    ...(rate === undefined ? {} : { mutationsPerSecond: rate, mutationsBurst: 2 * rate }),
+    ...(streamsPerToken === undefined ? {} : { streamsPerToken }),
+  };
 }
 
 const starting = new Denial(503, "unavailable", "The server is starting.", { headers: { "retry-after": "1" } });

@@ -44,7 +44,9 @@ export async function openListeners(handle: Handle, wish: ListenWish): Promise<L
     rmSync(path, { force: true });
     if (own) rmSync(dirname(path), { recursive: true, force: true });
   };
-  const around = { clock: systemClock, onTrouble: wish.onTrouble };
+  const { connections } = wish.server.crowd ?? {};
+  const limits = connections === undefined ? {} : { connectionsMax: connections };
+  const around = { clock: systemClock, onTrouble: wish.onTrouble, limits };
   const socket = await listen(handle, { ...around, place: { kind: "socket", path } }).catch((error: unknown) => {
     throw error instanceof ControlError && error.code === "conflict" ? inUse(error) : error;
   });

@@ -92,6 +92,16 @@ const SHAPE = z.strictObject(
           socket: path.optional(),
           origins: names('is an origin such as "https://example.com"', /^https?:\/\/[^/*\s?#]+$/).optional(),
           hosts: names("is a host name, with its port if it has one", /^[^/*\s?#@]+$/).optional(),
+          crowd: z
+            .strictObject(
+              {
+                changesPerSecond: whole("is a whole number from 1 to 100000", 100_000, 1).optional(),
+                streamsPerToken: whole("is a whole number from 1 to 100000", 100_000, 1).optional(),
+                connections: whole("is a whole number from 1 to 100000", 100_000, 1).optional(),
+              },
+              OBJECT,
+            )
+            .optional(),
           tls: z.strictObject({ cert: path, key: path }, "has `cert` and `key`, two files").optional(),
           trustedProxy: z
             .strictObject(

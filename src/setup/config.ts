@@ -58,8 +58,19 @@ export interface ServerConfig {
   /** Names besides its own under which the server may be asked for. */
   readonly hosts?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string };
+  /** What one token and all connections together may have, where the defaults are too small for a crowd of your own. */
+  readonly crowd?: CrowdConfig;
   /** A proxy that ends TLS before us, and proves itself with what stands in this file. */
   readonly trustedProxy?: { readonly secretFile: string; readonly header?: string };
+}
+
+export interface CrowdConfig {
+  /** Changes a second of one token; twice as many at once. Cancels do not count. Default 20. */
+  readonly changesPerSecond?: number;
+  /** Event streams that one token has open. Default 32. */
+  readonly streamsPerToken?: number;
+  /** Connections of a listener. Default 1024. */
+  readonly connections?: number;
 }
 
 export interface ProviderConfig {

@@ -52,6 +52,20 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(modes).toEqual(modes.map(([name]) => [name, "0"]));
     });
 
+    test("G33: how many changes and streams a token may have is what was asked for", async () => {
+      const shell = new Shell();
+      await shell.serve("--changes-per-second", "1", "--streams-per-token", "1");
+      const change = async (): Promise<number> => (await ask(shell, "/v1/sessions", { method: "POST" })).status;
+      // Two at once, and then one a second: of four in a row some are too many, however slow this machine is.
+      const changes = await Promise.all([change(), change(), change(), change()]);
+      expect(changes.filter((status) => status === 201).length).toBeGreaterThanOrEqual(2);
+      expect(changes).toContain(429);
+      const stop = new AbortController();
+      const open = async (): Promise<number> => (await ask(shell, "/v1/events", { signal: stop.signal })).status;
+      expect([await open(), await open()]).toEqual([200, 429]);
+      stop.abort();
+    });
+
     test("with nothing configured it is the demo agent, and says so plainly", async () => {
       const shell = new Shell();
       const server = shell.start("serve", "--port", "0");

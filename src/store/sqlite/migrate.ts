@@ -16,7 +16,11 @@ export function migrate(database: Database, migrations: Migrations): void {
     for (const step of migrations.slice(version)) database.exec(step);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${migrations.length}; COMMIT`);
   } catch (error) {
-    database.exec("ROLLBACK");
+    try {
+      database.exec("ROLLBACK");
+    } catch {
+      // A full disk has ended the transaction by itself. What is thrown says so; this would hide it.
+    }
     throw error;
   }
 }

@@ -111,6 +111,21 @@ describe("migrating", () => {
     openFile(file).close();
   });
 
+  it("says what went wrong, and not that there was nothing left to roll back", () => {
+    const full = new Error("database or disk is full");
+    const database = openDatabase(file);
+    const failing = {
+      prepare: (sql: string) => database.prepare(sql),
+      close: () => database.close(),
+      exec: (sql: string) => {
+        if (sql === "ROLLBACK") throw new Error("cannot rollback - no transaction is active");
+        if (sql.includes("CREATE TABLE store")) throw full;
+      },
+    };
+    expect(() => migrate(failing, MIGRATIONS)).toThrow(full);
+    database.close();
+  });
+
   it("goes on from the version the file has, once", () => {
     openFile(file).close();
     const database = openDatabase(file);
