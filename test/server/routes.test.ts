@@ -158,7 +158,9 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
     expect(
       (await ask(house, "POST", `/v1/sessions/${session}/inbox`, { body: { kind: "result", text: "r" } })).status,
     ).toBe(202);
-    expect((await ask(house, "GET", `/v1/runs/${run}/outcome`)).body).toMatchObject({ phase: "live", waitedMs: 0 });
+    // However short the wait was meant to be, how long it took is what a clock says.
+    const unsettled = await ask(house, "GET", `/v1/runs/${run}/outcome`);
+    expect(unsettled.body).toMatchObject({ phase: "live", waitedMs: expect.any(Number) });
     const body = { reason: "enough", waitMs: 60_000 };
     const receipt = await ask(house, "POST", `/v1/sessions/${session}/cancel`, { body });
     expect(receipt.body).toMatchObject({ kind: "stopping" });
