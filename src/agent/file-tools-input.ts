@@ -1,6 +1,6 @@
 // What the tools for files take.
 import { FILE_LINES_TOLD, GLOB_CHARS_MAX, PATH_CHARS_MAX, SEARCH_CHARS_MAX } from "./file-limits.ts";
-import { flag, inputOf, text, whole, words } from "./file-tools-fields.ts";
+import { flag, inputOf, text, whole, words } from "./tool-fields.ts";
 
 export interface ReadFileInput {
   readonly path: string;

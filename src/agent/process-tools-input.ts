@@ -1,10 +1,7 @@
 // What the tools for processes take, told as JSON Schema and checked by hand: this room brings no library along.
-import type { JSONSchema7 } from "@ai-sdk/provider";
-import type { Json } from "../core/prompt.ts";
 import type { CommandLine, Stream } from "../spawner.ts";
 import { COMMAND_CHARS_MAX, OUTPUT_BYTES_TOLD_MAX, PROCESS_WAIT_MS, PROCESS_WAIT_MS_MAX } from "./limits.ts";
-import { isJsonObject } from "./plain-json.ts";
-import type { PlainSchema } from "./tool-schema.ts";
+import { type Field, inputOf } from "./tool-fields.ts";
 
 export interface StartInput {
   readonly command: CommandLine;
@@ -39,12 +36,6 @@ const ID_CHARS_MAX = 256;
 const PATH_CHARS_MAX = 4_096;
 const REASON_CHARS_MAX = 1_000;
 const STREAMS: readonly Stream[] = ["all", "stdout", "stderr"];
-
-/** One field: how a model is told of it, and how it is read. Undefined is what was not given. */
-interface Field<T> {
-  readonly json: JSONSchema7;
-  readonly read: (given: Json, name: string) => T;
-}
 
 const COMMAND: Field<CommandLine> = {
   json: {
@@ -90,14 +81,14 @@ const STREAM: Field<Stream> = {
   },
 };
 
-export const SHELL_INPUT = schema<ShellInput>(
+export const SHELL_INPUT = inputOf<ShellInput>(
   { command: COMMAND, cwd: CWD, timeoutMs: TIMEOUT, background: BACKGROUND },
   ["command"],
 );
 
-export const START_INPUT = schema<StartInput>({ command: COMMAND, cwd: CWD, timeoutMs: TIMEOUT }, ["command"]);
+export const START_INPUT = inputOf<StartInput>({ command: COMMAND, cwd: CWD, timeoutMs: TIMEOUT }, ["command"]);
 
-export const READ_INPUT = schema<ReadInput>(
+export const READ_INPUT = inputOf<ReadInput>(
   {
     processId: PROCESS,
     offset: whole("The byte to begin at. Default: so that the end is read.", 0, Number.MAX_SAFE_INTEGER),
@@ -107,7 +98,7 @@ export const READ_INPUT = schema<ReadInput>(
   ["processId"],
 );
 
-export const WAIT_INPUT = schema<WaitInput>(
+export const WAIT_INPUT = inputOf<WaitInput>(
   {
     processId: PROCESS,
     limitMs: whole(`How long to wait. Default ${PROCESS_WAIT_MS}.`, 1, PROCESS_WAIT_MS_MAX),
@@ -115,7 +106,7 @@ export const WAIT_INPUT = schema<WaitInput>(
   ["processId"],
 );
 
-export const STOP_INPUT = schema<StopInput>(
+export const STOP_INPUT = inputOf<StopInput>(
   { processId: PROCESS, reason: text("Why, for people who read the log.", REASON_CHARS_MAX) },
   ["processId"],
 );
@@ -136,39 +127,6 @@ function whole(description: string, min: number, max: number): Field<number> {
     read: (given, name) => {
       if (typeof given === "number" && Number.isSafeInteger(given) && given >= min && given <= max) return given;
       throw new Error(`${name} is a whole number from ${min} to ${max}`);
-    },
-  };
-}
-
-type Fields<T> = { readonly [Name in keyof T]-?: Field<NonNullable<T[Name]>> };
-
-function schema<T extends object>(
-  fields: Fields<T>,
-  required: readonly (keyof T & string)[],
-): PlainSchema<T> & { readonly validate: (input: Json) => T } {
-  const known = Object.entries<Field<unknown>>(fields);
-  return {
-    jsonSchema: {
-      type: "object",
-      properties: Object.fromEntries(known.map(([name, { json }]) => [name, json])),
-      required: [...required],
-      additionalProperties: false,
-    },
-    validate: (input) => {
-      if (!isJsonObject(input)) throw new Error("an object is wanted");
-      const strange = Object.keys(input).find((name) => !Object.hasOwn(fields, name));
-      if (strange !== undefined) {
-        throw new Error(`there is no \`${strange}\`; there are ${known.map(([name]) => name).join(", ")}`);
-      }
-      const given = known.flatMap(([name, { read }]) => {
-        const value = input[name];
-        // Some providers have models say null for what they leave out.
-        if (value !== undefined && value !== null) return [[name, read(value, name)] as const];
-        if (required.some((one) => one === name)) throw new Error(`${name} is missing`);
-        return [];
-      });
-      // Each field was read by its own reader above; that they are all of them is beyond what the compiler follows.
-      return Object.fromEntries(given) as T;
     },
   };
 }

@@ -2,7 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, write
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fitsSocket, makeHome, openHome, readServer, removeServer, writeServer } from "./home.ts";
+import { fitsSocket } from "../server/listener-socket.ts";
+import { makeHome, openHome, readServer, removeServer, writeServer } from "./home.ts";
 
 let folder = "";
 

@@ -15,6 +15,7 @@ import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import { fitsSocket } from "../server/listener-socket.ts";
 
 export interface Home {
   readonly dir: string;
@@ -34,9 +35,6 @@ export interface Home {
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** What the kernel takes as the path of a socket: 108 on Linux, 104 on macOS, with the byte that ends it. */
-export const SOCKET_PATH_BYTES_MAX = 103;
 
 /** A note is a few lines. Whatever is larger was not written by us. */
 const NOTE_BYTES_MAX = 64 * 1024;
@@ -74,8 +72,6 @@ function socketFile(dir: string, env: Environment): string | undefined {
   const places = [join(dir, "belay.sock"), ...(runtime?.startsWith("/") ? [join(runtime, "belay", name)] : [])];
   return places.find(fitsSocket);
 }
-
-export const fitsSocket = (path: string): boolean => Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX;
 
 /** A script whose variable is empty must not have the directory it happens to be in taken for the home. */
 const nameless = (): ControlError =>

@@ -12,6 +12,7 @@ import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId, SessionId } from "../core/ids.ts";
 import type { RunRow } from "../core/rows.ts";
+import { runText } from "../core/run-text.ts";
 import type { Connection } from "./connection.ts";
 import { follow } from "./follow.ts";
 import { checkKey, invalid, rejectUnknown, unpunished } from "./input.ts";
@@ -81,14 +82,8 @@ export class ClientRun implements RunControl {
   }
 
   /** What this run's turns have said, once it has ended. What a turn said that was asked again is left out. */
-  async text(): Promise<string> {
-    const said = new Map<string, string>();
-    for await (const event of this.#events("without")) {
-      if (event.type === "turn.extended") said.set(event.turnId, (said.get(event.turnId) ?? "") + event.text);
-      if (event.type === "turn.settled") said.set(event.turnId, event.text ?? said.get(event.turnId) ?? "");
-      if (event.type === "run.recovered") said.delete([...said.keys()].at(-1) ?? "");
-    }
-    return [...said.values()].join("");
+  text(): Promise<string> {
+    return runText(this.#events("without"));
   }
 
   /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */

@@ -29,6 +29,9 @@ export const processId = (session: SessionId, ordinal: number): ProcessId => `pr
 /** The session a process belongs to. */
 export const sessionOf = (id: ProcessId): SessionId => `ses_${id.slice(5, id.lastIndexOf("."))}`;
 
+/** What the ids of a tenant's sessions begin with. */
+export const tenantPrefix = (tenant: string): string => `ses_${tenant}.`;
+
 /** The tenant a session belongs to: what its id has before the first dot. */
 export function tenantOf(session: SessionId): string | undefined {
   const dot = session.indexOf(".");

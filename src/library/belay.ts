@@ -40,7 +40,7 @@ import {
 import type { Agent, Clock, Hooks, Ids, Notify, SessionRow, Store } from "../ports.ts";
 import { Answers } from "./answers.ts";
 import { cancelAll, home, live } from "./house.ts";
-import { checkTitle, sessionId, sessionPrefix } from "./names.ts";
+import { checkTenant, checkTitle, sessionId, sessionPrefix } from "./names.ts";
 import { checkProcesses, type ProcessesOptions, spawnerDoor } from "./open-spawner.ts";
 import { cancelProcess, RunHandle, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
@@ -154,11 +154,10 @@ export class Belay implements BelayControl {
     const { after, limit, tenant, ...rest } = page;
     rejectUnknown(rest, "sessions()");
     if (after !== undefined && !isSessionId(after)) throw invalid("`after` is the id of a session.");
-    sessionPrefix(tenant);
     return this.#engine.store.sessions({
       after,
       limit: checkLimit(limit),
-      ...(tenant === undefined ? {} : { tenant }),
+      ...(tenant === undefined ? {} : { tenant: checkTenant(tenant) }),
     });
   }
 

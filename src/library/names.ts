@@ -1,5 +1,5 @@
 // Names people give: of tenants, of sessions, of prompts.
-import { isSessionId, type SessionId } from "../core/ids.ts";
+import { isSessionId, type SessionId, tenantPrefix } from "../core/ids.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import type { Engine } from "../engine/engine.ts";
 import { invalid } from "../engine/validate.ts";
@@ -9,11 +9,14 @@ const TENANT = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
 /** What the ids of a tenant's sessions begin with; without one, what all do. */
 export function sessionPrefix(tenant: string | undefined): string {
-  if (tenant === undefined) return "ses_";
+  return tenant === undefined ? "ses_" : tenantPrefix(checkTenant(tenant));
+}
+
+export function checkTenant(tenant: string): string {
   if (typeof tenant !== "string" || !TENANT.test(tenant)) {
     throw invalid("A tenant is named by 1 to 32 small letters, digits and hyphens, the first of which is no hyphen.");
   }
-  return `ses_${tenant}.`;
+  return tenant;
 }
 
 /** The id of a session that is to be made or found. Undefined: any new one will do. */

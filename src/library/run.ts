@@ -8,6 +8,7 @@ import type { Recorded } from "../core/event.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type Seq, type SessionId, sessionOf } from "../core/ids.ts";
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { RunRow } from "../core/rows.ts";
+import { runText } from "../core/run-text.ts";
 import type { Engine } from "../engine/engine.ts";
 import { OVER } from "../engine/follow.ts";
 import { ProcessHandle, unpunished } from "../engine/process-handle.ts";
@@ -80,14 +81,8 @@ export class RunHandle implements RunControl {
   /**
    * What this run's turns have said, once it has ended. What a turn said that was cut off and asked again is left out.
    */
-  async text(): Promise<string> {
-    const said = new Map<string, string>();
-    for await (const event of this.#events("without")) {
-      if (event.type === "turn.extended") said.set(event.turnId, (said.get(event.turnId) ?? "") + event.text);
-      if (event.type === "turn.settled") said.set(event.turnId, event.text ?? said.get(event.turnId) ?? "");
-      if (event.type === "run.recovered") said.delete([...said.keys()].at(-1) ?? "");
-    }
-    return [...said.values()].join("");
+  text(): Promise<string> {
+    return runText(this.#events("without"));
   }
 
   /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */

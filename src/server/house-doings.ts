@@ -2,7 +2,7 @@
 import { type HOUSE_ROUTES, METRICS_TYPE } from "../api/house-routes.ts";
 import type { BelayControl, CoveredSession } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
-import { runOf } from "../core/ids.ts";
+import { runOf, tenantPrefix } from "../core/ids.ts";
 import type { SessionRow } from "../ports.ts";
 import { keyed, reasonBy, within } from "./asker.ts";
 import { type Doings, reply } from "./doing.ts";
@@ -11,7 +11,6 @@ import type { EventTexts } from "./event-text.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { ROWS_DEFAULT } from "./limits.ts";
 import type { ServerAudit, ServerMetrics } from "./observer.ts";
-import { sessionPrefix } from "./tenancy.ts";
 import type { Waiting } from "./waiting.ts";
 
 export interface HouseParts {
@@ -97,8 +96,8 @@ function beginnings({ control, now }: HouseParts) {
   return {
     createSession: async ({ actor, body, key }) => {
       const { tenant } = actor;
-      if (tenant !== undefined && body.id !== undefined && !body.id.startsWith(sessionPrefix(tenant))) {
-        throw new ControlError("invalid", `The ids of your sessions begin with "${sessionPrefix(tenant)}".`);
+      if (tenant !== undefined && body.id !== undefined && !body.id.startsWith(tenantPrefix(tenant))) {
+        throw new ControlError("invalid", `The ids of your sessions begin with "${tenantPrefix(tenant)}".`);
       }
       const existed = body.id !== undefined && (await exists(control, body.id));
       const from = now();

@@ -6,7 +6,7 @@
 import type { ParamName } from "../api/route.ts";
 import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
-import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId } from "../core/ids.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, tenantPrefix } from "../core/ids.ts";
 import { KEY_CHARS_MAX } from "../core/limits.ts";
 import type { Actor } from "./exchange.ts";
 
@@ -28,14 +28,12 @@ export function checkKinds(params: Params): void {
   for (const [name, id] of Object.entries(params)) if (isKind(name) && !KINDS[name](id)) throw absent(name, id);
 }
 
-export const sessionPrefix = (tenant: string): string => `ses_${tenant}.`;
-
 /** Whether what the path names is the actor's to see. Not a promise where the path itself tells. */
 export function isOwn(control: BelayControl, actor: Actor, params: Params): boolean | Promise<boolean> {
   const { tenant } = actor;
   if (tenant === undefined) return true;
   const { session, process } = params;
-  if (session !== undefined) return session.startsWith(sessionPrefix(tenant));
+  if (session !== undefined) return session.startsWith(tenantPrefix(tenant));
   if (process !== undefined) return process.startsWith(`proc_${tenant}.`);
   const id = params.run ?? params.call ?? params.question;
   return id === undefined ? true : isAtHome(control, tenant, id);
@@ -44,7 +42,7 @@ export function isOwn(control: BelayControl, actor: Actor, params: Params): bool
 /** What is nobody's is asked for like one's own: its receipt says that there is none. */
 async function isAtHome(control: BelayControl, tenant: string, id: string): Promise<boolean> {
   const home = await control.home(id);
-  return home === undefined || home.startsWith(sessionPrefix(tenant));
+  return home === undefined || home.startsWith(tenantPrefix(tenant));
 }
 
 /** What is said of something that is not the asker's: that it is not there. */
