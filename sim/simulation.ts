@@ -113,7 +113,7 @@ export class Simulation {
     this.life.store.parks = false;
     await this.life.start();
     for (let number = 1; number <= this.#options.sessions; number += 1) {
-      this.sessions.push((await this.life.engine.create(undefined, undefined)).id);
+      this.sessions.push((await this.life.engine.create(undefined, {})).id);
     }
     this.life.store.parks = true;
   }

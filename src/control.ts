@@ -1,7 +1,7 @@
 // What can be asked of Belay, wherever it runs: the library answers in its own process, the client over the network.
 // Code written against this does not know which. Types only.
 import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "./core/cancel.ts";
-import type { Accepted, Place, Posted, QueueReceipt } from "./core/command.ts";
+import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/command.ts";
 import type { Delta, Gap } from "./core/delta.ts";
 import type { Recorded } from "./core/event.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
@@ -10,7 +10,7 @@ import type { Delivery, Json, Prompt } from "./core/prompt.ts";
 import type { AnswerReceipt, Question } from "./core/question.ts";
 import type { ProcessRow, RunRow } from "./core/rows.ts";
 import type { Message } from "./core/transcript.ts";
-import type { SessionRow } from "./ports.ts";
+import type { AgentMode, SessionRow } from "./ports.ts";
 import type { OutputPage, PageWish, ProcessInfo, ProcessResult, Tier } from "./spawner.ts";
 
 export interface BelayControl extends AsyncDisposable {
@@ -53,11 +53,18 @@ export interface CreateOptions extends Within {
   readonly id?: string;
   readonly key?: string;
   readonly title?: string;
+  /**
+   * The directory the session works in: an absolute path, where Belay runs. Default the workspace. Refused as
+   * `forbidden` where the host does not let it be chosen, and as `invalid` if it is no directory.
+   */
+  readonly cwd?: string;
 }
 
 export interface BeginOptions extends Within {
   readonly key?: string;
   readonly title?: string;
+  /** The directory the session works in, as with `createSession()`. */
+  readonly cwd?: string;
 }
 
 export interface SessionsPage extends Within {
@@ -115,6 +122,11 @@ export interface SessionControl {
   questions(): Promise<readonly Question[]>;
   /** Tells the model something at its next turn, as a note and not as a prompt. */
   post(item: Item, options?: Pick<CancelOptions, "key">): Promise<Posted>;
+  /**
+   * How its agent goes about its work from now on: one of the `modes` that `status()` names. What has begun is not
+   * touched by it. Refused as `invalid` if the agent has no such mode.
+   */
+  setMode(mode: string, options?: ModeOptions): Promise<ModeReceipt>;
   /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   explain(): Promise<Explanation>;
   /** Forgets the events before a position, never those of runs without an outcome. */
@@ -127,6 +139,13 @@ export interface PromptOptions {
   /** How it joins a busy session. Default `queue`. */
   readonly delivery?: Delivery;
   /** The same key and prompt again give the same run; the same key with another prompt is a conflict. */
+  readonly key?: string;
+}
+
+export interface ModeOptions {
+  /** Who wants that. */
+  readonly by?: string;
+  /** The same change again under this key gets the same answer. */
   readonly key?: string;
 }
 
@@ -255,6 +274,8 @@ export interface Explanation {
   readonly steers: readonly { readonly runId: RunId; readonly text: string }[];
   /** What goes on as processes of this machine: of calls, and in the background. */
   readonly processes: readonly ProcessInfo[];
+  /** The mode it is in. Undefined: its agent has none. */
+  readonly mode: string | undefined;
   /** The worker that drives it; undefined: nobody does, or another than the one asked. */
   readonly driver: string | undefined;
   /** One sentence for people. */
@@ -294,6 +315,10 @@ export interface Status {
   /** Wall clock, ms. */
   readonly startedAt: number;
   readonly load: Load;
+  /** The ways in which the agent can go about its work; none, if it knows only one. */
+  readonly modes: readonly AgentMode[];
+  /** Which of them a session is in where nobody has set one. */
+  readonly mode: string | undefined;
 }
 
 /**

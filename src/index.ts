@@ -15,6 +15,7 @@ export type {
   Explanation,
   LiveExplained,
   Load,
+  ModeOptions,
   ProcessControl,
   ProcessesControl,
   PromptOptions,
@@ -38,7 +39,7 @@ export type {
   SessionReceipt,
   Target,
 } from "./core/cancel.ts";
-export type { Accepted, Place, Posted, QueueReceipt } from "./core/command.ts";
+export type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/command.ts";
 export { type ControlCode, ControlError } from "./core/control-error.ts";
 export type { Delta, Gap } from "./core/delta.ts";
 export type {
@@ -61,6 +62,7 @@ export type { Finish, Message, TranscriptCall, TranscriptResult } from "./core/t
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
 export type { Answers } from "./library/answers.ts";
 export { type Belay, type BelayOptions, openBelay } from "./library/belay.ts";
+export type { Directories } from "./library/directories.ts";
 export type { ProcessesOptions } from "./library/open-spawner.ts";
 export type { RunHandle } from "./library/run.ts";
 export type { Queue, Session } from "./library/session.ts";
@@ -68,6 +70,7 @@ export type { SessionProcesses } from "./library/session-processes.ts";
 export { closeOnSignals } from "./library/signals.ts";
 export type {
   Agent,
+  AgentMode,
   Approval,
   Ask,
   Asked,

@@ -6,7 +6,7 @@ import type { Lane } from "./core/lane.ts";
 import type { Json, Prompt } from "./core/prompt.ts";
 import type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
 import type { Message } from "./core/transcript.ts";
-import type { CallProcesses } from "./spawner.ts";
+import type { CallProcesses, TurnProcesses } from "./spawner.ts";
 
 /**
  * A durable log per session, the rows derived from it, and the right to drive it.
@@ -116,6 +116,8 @@ export interface SessionRow {
   readonly head: Seq;
   readonly createdAt: number;
   readonly title: string | undefined;
+  /** The real path of the directory it works in; undefined: the workspace. */
+  readonly cwd: string | undefined;
   readonly phase: "open" | "closed";
 }
 
@@ -146,7 +148,23 @@ export type Agent = ((
    * again, or that had not begun because they wait for an approval. Undefined: nobody can.
    */
   readonly resume?: (call: CallAsked) => CallRequest | undefined;
+  /**
+   * `lose`: its turns have effects that nobody can see from here, so none is asked again after a crash. A run that was
+   * cut off ends as lost, whatever the host says.
+   */
+  readonly onCrash?: "lose";
+  /** The ways in which it can go about its work. A session is set to one of them with `setMode()`. */
+  readonly modes?: readonly AgentMode[];
+  /** Which of its modes holds where nobody has set one. Default the first. */
+  readonly mode?: string;
 };
+
+/** `id` is a word: small letters, digits and hyphens. The rest is for people who choose. */
+export interface AgentMode {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string;
+}
 
 export interface TurnResult {
   /** `turn`: ask again once the calls have settled. Default `end`, or `turn` if there are `calls`. */
@@ -169,6 +187,10 @@ export interface Turn {
   readonly sessionId: SessionId;
   readonly runId: RunId;
   readonly turnId: TurnId;
+  /** The directory its session works in, an absolute path. Undefined: it was given none. */
+  readonly cwd: string | undefined;
+  /** The mode of its session as it is now: a word of the agent's `modes`. Undefined: the agent has none. */
+  readonly mode: string | undefined;
   readonly prompt: Prompt;
   /** 1, unless earlier workers vanished while they drove this run. */
   readonly attempt: number;
@@ -177,6 +199,10 @@ export interface Turn {
   readonly clock: Clock;
   /** Aborts when the run is cancelled. Its reason is the cancel's. */
   readonly signal: AbortSignal;
+  /** How long it may take to stop, once it is asked to, before it is given up. */
+  readonly graceMs: number;
+  /** Commands that go on after the turn, as long as the session. */
+  readonly processes: TurnProcesses;
   /** The conversation so far, valid for providers, this run's prompt included. Read when asked for. */
   transcript(): Promise<readonly Message[]>;
   /** Streams a piece of the answer. Text is kept, also if the run is cancelled or the worker dies. */
@@ -230,6 +256,10 @@ export interface CallAsked {
 
 export interface LiveCall extends CallAsked {
   readonly sessionId: SessionId;
+  /** The directory its session works in, an absolute path. Undefined: it was given none. */
+  readonly cwd: string | undefined;
+  /** The mode of its session as it is now. Undefined: the agent has none. */
+  readonly mode: string | undefined;
   readonly runId: RunId;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -258,10 +288,10 @@ export interface CallOptions {
    */
   readonly again?: "recorded" | "begin";
   /**
-   * People are asked before it begins. A function is given the input that would be carried out, after the host's hook;
-   * if it throws, people are asked.
+   * People are asked before it begins. A function is given the input that would be carried out, after the host's hook,
+   * and the mode the session is in by then; if it throws, people are asked.
    */
-  readonly approval?: boolean | Approval | ((input: Json) => Wanted | Promise<Wanted>);
+  readonly approval?: boolean | Approval | ((input: Json, now: Pick<LiveCall, "mode">) => Wanted | Promise<Wanted>);
   /** Taken before it begins and given back when it has ended: how many may go on at once. */
   readonly slots?: Slots;
 }

@@ -4,6 +4,9 @@ import type { CancelReason, CancelReceipt, Outcome } from "./core/cancel.ts";
 import type { Exit, Feedback, OutputNote } from "./core/event.ts";
 import type { CallId, ProcessId, SessionId } from "./core/ids.ts";
 
+/** What a turn can do with processes: they are the session's, and go on after it. */
+export type TurnProcesses = Pick<CallProcesses, "start" | "get" | "list">;
+
 /** What a tool can do with processes. */
 export interface CallProcesses {
   /**
@@ -20,7 +23,7 @@ export interface CallProcesses {
   list(): Promise<readonly ProcessInfo[]>;
 }
 
-export interface ProcessOptions extends Omit<SpawnRequest, "id" | "sessionId" | "command" | "signal"> {
+export interface ProcessOptions extends Omit<SpawnRequest, "id" | "sessionId" | "command" | "workspace" | "signal"> {
   /** Then it is stopped, with the limit as the reason. */
   readonly timeoutMs?: number;
 }
@@ -28,9 +31,11 @@ export interface ProcessOptions extends Omit<SpawnRequest, "id" | "sessionId" | 
 export interface StartOptions extends ProcessOptions {
   /** What becomes of its result. Default `next-turn`. */
   readonly feedback?: Feedback;
+  /** It is no work of the session but carries it out: a cancel of the session leaves it, only its end ends it. */
+  readonly lasting?: true;
 }
 
-export interface RunOptions extends StartOptions {
+export interface RunOptions extends Omit<StartOptions, "lasting"> {
   /** Still going on after this long, it is moved to the background and not waited for any longer. */
   readonly backgroundAfterMs?: number;
 }
@@ -106,6 +111,8 @@ export type Profile = "none" | "contain" | "workspace";
 /** An argument list goes to the program as it is; a text goes to `sh -c`, byte for byte. */
 export type CommandLine = readonly [string, ...string[]] | string;
 
+export type Inherit = "listed" | "all" | Readonly<Record<string, string | undefined>>;
+
 export interface ProcessLimits {
   /** Processes and threads of the tree at once, where the tier can count them. */
   readonly processesMax?: number;
@@ -123,13 +130,23 @@ export interface SpawnRequest {
   readonly id: ProcessId;
   readonly sessionId: SessionId;
   readonly command: CommandLine;
+  /** The directory its session works in, a real path: its workspace instead of the spawner's own. */
+  readonly workspace?: string;
   /** Absolute, or relative to the workspace. Default the workspace. */
   readonly cwd?: string;
   /** On top of what every process gets. */
   readonly env?: Readonly<Record<string, string>>;
+  /**
+   * `listed` (default): of this program's environment only what every process gets. `all`: everything but what is
+   * Belay's own, for a program of the user's that needs the user's keys; or, in its place, everything of another one.
+   * Such a program is not told to ask nobody.
+   */
+  readonly inherit?: Inherit;
   readonly profile?: Profile;
   /** `closed` (default): reading ends at once. `open`: it can be written to. */
   readonly stdin?: "closed" | "open";
+  /** Hears every piece of stdout as it comes, whatever is kept of it. Must not throw. */
+  readonly hear?: (piece: Uint8Array) => void;
   /** Asks for a terminal of this size instead of pipes; stdout and stderr are then one stream. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
   readonly limits?: ProcessLimits;

@@ -215,6 +215,9 @@ function checkAnswer(asked: Asked): void {
     case "post":
       checkAsked(asked, answer as Answers["cancel-question" | "answer" | "ask" | "post"]);
       return;
+    case "set-mode":
+      checkMode(asked, answer as Answers["set-mode"]);
+      return;
     case "begin-process":
       checkProcessAnswer(asked.after, events, answer as Answers["begin-process"]);
       return;
@@ -229,6 +232,17 @@ function checkAnswer(asked: Asked): void {
     default:
       checkReceipt(asked, answer as Exclude<Answers["create" | "accept" | "edit" | "call"], undefined>);
   }
+}
+
+function checkMode({ before, after, events }: Asked, receipt: Answers["set-mode"]): void {
+  if (receipt.kind !== "changed") {
+    assert.equal(events.length, 0, "G3: nothing happened");
+    if (receipt.kind === "unchanged") assert.equal(before.mode, receipt.mode);
+    return;
+  }
+  assert.equal(receipt.seq, before.head + 1);
+  assert.deepEqual([before.phase, after.mode], ["open", receipt.mode]);
+  assert.deepEqual({ ...after, head: before.head, mode: before.mode }, before, "a mode changes nothing else");
 }
 
 function checkAsked({ before, after, events }: Asked, { kind, ...rest }: { readonly kind: string }): void {

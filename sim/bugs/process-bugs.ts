@@ -255,8 +255,8 @@ const STOPPED: readonly Bug[] = [
     edits: [
       {
         file: DECIDE_PROCESS,
-        find: "if (isCall(owner) && !goesOn(lane, owner)) return",
-        replace: "if (isCall(owner) && lane.live === undefined) return",
+        find: "if (isWork(owner) && !goesOn(lane, owner)) return",
+        replace: "if (isWork(owner) && lane.live === undefined) return",
       },
       {
         file: "src/engine/call-processes.ts",

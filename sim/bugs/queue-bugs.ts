@@ -86,8 +86,8 @@ export const QUEUE_BUGS: readonly Bug[] = [
     "closed-session-accepts",
     "A prompt slips into a session after it was closed.",
     DECIDE,
-    'if (lane.phase === "closed") return refused("closed"',
-    'if (lane.phase === "closed" && lane.live === undefined) return refused("closed"',
+    'return lane.phase === "closed" ? refused("closed"',
+    'return lane.phase === "closed" && lane.live === undefined ? refused("closed"',
   ),
   bug(
     "busy-is-only-live",

@@ -2,7 +2,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { ControlError } from "../core/control-error.ts";
 import type { Usage } from "../core/event.ts";
-import type { Turn } from "../ports.ts";
+import type { AgentMode, Turn } from "../ports.ts";
 import type { Retry } from "./ask-model.ts";
 import {
   ATTEMPTS_MAX,
@@ -19,7 +19,7 @@ import type { Idle } from "./model-request.ts";
 import { isJsonObject } from "./plain-json.ts";
 import type { ToUser } from "./provider-prompt.ts";
 import type { SoFar } from "./so-far.ts";
-import type { AnyTool } from "./tool-set.ts";
+import type { AnyTool, Offers } from "./tool-set.ts";
 
 /** Handed to the provider with every request. */
 export type ModelSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools" | "abortSignal" | "includeRawChunks">;
@@ -53,6 +53,11 @@ export interface ModelAgentOptions {
   readonly model: LanguageModelV4 | ((turn: Turn) => LanguageModelV4 | Promise<LanguageModelV4>);
   readonly system?: string | ((turn: Turn) => string | Promise<string>);
   readonly tools?: Readonly<Record<string, AnyTool>>;
+  /** The ways in which it can go about its work, and which of them holds where nobody has set one. */
+  readonly modes?: readonly AgentMode[];
+  readonly mode?: string;
+  /** Whether a mode has a tool of this name. Default: every mode has all of them. */
+  readonly offers?: Offers;
   /** Calls that go on at once. Default 8. */
   readonly parallelMax?: number;
   readonly settings?: ModelSettings;
@@ -69,7 +74,7 @@ export interface ModelAgentOptions {
   readonly toUser?: ToUser;
 }
 
-type Optional = "system" | "tools" | "stopWhen" | "compaction" | "toUser";
+type Optional = "system" | "tools" | "modes" | "mode" | "offers" | "stopWhen" | "compaction" | "toUser";
 
 /** The same with nothing left open. */
 export interface Checked extends Pick<ModelAgentOptions, "model" | Optional> {
@@ -142,6 +147,9 @@ const TOP: Readonly<Record<keyof ModelAgentOptions, Check>> = {
   model: anything,
   system: (value) => isString(value) || isFunction(value),
   tools: isObject,
+  modes: Array.isArray,
+  mode: isString,
+  offers: isFunction,
   parallelMax: count,
   settings: isObject,
   stopWhen: isFunction,

@@ -23,7 +23,7 @@ import { type ToolSet, toolSet } from "./tool-set.ts";
 /** An agent that puts each turn to a model, and has the calls made that the model asks for. */
 export function modelAgent(given: ModelAgentOptions): Agent {
   const options = checkOptions(given);
-  return agentWith(options, toolSet(options.tools));
+  return agentWith(options, toolSet(options.tools, options.offers));
 }
 
 /** The same with tools that are made already. */
@@ -36,7 +36,12 @@ export function agentWith(options: Checked, tools: ToolSet): Agent {
       loop.close();
     }
   };
-  return Object.assign(agent, { resume: (call: Parameters<ToolSet["resume"]>[0]) => tools.resume(call) });
+  const { modes, mode } = options;
+  return Object.assign(agent, {
+    resume: (call: Parameters<ToolSet["resume"]>[0]) => tools.resume(call),
+    ...(modes === undefined ? {} : { modes }),
+    ...(mode === undefined ? {} : { mode }),
+  });
 }
 
 /** One turn. */
@@ -82,7 +87,8 @@ class Loop {
     const model = await this.#model();
     const system = await this.#system();
     const prompt = await this.#compacted(messages, model, system);
-    const tools = this.#options.tools === undefined ? [] : [...(await stop.until(this.#tools.describe()))];
+    const tools =
+      this.#options.tools === undefined ? [] : [...(await stop.until(this.#tools.describe(this.#turn.mode)))];
     const options = { ...this.#options.settings, prompt, ...(tools.length === 0 ? {} : { tools }) };
     return this.#result(await this.#answer(model, options));
   }
@@ -110,7 +116,8 @@ class Loop {
     const left = answer.calls.length - made.length;
     if (left > 0 && finished.reason.unified !== "content-filter")
       answer.remark(`[${left} of the calls were not made.]`);
-    const calls = made.length === 0 ? [] : await stop.until(requestCalls(this.#tools, made, this.#options.parallelMax));
+    const how = { parallelMax: this.#options.parallelMax, mode: this.#turn.mode };
+    const calls = made.length === 0 ? [] : await stop.until(requestCalls(this.#tools, made, how));
     const parts = answer.parts(made);
     const { usage } = meter;
     return {

@@ -26,7 +26,7 @@ export function callsToMake(
 export function requestCalls(
   tools: ToolSet,
   calls: readonly LanguageModelV4ToolCall[],
-  parallelMax: number,
+  { parallelMax, mode }: { readonly parallelMax: number; readonly mode: string | undefined },
 ): Promise<CallRequest[]> {
   const places = slots(parallelMax);
   return Promise.all(
@@ -36,6 +36,7 @@ export function requestCalls(
       const request = await tools.request(
         { name, input, provider: data === undefined ? { id } : { id, data } },
         places,
+        mode,
       );
       return at < CALLS_PER_TURN_MAX ? request : oneTooMany(request);
     }),

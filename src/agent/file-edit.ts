@@ -3,16 +3,17 @@ import type { LiveCall } from "../ports.ts";
 import { FILE_BLOCK_BYTES, FILE_EDIT_BYTES_MAX } from "./file-limits.ts";
 import { locate, notThere, openFile, type Place } from "./file-place.ts";
 import type { EditFileInput, WriteFileInput } from "./file-tools-input.ts";
-import type { FileDesk } from "./file-tools-options.ts";
+import { type FileDesk, groundOf } from "./file-tools-options.ts";
 import { invalid, listed, shown } from "./file-trouble.ts";
 import { changedSince, checkWritable, type FileVersion, replaceFile, versionOf } from "./file-write.ts";
 
 export async function writeFile(desk: FileDesk, { path, text }: WriteFileInput, call: LiveCall): Promise<string> {
-  const found = await locate(desk.ground, path);
+  const ground = groundOf(desk, call);
+  const found = await locate(ground, path);
   checkWritable(found);
   return desk.files.alone(found.path, async () => {
     // Once more: whoever wrote before us may have made it.
-    const place = await locate(desk.ground, path);
+    const place = await locate(ground, path);
     checkWritable(place);
     const bytes = Buffer.from(text);
     const over = place.missing.length > 0 ? undefined : await versionAt(place);
@@ -26,10 +27,11 @@ export async function writeFile(desk: FileDesk, { path, text }: WriteFileInput, 
 export async function editFile(desk: FileDesk, input: EditFileInput, call: LiveCall): Promise<string> {
   if (input.old === "") throw invalid("`old` is empty. Use write_file to make a file. Nothing was done.");
   if (input.old === input.new) throw invalid("`old` and `new` are the same. Nothing was done.");
-  const found = await locate(desk.ground, input.path);
+  const ground = groundOf(desk, call);
+  const found = await locate(ground, input.path);
   checkWritable(found);
   return desk.files.alone(found.path, async () => {
-    const place = await locate(desk.ground, input.path);
+    const place = await locate(ground, input.path);
     checkWritable(place);
     if (place.missing.length > 0) throw await notThere(place);
     const { text, version } = await wholeText(place, call.signal);

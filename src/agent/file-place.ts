@@ -19,6 +19,8 @@ import { codeOf, fileTrouble, invalid, shown } from "./file-trouble.ts";
 export interface Ground {
   /** Absolute. */
   readonly workspace: string;
+  /** It is a real path, as the directory of a session is: if there is a link in its place by now, nothing is done. */
+  readonly isReal?: true;
   /** Absolute: what is there, and below, does not exist for these tools. */
   readonly hidden: readonly string[];
 }
@@ -45,6 +47,7 @@ export async function locate(ground: Ground, given: string): Promise<Place> {
   const home = await realpath(ground.workspace).catch((error: unknown) => {
     throw fileTrouble("The workspace", error);
   });
+  if (ground.isReal === true && home !== ground.workspace) throw invalid(EXCHANGED);
   const wanted = wantedPath(ground.workspace, home, given);
   const { there, missing } = await nearest(wanted, home, given);
   if (!isWithin(home, there)) throw invalid(`${shown(given)} leads out of the workspace by a link. ${STAY}`);
@@ -55,6 +58,8 @@ export async function locate(ground: Ground, given: string): Promise<Place> {
 }
 
 const STAY = "Only files of the workspace can be used. Nothing was done.";
+
+const EXCHANGED = "The directory of this session is not what it was: there is a link in its place. Nothing was done.";
 
 /** By its words alone. The workspace may be spelt by a link to it, as people and shells spell it. */
 function wantedPath(workspace: string, home: string, given: string): string {

@@ -1,7 +1,7 @@
 // How the host wants the tools for files: where they work, whom they ask, how much they tell. Checked when made.
 import { normalize, resolve } from "node:path";
 import { messageOf } from "../core/control-error.ts";
-import type { Approval } from "../ports.ts";
+import type { Approval, LiveCall } from "../ports.ts";
 import { FILE_BYTES_TOLD, FILE_BYTES_TOLD_MAX, FILE_BYTES_TOLD_MIN } from "./file-limits.ts";
 import type { Ground } from "./file-place.ts";
 import { SeenFiles } from "./file-seen.ts";
@@ -42,6 +42,11 @@ export interface FileDesk {
   readonly ground: Ground;
   readonly bytesMax: number;
   readonly files: SeenFiles;
+}
+
+/** The directory of the session, if it has one, and else what the host has said. The same is hidden in both. */
+export function groundOf({ ground }: FileDesk, { cwd }: Pick<LiveCall, "cwd">): Ground {
+  return cwd === undefined ? ground : { workspace: cwd, isReal: true, hidden: ground.hidden };
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof FileToolsOptions>([

@@ -59,9 +59,12 @@ class Call implements LiveCall {
   readonly changes: string[] = [];
   readonly clock: ManualClock = manualClock();
   readonly sessionId: SessionId;
+  readonly cwd: string | undefined;
+  readonly mode = undefined;
 
-  constructor(sessionId: SessionId = "ses_1") {
+  constructor(sessionId: SessionId = "ses_1", cwd?: string) {
     this.sessionId = sessionId;
+    this.cwd = cwd;
   }
   partial(value: Json): void {
     this.partials.push(value);

@@ -29,6 +29,7 @@ import {
   type FileDesk,
   type FileToolName,
   type FileToolsOptions,
+  groundOf,
   writeApproval,
 } from "./file-tools-options.ts";
 import { invalid, listed, shown } from "./file-trouble.ts";
@@ -92,7 +93,7 @@ const EDIT =
 async function read(desk: FileDesk, input: ReadFileInput, call: LiveCall): Promise<string> {
   const { fromLine = 1, toLine = Number.MAX_SAFE_INTEGER } = input;
   if (toLine < fromLine) throw invalid("`toLine` is before `fromLine`. Nothing was read.");
-  const place = await locate(desk.ground, input.path);
+  const place = await locate(groundOf(desk, call), input.path);
   const handle = await openFile(place);
   try {
     const before = await handle.stat({ bigint: true });
@@ -122,8 +123,9 @@ function linesReport(name: string, { lines, total, scanned, next, replaced, crlf
   ].join("\n");
 }
 
-async function list(desk: FileDesk, { path = ".", pattern }: ListFilesInput, { signal }: LiveCall): Promise<string> {
-  const place = await locate(desk.ground, path);
+async function list(desk: FileDesk, { path = ".", pattern }: ListFilesInput, call: LiveCall): Promise<string> {
+  const { signal } = call;
+  const place = await locate(groundOf(desk, call), path);
   if (place.missing.length > 0) throw await notThere(place);
   const fits = pattern === undefined ? undefined : globMatcher(pattern);
   const left = nothingLeftOut();
@@ -161,9 +163,10 @@ async function search(desk: FileDesk, input: SearchFilesInput, call: LiveCall): 
   if (regex) checkExpression(query);
   else if (query.includes("\n")) throw invalid("A search is within lines: `query` has no line break.");
   const kind = regex ? "expression" : "text";
-  const errand: SearchErrand = { ground: desk.ground, query, kind, ignoreCase, path, pattern };
+  const ground = groundOf(desk, call);
+  const errand: SearchErrand = { ground, query, kind, ignoreCase, path, pattern };
   // In this thread too: here an error is told as what it is.
-  const place = await locate(desk.ground, path);
+  const place = await locate(ground, path);
   if (place.missing.length > 0) throw await notThere(place);
   const limit = new AbortController();
   const disarm = call.clock.after(SEARCH_MS, () => limit.abort(new Error("The search took too long.")));
@@ -196,9 +199,9 @@ function checkExpression(query: string): void {
 
 /** The same call with a limit of its own. Field by field: the engine's has getters, which do not copy. */
 function bounded(call: LiveCall, signal: AbortSignal, partial: LiveCall["partial"]): LiveCall {
-  const { callId, name, input, sessionId, runId, clock, processes } = call;
+  const { callId, name, input, sessionId, cwd, mode, runId, clock, processes } = call;
   return {
-    ...{ callId, name, input, sessionId, runId, clock, processes, signal, partial },
+    ...{ callId, name, input, sessionId, cwd, mode, runId, clock, processes, signal, partial },
     progress: (data) => call.progress(data),
     changed: (what) => call.changed(what),
     ask: (question) => call.ask(question),

@@ -6,9 +6,11 @@ export { fileTools } from "./file-tools.ts";
 export type { FileToolName, FileToolsOptions } from "./file-tools-options.ts";
 export { ModelError } from "./model-error.ts";
 export {
+  modalTools,
   type Permission,
   type PermissionMode,
   permissionsOf,
+  WORK_MODES,
   type WorkToolName,
   type WorkToolsOptions,
   workTools,

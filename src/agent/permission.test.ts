@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { PERMISSION_MODES, type PermissionMode, permissionsOf, workTools } from "./permission.ts";
+import {
+  modalTools,
+  modeHas,
+  PERMISSION_MODES,
+  type PermissionMode,
+  permissionsOf,
+  WORK_MODES,
+  workTools,
+} from "./permission.ts";
 import type { Tool } from "./tool.ts";
 
 const INPUTS: Readonly<Record<string, object>> = {
@@ -15,9 +23,9 @@ const INPUTS: Readonly<Record<string, object>> = {
   stop_process: { processId: "proc_1" },
 };
 
-async function asking(tools: Readonly<Record<string, Tool>>): Promise<readonly string[]> {
+async function asking(tools: Readonly<Record<string, Tool>>, mode?: string): Promise<readonly string[]> {
   const judged = Object.entries(tools).map(async ([name, one]) => {
-    const verdict = await one.judge(JSON.parse(JSON.stringify(INPUTS[name])), { id: "call_1" });
+    const verdict = await one.judge(JSON.parse(JSON.stringify(INPUTS[name])), { id: "call_1", mode });
     return verdict.kind === "takes" && verdict.approval !== false ? [name] : [];
   });
   return (await Promise.all(judged)).flat().toSorted();
@@ -61,5 +69,32 @@ describe("a permission mode", () => {
   test("a word that is no mode is refused, with what may have been meant", () => {
     expect(() => permissionsOf("readonly" as PermissionMode)).toThrow("Did you mean read-only?");
     expect(() => workTools("yolo" as PermissionMode)).toThrow("The modes are ask, auto, read-only.");
+  });
+});
+
+describe("tools of all modes", () => {
+  test("ask and are there as those of the one mode that holds do and are", async () => {
+    const tools = modalTools();
+    for (const mode of PERMISSION_MODES) {
+      const there = Object.fromEntries(Object.entries(tools).filter(([name]) => modeHas(mode, name)));
+      expect(Object.keys(there).toSorted()).toEqual(Object.keys(workTools(mode)).toSorted());
+      expect(await asking(there, mode)).toEqual(await asking(workTools(mode)));
+    }
+  });
+
+  test("ask where nobody has said which mode holds, or it is none of these", async () => {
+    for (const mode of [undefined, "plan"]) {
+      expect(await asking(modalTools(), mode)).toEqual(["edit_file", "shell", "start_process", "write_file"]);
+    }
+  });
+
+  test("the host's own word about asking goes first", async () => {
+    const tools = modalTools({ files: { approval: { write_file: false } }, processes: { approval: { shell: true } } });
+    expect(await asking(tools, "ask")).toEqual(["edit_file", "shell", "start_process"]);
+    expect(await asking(tools, "auto")).toEqual(["shell"]);
+  });
+
+  test("the menu has every mode, once", () => {
+    expect(WORK_MODES.map(({ id }) => id)).toEqual(PERMISSION_MODES);
   });
 });

@@ -1,11 +1,13 @@
 // How much an agent may do by itself: which tools there are, and which of them ask people first.
 import { ControlError } from "../core/control-error.ts";
 import { suggest } from "../core/suggest.ts";
+import type { AgentMode } from "../ports.ts";
 import { fileTools } from "./file-tools.ts";
 import type { FileToolName, FileToolsOptions } from "./file-tools-options.ts";
 import { processTools } from "./process-tools.ts";
 import type { ProcessToolName, ProcessToolsOptions } from "./process-tools-options.ts";
-import type { Tool } from "./tool.ts";
+import type { Judged, Tool } from "./tool.ts";
+import { chain } from "./tool-schema.ts";
 
 /**
  * - `ask`: reads by itself; people are asked before it writes a file or runs a command.
@@ -15,6 +17,17 @@ import type { Tool } from "./tool.ts";
 export type PermissionMode = "ask" | "auto" | "read-only";
 
 export const PERMISSION_MODES: readonly PermissionMode[] = ["ask", "auto", "read-only"];
+
+/** The same for people who choose, and for `modelAgent({ modes })`. */
+export const WORK_MODES: readonly (AgentMode & { readonly id: PermissionMode })[] = [
+  {
+    id: "ask",
+    name: "Ask",
+    description: "Reads by itself. People are asked before it writes a file or runs a command.",
+  },
+  { id: "auto", name: "Auto", description: "Nobody is asked before it writes files and runs commands." },
+  { id: "read-only", name: "Read only", description: "Reads, lists and searches files. It cannot change anything." },
+];
 
 export type WorkToolName = FileToolName | ProcessToolName;
 
@@ -84,4 +97,36 @@ export function workTools(mode: PermissionMode, options: WorkToolsOptions = {}):
   };
   const left = Object.entries(permitted).filter(([, permission]) => permission !== "absent");
   return Object.fromEntries(Object.entries(all).filter(([name]) => left.some(([one]) => one === name)));
+}
+
+/**
+ * All tools for files and processes, each asking by the mode its session is in; for an agent whose modes are
+ * `WORK_MODES`. One set for all modes, so that what a session has seen is known in each of them. What `approval` of the
+ * options says goes first here too.
+ */
+export function modalTools({ files = {}, processes = {} }: WorkToolsOptions = {}): Readonly<Record<string, Tool>> {
+  const all: Readonly<Record<WorkToolName, Tool>> = { ...fileTools(files), ...processTools(processes) };
+  const own = new Set([...Object.keys(files.approval ?? {}), ...Object.keys(processes.approval ?? {})]);
+  return Object.fromEntries(Object.entries(all).map(([name, one]) => [name, own.has(name) ? one : asked(name, one)]));
+}
+
+/** Whether a mode has the tool of ours of this name. */
+export const modeHas = (mode: PermissionMode, name: string): boolean =>
+  !isWorkTool(name) || permissionsOf(mode)[name] !== "absent";
+
+export const isPermissionMode = (word: string | undefined): word is PermissionMode =>
+  PERMISSION_MODES.some((mode) => mode === word);
+
+const isWorkTool = (name: string): name is WorkToolName => Object.hasOwn(NATURES, name);
+
+/** It asks where the mode asks. Where nobody has said which mode there is, it asks as it does by itself. */
+function asked(name: string, one: Tool): Tool {
+  return {
+    ...one,
+    judge: (input, about) =>
+      chain(one.judge(input, about), (judged): Judged => {
+        const isFree = isPermissionMode(about.mode) && isWorkTool(name) && permissionsOf(about.mode)[name] === "free";
+        return judged.kind === "takes" && isFree ? { kind: "takes", approval: false } : judged;
+      }),
+  };
 }

@@ -78,7 +78,8 @@ function scene(parts: Partial<CallProcesses>): Scene {
     ...parts,
   };
   const call: LiveCall = {
-    ...({ sessionId: "ses_1", runId: "run_1.1", callId: CALL, name: "shell", input: null } as const),
+    ...({ sessionId: "ses_1", runId: "run_1.1", cwd: undefined, mode: undefined, callId: CALL } as const),
+    ...({ name: "shell", input: null } as const),
     ...{ clock, processes, signal: aborting.signal },
     partial: (result) => partials.push(result),
     progress: (data) => told.push(data),

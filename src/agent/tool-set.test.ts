@@ -19,6 +19,8 @@ const ask = (set: ToolSet, name: string, input: string): Promise<CallRequest> =>
 
 class Call implements LiveCall {
   readonly sessionId = "ses_1";
+  readonly cwd = undefined;
+  mode: string | undefined = undefined;
   readonly runId = "run_1";
   readonly callId = "call_1";
   readonly name: string;
@@ -55,7 +57,7 @@ const readFile = tool({ description: "Reads a file.", input: path, execute: (inp
 /** What the engine would hear: whether people are asked about this input. */
 async function wanted(request: CallRequest | undefined, input?: Json): Promise<unknown> {
   const approval = request?.approval;
-  return typeof approval === "function" ? approval(input ?? request?.input ?? null) : approval;
+  return typeof approval === "function" ? approval(input ?? request?.input ?? null, { mode: undefined }) : approval;
 }
 
 describe("a call that a model asks for", () => {
@@ -376,5 +378,72 @@ describe("tools of the AI SDK", () => {
     });
     const request = await ask(toolSet({ one }), "one", '{"path":"a"}');
     expect(await run(request).catch((error) => error)).toEqual(expected);
+  });
+});
+
+describe("tools and the mode of a session", () => {
+  const done: Json[] = [];
+  const work = tool({ description: "Works.", input: path, execute: (input) => void done.push(input.path) });
+  /** Asks in `ask`, does not in `auto`, and is not there in `read`. */
+  const moded: AnyTool = {
+    ...work,
+    asks: true,
+    judge: (_, { mode }) => ({ kind: "takes", approval: mode === "ask" }),
+  };
+  const set = toolSet({ work: moded, read_file: readFile }, (name, mode) => mode !== "read" || name === "read_file");
+  const asked = (mode?: string): Promise<CallRequest> =>
+    set.request({ name: "work", input: '{"path":"a"}', provider }, places, mode);
+  const letIn = (request: CallRequest, mode: string): unknown =>
+    typeof request.approval === "function" ? request.approval(request.input, { mode }) : request.approval;
+  const begin = async (request: CallRequest, mode: string): Promise<unknown> => {
+    done.length = 0;
+    await request.execute(Object.assign(new Call(request), { mode }));
+    return done;
+  };
+
+  test("a model is told of those that the mode has, and of all where there are no modes", async () => {
+    const names = async (mode?: string) => (await set.describe(mode)).map(({ name }) => name);
+    expect(await names()).toEqual(["work", "read_file"]);
+    expect(await names("auto")).toEqual(["work", "read_file"]);
+    expect(await names("read")).toEqual(["read_file"]);
+  });
+
+  test("one that the mode does not have is refused by its name, and nobody is asked about it", async () => {
+    const request = await asked("read");
+    expect(request.approval).toBeUndefined();
+    await expect(begin(request, "read")).rejects.toThrow("in the mode read, which holds now, there is no tool `work`");
+    const unknown = await set.request({ name: "wrok", input: "{}", provider }, places, "read");
+    await expect(begin(unknown, "read")).rejects.toThrow("The tools are: read_file.");
+  });
+
+  test("whether people are asked goes by the mode in which it is let in, not by that of the answer", async () => {
+    expect(await letIn(await asked("auto"), "ask")).toBe(true);
+    expect(await letIn(await asked("ask"), "auto")).toBe(false);
+    const gone = await asked("auto");
+    expect(await letIn(gone, "read")).toBe(false);
+    await expect(begin(gone, "read")).rejects.toThrow("Nothing was done");
+  });
+
+  test("let in without being asked about, it goes by the mode in which it begins", async () => {
+    const request = await asked("auto");
+    expect(await letIn(request, "auto")).toBe(false);
+    await expect(begin(request, "read")).rejects.toThrow("there is no tool `work`");
+    await expect(begin(request, "ask")).rejects.toThrow("the mode was changed to ask while `work` waited");
+    expect(await begin(request, "auto")).toEqual(["a"]);
+  });
+
+  test("what people were asked about stands, whatever was set since", async () => {
+    const request = await asked("ask");
+    expect(await letIn(request, "ask")).toBe(true);
+    expect(await begin(request, "read")).toEqual(["a"]);
+  });
+
+  test("one that an earlier life asked for goes by the mode there is now", async () => {
+    const again = set.resume({ callId: "call_1", name: "work", input: { path: "a" } });
+    if (again === undefined) throw new Error("There is such a tool.");
+    expect(await letIn(again, "ask")).toBe(true);
+    const gone = set.resume({ callId: "call_1", name: "work", input: { path: "a" } });
+    if (gone === undefined) throw new Error("There is such a tool.");
+    await expect(begin(gone, "read")).rejects.toThrow("there is no tool `work`");
   });
 });

@@ -10,21 +10,21 @@ import type { ProviderCall } from "../core/event.ts";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../core/limits.ts";
 import { type Json, utf8Bytes } from "../core/prompt.ts";
 import { suggest } from "../core/suggest.ts";
-import type { Approval, CallAsked, CallRequest, Slots } from "../ports.ts";
-import { misfit, type Tool, type ToolDescription } from "./tool.ts";
+import type { CallAsked, CallRequest, LiveCall, Slots, Wanted } from "../ports.ts";
+import { type Asked, misfit, type Tool, type ToolDescription } from "./tool.ts";
 import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
 
 /** What `tool()` makes, and the tools of the AI SDK as they are. */
 export type AnyTool = Tool | AiSdkTool;
 
 export interface ToolSet {
-  /** What the model is told of them. Made once; tried again if that failed. */
-  describe(): Promise<readonly ToolDescription[]>;
+  /** What the model is told of those that a mode has. Made once; tried again if that failed. */
+  describe(mode?: string): Promise<readonly ToolDescription[]>;
   /**
    * A call as the engine wants it, from the model's JSON text. Never rejects: what cannot be done becomes a call that
    * fails with a message for the model.
    */
-  request(asked: ToolAsked, slots: Slots): Promise<CallRequest>;
+  request(asked: ToolAsked, slots: Slots, mode?: string): Promise<CallRequest>;
   /** The same for a call the log has, after a restart. Undefined: there is no such tool any more. */
   resume(call: CallAsked): CallRequest | undefined;
 }
@@ -45,32 +45,38 @@ const QUOTE_CHARS_MAX = 200;
 /** How many names a model that asks for an unknown tool is told. It has been told all of them before. */
 const NAMES_TOLD = 32;
 
+/** Whether a mode has a tool of this name. */
+export type Offers = (name: string, mode: string) => boolean;
+
 /** Throws `invalid` if one of them is no tool, or has a name that no model could use. */
-export function toolSet(tools: Readonly<Record<string, AnyTool>> | undefined): ToolSet {
+export function toolSet(tools: Readonly<Record<string, AnyTool>> | undefined, offers: Offers = () => true): ToolSet {
   // A map, so that no name finds what every object has.
   const known = new Map(Object.entries(tools ?? {}).map(([name, given]) => [name, read(name, given)]));
+  const isIn = (name: string, mode: string | undefined): boolean => mode === undefined || offers(name, mode);
   let described: Promise<readonly ToolDescription[]> | undefined;
   return {
-    describe() {
+    describe(mode) {
       described ??= describeAll(known).catch((error: unknown) => {
         described = undefined;
         throw error;
       });
-      return described;
+      return mode === undefined ? described : described.then((all) => all.filter(({ name }) => isIn(name, mode)));
     },
-    async request(asked, slots) {
+    async request(asked, slots, mode) {
       const found = known.get(asked.name);
-      if (found === undefined) return refusal(asked, {}, unknownTool(asked.name, [...known.keys()]));
+      const names = [...known.keys()].filter((name) => isIn(name, mode));
+      if (found === undefined) return refusal(asked, {}, unknownTool(asked.name, names));
+      if (!isIn(asked.name, mode)) return refusal(asked, {}, notInMode(asked.name, mode));
       const parsed = parse(asked);
       if (parsed.kind === "malformed") return refusal(asked, {}, parsed.error);
-      const judged = await found.judge(parsed.input, asked.provider);
+      const judged = await found.judge(parsed.input, { id: asked.provider.id, mode });
       if (judged.kind === "refuses") return refusal(asked, parsed.input, misfit(asked.name, judged.issues));
       const { name, provider } = asked;
-      return { ...requestOf(found, { name, input: parsed.input }, asked.provider), provider, slots };
+      return { ...requestOf({ tool: found, isIn }, { name, input: parsed.input }, provider.id), provider, slots };
     },
     resume(call) {
       const found = known.get(call.name);
-      return found === undefined ? undefined : requestOf(found, call, { id: call.callId });
+      return found === undefined ? undefined : requestOf({ tool: found, isIn }, call, call.callId);
     },
   };
 }
@@ -115,23 +121,55 @@ const undescribed = (name: string, error: unknown): ControlError =>
     cause: error,
   });
 
-function requestOf(
-  found: Tool,
-  { name, input }: Pick<CallAsked, "name" | "input">,
-  asked: { readonly id: string },
-): CallRequest {
+interface Found {
+  readonly tool: Tool;
+  readonly isIn: (name: string, mode: string | undefined) => boolean;
+}
+
+function requestOf({ tool, isIn }: Found, { name, input }: Pick<CallAsked, "name" | "input">, id: string): CallRequest {
+  /** What was said when it was let in; undefined: it was not asked for. */
+  let said: { readonly mode: string | undefined; readonly wanted: Wanted } | undefined;
+  const approval = async (now: Json, { mode }: Pick<LiveCall, "mode">): Promise<Wanted> => {
+    // There is nothing to approve in what will be refused.
+    const wanted = isIn(name, mode) && (await approvalOf(tool, now, { id, mode }));
+    said = { mode, wanted };
+    return wanted;
+  };
+  /** It may have waited since. What people have let in stands; the rest goes by the mode there is now. */
+  const checkMode = async ({ input: now, mode }: LiveCall): Promise<void> => {
+    if (said !== undefined && said.wanted !== false) return;
+    if (!isIn(name, mode)) throw notInMode(name, mode);
+    if (said === undefined || said.mode === mode) return;
+    if ((await approvalOf(tool, now, { id, mode })) !== false) throw askAgain(name, mode);
+  };
   return {
     name,
     input,
-    ...found.options,
+    ...tool.options,
     // Judged by what would be carried out, which a hook may have changed since.
-    ...(found.asks ? { approval: (now: Json) => approvalOf(found, now, asked) } : {}),
-    // The engine checks whatever comes that it is JSON, and says so where it is not: this is the claim it checks.
-    execute: (call) => found.execute(call) as Promise<Json | undefined>,
+    ...(tool.asks ? { approval } : {}),
+    execute: async (call) => {
+      await checkMode(call);
+      // The engine checks whatever comes that it is JSON, and says so where it is not: this is the claim it checks.
+      return tool.execute(call) as Promise<Json | undefined>;
+    },
   };
 }
 
-async function approvalOf(found: Tool, input: Json, asked: { readonly id: string }): Promise<boolean | Approval> {
+const notInMode = (name: string, mode: string | undefined): ControlError =>
+  new ControlError(
+    "forbidden",
+    `Nothing was done: in the mode ${mode}, which holds now, there is no tool \`${name}\`.`,
+  );
+
+const askAgain = (name: string, mode: string | undefined): ControlError =>
+  new ControlError(
+    "forbidden",
+    `Nothing was done: the mode was changed to ${mode} while \`${name}\` waited, and in it people are asked first. ` +
+      "Call it again if it is still wanted.",
+  );
+
+async function approvalOf(found: Tool, input: Json, asked: Asked): Promise<Wanted> {
   const judged = await found.judge(input, asked);
   // An input that is not taken is refused when the call begins; there is nothing to approve in it.
   return judged.kind === "takes" ? judged.approval : false;

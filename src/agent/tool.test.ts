@@ -11,6 +11,7 @@ import type { PlainSchema, StandardResult, StandardSchema } from "./tool-schema.
 function callOf(input: Json, signal: AbortSignal = new AbortController().signal): LiveCall {
   return {
     ...({ sessionId: "ses_1", runId: "run_1", callId: "call_1", name: "read_file" } as const),
+    ...{ cwd: undefined, mode: undefined },
     input,
     signal,
     clock: manualClock(),

@@ -60,10 +60,19 @@ export interface Tool {
   readonly asks: boolean;
   /** What the model is told of it. Rejects with `invalid` if it cannot be told. */
   describe(name: string): Promise<ToolDescription>;
-  /** Whether it takes this input, and whether people must be asked first. Never throws; at once where possible. */
-  judge(input: Json, asked: { readonly id: string }): Awaitable<Judged>;
+  /**
+   * Whether it takes this input, and whether people must be asked first, in the mode of the session. Never throws; at
+   * once where possible.
+   */
+  judge(input: Json, asked: Asked): Awaitable<Judged>;
   /** Checks `call.input`, which need not be what was judged, and does it. */
   execute(call: LiveCall): Promise<unknown>;
+}
+
+/** What is asked for: the provider's name for it, and the mode of the session, if its agent has any. */
+export interface Asked {
+  readonly id: string;
+  readonly mode?: string | undefined;
 }
 
 export type Judged =

@@ -32,6 +32,8 @@ afterEach(() => {
 
 class Call implements LiveCall {
   readonly sessionId = "ses_1";
+  readonly cwd = undefined;
+  readonly mode = undefined;
   readonly runId = "run_1";
   readonly callId = "call_1";
   readonly name = "untrusted";

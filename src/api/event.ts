@@ -24,9 +24,10 @@ export const turnPart = z.discriminatedUnion("kind", [
 export const providerCall = z.object({ id: z.string(), data: json.optional() });
 
 const ofSession = [
-  fact("session.created", { sessionId, title: z.string().optional() }),
+  fact("session.created", { sessionId, title: z.string().optional(), cwd: z.string().optional() }),
   fact("session.cancel_requested", { reason: cancelReason, covers: z.array(runId) }),
   fact("session.closed", { reason: cancelReason }),
+  fact("session.mode_set", { mode: z.string(), by: z.string().optional() }),
   fact("session.compacted", { turnId, summary: z.string() }),
   fact("inbox.added", { item, processId: processId.optional(), heldBy: callId.optional(), wake: yes }),
   fact("request.answered", { key: z.string(), content: z.string(), answer: json }),
@@ -112,6 +113,7 @@ const ofProcess = [
     command: z.union([z.string(), z.array(z.string())]),
     cwd: z.string().optional(),
     feedback,
+    lasting: z.literal(true).optional(),
   }),
   fact("process.started", { processId, pid: z.number(), tier: z.string(), profile: z.string() }),
   fact("process.detached", { processId, owner: sessionId, feedback }),

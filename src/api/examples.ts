@@ -8,12 +8,16 @@ const REASON: Json = { kind: "user", note: "wrong branch", by: "ann" };
 export const EXAMPLES: Readonly<Record<string, Json>> = {
   PromptBody: { prompt: "Run the tests and mend what fails.", delivery: "queue" },
   BeginBody: { prompt: { text: "What changed since Monday?" }, title: "Changes" },
-  CreateBody: { title: "Nightly build" },
+  CreateBody: { title: "Nightly build", cwd: "/srv/shop" },
   CancelBody: { reason: "wrong branch", waitMs: 5000 },
   SessionCancelBody: { reason: REASON, background: "keep" },
   QueueBody: { move: "front" },
+  ModeBody: { mode: "read-only" },
   AnswerBody: { kind: "allowed", remember: "session", note: "go ahead" },
-  SessionRow: { id: SESSION, head: 12, createdAt: 1_794_700_000_000, title: "Nightly build", phase: "open" },
+  SessionRow: {
+    ...{ id: SESSION, head: 12, createdAt: 1_794_700_000_000 },
+    ...{ title: "Nightly build", cwd: "/srv/shop", phase: "open" },
+  },
   RunRow: { id: RUN, session: SESSION, phase: "live", acceptedAt: 2 },
   Accepted: {
     kind: "accepted",

@@ -1,6 +1,6 @@
 // What may be asked for: bodies and queries. Unknown fields are refused: a slip of the fingers must not change meaning.
 import { z } from "zod";
-import { KEY_CHARS_MAX, PAGE_ROWS_MAX, WAIT_MS_MAX } from "../core/limits.ts";
+import { DIRECTORY_CHARS_MAX, KEY_CHARS_MAX, MODE_CHARS_MAX, PAGE_ROWS_MAX, WAIT_MS_MAX } from "../core/limits.ts";
 import { runId } from "./id.ts";
 import { stream } from "./process.ts";
 import { delivery, json, note, promptGiven } from "./value.ts";
@@ -24,12 +24,14 @@ const reason = z.union(
 
 const waitMs = z.int().min(0).max(WAIT_MS_MAX);
 const title = z.string().max(TITLE_CHARS_MAX);
+const cwd = z.string().min(1).max(DIRECTORY_CHARS_MAX);
 const position = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const background = z.enum(["keep", "stop"]);
 
-export const createBody = z.strictObject({ id: z.string().optional(), title: title.optional() });
+export const createBody = z.strictObject({ id: z.string().optional(), title: title.optional(), cwd: cwd.optional() });
+export const modeBody = z.strictObject({ mode: z.string().min(1).max(MODE_CHARS_MAX), by: note.optional() });
 export const promptBody = z.strictObject({ prompt: promptGiven, delivery: delivery.optional() });
-export const beginBody = z.strictObject({ prompt: promptGiven, title: title.optional() });
+export const beginBody = z.strictObject({ prompt: promptGiven, title: title.optional(), cwd: cwd.optional() });
 
 export const reasonBody = z.strictObject({ reason: reason.optional() });
 export const cancelBody = z.strictObject({ reason: reason.optional(), waitMs: waitMs.optional() });

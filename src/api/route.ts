@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Json } from "../core/prompt.ts";
 import type { Given } from "./tie.ts";
 
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** What a token must be allowed to do. `public`: nothing, and no token is needed. */
 export type RouteScope = "read" | "prompt" | "cancel" | "approve" | "admin" | "public";

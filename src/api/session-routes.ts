@@ -3,10 +3,30 @@ import { delta, gap, recorded } from "./event.ts";
 import { promptCancelReceipt, sessionReceipt } from "./outcome.ts";
 import { liveProcesses, processHistory } from "./process.ts";
 import { questions } from "./question.ts";
-import { eventsQuery, promptBody, queueBody, reasonBody, rowsQuery, sessionCancelBody, trimBody } from "./request.ts";
+import {
+  eventsQuery,
+  modeBody,
+  promptBody,
+  queueBody,
+  reasonBody,
+  rowsQuery,
+  sessionCancelBody,
+  trimBody,
+} from "./request.ts";
 import { events, json, type Route } from "./route.ts";
 import { item } from "./value.ts";
-import { accepted, explanation, messages, posted, queue, queueReceipt, runRows, sessionRow, trimmed } from "./view.ts";
+import {
+  accepted,
+  explanation,
+  messages,
+  modeReceipt,
+  posted,
+  queue,
+  queueReceipt,
+  runRows,
+  sessionRow,
+  trimmed,
+} from "./view.ts";
 
 export const SESSION_ROUTES = {
   getSession: {
@@ -119,6 +139,16 @@ export const SESSION_ROUTES = {
     body: item,
     answers: { 202: json(posted) },
     audit: { action: "post", target: "session" },
+  },
+  setMode: {
+    method: "PUT",
+    path: "/v1/sessions/{session}/mode",
+    // A mode in which nobody is asked is an approval in advance.
+    scope: "approve",
+    summary: "How the agent of a session goes about its work from now on: one of the modes that it has.",
+    body: modeBody,
+    answers: { 200: json(modeReceipt) },
+    audit: { action: "set-mode", target: "session" },
   },
   trim: {
     method: "POST",

@@ -48,6 +48,7 @@ export type Ties = readonly [
   Held<Tie<typeof view.runRow, rows.RunRow>>,
   Held<Tie<typeof view.queuedRun, control.QueuedRun>>,
   Held<Tie<typeof view.queueReceipt, QueueAnswer>>,
+  Held<Tie<typeof view.modeReceipt, command.ModeReceipt>>,
   Held<Tie<typeof view.posted, command.Posted>>,
   Held<Tie<typeof view.accepted, command.Accepted & Pick<control.RunControl, "sessionId">>>,
   Held<Tie<typeof view.message, transcript.Message>>,

@@ -12,6 +12,7 @@ export const sessionRow = z.object({
   head: seq,
   createdAt: at,
   title: z.string().optional(),
+  cwd: z.string().optional(),
   phase: z.enum(["open", "closed"]),
 });
 export const sessionRows = z.object({ sessions: z.array(sessionRow), next: sessionId.nullable() });
@@ -50,6 +51,12 @@ export const queueReceipt = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("unchanged") }),
   z.object({ kind: z.literal("started") }),
   z.object({ kind: z.literal("unknown") }),
+]);
+
+/** What a change of the mode came to. */
+export const modeReceipt = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("changed"), mode: z.string(), seq }),
+  z.object({ kind: z.literal("unchanged"), mode: z.string() }),
 ]);
 
 export const posted = z.object({ kind: z.literal("posted"), seq });
@@ -121,10 +128,13 @@ export const explanation = z.object({
   queue: z.array(waitingRun),
   steers: z.array(waitingRun),
   processes: z.array(processInfo),
+  mode: z.string().optional(),
   driver: z.string().optional(),
   summary: z.string(),
 });
 export const explanations = z.object({ sessions: z.array(explanation) });
+
+const agentMode = z.object({ id: z.string(), name: z.string(), description: z.string().optional() });
 
 export const status = z.object({
   phase: z.enum(["open", "closing", "closed"]),
@@ -139,6 +149,8 @@ export const status = z.object({
     dropped: count,
     tier: tier.optional(),
   }),
+  modes: z.array(agentMode),
+  mode: z.string().optional(),
 });
 
 export const health = z.object({ status: z.literal("ok") });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type InMemoryHost, openBridge } from "../../test/bridge/in-memory-host.ts";
 import { settled } from "../testing/manual-clock.ts";
-import { LineSplitter } from "./line-splitter.ts";
+import { LineSplitter } from "../wire/line-splitter.ts";
 import { METHODS } from "./methods.ts";
 
 const LINES = 50_000;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type BridgedHouse, type InMemoryHost, openBridge } from "../../test/bridge/in-memory-host.ts";
+import { statusOf } from "../calls/cancel-call.ts";
 import type { CallRequest } from "../ports.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
-import { statusOf } from "./call-cancel.ts";
 import { sessionStatus } from "./stop-methods.ts";
 
 /** A session with one live run that has asked for one call, which has begun and waits for the test. */

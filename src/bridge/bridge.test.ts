@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { InMemoryHost, openBridge } from "../../test/bridge/in-memory-host.ts";
 import type { BelayControl } from "../control.ts";
@@ -52,6 +53,15 @@ describe("lines", () => {
     const { error } = await host.ask("session/new", { titel: "x" });
     expect(error).toMatchObject({ code: -32602, message: "session/new has no `titel`." });
     expect(error?.data).toMatchObject({ code: "invalid", hint: "Did you mean `title`?", retryable: false });
+  });
+
+  test("a session is given its directory, and one that may not be chosen is refused", async () => {
+    const { host, belay } = await openBridge();
+    const cwd = realpathSync(process.cwd());
+    const { result } = await host.ask("session/new", { cwd });
+    expect(await belay.sessions()).toMatchObject([{ ...(result === undefined ? {} : { id: result.sessionId }), cwd }]);
+    expect((await host.ask("session/new", { cwd: "/" })).error).toMatchObject({ data: { code: "forbidden" } });
+    expect(await belay.sessions()).toHaveLength(1);
   });
 
   test("answers of the host, empty lines and a notification of an unknown method are passed over", async () => {
@@ -213,6 +223,11 @@ describe("the rest of the desk", () => {
       outcome: { kind: "cancelled", reason: { note: "not now" } },
     });
     expect((await host.ask("session/explain", { sessionId })).result).toMatchObject({ busy: true });
+    expect((await host.ask("session/set_mode", { sessionId })).error?.code).toBe(-32602);
+    expect((await host.ask("session/set_mode", { sessionId, mode: "auto", by: "ann" })).result).toMatchObject({
+      kind: "changed",
+      mode: "auto",
+    });
     await host.ask("session/cancel", { sessionId });
     live.heedCancel();
     expect((await host.answer(1)).result).toMatchObject({ outcome: { kind: "cancelled" } });

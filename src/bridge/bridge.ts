@@ -9,10 +9,10 @@ import type { Readable, Writable } from "node:stream";
 import type { BelayControl } from "../control.ts";
 import { ControlError, messageOf, toControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
+import { LineSplitter } from "../wire/line-splitter.ts";
 import { type Audit, type AuditRecord, answerWord, targetOf } from "./audit.ts";
 import type { Asked, CloseMode, Desk, Method, Reply } from "./desk.ts";
 import { ANSWER_BYTES_MAX, HANGUP_MS, LINE_BYTES_MAX, LINES_OPEN_MAX, REQUESTS_OPEN_MAX } from "./limits.ts";
-import { LineSplitter } from "./line-splitter.ts";
 import {
   answerLine,
   type Decoded,

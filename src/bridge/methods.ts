@@ -52,16 +52,25 @@ const BASIC_METHODS = {
 
 const SESSION_METHODS = {
   "session/new": {
-    fields: ["title", "key"],
+    fields: ["title", "cwd", "key"],
     sort: "change",
     carryOut: async ({ control }, { params, noted }) => {
-      const options = defined({ title: optionalText(params, "title"), key: optionalText(params, "key") });
+      const named = { title: optionalText(params, "title"), cwd: optionalText(params, "cwd") };
+      const options = defined({ ...named, key: optionalText(params, "key") });
       const { id } = await control.createSession(options);
       noted("created", id);
       return now({ sessionId: id });
     },
   },
   "session/prompt": promptMethod,
+  "session/set_mode": {
+    fields: ["sessionId", "mode", "by", "key"],
+    sort: "change",
+    carryOut: async (desk, { params }) => {
+      const options = defined({ by: optionalText(params, "by"), key: optionalText(params, "key") });
+      return now(await sessionOf(desk, params).setMode(text(params, "mode"), options));
+    },
+  },
   "session/explain": {
     fields: ["sessionId"],
     sort: "look",

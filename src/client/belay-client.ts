@@ -89,11 +89,11 @@ export class BelayClient implements BelayControl {
   }
 
   async createSession(options: CreateOptions = {}): Promise<ClientSession> {
-    const { id, key: given, title, tenant, ...rest } = options;
+    const { id, key: given, title, cwd, tenant, ...rest } = options;
     rejectUnknown(rest, "createSession()");
     rejectTenant(tenant);
     if (id !== undefined && given !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
-    const body = { ...(id === undefined ? {} : { id: checkSession(id) }), ...(title === undefined ? {} : { title }) };
+    const body = { ...(id === undefined ? {} : { id: checkSession(id) }), ...made(title, cwd) };
     // An id of its own already makes the second request the same as the first.
     const key = id === undefined ? { key: this.#once(given) } : {};
     const row = await this.#connection.value<SessionRow>({ method: "POST", path: "/v1/sessions", body, ...key });
@@ -101,10 +101,10 @@ export class BelayClient implements BelayControl {
   }
 
   prompt(prompt: string | Prompt, options: BeginOptions = {}): ClientRun {
-    const { key: given, title, tenant, ...rest } = options;
+    const { key: given, title, cwd, tenant, ...rest } = options;
     rejectUnknown(rest, "prompt()");
     rejectTenant(tenant);
-    const body = { prompt: checkPrompt(prompt), ...(title === undefined ? {} : { title }) };
+    const body = { prompt: checkPrompt(prompt), ...made(title, cwd) };
     const key = this.#once(given);
     const accepted = this.#order.prompt(undefined, () =>
       this.#connection.value<AcceptedIn>({ method: "POST", path: "/v1/runs", body, key }),
@@ -252,6 +252,15 @@ function parsed(url: string): URL {
     throw new ControlError("invalid", `${JSON.stringify(url)} is no address of a server.`, { cause });
   }
 }
+
+/** What a session is made with. Whether it may work there is for the server to say. */
+const made = (
+  title: string | undefined,
+  cwd: string | undefined,
+): { readonly title?: string; readonly cwd?: string } => ({
+  ...(title === undefined ? {} : { title }),
+  ...(cwd === undefined ? {} : { cwd }),
+});
 
 /** Never reached at all is another thing than lost. */
 function unreachable(thrown: unknown): unknown {

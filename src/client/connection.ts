@@ -25,7 +25,7 @@ export interface ConnectionParts {
 }
 
 export interface Ask {
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly query?: Query;
   readonly body?: object;

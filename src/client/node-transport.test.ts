@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { globalAgent } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -69,3 +70,18 @@ test("a socket that nobody listens on is named", async () => {
     message: expect.stringContaining(socket),
   });
 });
+
+test("a socket that fails between two requests ends no program, however often it is lent", () =>
+  overSocket(async (server, client) => {
+    for (const key of ["one", "two"]) {
+      const listed = client.sessions();
+      (await server.next("GET /v1/sessions")).json(200, { sessions: [{ id: `ses_${key}` }] });
+      await listed;
+    }
+    const [free] = Object.values(globalAgent.freeSockets).flatMap((sockets) => sockets ?? []);
+    expect(free?.listeners("error").length).toBeLessThan(4);
+    // Node itself listens once.
+    expect(() => free?.emit("error", new Error("given up"))).not.toThrow();
+    expect(() => free?.emit("error", new Error("given up"))).not.toThrow();
+    expect(free).toBeDefined();
+  }));

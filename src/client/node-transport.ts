@@ -14,6 +14,7 @@ export function socketFetch(socketPath: string): Fetch {
       const asked = request({ socketPath, method, path: pathname + search, headers: head, signal });
       // Also after the head has come in: a cut is then told by the body, and must not take the program down.
       asked.on("error", reject);
+      asked.on("socket", outliveErrors);
       asked.on("response", (incoming) => {
         const status = incoming.statusCode ?? 0;
         const get = (name: string): string | null => {
@@ -24,6 +25,22 @@ export function socketFetch(socketPath: string): Fetch {
       });
       asked.end(body);
     });
+}
+
+/**
+ * A request that is given up in the moment in which its answer ends fails on its socket, when Node has already taken
+ * its own ears off it to lend it to the next one. Nobody would hear it, and that ends a program.
+ */
+function outliveErrors(socket: Lent): void {
+  // The same socket is lent many times.
+  if (!socket.listeners("error").includes(ignore)) socket.on("error", ignore);
+}
+
+const ignore = (): void => {};
+
+interface Lent {
+  listeners(event: "error"): readonly unknown[];
+  on(event: "error", call: () => void): unknown;
 }
 
 interface Incoming extends AsyncIterable<unknown> {

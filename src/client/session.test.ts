@@ -181,6 +181,15 @@ describe("each method is one request", () => {
     expect(await bare).toEqual({ kind: "started" });
   });
 
+  test("a change of the mode", async () => {
+    await using house = await connected();
+    const answer = house.client.session("ses_1").setMode("auto", { by: "me", key: "k" });
+    const asked = await house.server.next("PUT /v1/sessions/ses_1/mode");
+    expect([asked.body, asked.header("idempotency-key")]).toEqual([{ mode: "auto", by: "me" }, "k"]);
+    asked.json(200, { kind: "changed", mode: "auto", seq: 7 });
+    expect(await answer).toEqual({ kind: "changed", mode: "auto", seq: 7 });
+  });
+
   test("answers to questions", async () => {
     await using house = await connected();
     const { questions } = house.client;

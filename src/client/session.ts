@@ -5,6 +5,7 @@ import type {
   EventsOptions,
   Explanation,
   Keyed,
+  ModeOptions,
   PromptOptions,
   QueueControl,
   QueuedRun,
@@ -12,7 +13,7 @@ import type {
   SessionControl,
 } from "../control.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
-import type { Place, Posted, QueueReceipt } from "../core/command.ts";
+import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
@@ -134,6 +135,15 @@ export class ClientSession implements SessionControl {
     rejectUnknown(rest, "post()");
     checkJson(item, "An item of the inbox");
     return this.#connection.value({ method: "POST", path: `${this.#path}/inbox`, body: item, key: this.#once(key) });
+  }
+
+  /** Which modes there are is for the server to say. */
+  async setMode(mode: string, options: ModeOptions = {}): Promise<ModeReceipt> {
+    const { by, key, ...rest } = options;
+    rejectUnknown(rest, "setMode()");
+    if (typeof mode !== "string") throw invalid("A mode is a short word.");
+    const body = { mode, ...(by === undefined ? {} : { by }) };
+    return this.#connection.value({ method: "PUT", path: `${this.#path}/mode`, body, key: this.#once(key) });
   }
 
   explain(): Promise<Explanation> {

@@ -23,7 +23,7 @@ export interface Once {
 }
 
 type Ask =
-  | { readonly type: "create"; readonly title?: string }
+  | { readonly type: "create"; readonly title?: string; readonly cwd?: string }
   | Accept
   | { readonly type: "edit"; readonly runId: RunId; readonly prompt: Prompt }
   | { readonly type: "move"; readonly runId: RunId; readonly to: Place }
@@ -49,6 +49,8 @@ type Ask =
   | { readonly type: "cancel-question"; readonly questionId: QuestionId; readonly reason: CancelReason }
   /** `digest`, if given, must be that of the bytes the question is about. */
   | { readonly type: "answer"; readonly questionId: QuestionId; readonly reply: Reply; readonly digest?: string }
+  /** How its agent goes about its work from now on. */
+  | { readonly type: "set-mode"; readonly mode: string; readonly by?: string }
   /** Puts something into the inbox. */
   | { readonly type: "post"; readonly item: Item }
   | { readonly type: "close"; readonly reason: CancelReason }
@@ -68,8 +70,9 @@ type Ask =
       readonly command: string | readonly string[];
       readonly cwd?: string;
       readonly feedback: Feedback;
-      /** The call that starts it for the session: one that is being stopped starts nothing. */
-      readonly by?: CallId;
+      readonly lasting?: true;
+      /** The call or turn that starts it for the session: one that is being stopped starts nothing. */
+      readonly by?: Work;
     }
   | {
       readonly type: "note-process";
@@ -113,6 +116,7 @@ export interface Answers {
   "cancel-process": CancelReceipt;
   "cancel-question": CancelReceipt;
   answer: AnswerReceipt;
+  "set-mode": ModeReceipt | Refused;
   post: Posted | Refused;
   close: SessionReceipt;
   start: RunId | undefined;
@@ -186,6 +190,11 @@ export interface Posted {
   readonly kind: "posted";
   readonly seq: Seq;
 }
+
+/** The answer to a change of the mode. `unchanged`: it was set to that already, and nothing was recorded. */
+export type ModeReceipt =
+  | { readonly kind: "changed"; readonly mode: string; readonly seq: Seq }
+  | { readonly kind: "unchanged"; readonly mode: string };
 
 /** `granted`: it was approved before, for the whole session or for this very call, and nobody is asked. */
 export type Questioned = { readonly kind: "asked"; readonly questionId: QuestionId } | { readonly kind: "granted" };

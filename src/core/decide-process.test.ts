@@ -123,6 +123,20 @@ describe("a process begins", () => {
       .answers({ kind: "refused", code: "busy", message: "call_a.1 begins nothing new." });
   });
 
+  test("of the session, by a turn that goes on; and by none that does not", () => {
+    const byTurn = { ...beginProcess(), by: "turn_a.1" } as const;
+    given(...running("run_a"))
+      .when(byTurn)
+      .then(processRequested(first));
+    for (const past of [
+      calling.and(cancelRun("run_a")),
+      calling.and(settleTurn("turn_a.1", { next: "turn" })),
+      given(),
+    ]) {
+      past.when(byTurn).then().answers({ kind: "refused", code: "busy", message: "turn_a.1 begins nothing new." });
+    }
+  });
+
   test("G11: a cancel of one call does not keep another from beginning something", () => {
     calling.and(cancelCall("call_a.2")).when(beginProcess("call_a.1")).then(processRequested(first, "call_a.1"));
   });
@@ -524,5 +538,22 @@ describe("a worker vanishes", () => {
 
   test("G25: recovery may itself be cut off: there is nothing left to lose", () => {
     given(beginProcess("ses_1", "silent"), recover()).when(recover()).then();
+  });
+});
+
+describe("a process that carries out the work of its session", () => {
+  const lasting = given({ ...beginProcess("ses_1", "silent"), lasting: true });
+
+  test("is left by a cancel of the session, and by one that finds nothing else", () => {
+    lasting.when(cancelSession()).then().answers({ kind: "idle", runs: [] });
+    lasting.and(beginProcess()).when(cancelSession()).then(sessionCancelled(), processCancelled("proc_1.2", user));
+  });
+
+  test("G19: is ended with the session, and by its own cancel", () => {
+    lasting.when(cancelProcess(first)).then(processCancelled(first, user));
+    const reason = { kind: "closed" } as const;
+    lasting
+      .when(close())
+      .then({ type: "session.closed", reason }, sessionCancelled(reason), processCancelled(first, reason));
   });
 });

@@ -3,7 +3,7 @@ import type { CancelReason, CoveredProcess, Outcome } from "./cancel.ts";
 import type { Answers, CommandOf, Refused } from "./command.ts";
 import type { Decided } from "./decide-run.ts";
 import type { Event } from "./event.ts";
-import { type CallId, type ProcessId, processId, runOf, type Seq, type SessionId } from "./ids.ts";
+import { type CallId, type ProcessId, processId, runOf, type Seq, type SessionId, type Work } from "./ids.ts";
 import type { Lane } from "./lane.ts";
 import { INBOX_ITEMS_MAX, PROCESSES_LIVE_MAX } from "./limits.ts";
 import { cancelProcess, feedbackItem, type Process, type ProcessEnd } from "./process.ts";
@@ -19,10 +19,10 @@ export function beginProcess(lane: Lane, command: CommandOf<"begin-process">): D
   };
 }
 
-function refuse(lane: Lane, owner: CallId | SessionId): Refused | undefined {
+function refuse(lane: Lane, owner: Work | SessionId): Refused | undefined {
   if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
   if (lane.phase === "closed") return refused("closed", `Session ${lane.id} is closed.`);
-  if (isCall(owner) && !goesOn(lane, owner)) return refused("busy", `${owner} begins nothing new.`);
+  if (isWork(owner) && !goesOn(lane, owner)) return refused("busy", `${owner} begins nothing new.`);
   if (lane.processes.live.length >= PROCESSES_LIVE_MAX) {
     return refused("overloaded", `${PROCESSES_LIVE_MAX} processes are going on in ${lane.id}; that is the limit.`);
   }
@@ -34,12 +34,9 @@ function refuse(lane: Lane, owner: CallId | SessionId): Refused | undefined {
 /** Every process that goes on has a place in the inbox reserved for its result. */
 export const hasRoom = ({ inbox, processes }: Lane): boolean => inbox.length + processes.live.length < INBOX_ITEMS_MAX;
 
-function goesOn({ live }: Lane, id: CallId): boolean {
-  return (
-    live?.id === runOf(id) &&
-    live.phase === "running" &&
-    live.live.some((call) => call.id === id && call.phase === "running")
-  );
+function goesOn({ live }: Lane, id: Work): boolean {
+  if (live?.id !== runOf(id) || live.phase !== "running") return false;
+  return live.turn === id || live.live.some((call) => call.id === id && call.phase === "running");
 }
 
 export function noteProcess(lane: Lane, command: CommandOf<"note-process">): Decided<undefined> {
@@ -79,14 +76,19 @@ function stoppedSince({ live }: Lane, { owner }: Process): Seq | undefined {
   return live?.phase === "stopping" ? live.since : undefined;
 }
 
-/** What goes on in the background ends with its session. `next` is where the first fact would stand. */
+/**
+ * What goes on in the background is stopped with everything else of its session, and what carries its work out when the
+ * session ends. `next` is where the first fact would stand.
+ */
 export function cancelBackground(
   lane: Lane,
   reason: CancelReason,
   next: Seq,
+  how: "stop" | "end",
 ): { readonly events: readonly Event[]; readonly covered: readonly CoveredProcess[] } {
   const events: Event[] = [];
-  const covered = lane.processes.live.filter(isBackground).map((one): CoveredProcess => {
+  const meant = lane.processes.live.filter((one) => isBackground(one) && (how === "end" || one.lasting !== true));
+  const covered = meant.map((one): CoveredProcess => {
     const cancelled = cancelProcess(one, reason, next + events.length);
     events.push(...cancelled.events);
     return { processId: one.id, receipt: cancelled.answer };
@@ -196,5 +198,6 @@ export function demandStops(lane: Lane): readonly { readonly id: ProcessId; read
 
 const find = (lane: Lane, id: ProcessId): Process | undefined => lane.processes.live.find((one) => one.id === id);
 const isCall = (owner: CallId | SessionId): owner is CallId => owner.startsWith("call_");
+const isWork = (owner: Work | SessionId): owner is Work => owner.startsWith("call_") || owner.startsWith("turn_");
 const isBackground = ({ owner }: Process): boolean => !isCall(owner);
 const refused = (code: Refused["code"], message: string): Refused => ({ kind: "refused", code, message });

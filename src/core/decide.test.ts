@@ -47,6 +47,14 @@ describe("create", () => {
       .then({ type: "session.created", sessionId: "ses_1", title: "Chores" });
   });
 
+  test("its directory is kept, in its log and for as long as it lasts", () => {
+    const made = givenNoSession().and({ type: "create", cwd: "/srv/shop" });
+    expect(made.events).toEqual([{ type: "session.created", sessionId: "ses_1", cwd: "/srv/shop" }]);
+    expect(made.and(accept("run_a"), cancelSession(), close()).lane.cwd).toBe("/srv/shop");
+    expect(given(accept("run_a")).lane.cwd).toBeUndefined();
+    made.when({ type: "create", cwd: "/elsewhere" }).then().answers({ kind: "existed", seq: 1 });
+  });
+
   test("creating it again changes nothing, and says so", () => {
     given(accept("run_a")).when({ type: "create", title: "Other" }).then().answers({ kind: "existed", seq: 1 });
   });

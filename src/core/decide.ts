@@ -63,6 +63,7 @@ const deciders: Deciders = {
   "cancel-process": cancelOneProcess,
   "cancel-question": cancelQuestion,
   answer,
+  "set-mode": setMode,
   post,
   close: (lane, { reason }) => close(lane, reason),
   start,
@@ -120,8 +121,9 @@ const KEY_TAKEN: Refused = {
 
 function create(lane: Lane, command: CommandOf<"create">): Decided<Answers["create"]> {
   if (lane.phase !== "absent") return nothing({ kind: "existed", seq: 1 });
-  const { title } = command;
-  const event: Event = { type: "session.created", sessionId: lane.id, ...(title === undefined ? {} : { title }) };
+  const { title, cwd } = command;
+  const named = { ...(title === undefined ? {} : { title }), ...(cwd === undefined ? {} : { cwd }) };
+  const event: Event = { type: "session.created", sessionId: lane.id, ...named };
   return { events: [event], answer: { kind: "created", seq: 1 } };
 }
 
@@ -141,8 +143,8 @@ function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
 }
 
 function refuse(lane: Lane, command: Accept): Refused | undefined {
-  if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
-  if (lane.phase === "closed") return refused("closed", `Session ${lane.id} is closed.`);
+  const shut = refuseShut(lane);
+  if (shut !== undefined) return shut;
   const waiting = lane.queue.length + lane.steers.length;
   if (command.delivery === "reject" && (lane.live !== undefined || waiting > 0)) {
     return refused("busy", `Session ${lane.id} is busy${lane.live === undefined ? "" : ` with ${lane.live.id}`}.`);
@@ -209,7 +211,7 @@ export function standing(lane: Lane, known: Known): Accepted {
 function cancelSession(
   lane: Lane,
   reason: CancelReason,
-  background: "keep" | "stop" = "stop",
+  background: "keep" | "stop" | "end" = "stop",
 ): Decided<SessionReceipt> {
   if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
   const waiting = [...lane.queue, ...lane.steers];
@@ -223,7 +225,7 @@ function cancelSession(
   const behind =
     background === "keep"
       ? { events: [], covered: [] }
-      : cancelBackground(lane, reason, lane.head + 2 + stopped.length);
+      : cancelBackground(lane, reason, lane.head + 2 + stopped.length, background);
   const processes = behind.covered.length === 0 ? {} : { processes: behind.covered };
   if (runs.length === 0 && behind.covered.length === 0) return nothing({ kind: "idle", runs: [] });
   const kind = lane.live === undefined && behind.covered.length === 0 ? "withdrawn" : "stopping";
@@ -258,8 +260,8 @@ function cancelByKey(lane: Lane, key: string, reason: CancelReason): Decided<Ans
 
 function close(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
   if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
-  if (lane.phase === "closed") return cancelSession(lane, reason);
-  const cancelled = cancelSession({ ...lane, head: lane.head + 1 }, reason);
+  if (lane.phase === "closed") return cancelSession(lane, reason, "end");
+  const cancelled = cancelSession({ ...lane, head: lane.head + 1 }, reason, "end");
   return { events: [{ type: "session.closed", reason }, ...cancelled.events], answer: cancelled.answer };
 }
 
@@ -283,9 +285,21 @@ function take(lane: Lane, id: TurnId): Decided<readonly Taken[]> {
 
 const isTaking = ({ live }: Lane, id: TurnId): boolean => live?.phase === "running" && live.turn === id;
 
+/** A word of the agent's: whether it knows it is not for the log to say. */
+function setMode(lane: Lane, { mode, by }: CommandOf<"set-mode">): Decided<Answers["set-mode"]> {
+  const shut = refuseShut(lane);
+  if (shut !== undefined) return nothing(shut);
+  if (lane.mode === mode) return nothing({ kind: "unchanged", mode });
+  const named = by === undefined ? {} : { by };
+  return {
+    events: [{ type: "session.mode_set", mode, ...named }],
+    answer: { kind: "changed", mode, seq: lane.head + 1 },
+  };
+}
+
 function post(lane: Lane, { item }: CommandOf<"post">): Decided<Answers["post"]> {
-  if (lane.phase === "absent") return nothing(refused("not_found", `There is no session ${lane.id}.`));
-  if (lane.phase === "closed") return nothing(refused("closed", `Session ${lane.id} is closed.`));
+  const shut = refuseShut(lane);
+  if (shut !== undefined) return nothing(shut);
   if (!hasRoom(lane)) {
     return nothing(
       refused("queue_full", `${lane.inbox.length} items wait in the inbox of ${lane.id}; it has no room for more.`),
@@ -357,6 +371,11 @@ const changed = (lane: Lane, events: readonly Event[]): Decided<QueueReceipt> =>
   events,
   answer: { kind: "changed", seq: lane.head + 1 },
 });
+
+function refuseShut(lane: Lane): Refused | undefined {
+  if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
+  return lane.phase === "closed" ? refused("closed", `Session ${lane.id} is closed.`) : undefined;
+}
 
 const nothing = <A>(answer: A): Decided<A> => ({ events: [], answer });
 const refused = (code: Refused["code"], message: string): Refused => ({ kind: "refused", code, message });

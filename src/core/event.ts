@@ -6,9 +6,17 @@ import type { Delivery, Json, Prompt } from "./prompt.ts";
 import type { About, Ending } from "./question.ts";
 
 export type SessionEvent =
-  | { readonly type: "session.created"; readonly sessionId: SessionId; readonly title?: string }
+  | {
+      readonly type: "session.created";
+      readonly sessionId: SessionId;
+      readonly title?: string;
+      /** Where its agent and its commands work: the real path of a directory. Without it, in the workspace. */
+      readonly cwd?: string;
+    }
   | { readonly type: "session.cancel_requested"; readonly reason: CancelReason; readonly covers: readonly RunId[] }
   | { readonly type: "session.closed"; readonly reason: CancelReason }
+  /** How its agent goes about its work from now on, in a word of the agent. `by`: who wanted that. */
+  | { readonly type: "session.mode_set"; readonly mode: string; readonly by?: string }
   /** The model is given this summary instead of what was said before. People still read all of it. */
   | { readonly type: "session.compacted"; readonly turnId: TurnId; readonly summary: string }
   /** Something the model is to hear at its next turn. */
@@ -164,6 +172,8 @@ export type ProcessEvent =
       readonly command: string | readonly string[];
       readonly cwd?: string;
       readonly feedback: Feedback;
+      /** No work of the session but what carries it out: a cancel of the session leaves it, only its end ends it. */
+      readonly lasting?: true;
     }
   | {
       readonly type: "process.started";

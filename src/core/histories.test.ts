@@ -32,6 +32,7 @@ import {
   policy,
   post,
   recover,
+  setMode,
   settleCall,
   settleProcess,
   settleTurn,
@@ -137,6 +138,7 @@ const makers = {
   expire: ({ lane }: History, { die }: Wish): Command => expire(anyQuestion(lane, die)),
   "cancel question": ({ lane }: History, { die }: Wish): Command => cancelQuestion(anyQuestion(lane, die)),
   post: (_: History, { die }: Wish): Command => post(`news ${die}`),
+  "set mode": (_: History, { die }: Wish): Command => setMode(pick(["ask", "auto"], die)),
   compact: ({ lane }: History, { die }: Wish): Command => compact(anyTurn(lane, die)),
   "begin process": ({ lane }: History, { die, other }: Wish): Command =>
     beginProcess(other % 2 === 0 ? "ses_1" : anyCall(lane, die), pick(feedbacks, die)),

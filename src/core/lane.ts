@@ -30,6 +30,10 @@ export interface Lane {
   /** `absent`: the log is empty, nobody has created the session. */
   readonly phase: "absent" | "open" | "closed";
   readonly head: Seq;
+  /** The directory it works in; undefined: that of the host. */
+  readonly cwd: string | undefined;
+  /** The mode somebody has set; undefined: nobody has, and that of its agent holds. */
+  readonly mode: string | undefined;
   readonly live: Run | undefined;
   /** Next first. */
   readonly queue: readonly Waiting[];
@@ -51,8 +55,9 @@ export interface Answered {
 }
 
 export function emptyLane(id: SessionId): Lane {
+  const unset = { cwd: undefined, mode: undefined, live: undefined };
   const nothing = { queue: NONE, steers: NONE, answered: NO_ANSWERS, inbox: NO_ITEMS, grants: NO_GRANTS };
-  return { id, phase: "absent", head: 0, live: undefined, ...nothing, processes: NO_PROCESSES };
+  return { id, phase: "absent", head: 0, ...unset, ...nothing, processes: NO_PROCESSES };
 }
 
 /** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
@@ -60,7 +65,9 @@ export function evolve(lane: Lane, event: Event): Lane {
   const head = lane.head + 1;
   switch (event.type) {
     case "session.created":
-      return { ...lane, head, phase: "open" };
+      return { ...lane, head, phase: "open", cwd: event.cwd };
+    case "session.mode_set":
+      return { ...lane, head, mode: event.mode };
     case "session.compacted":
       return { ...lane, head };
     case "session.cancel_requested": // Also of what would have begun by itself. It is still told, at the next turn.

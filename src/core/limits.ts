@@ -24,6 +24,15 @@ export const KEY_CHARS_MAX = 256;
 /** A title is read in a list. */
 export const TITLE_CHARS_MAX = 1024;
 
+/** The directory of a session is a path, and systems take none that is longer. */
+export const DIRECTORY_CHARS_MAX = 4096;
+
+/** A mode is a word that is read in a menu. */
+export const MODE_CHARS_MAX = 64;
+
+/** The modes of an agent: more of them nobody can choose from. */
+export const MODES_MAX = 32;
+
 /** A note about why something was cancelled. */
 export const NOTE_CHARS_MAX = 4096;
 

@@ -31,6 +31,7 @@ import {
   policy,
   post,
   recover,
+  setMode,
   settleAsking,
   settleCall,
   settleFor,
@@ -107,6 +108,7 @@ const phases: Readonly<Record<string, Given>> = {
   "parked, an approval answered since": waiting.and(park, answer("ask_a.1")),
   "parked, an approval denied since": waiting.and(park, answer("ask_a.1", { kind: "denied" })),
   "parked, a kept call cancelled since": waiting.and(park, cancelReminding("call_a.1")),
+  "open with a mode": given(setMode("auto")),
   "open with things in the inbox": given(post("one"), post("two")),
   "closed with things in the inbox": given(post("one"), close()),
   "open, with background processes": idle,
@@ -165,6 +167,7 @@ const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { t
   ]),
   "cancel-question": questions((id) => cancelQuestion(id)),
   answer: questions((id) => id).flatMap((id) => replies.map((reply) => answer(id, reply))),
+  "set-mode": [setMode("auto"), setMode("read-only")],
   post: [post("more")],
   compact: turns((turnId) => compact(turnId)),
   ask: (["turn_a.1", "turn_a.2", "call_a.1", "call_a.2", "call_x.1"] as const).flatMap((owner) => [

@@ -15,6 +15,8 @@ interface Base {
   readonly feedback: Feedback;
   /** The command on one line, for people and models. */
   readonly title: string;
+  /** No work of the session but what carries it out: a cancel of the session leaves it, only its end ends it. */
+  readonly lasting?: true;
 }
 
 export type Process =
@@ -64,8 +66,8 @@ export function evolveProcesses(processes: Processes, event: ProcessEvent, seq: 
 }
 
 function requested(event: Extract<ProcessEvent, { type: "process.requested" }>): Process {
-  const { processId: id, owner, feedback, command } = event;
-  return { phase: "running", id, owner, feedback, title: titleOf(command) };
+  const { processId: id, owner, feedback, command, lasting } = event;
+  return { phase: "running", id, owner, feedback, title: titleOf(command), ...(lasting ? { lasting } : {}) };
 }
 
 /** A command on one line, cut where it is too long to be read. */

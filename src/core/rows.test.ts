@@ -13,11 +13,12 @@ const prompt = { text: "hello" };
 /** Every event there is: a new one does not compile until somebody has decided about its row. */
 const changes: { readonly [T in Event["type"]]: readonly [Extract<Event, { type: T }>, RowChange | undefined] } = {
   "session.created": [
-    { type: "session.created", sessionId: "ses_1", title: "Chores" },
-    { type: "create-session", title: "Chores" },
+    { type: "session.created", sessionId: "ses_1", title: "Chores", cwd: "/srv/shop" },
+    { type: "create-session", title: "Chores", cwd: "/srv/shop" },
   ],
   "session.cancel_requested": [{ type: "session.cancel_requested", reason: user, covers: [] }, undefined],
   "session.closed": [{ type: "session.closed", reason: user }, { type: "close-session" }],
+  "session.mode_set": [{ type: "session.mode_set", mode: "auto", by: "ann" }, undefined],
   "session.compacted": [{ type: "session.compacted", turnId: "turn_a.1", summary: "x" }, undefined],
   "inbox.added": [{ type: "inbox.added", item: { kind: "result", text: "x" } }, undefined],
   "request.answered": [{ type: "request.answered", key: "k", content: "c", answer: null }, undefined],
@@ -80,6 +81,7 @@ test("what was not given stays not given", () => {
   expect(rowChange({ type: "session.created", sessionId: "ses_1" }, 1)).toEqual({
     type: "create-session",
     title: undefined,
+    cwd: undefined,
   });
   expect(rowChange({ type: "run.accepted", ...run, prompt, delivery: "steer" }, 2)).toEqual({
     type: "insert-run",

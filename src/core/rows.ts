@@ -32,7 +32,7 @@ export interface ProcessRow {
 }
 
 export type RowChange =
-  | { readonly type: "create-session"; readonly title: string | undefined }
+  | { readonly type: "create-session"; readonly title: string | undefined; readonly cwd: string | undefined }
   | { readonly type: "close-session" }
   | {
       readonly type: "insert-run";
@@ -51,7 +51,7 @@ export type RowChange =
 export function rowChange(event: Event, seq: Seq): RowChange | undefined {
   switch (event.type) {
     case "session.created":
-      return { type: "create-session", title: event.title };
+      return { type: "create-session", title: event.title, cwd: event.cwd };
     case "session.closed":
       return { type: "close-session" };
     case "run.accepted":

@@ -92,6 +92,9 @@ class LogCheck {
         this.#phase = "closed";
         this.#processes.closed();
         return;
+      case "session.mode_set":
+        if (this.#phase !== "open") this.#report("G3", `The mode was set although the session is ${this.#phase}.`);
+        return;
       case "session.cancel_requested":
         this.#cancelSession(event);
         return;

@@ -1,12 +1,12 @@
 // The demo agent in a real Belay: what its tools do is done, and what is stopped is over.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import type { Question } from "../core/question.ts";
-import { type Belay, openBelay } from "../library/belay.ts";
+import { type Belay, type BelayOptions, openBelay } from "../library/belay.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";
 import type { Notice } from "../ports.ts";
@@ -22,14 +22,14 @@ interface Scene {
   readonly notices: Notice[];
 }
 
-async function scene(): Promise<Scene> {
+async function scene(more: Pick<BelayOptions, "directories"> = {}): Promise<Scene> {
   const above = mkdtempSync(join(tmpdir(), "belay-demo-test-"));
   const folder = join(above, "files");
   const notices: Notice[] = [];
   const agent = demoAgent({ folder, pace: PACE });
   mkdirSync(folder);
   const belay = await openBelay({
-    ...{ agent, store: ":memory:", graceMs: 60 },
+    ...{ agent, store: ":memory:", graceMs: 60, ...more },
     onNotice: (notice) => notices.push(notice),
     processes: { workspace: folder },
   });
@@ -136,6 +136,14 @@ test("spawn: a cancel of the session ends it as well", async () => {
   await session.cancel({ waitMs: 5_000 });
   expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user" } });
   expect(survivors(tree)).toEqual([]);
+});
+
+test("build: in a session that has a directory of its own it goes on there, and not in the demo's folder", async () => {
+  const { belay, folder } = await scene({ directories: "any" });
+  const project = join(realpathSync(join(folder, "..")), "project");
+  mkdirSync(project);
+  const session = await belay.createSession({ cwd: project });
+  expect(await session.prompt("build").text()).toMatch(/start_build is done: it goes on in the background/);
 });
 
 test("build: the run is over, and then the build reports back by itself, once", async () => {

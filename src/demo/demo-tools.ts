@@ -47,26 +47,30 @@ function processTools(folder: DemoFolder, stepMs: number): Readonly<Record<strin
       description: "Demo: runs a command that sleeps for minutes, and does not listen when it is asked to end.",
       // The only one it runs: whoever can prompt the demo must not be able to run anything else.
       input: fields({ command: "string" }),
-      execute: async ({ command }, { processes }) => {
+      execute: async ({ command }, { processes, cwd }) => {
         if (command !== SLEEPER) throw new Error(`The demo runs only this command: ${SLEEPER}`);
         await folder.make();
-        const ran = await processes.run(command, { cwd: folder.path });
+        const ran = await processes.run(command, placeIn(folder, cwd));
         return ran.kind === "ended" ? howItEnded(ran) : `It goes on in the background as ${ran.process.id}.`;
       },
     }),
     start_build: tool({
       description: "Demo: starts something in the background that takes its time, and reports back by itself.",
       input: fields({}),
-      execute: async (_, { processes }) => {
+      execute: async (_, { processes, cwd }) => {
         await folder.make();
         const seconds = ((BUILD_STEPS * stepMs) / 1_000).toFixed(2);
         const command = `echo building; sleep ${seconds}; echo 40 of 40 files are built`;
-        const { id } = await processes.start(command, { cwd: folder.path, feedback: "wake" });
+        const { id } = await processes.start(command, { ...placeIn(folder, cwd), feedback: "wake" });
         return `it goes on in the background as ${id}`;
       },
     }),
   };
 }
+
+/** In the demo's folder; but the commands of a session that has a directory of its own begin there, or not at all. */
+const placeIn = ({ path }: DemoFolder, own: string | undefined): { readonly cwd?: string } =>
+  own === undefined ? { cwd: path } : {};
 
 function howItEnded({ outcome, exit }: ProcessResult): string {
   const how = exit?.signal === undefined ? `with exit code ${exit?.code ?? "unknown"}` : `by ${exit.signal}`;

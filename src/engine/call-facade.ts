@@ -9,7 +9,7 @@ import { askedOf, checkAsk, checkCallJson } from "./validate.ts";
 /** The live call behind the facade. */
 interface Behind extends Pick<Facade, "callId" | "name" | "input" | "runId" | "signal"> {
   readonly work: { readonly scope: Scope };
-  readonly desk: Pick<Facade, "sessionId" | "clock"> & {
+  readonly desk: Pick<Facade, "sessionId" | "cwd" | "mode" | "clock"> & {
     progress(callId: CallId, data: Json): void;
     inquire(scope: Scope, owner: CallId, about: About, deadlineMs: number | undefined): Promise<Ending>;
   };
@@ -39,6 +39,14 @@ export class CallFacade implements Facade {
 
   get sessionId(): SessionId {
     return this.#call.desk.sessionId;
+  }
+
+  get cwd(): string | undefined {
+    return this.#call.desk.cwd;
+  }
+
+  get mode(): string | undefined {
+    return this.#call.desk.mode;
   }
 
   get runId(): RunId {

@@ -15,6 +15,7 @@ import type { HookRunner } from "./hooks.ts";
 import type { CallDesk } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveWork } from "./live-work.ts";
+import { modeInForce } from "./modes.ts";
 import type { HandleDesk } from "./process-handle.ts";
 import type { Questions } from "./questions.ts";
 import type { Scope } from "./scope.ts";
@@ -24,6 +25,8 @@ export interface DeskParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly notify: Notify;
+  /** How long work may take to stop before it is given up. */
+  readonly graceMs: number;
   readonly feeds: Feeds;
   readonly hooks: HookRunner;
   readonly questions: Questions;
@@ -56,6 +59,15 @@ export class Desk implements CallDesk {
 
   get sessionId(): SessionId {
     return this.lane.id;
+  }
+
+  get cwd(): string | undefined {
+    return this.lane.decided.cwd;
+  }
+
+  /** As it is recorded: a change that could still be refused frees nothing. */
+  get mode(): string | undefined {
+    return modeInForce(this.parts.agent, this.lane.durable.mode);
   }
 
   digest(text: string): string {

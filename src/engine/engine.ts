@@ -1,6 +1,6 @@
 // The house: one object that accepts, cancels, drives and tells. It takes no decision of its own; `core` does.
 import type { Outcome } from "../core/cancel.ts";
-import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
+import type { Accepted, Answer, Command, CommandOf, Created, QueueReceipt, Refused } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import { standing } from "../core/decide.ts";
 import type { Recorded } from "../core/event.ts";
@@ -25,6 +25,7 @@ import { HookRunner } from "./hooks.ts";
 import { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveProcess } from "./live-process.ts";
+import { type Modes, modesOf } from "./modes.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { HandleDesk } from "./process-handle.ts";
 import { type Begin, Processes } from "./processes.ts";
@@ -37,6 +38,9 @@ export interface Asked {
   readonly delivery: Delivery;
   readonly key: string | undefined;
 }
+
+/** What a session is made with. */
+export type Made = Pick<CommandOf<"create">, "title" | "cwd">;
 
 /** A run that is on its way, and where. */
 export interface Begun {
@@ -60,6 +64,7 @@ export class Engine {
   readonly processes: Processes;
   readonly handles: HandleDesk;
   readonly chronicle: Chronicle;
+  readonly modes: Modes;
   readonly #ids: Ids;
   readonly #feeds = new Feeds();
   readonly #outcomes = new Outcomes();
@@ -80,6 +85,7 @@ export class Engine {
     this.store = store;
     this.clock = clock;
     this.#tap = parts.tap;
+    this.modes = modesOf(parts.agent);
     this.#ids = parts.ids;
     this.worker = parts.ids.make("wrk_") as WorkerId;
     this.chronicle = new Chronicle(this.worker);
@@ -108,6 +114,7 @@ export class Engine {
     this.commit = new Commit({ store, clock, notify, consequences: this });
     this.lanes = new Lanes({
       ...parts,
+      resume: parts.agent.onCrash ?? parts.resume,
       worker: this.worker,
       commit,
       open: () => this.phase === "open",
@@ -131,29 +138,26 @@ export class Engine {
     await this.#attendance.start();
   }
 
-  async create(
-    session: SessionId | undefined,
-    title: string | undefined,
-  ): Promise<{ id: SessionId; created: Created }> {
+  async create(session: SessionId | undefined, made: Made): Promise<{ id: SessionId; created: Created }> {
     this.#refuseWhenClosing();
     const id = session ?? this.newSession();
-    const created = await this.#create(session === undefined ? this.lanes.fresh(id) : this.lanes.get(id), title);
+    const created = await this.#create(session === undefined ? this.lanes.fresh(id) : this.lanes.get(id), made);
     return { id, created };
   }
 
   /** A prompt in a session of its own, both recorded together. In a session that exists, it joins that one. */
-  begin(session: SessionId | undefined, title: string | undefined, asked: Asked): Begun {
+  begin(session: SessionId | undefined, made: Made, asked: Asked): Begun {
     const id = session ?? this.newSession();
     if (this.phase === "open") {
       const lane = session === undefined ? this.lanes.fresh(id) : this.lanes.get(id);
       // Refused together with the prompt, which says why.
-      this.#create(lane, title).catch(() => {});
+      this.#create(lane, made).catch(() => {});
     }
     return { sessionId: id, ...this.prompt(id, asked) };
   }
 
-  async #create(lane: LiveLane, title: string | undefined): Promise<Created> {
-    const created = await this.commit.submit(lane, { type: "create", ...(title === undefined ? {} : { title }) });
+  async #create(lane: LiveLane, made: Made): Promise<Created> {
+    const created = await this.commit.submit(lane, { type: "create", ...made });
     // A session that was absent had no lease to take.
     if (lane.epoch === undefined) await this.#adopt(lane);
     return created;

@@ -14,9 +14,10 @@ export interface Beside {
   readonly worker: WorkerId;
   readonly processes: readonly ProcessInfo[];
   readonly times: Times;
+  readonly mode: string | undefined;
 }
 
-export function explain(lane: LiveLane, { worker, processes, times }: Beside): Explanation {
+export function explain(lane: LiveLane, { worker, processes, times, mode }: Beside): Explanation {
   const state = lane.durable;
   return {
     sessionId: state.id,
@@ -26,6 +27,7 @@ export function explain(lane: LiveLane, { worker, processes, times }: Beside): E
     queue: state.queue.map((run) => ({ runId: run.id, text: run.prompt.text })),
     steers: state.steers.map((run) => ({ runId: run.id, text: run.prompt.text })),
     processes,
+    mode,
     driver: lane.epoch === undefined ? undefined : worker,
     summary: summary(state, lane.epoch !== undefined),
   };

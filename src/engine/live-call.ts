@@ -26,6 +26,8 @@ export interface CallDesk {
   readonly clock: Clock;
   readonly hooks: BeforeCalls;
   readonly sessionId: Turn["sessionId"];
+  readonly cwd: Turn["cwd"];
+  readonly mode: Turn["mode"];
   /** It ended by itself. Undefined: it comes too late to count, and nothing is recorded. */
   ended(work: LiveWork, end: CallEnd): Promise<unknown> | undefined;
   gaveUp(work: LiveWork, end: CallEnd): Promise<unknown>;
@@ -190,10 +192,10 @@ export class LiveCall implements WorkOwner {
   }
 
   /** Whoever cannot say whether people must be asked has not said that they need not. */
-  async #judge(approval: (input: Json) => Wanted | Promise<Wanted>): Promise<Wanted> {
+  async #judge(approval: Extract<CallRequest["approval"], (...given: never) => unknown>): Promise<Wanted> {
     const { scope } = this.work;
     try {
-      return await scope.until(Promise.resolve(approval(this.input)));
+      return await scope.until(Promise.resolve(approval(this.input, { mode: this.desk.mode })));
     } catch (error) {
       if (scope.reason !== undefined) throw error;
       return { note: `Whether this needs an approval could not be told: ${messageOf(error)}` };

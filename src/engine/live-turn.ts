@@ -10,6 +10,7 @@ import type { About, Ending } from "../core/question.ts";
 import type { Run } from "../core/run.ts";
 import type { Message } from "../core/transcript.ts";
 import type { Agent, CallOptions, CallRequest, CallResult, Execute } from "../ports.ts";
+import type { TurnProcesses } from "../spawner.ts";
 import { type CallDesk, failure, LiveCall } from "./live-call.ts";
 import { LiveWork, type WorkOwner } from "./live-work.ts";
 import type { Ended, Scope } from "./scope.ts";
@@ -20,6 +21,7 @@ import { invalid } from "./validate.ts";
 /** What a turn needs from the engine; what it asks answers when it is durable. */
 export interface TurnDesk extends Omit<CallDesk, "inquire"> {
   readonly agent: Agent;
+  readonly graceMs: number;
   /** The run as it is decided now; undefined once it is over. */
   run(): Run | undefined;
   extend(text: string, usage: Usage | undefined): Promise<unknown>;
@@ -31,12 +33,18 @@ export interface TurnDesk extends Omit<CallDesk, "inquire"> {
   transcript(): Promise<readonly Message[]>;
   /** The answer the log has to this call, if it was made before a crash. */
   recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined>;
+  turnProcesses(turn: TurnHolder): TurnProcesses;
   delta(said: Said): void;
   turnEnded(turn: LiveTurn, ended: Ended<unknown>): void;
   turnGivenUp(turn: LiveTurn, outcome: Outcome): void;
 }
 
-/** How it ended, and what it wants done before the next one. */
+interface TurnHolder {
+  readonly turnId: TurnId;
+  readonly scope: Scope;
+  isOver(): boolean;
+}
+
 /** A piece of an answer, and how much of its kind came before it. */
 export interface Said {
   readonly text: string;
@@ -44,6 +52,7 @@ export interface Said {
   readonly kind: "text" | "reasoning";
 }
 
+/** How it ended, and what it wants done before the next one. */
 export interface Finished {
   readonly end: TurnEnd;
   readonly calls: readonly LiveCall[];
@@ -87,6 +96,11 @@ export class LiveTurn implements WorkOwner {
     const came = this.#came;
     this.#came = [];
     return [...came, ...(await this.desk.take())];
+  }
+
+  get processes(): TurnProcesses {
+    const { turnId, work } = this;
+    return this.desk.turnProcesses({ turnId, scope: work.scope, isOver: () => work.phase === "ended" });
   }
 
   /** What it has said so far. */
@@ -154,6 +168,8 @@ export class LiveTurn implements WorkOwner {
       throw new ControlError("busy", `${this.turnId} has ended and begins no new calls.`);
     const live = new LiveCall(callId, name, request, this.desk);
     const result = live.result();
+    // What was said before it stands before it in the log, for whoever reads it again.
+    void this.keep();
     this.desk.call(live, request);
     return result;
   }

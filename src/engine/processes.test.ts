@@ -4,7 +4,8 @@ import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
 import type { Delta } from "../core/delta.ts";
 import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
 import { verifyAtRest } from "../core/verify.ts";
-import type { Belay } from "../library/belay.ts";
+import { type Belay, openBelay } from "../library/belay.ts";
+import type { Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { type FaultyStore, faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
@@ -257,4 +258,99 @@ test("a call that waits for a process hears of its own stop, and the process goe
   await run.cancel();
   await run.outcome;
   expect(child.alive).toBe(true);
+});
+
+test("a process that a turn has started goes on after its run, and ends with its session", async () => {
+  const { belay, spawner } = await stage({
+    go: async (turn) => {
+      const heard: string[] = [];
+      const hear = (piece: Uint8Array): void => void heard.push(Buffer.from(piece).toString());
+      const handle = await turn.processes.start("work", { feedback: "silent", hear, lasting: true });
+      spawner.children[0]?.say("one");
+      spawner.children[0]?.say("not this", "stderr");
+      spawner.children[0]?.say("two");
+      expect((await turn.processes.list()).map(({ id }) => id)).toEqual([handle.id]);
+      expect((await turn.processes.get(handle.id)).id).toBe(handle.id);
+      return `${turn.graceMs} ${heard.join()}`;
+    },
+  });
+  const session = await belay.createSession();
+  expect(await session.prompt("go").text()).toBe("1500 one,two");
+  expect(spawner.children[0]?.alive).toBe(true);
+  await session.cancel();
+  expect(spawner.children[0]?.alive).toBe(true);
+  await session.close();
+  await settled();
+  expect(spawner.children[0]?.alive).toBe(false);
+  expect(verifyAtRest(await logOf(session))).toEqual([]);
+});
+
+test("G28: while nobody knows what is written, a cancel of the session leaves what carries its work out", async () => {
+  const { belay, clock, spawner, store } = await stage();
+  const session = await belay.createSession();
+  await session.processes.start("agent", { lasting: true });
+  await session.processes.start("work");
+  store.always("append", { kind: "fail", code: "unavailable" });
+  store.always("read", { kind: "fail", code: "unavailable" });
+  session.prompt("go").outcome.catch(() => {});
+  await settled();
+  const receipt = session.cancel();
+  await settled();
+  expect(spawner.children.map(({ alive }) => alive)).toEqual([true, false]);
+  store.heal();
+  await clock.advance(10_000);
+  expect(await receipt).toMatchObject({ kind: "stopping", processes: [{ receipt: { first: true } }] });
+  expect(spawner.children[0]?.alive).toBe(true);
+});
+
+test("G11: a turn that has been asked to stop, or has ended, starts nothing", async () => {
+  const refusals: unknown[] = [];
+  let kept: Turn["processes"] | undefined;
+  const { belay, spawner } = await stage({
+    go: async (turn) => {
+      kept = turn.processes;
+      await untilAborted(turn.signal).catch(() => undefined);
+      await turn.processes.start("work").catch((error: unknown) => refusals.push(error));
+      return "ended";
+    },
+  });
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  await run.accepted;
+  await settled();
+  await run.cancel();
+  await run.outcome;
+  await kept?.start("work").catch((error: unknown) => refusals.push(error));
+  expect(refusals).toEqual([expect.objectContaining({ code: "busy" }), expect.objectContaining({ code: "busy" })]);
+  expect(spawner.children).toEqual([]);
+});
+
+test("G25: a run of an agent that loses what was cut off is lost, and the one behind it runs", async () => {
+  const clock = manualClock();
+  const store = new MemoryStore({ clock });
+  const asked: string[] = [];
+  const agent = Object.assign(
+    (turn: Turn): Promise<string> | string => {
+      asked.push(turn.prompt.text);
+      return turn.prompt.text === "first" ? new Promise<string>(() => {}) : "done";
+    },
+    { onCrash: "lose" } as const,
+  );
+  const cable = faultyStore(store);
+  const first = await openBelay({ agent, store: cable, clock });
+  const session = await first.createSession({ id: "ses_1" });
+  const cut = session.prompt("first");
+  const queued = session.prompt("second");
+  await queued.accepted;
+  await settled();
+  // Its worker is gone without a word, and its lease runs out.
+  for (const what of ["renew", "append", "unattended", "claim"] as const) {
+    cable.always(what, { kind: "fail", code: "unavailable" });
+  }
+  await clock.advance(LEASE_TTL_MS + 1);
+  const second = await openBelay({ agent, store, clock, onCrash: "resume" });
+  await clock.advance(LEASE_TTL_MS);
+  expect(await (await second.run(cut.id)).outcome).toEqual({ kind: "lost" });
+  expect(await (await second.run(queued.id)).outcome).toEqual({ kind: "completed" });
+  expect(asked).toEqual(["first", "second"]);
 });

@@ -5,8 +5,8 @@ import type { Answers, Command, CommandOf } from "../core/command.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
 import { demandStops } from "../core/decide-process.ts";
 import type { Feedback, Recorded } from "../core/event.ts";
-import type { CallId, ProcessId, SessionId } from "../core/ids.ts";
-import type { ProcessEnd } from "../core/process.ts";
+import type { CallId, ProcessId, SessionId, Work } from "../core/ids.ts";
+import type { Process, ProcessEnd } from "../core/process.ts";
 import type { Clock, Store } from "../ports.ts";
 import type { CommandLine, Output, ProcessInfo, ProcessResult, Spawner, StartOptions, Tier } from "../spawner.ts";
 import type { Commit } from "./commit.ts";
@@ -31,8 +31,8 @@ export interface Begin {
   readonly command: CommandLine;
   readonly options: StartOptions;
   readonly feedback: Feedback;
-  /** The call that starts it, if it is not its own. */
-  readonly by?: CallId;
+  /** The call or turn that starts it for the session. */
+  readonly by?: Work;
   /** Why whoever asks begins nothing any more, if so. Looked at in the tick in which the request is sent. */
   readonly refusal?: () => ControlError | undefined;
 }
@@ -67,18 +67,20 @@ export class Processes {
     if (refused !== undefined) throw refused;
     // Whoever drives it could neither stop it nor learn how it ended.
     if (lane.epoch === undefined) throw elsewhere(lane);
-    const { cwd, timeoutMs, feedback: _, ...rest } = options;
+    const { cwd, timeoutMs, feedback: _, lasting, ...rest } = options;
+    const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
     // Nothing may take longer to end than whoever stops it is told.
     const graceMs = Math.min(options.graceMs ?? this.#parts.graceMs, this.#parts.graceMs);
     const place = cwd === undefined ? {} : { cwd };
-    const asked = { owner, command, feedback, ...place, ...(by === undefined ? {} : { by }) };
+    const kept = { ...(lasting === undefined ? {} : { lasting }), ...(by === undefined ? {} : { by }) };
+    const asked = { owner, command, feedback, ...place, ...kept };
     const live = await this.#asking(lane, { type: "begin-process", ...asked });
     const { id } = live;
     // Whatever was decided since the request was sent counts: also that its call has ended, and it with it.
     this.satisfy(lane);
     if (!goesOn(lane, id)) live.stop("at once");
     try {
-      const request = { ...rest, ...place, graceMs, id, sessionId: lane.id, command, signal: live.starting };
+      const request = { ...rest, ...place, ...home, graceMs, id, sessionId: lane.id, command, signal: live.starting };
       const child = await spawner.spawn(request);
       live.began(child);
       this.#note(lane, live);
@@ -152,7 +154,7 @@ export class Processes {
   stopNow(lane: LiveLane, command: Command): void {
     if (command.type === "cancel-process") this.#live.get(command.processId)?.stop();
     if (command.type !== "cancel-session" || command.background === "keep") return;
-    for (const { id, owner } of lane.decided.processes.live) if (owner === lane.id) this.#live.get(id)?.stop();
+    for (const one of lane.decided.processes.live) if (isStoppedWith(lane, one)) this.#live.get(one.id)?.stop();
   }
 
   /** From now on it is the session's. False: it has ended, or is being stopped. */
@@ -309,6 +311,9 @@ export function resultOf(event: Extract<Recorded, { type: "process.settled" }>):
 
 const ownedBy = ({ decided }: LiveLane, owner: CallId): readonly ProcessId[] =>
   decided.processes.live.flatMap((one) => (one.owner === owner ? [one.id] : []));
+
+/** By a cancel of the session: not what carries its work out. */
+const isStoppedWith = (lane: LiveLane, { owner, lasting }: Process): boolean => owner === lane.id && lasting !== true;
 
 const UNBEGUN = {
   code: "unavailable",

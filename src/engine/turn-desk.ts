@@ -15,6 +15,7 @@ import { LiveTranscript } from "./live-transcript.ts";
 import type { LiveTurn, Said, TurnDesk as TurnNeeds } from "./live-turn.ts";
 import { type Replay, readReplay } from "./replay.ts";
 import type { Ended } from "./scope.ts";
+import { TurnProcesses } from "./turn-processes.ts";
 import { askOf } from "./turn-result.ts";
 
 export class TurnDesk extends Desk implements TurnNeeds {
@@ -28,6 +29,14 @@ export class TurnDesk extends Desk implements TurnNeeds {
 
   get agent(): Agent {
     return this.parts.agent;
+  }
+
+  get graceMs(): number {
+    return this.parts.graceMs;
+  }
+
+  turnProcesses(turn: Parameters<TurnNeeds["turnProcesses"]>[0]): TurnProcesses {
+    return new TurnProcesses(this.parts.handles, this.lane, turn);
   }
 
   run(): Run | undefined {

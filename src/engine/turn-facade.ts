@@ -9,10 +9,10 @@ import type { Scope } from "./scope.ts";
 import { askedOf, checkAsk, checkNote, invalid } from "./validate.ts";
 
 /** The live turn behind the facade. */
-export interface Behind extends Pick<Turn, "turnId" | "emit" | "call" | "takeSteers" | "meter"> {
+export interface Behind extends Pick<Turn, "turnId" | "emit" | "call" | "takeSteers" | "meter" | "processes"> {
   readonly run: Pick<Run, "id" | "prompt" | "attempt" | "spent" | "turns">;
   readonly work: { readonly scope: Scope };
-  readonly desk: Pick<Turn, "sessionId" | "clock" | "transcript" | "compact" | "stop"> & {
+  readonly desk: Pick<Turn, "sessionId" | "cwd" | "mode" | "clock" | "graceMs" | "transcript" | "compact" | "stop"> & {
     inquire(scope: Scope, owner: TurnId, about: About, deadlineMs: number | undefined): Promise<Ending>;
   };
 }
@@ -36,6 +36,14 @@ export class TurnFacade implements Turn {
     return this.#turn.turnId;
   }
 
+  get cwd(): string | undefined {
+    return this.#turn.desk.cwd;
+  }
+
+  get mode(): string | undefined {
+    return this.#turn.desk.mode;
+  }
+
   get prompt(): Prompt {
     return this.#turn.run.prompt;
   }
@@ -55,6 +63,14 @@ export class TurnFacade implements Turn {
 
   get signal(): AbortSignal {
     return this.#turn.work.scope.signal;
+  }
+
+  get graceMs(): number {
+    return this.#turn.desk.graceMs;
+  }
+
+  get processes(): Turn["processes"] {
+    return this.#turn.processes;
   }
 
   get transcript(): Turn["transcript"] {

@@ -20,9 +20,14 @@ export function checkCommand(given: unknown): CommandLine {
 }
 
 export function checkStart(given: StartOptions): StartOptions {
-  const { feedback, ...rest } = given;
+  const { feedback, lasting, ...rest } = given;
   checkSpawn(rest, "start()");
-  return feedback === undefined ? rest : { ...rest, feedback: checkFeedback(feedback) };
+  if (lasting !== undefined && lasting !== true) throw invalid("`lasting` is true, or left out.");
+  return {
+    ...rest,
+    ...(feedback === undefined ? {} : { feedback: checkFeedback(feedback) }),
+    ...(lasting === undefined ? {} : { lasting }),
+  };
 }
 
 export function checkRun(given: RunOptions): RunOptions {
@@ -38,7 +43,7 @@ export function checkRun(given: RunOptions): RunOptions {
 
 function checkSpawn(given: StartOptions, what: string): void {
   if (!isObject(given)) throw invalid(`The options of ${what} are an object.`);
-  const { cwd, env, profile, stdin, terminal, limits, graceMs, timeoutMs, ...rest } = given;
+  const { cwd, env, inherit, profile, stdin, hear, terminal, limits, graceMs, timeoutMs, ...rest } = given;
   rejectUnknown(rest, what);
   if (cwd !== undefined && (typeof cwd !== "string" || cwd === "")) throw invalid("`cwd` is a path.");
   if (env !== undefined) checkEnv(env);
@@ -46,6 +51,10 @@ function checkSpawn(given: StartOptions, what: string): void {
     throw invalid('`profile` is "none", "contain" or "workspace".');
   }
   if (stdin !== undefined && stdin !== "open" && stdin !== "closed") throw invalid('`stdin` is "open" or "closed".');
+  if (inherit !== undefined && inherit !== "listed" && inherit !== "all" && !isObject(inherit)) {
+    throw invalid('`inherit` is "listed", "all" or an environment.');
+  }
+  if (hear !== undefined && typeof hear !== "function") throw invalid("`hear` is a function.");
   if (terminal !== undefined) checkSize(terminal);
   if (limits !== undefined) checkLimits(limits);
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 30_000);

@@ -1,4 +1,5 @@
 // What a user types: open Belay, make sessions, stop anything.
+import { resolve } from "node:path";
 import type {
   AllEventsOptions,
   BeginOptions,
@@ -22,7 +23,8 @@ import type { Recorded } from "../core/event.ts";
 import { type CallId, isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/ids.ts";
 import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { Prompt } from "../core/prompt.ts";
-import { Engine } from "../engine/engine.ts";
+import { Engine, type Made } from "../engine/engine.ts";
+import { checkModes } from "../engine/modes.ts";
 import { unpunished } from "../engine/process-handle.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
@@ -39,6 +41,7 @@ import {
 } from "../engine/validate.ts";
 import type { Agent, Clock, Hooks, Ids, Notify, SessionRow, Store } from "../ports.ts";
 import { Answers } from "./answers.ts";
+import { type ChooseDirectory, type Directories, directoryChoice } from "./directories.ts";
 import { cancelAll, home, live } from "./house.ts";
 import { checkTenant, checkTitle, sessionId, sessionPrefix } from "./names.ts";
 import { checkProcesses, type ProcessesOptions, spawnerDoor } from "./open-spawner.ts";
@@ -62,6 +65,11 @@ export interface BelayOptions {
   readonly runLimitMs?: number;
   /** How commands are started, held together and ended. Nothing is opened before the first one is wanted. */
   readonly processes?: ProcessesOptions;
+  /**
+   * Which directories a session may be given to work in. Default `workspace`: those inside `processes.workspace`, which
+   * is the working directory if it is not set. `any`: all that there are.
+   */
+  readonly directories?: Directories;
   /** Told about things an operator should know: late results, trouble with the store. */
   readonly onNotice?: Notify;
   /** Told of everything that is recorded, right after it was. For counting and tracing; it must not take long. */
@@ -94,39 +102,49 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
   // Whatever an earlier life has left going on is ended before it is said to be lost.
   if (door.atOnce) await openNow(engine);
   await engine.start();
-  return new Belay(engine);
+  const workspace = resolve(options.processes?.workspace ?? ".");
+  return new Belay(engine, directoryChoice(options.directories ?? "workspace", workspace));
 }
 
 export class Belay implements BelayControl {
   /** What people are asked, and how they answer. */
   readonly questions: Answers;
   readonly #engine: Engine;
+  readonly #directory: ChooseDirectory;
   readonly #startedAt: number;
   #closing: Promise<ShutdownReport> | undefined;
   #hurry: () => void = () => {};
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, directory: ChooseDirectory) {
     this.#engine = engine;
+    this.#directory = directory;
     this.#startedAt = engine.clock.now();
     this.questions = new Answers(engine);
   }
 
   /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
   async createSession(options: CreateOptions = {}): Promise<Session> {
-    const { id, key, title, tenant, ...rest } = options;
+    const { id, key, title, cwd, tenant, ...rest } = options;
     rejectUnknown(rest, "createSession()");
-    checkTitle(title);
+    const made = this.#made(title, cwd);
     const named = sessionId(this.#engine, { ...options, key: checkKey(key) });
-    const { id: made, created } = await this.#engine.create(named, title);
-    if (key !== undefined && created.kind === "existed") await this.#requireTitle(made, title);
-    return new Session(this.#engine, made);
+    const { id: found, created } = await this.#engine.create(named, made);
+    if (key !== undefined && created.kind === "existed") await this.#requireSame(found, made);
+    return new Session(this.#engine, found);
   }
 
-  /** A key is for one request: the same one again, with another title, is another. */
-  async #requireTitle(id: SessionId, title: string | undefined): Promise<void> {
+  #made(title: string | undefined, cwd: string | undefined): Made {
+    checkTitle(title);
+    const directory = this.#directory(cwd);
+    return { ...(title === undefined ? {} : { title }), ...(directory === undefined ? {} : { cwd: directory }) };
+  }
+
+  /** A key is for one request: the same one again, with another title or directory, is another. */
+  async #requireSame(id: SessionId, { title, cwd }: Made): Promise<void> {
     const row = await this.#engine.store.session(id);
-    if (row === undefined || row.title?.toWellFormed() === title?.toWellFormed()) return;
-    throw new ControlError("conflict", "This idempotency key was used for a session with another title.");
+    if (row === undefined || (row.title?.toWellFormed() === title?.toWellFormed() && row.cwd === cwd)) return;
+    const other = row.cwd === cwd ? "title" : "directory";
+    throw new ControlError("conflict", `This idempotency key was used for a session with another ${other}.`);
   }
 
   /**
@@ -134,13 +152,13 @@ export class Belay implements BelayControl {
    * was used before, it is the same session and the same run.
    */
   prompt(prompt: string | Prompt, options: BeginOptions = {}): RunHandle {
-    const { key, title, tenant, ...rest } = options;
+    const { key, title, cwd, tenant, ...rest } = options;
     rejectUnknown(rest, "prompt()");
-    checkTitle(title);
+    const made = this.#made(title, cwd);
     const asked = { prompt: checkPrompt(prompt), delivery: "queue", key: checkKey(key) } as const;
     const within = tenant === undefined ? {} : { tenant };
     const session = sessionId(this.#engine, { key: key === undefined ? undefined : `prompt ${key}`, ...within });
-    return new RunHandle(this.#engine, { ...this.#engine.begin(session, title, asked), key });
+    return new RunHandle(this.#engine, { ...this.#engine.begin(session, made, asked), key });
   }
 
   /** A handle on a session. Nothing is looked up: a session that does not exist refuses what is asked of it. */
@@ -226,9 +244,10 @@ export class Belay implements BelayControl {
   }
 
   async status(): Promise<Status> {
-    const { phase, worker } = this.#engine;
+    const { phase, worker, modes } = this.#engine;
     const told = phase === "parking" ? "closing" : phase;
-    return { phase: told, worker, startedAt: this.#startedAt, load: this.load };
+    const { all, start } = modes;
+    return { phase: told, worker, startedAt: this.#startedAt, load: this.load, modes: all, mode: start };
   }
 
   /** How much is going on in this worker. */
@@ -299,15 +318,18 @@ async function openStore(place: string, clock: Clock): Promise<Store> {
 function checkOptions(options: BelayOptions): BelayOptions {
   if (!isObject(options)) throw invalid("openBelay() takes { agent, store }.");
   const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, hooks, runLimitMs, ...others } = options;
-  const { processes, onRecorded, ...rest } = others;
+  const { processes, directories, onRecorded, ...rest } = others;
   rejectUnknown(rest, "openBelay()");
   if (typeof agent !== "function") throw invalid("`agent` is a function: (turn) => …");
+  checkModes(agent);
   if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
   if (store === "") throw invalid("`store` is empty.");
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 600_000);
   if (runLimitMs !== undefined) checkMs(runLimitMs, "runLimitMs", 2 ** 31 - 1);
   if (hooks !== undefined) checkHooks(hooks);
   if (processes !== undefined) checkProcesses(processes);
+  if (directories !== undefined && directories !== "workspace" && directories !== "any")
+    throw invalid('`directories` is "workspace" or "any".');
   if (onRecorded !== undefined && typeof onRecorded !== "function") throw invalid("`onRecorded` is a function.");
   if (liveRunsMax !== undefined && (!Number.isInteger(liveRunsMax) || liveRunsMax < 1)) {
     throw invalid("`liveRunsMax` is a whole number from 1.");

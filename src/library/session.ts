@@ -4,6 +4,7 @@ import type {
   EventsOptions,
   Explanation,
   Keyed,
+  ModeOptions,
   PromptOptions,
   QueueControl,
   QueuedRun,
@@ -11,7 +12,7 @@ import type {
   SessionControl,
 } from "../control.ts";
 import type { SessionReceipt } from "../core/cancel.ts";
-import type { Place, Posted, QueueReceipt } from "../core/command.ts";
+import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
@@ -34,6 +35,7 @@ import {
   checkItem,
   checkKey,
   checkLimit,
+  checkNote,
   checkPrompt,
   checkReason,
   invalid,
@@ -163,12 +165,30 @@ export class Session implements SessionControl {
     return posted;
   }
 
+  /** How its agent goes about its work from now on. What has begun, and what people were asked, stands. */
+  async setMode(mode: string, options: ModeOptions = {}): Promise<ModeReceipt> {
+    const { by, key, ...rest } = options;
+    rejectUnknown(rest, "setMode()");
+    const named = by === undefined ? {} : { by: checkNote(by) };
+    const once = checkKey(key);
+    const unknown = this.#engine.modes.refusal(mode);
+    if (unknown !== undefined) {
+      // That there is no such session is said first.
+      await this.#lane();
+      throw unknown;
+    }
+    const receipt = await this.#engine.ask(this.id, { type: "set-mode", mode, ...named }, once);
+    if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
+    return receipt;
+  }
+
   /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   async explain(): Promise<Explanation> {
     const lane = await this.#lane();
-    const { store, worker, processes } = this.#engine;
+    const { store, worker, processes, modes } = this.#engine;
     const times = await since(store, lane);
-    return explain(lane, { worker, times, processes: processes.list(lane) });
+    const mode = modes.inForce(lane.durable.mode);
+    return explain(lane, { worker, times, mode, processes: processes.list(lane) });
   }
 
   /**

@@ -16,12 +16,20 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const root: BubblewrapOptions = {
   ...{ bwrap: "/usr/bin/bwrap", setpriv: "/usr/bin/setpriv", umount: "/usr/bin/umount" },
-  ...{ userNamespace: false, root: true, caps: true, stateDir, hidden: [], workspace, clock: manualClock() },
+  ...{ userNamespace: false, root: true, caps: true, stateDir, hidden: [], clock: manualClock() },
 };
 const user: BubblewrapOptions = { ...root, userNamespace: true, root: false };
 
 const plan: Plan = {
-  ...{ id: "proc_a.1", cookie: "proc_a.1:x", argv: ["/bin/true"], env: {}, cwd: workspace, profile: "contain" },
+  ...{
+    id: "proc_a.1",
+    cookie: "proc_a.1:x",
+    argv: ["/bin/true"],
+    env: {},
+    cwd: workspace,
+    workspace,
+    profile: "contain",
+  },
   ...{ limits: { processesMax: 100 }, terminal: false },
 };
 const inWorkspace: Plan = { ...plan, profile: "workspace" };
@@ -84,6 +92,16 @@ describe("what bubblewrap is told", () => {
       const text = textOf(bwrapArguments({ ...user, hidden: [secret, stateDir, join(home, "absent")] }, one));
       expect(text).toContain(`--ro-bind /dev/null ${secret} --tmpfs ${stateDir} --chdir`);
     }
+  });
+
+  test("G35: a workspace that is the system itself, or holds it, is no wall and is refused", () => {
+    for (const one of ["/", "/proc", "/proc/sys", "/sys/kernel", "/dev"]) {
+      expect(() => bwrapArguments(root, { ...inWorkspace, workspace: one })).toThrow(
+        expect.objectContaining({ code: "uncontained" }),
+      );
+      expect(bwrapArguments(root, { ...plan, workspace: one })).toContain("--dev-bind");
+    }
+    expect(textOf(bwrapArguments(root, { ...inWorkspace, workspace: "/dev/shm/x" }))).toContain("--bind /dev/shm/x");
   });
 
   test("G35: Belay's own directory is hidden, also inside the workspace", () => {

@@ -2,6 +2,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
+import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import type { Containment, Plan } from "./containment.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";
@@ -24,7 +25,6 @@ export interface BubblewrapOptions {
   readonly stateDir: string;
   /** What no process sees, whatever its profile: a token would let it approve its own calls. */
   readonly hidden: readonly string[];
-  readonly workspace: string;
   readonly clock: Clock;
 }
 
@@ -96,6 +96,8 @@ function rightsFor(options: BubblewrapOptions, plan: Plan): Rights {
 }
 
 function workspaceMounts(options: BubblewrapOptions, plan: Plan, secondProc: boolean): readonly string[] {
+  const { workspace } = plan;
+  if (isSystem(workspace)) throw tooWide(workspace);
   const tmp = [...new Set(["/tmp", "/var/tmp", real(tmpdir()) ?? "/tmp"])].filter(isDirectory);
   return [
     ...["--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
@@ -108,14 +110,23 @@ function workspaceMounts(options: BubblewrapOptions, plan: Plan, secondProc: boo
     ...tmp.flatMap((path) => ["--tmpfs", path]),
     // Before the workspace, should it be below one of these; the state directory after it, should it be inside.
     ...SECRETS.flatMap((name) => hiding(join(homedir(), name))),
-    ...["--bind", options.workspace, options.workspace],
+    ...["--bind", workspace, workspace],
     ...SECRETS.flatMap((name) => {
       const path = real(join(homedir(), name));
-      return path !== undefined && path !== options.workspace && isWithin(options.workspace, path) ? hiding(path) : [];
+      return path !== undefined && path !== workspace && isWithin(workspace, path) ? hiding(path) : [];
     }),
     ...hiding(options.stateDir),
   ];
 }
+
+/** What is mounted anew for every tree, or not at all for it to change: to let it write there would undo that. */
+const isSystem = (path: string): boolean =>
+  ["/proc", "/sys", "/dev"].some((one) => isWithin(path, one)) || ["/proc", "/sys"].some((one) => isWithin(one, path));
+
+const tooWide = (workspace: string): ControlError =>
+  new ControlError("uncontained", `The profile "workspace" cannot hold a process in ${workspace}: it is the system.`, {
+    hint: "Work in a directory of your own, or ask for a lower profile.",
+  });
 
 /**
  * The harmless ones. Not by `--dev`, except for a terminal, which takes devices of its own: for that a user needs a

@@ -17,6 +17,8 @@ export interface Plan {
   readonly env: Readonly<Record<string, string>>;
   /** A real path. */
   readonly cwd: string;
+  /** What it may write to in the profile `workspace`. A real path. */
+  readonly workspace: string;
   readonly profile: Profile;
   readonly limits: ProcessLimits & { readonly processesMax: number };
   readonly terminal: boolean;

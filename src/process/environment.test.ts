@@ -46,6 +46,26 @@ describe("from the server", () => {
   });
 });
 
+describe("a program of the user's", () => {
+  const from = { PATH: "/bin", SOME_API_KEY: "key", TERM: "xterm", EMPTY: "", "not a name": "x", LD_PRELOAD: "/x.so" };
+  const ours = { BELAY_TOKEN: "canary", BELAY_SOCKET: "canary", [COOKIE_NAME]: "proc_o.1:outer" };
+
+  test("G35: inherits everything but what is Belay's own, or bends the programs which hold it", () => {
+    expect(made({ from: { ...from, ...ours }, inherit: "all" })).toEqual({
+      ...{ PATH: "/bin", SOME_API_KEY: "key", TERM: "xterm" },
+      [COOKIE_NAME]: `proc_o.1:outer ${cookie}`,
+    });
+  });
+
+  test("or another environment in its place, and what it is given goes before it", () => {
+    const inherit = { ...ours, SOME_API_KEY: "other", HOME: "/elsewhere" };
+    expect(made({ from, inherit, given: { HOME: "/given" } })).toEqual({
+      ...{ PATH: "/bin", SOME_API_KEY: "other", HOME: "/given" },
+      [COOKIE_NAME]: cookie,
+    });
+  });
+});
+
 describe("defaults", () => {
   test("nobody is asked anything, and nothing is coloured", () => {
     expect(made()).toMatchObject({

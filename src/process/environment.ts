@@ -1,6 +1,7 @@
 // The environment of a child: built up from a list of what may be in it, never inherited (G35).
 import { ControlError } from "../core/control-error.ts";
 import type { ProcessId } from "../core/ids.ts";
+import type { Inherit } from "../spawner.ts";
 import {
   ARGUMENT_BYTES_MAX,
   ARGUMENT_OVERHEAD_BYTES,
@@ -17,6 +18,8 @@ export const COOKIE_NAME = "BELAY_PROCESS";
 export interface EnvironmentWish {
   /** What this one child gets on top. */
   readonly given?: Readonly<Record<string, string>> | undefined;
+  /** Everything of the server's environment, or of this one, that is not Belay's own. */
+  readonly inherit?: Inherit | undefined;
   /** Names the operator lets through from the server's environment; `AWS_*` stands for all that begin so. */
   readonly allow?: readonly string[] | undefined;
   /** The server's own environment. */
@@ -30,16 +33,10 @@ export interface EnvironmentWish {
 export function childEnvironment(wish: EnvironmentWish): Readonly<Record<string, string>> {
   const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
   const patterns = [...ALLOWED, ...(wish.allow ?? []).map(checkAllowed)];
-  for (const [name, value] of Object.entries(wish.from)) {
-    if (value !== undefined && value !== "" && patterns.some((pattern) => lets(pattern, name))) env.set(name, value);
-  }
-  for (const [name, value] of Object.entries(QUIET)) env.set(name, value);
-  if (wish.terminal) {
-    env.set("TERM", "xterm-256color");
-  } else {
-    env.set("TERM", "dumb");
-    env.set("NO_COLOR", "1");
-  }
+  const { inherit = "listed", from } = wish;
+  take(env, from, (name) => patterns.some((pattern) => lets(pattern, name)));
+  if (inherit === "listed") quieten(env, wish.terminal === true);
+  else take(env, inherit === "all" ? from : inherit, isUsers);
   for (const [name, value] of Object.entries(wish.given ?? {})) {
     checkGiven(name, value);
     // A child without a PATH finds nothing, and says so in a hundred ways. Nobody means that.
@@ -50,6 +47,18 @@ export function childEnvironment(wish: EnvironmentWish): Readonly<Record<string,
   env.set(COOKIE_NAME, [...outerCookies(wish.from[COOKIE_NAME]), wish.cookie].join(" "));
   checkSize(env);
   return Object.fromEntries(env);
+}
+
+function take(env: Map<string, string>, from: EnvironmentWish["from"], isMeant: (name: string) => boolean): void {
+  for (const [name, value] of Object.entries(from)) {
+    if (value !== undefined && value !== "" && isMeant(name)) env.set(name, value);
+  }
+}
+
+function quieten(env: Map<string, string>, terminal: boolean): void {
+  for (const [name, value] of Object.entries(QUIET)) env.set(name, value);
+  env.set("TERM", terminal ? "xterm-256color" : "dumb");
+  if (!terminal) env.set("NO_COLOR", "1");
 }
 
 /** The mark of one process. `random` makes it different from that of any other life of the same id. */
@@ -123,6 +132,9 @@ function lets(pattern: string, name: string): boolean {
   if (pattern === name) return true;
   return pattern.endsWith("*") && name.startsWith(pattern.slice(0, -1)) && NAME.test(name) && isHarmless(name);
 }
+
+/** What a program of the user's gets besides: not Belay's own variables, nor what bends those who hold it. */
+const isUsers = (name: string): boolean => NAME.test(name) && !BENDS.test(name) && !name.startsWith("BELAY_");
 
 const isHarmless = (name: string): boolean => !SECRET.test(name) && !BENDS.test(name) && name !== COOKIE_NAME;
 

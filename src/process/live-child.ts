@@ -29,6 +29,8 @@ export interface LiveChildOptions {
   readonly mechanism: Mechanism;
   readonly profile: Profile;
   readonly graceMs: number;
+  /** Hears every piece of stdout as it comes. */
+  readonly hear: ((piece: Uint8Array) => void) | undefined;
   /** Undefined: it has no terminal. */
   readonly resize: ((size: { readonly columns: number; readonly rows: number }) => Promise<void>) | undefined;
   /** Called when it has ended, before anybody hears of it. Must not throw. */
@@ -195,8 +197,9 @@ export class LiveChild implements Child {
   }
 
   #feed(name: "stdout" | "stderr", stream: Readable): void {
-    const { capture, started } = this.#options;
+    const { capture, started, hear } = this.#options;
     stream.on("data", (bytes: Buffer) => {
+      if (name === "stdout") hear?.(bytes);
       if (capture.take(name, bytes) !== "pause" || this.#over) return;
       started.stdout.pause();
       started.stderr.pause();

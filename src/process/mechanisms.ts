@@ -68,11 +68,11 @@ function makePsGroup({ clock, onNotice }: Surroundings, sight: Sight): Containme
   return group({ watchdog, census: new Census(() => sight.everybody()), clock, sight });
 }
 
-function makeBubblewrap({ machine, stateDir, workspace, clock, hidden = [] }: Surroundings): Containment | undefined {
+function makeBubblewrap({ machine, stateDir, clock, hidden = [] }: Surroundings): Containment | undefined {
   const { bwrap, setpriv, umount } = machine.programs;
   if (bwrap === undefined) return undefined;
   return bubblewrap({
-    ...{ bwrap, setpriv, umount, stateDir, workspace, clock, hidden },
+    ...{ bwrap, setpriv, umount, stateDir, clock, hidden },
     userNamespace: !machine.mayUnshare,
     root: machine.root,
     caps: machine.capsPerNamespace,

@@ -60,6 +60,21 @@ describe.skipIf(programs.bwrap === undefined)("the profile workspace (where bubb
     expect(out).toContain("Read-only file system");
   });
 
+  test("writes to the directory of its session instead, if that has one, and then not to the workspace", async () => {
+    const project = join(home, "project");
+    mkdirSync(project);
+    const write = `pwd; echo in > inside-too; echo out > ${join(workspace, "not-mine")}`;
+    const out = await run(spawner, write, { workspace: project });
+    expect(out.split("\n")[0]).toBe(project);
+    expect(readFileSync(join(project, "inside-too"), "utf8")).toBe("in\n");
+    expect(existsSync(join(workspace, "not-mine"))).toBe(false);
+    mkdirSync(join(project, "deep"));
+    expect(await run(spawner, "pwd", { workspace: project, cwd: "deep" })).toBe(`${join(project, "deep")}\n`);
+    await expect(run(spawner, "pwd", { workspace: project, cwd: workspace })).rejects.toMatchObject({
+      code: "invalid",
+    });
+  });
+
   test("has a temporary directory of its own, which is gone with it", async () => {
     expect(await run(spawner, 'echo x > "$TMPDIR/belay-own"; cat /tmp/belay-own')).toBe("x\n");
     expect(existsSync("/tmp/belay-own")).toBe(false);

@@ -202,7 +202,7 @@ function planOf(workspace: string, sight: Sight): Plan {
   const cookie = makeCookie(id, randomBytes(9).toString("base64url"));
   const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   return {
-    ...{ id, cookie, cwd: workspace, profile: "none", terminal: false },
+    ...{ id, cookie, cwd: workspace, workspace, profile: "none", terminal: false },
     argv: sight.kind === "ps" ? [SHELL, "-c", MARKED, process.execPath] : [SHELL, "-c", HOSTILE],
     env: { PATH: path, [COOKIE_NAME]: cookie },
     limits: { processesMax: PROCESSES_MAX_DEFAULT },

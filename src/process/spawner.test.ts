@@ -61,6 +61,16 @@ describe("a process", () => {
     expect((await spawner.output("proc_test.1"))?.counts.bytes).toEqual({ stdout: 4, stderr: 4, all: 8 });
   });
 
+  test("is heard as it speaks, on stdout, whatever is kept of it", async () => {
+    const pieces: Buffer[] = [];
+    const limits = { outputBytesMax: 1_000 };
+    const hear = (piece: Uint8Array): void => void pieces.push(Buffer.from(piece));
+    const child = await start("echo err >&2; head -c 200000 /dev/zero | tr '\\0' x; echo end", { limits, hear });
+    await child.ended;
+    expect(Buffer.concat(pieces).toString()).toBe(`${"x".repeat(200_000)}end\n`);
+    expect(child.output.counts.kept.stdout).toBeLessThan(200_000);
+  });
+
   test("gets its arguments as they are", async () => {
     expect((await run(["printf", "%s|", "a b", "$HOME", "'", "\n"])).out).toBe("a b|$HOME|'|\n|");
   });

@@ -34,7 +34,7 @@ import { abandon, reachGate, type Started, type Starting, start } from "./start.
 import { inTerminal, resizeTerminal } from "./terminal.ts";
 import { type Choice, choose } from "./tiers.ts";
 import { until } from "./until.ts";
-import { checkWorkingDirectory } from "./working-directory.ts";
+import { checkSessionDirectory, checkWorkingDirectory } from "./working-directory.ts";
 
 export interface SpawnerOptions {
   /** For the ledger, the output, and what was found out about this machine. Made if it is not there. */
@@ -244,6 +244,7 @@ class TreeSpawner implements OpenSpawner {
       ...{ started, held, capture, sight, clock: this.#options.clock },
       ...{ tier: this.tier, mechanism: this.mechanism, profile: plan.profile },
       graceMs: request.graceMs ?? this.#options.graceMs ?? GRACE_MS,
+      hear: request.hear,
       resize: plan.terminal ? (size) => resizeTerminal(held.pid, size, machine.programs.stty) : undefined,
       onEnded: (end) => {
         this.#live.delete(plan.id);
@@ -260,20 +261,22 @@ class TreeSpawner implements OpenSpawner {
   }
 
   async #plan(request: SpawnRequest): Promise<Plan> {
-    const { workspace, limits = {}, env } = this.#options;
+    const { limits = {}, env } = this.#options;
     if (!isProcessId(request.id)) throw new ControlError("invalid", "A process has an id that begins with proc_.");
     const argv = toArguments(request.command);
     const profile = this.#profile(request.profile);
+    const own = request.workspace;
+    const workspace = own === undefined ? this.#options.workspace : await checkSessionDirectory(own);
     const cwd = await checkWorkingDirectory(request.cwd, workspace);
     const cookie = makeCookie(request.id, randomBytes(9).toString("base64url"));
     const terminal = request.terminal !== undefined;
     const childEnv = childEnvironment({
-      ...{ given: request.env, allow: env?.allow, from: process.env, cookie, terminal },
+      ...{ given: request.env, inherit: request.inherit, allow: env?.allow, from: process.env, cookie, terminal },
     });
     const [program, ...args] = argv;
     const found: readonly [string, ...string[]] = [resolveProgram(program, cwd, childEnv), ...args];
     return {
-      ...{ id: request.id, cookie, cwd, profile, terminal },
+      ...{ id: request.id, cookie, cwd, workspace, profile, terminal },
       argv: request.terminal ? inTerminal(found, request.terminal, this.#terminalMaker()) : found,
       // What is in the server's temporary directory is not the workspace's.
       env: profile === "workspace" ? { ...childEnv, TMPDIR: "/tmp" } : childEnv,

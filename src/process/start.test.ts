@@ -19,6 +19,7 @@ afterAll(() => {
 
 const plan: Plan = {
   ...{ id: "proc_start.1", cookie: "proc_start.1:x", argv: ["/bin/sh", "-c", "echo begun"], cwd: home },
+  workspace: home,
   ...{ env: { PATH: "/usr/bin:/bin" }, profile: "none", limits: { processesMax: 100 }, terminal: false },
 };
 

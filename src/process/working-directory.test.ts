@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkWorkingDirectory, isWithin } from "./working-directory.ts";
+import { checkSessionDirectory, checkWorkingDirectory, isWithin } from "./working-directory.ts";
 
 let above: string;
 let workspace: string;
@@ -76,6 +76,21 @@ test("a directory that may not be entered is refused, and so is a workspace that
     chmodSync(join(workspace, "in"), 0o755);
   }
   await expect(checkWorkingDirectory("in", join(above, "gone"))).rejects.toThrow("The workspace does not exist");
+});
+
+test("G35: the directory of a session is what it was, and not a link that was put in its place", async () => {
+  const deep = join(workspace, "in", "deep");
+  expect(await checkSessionDirectory(deep)).toBe(deep);
+  rmSync(deep, { recursive: true });
+  await expect(checkSessionDirectory(deep)).rejects.toMatchObject({ code: "invalid" });
+  symlinkSync(above, deep);
+  await expect(checkSessionDirectory(deep)).rejects.toMatchObject({
+    ...{ code: "invalid", message: expect.stringContaining("a link in its place") },
+  });
+  rmSync(join(workspace, "in"), { recursive: true });
+  symlinkSync(above, join(workspace, "in"));
+  mkdirSync(join(above, "deep"));
+  await expect(checkSessionDirectory(deep)).rejects.toThrow("a link in its place");
 });
 
 test.each([

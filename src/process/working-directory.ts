@@ -21,6 +21,16 @@ export async function checkWorkingDirectory(cwd: string | undefined, workspace: 
 }
 
 /**
+ * A directory that a session was given to work in, which was a real path then. Throws `invalid` if it is none any more:
+ * whoever can make links in a workspace could otherwise lead commands out of it.
+ */
+export async function checkSessionDirectory(path: string): Promise<string> {
+  const name = `The directory ${shown(path)} of this session`;
+  if ((await realDirectory(path, name)) === path) return path;
+  throw invalid(`${name} is not what it was: there is a link in its place.`, "Make a session for another directory.");
+}
+
+/**
  * Whether a real path is a directory or somewhere below it, by whole names: `/srv/main-2` is not below `/srv/main`.
  */
 export function isWithin(directory: string, path: string): boolean {

@@ -10,8 +10,11 @@ import type { Batch, Store } from "../ports.ts";
 export const SES: SessionId = "ses_a";
 export const completed: Outcome = { kind: "completed" };
 
-export const created = (sessionId: SessionId, title?: string): Event =>
-  title === undefined ? { type: "session.created", sessionId } : { type: "session.created", sessionId, title };
+export const created = (sessionId: SessionId, title?: string, cwd?: string): Event => ({
+  ...{ type: "session.created", sessionId },
+  ...(title === undefined ? {} : { title }),
+  ...(cwd === undefined ? {} : { cwd }),
+});
 
 export const accepted = (runId: RunId, more: { readonly key?: string; readonly text?: string } = {}): Event => ({
   type: "run.accepted",

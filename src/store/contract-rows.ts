@@ -84,15 +84,15 @@ function listed({ opened }: Suite): void {
     it("lists sessions in the order of their creation, in pages", async () => {
       const { store } = opened();
       const at = 5_000;
-      await store.append(batch("ses_z", 0, [created("ses_z", "Last letter")], { at }));
+      await store.append(batch("ses_z", 0, [created("ses_z", "Last letter", "/srv/a b/ü")], { at }));
       // The clock went backwards. The order of creation did not.
       await store.append(batch("ses_m", 0, [created("ses_m"), accepted("run_1")], { at: at - 1_000 }));
       await add(store, "ses_a", 0, [created("ses_a"), { type: "session.closed", reason: { kind: "user" } }]);
       const all = await store.sessions({ after: undefined, limit: 10 });
       expect(all).toStrictEqual([
-        { id: "ses_z", head: 1, createdAt: 5_000, title: "Last letter", phase: "open" },
-        { id: "ses_m", head: 2, createdAt: 4_000, title: undefined, phase: "open" },
-        { id: "ses_a", head: 2, createdAt: 1_000, title: undefined, phase: "closed" },
+        { id: "ses_z", head: 1, createdAt: 5_000, title: "Last letter", cwd: "/srv/a b/ü", phase: "open" },
+        { id: "ses_m", head: 2, createdAt: 4_000, title: undefined, cwd: undefined, phase: "open" },
+        { id: "ses_a", head: 2, createdAt: 1_000, title: undefined, cwd: undefined, phase: "closed" },
       ]);
       expect(await store.sessions({ after: undefined, limit: 2 })).toEqual(all.slice(0, 2));
       expect(await store.sessions({ after: "ses_z", limit: 1 })).toEqual(all.slice(1, 2));

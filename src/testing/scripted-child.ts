@@ -96,6 +96,7 @@ export class ScriptedChild implements Child {
   say(text: string, stream: "stdout" | "stderr" = "stdout"): void {
     this.#mustLive("say anything");
     this.output.say(text, stream, this.#clock.elapsed());
+    if (stream === "stdout") this.request.hear?.(Buffer.from(text));
   }
 
   stop(graceMs: number = this.#graceMs): void {

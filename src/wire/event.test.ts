@@ -11,6 +11,7 @@ const events: readonly Event[] = [
   { type: "process.detached", processId: "proc_1.1", owner: "ses_1", feedback: "silent" },
   { type: "process.cancel_requested", processId: "proc_1.1", reason: { kind: "user" } },
   { type: "process.settled", processId: "proc_1.1", outcome: { kind: "completed" }, exit: { code: 3 } },
+  { type: "session.mode_set", mode: "read-only", by: "ann" },
   { type: "inbox.added", item: { kind: "result", text: "x" }, processId: "proc_1.1", heldBy: "call_1.1", wake: true },
 ];
 

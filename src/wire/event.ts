@@ -18,6 +18,7 @@ const KNOWN: Readonly<Record<Event["type"], true>> = {
   "session.created": true,
   "session.cancel_requested": true,
   "session.closed": true,
+  "session.mode_set": true,
   "session.compacted": true,
   "inbox.added": true,
   "request.answered": true,

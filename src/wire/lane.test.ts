@@ -11,6 +11,7 @@ import {
   plainQuestion,
   post,
   running,
+  setMode,
   settleAsking,
   settleFor,
   settleProcess,
@@ -18,7 +19,7 @@ import {
 } from "../../test/commands.ts";
 import type { Event } from "../core/event.ts";
 import { emptyLane, evolve } from "../core/lane.ts";
-import { given } from "../testing/given.ts";
+import { given, givenNoSession } from "../testing/given.ts";
 import { decodeLane, encodeLane } from "./lane.ts";
 
 describe("a snapshot", () => {
@@ -102,6 +103,22 @@ describe("a snapshot", () => {
     const { inbox: _, grants: __, ...rest } = lane;
     const { questions: ___, asked: ____, spent: _____, ...run } = lane.live ?? {};
     expect(decodeLane(JSON.stringify({ v: 1, lane: { ...rest, live: run } }))).toStrictEqual(lane);
+  });
+
+  it("gives back the directory of a session, and none where it was written before there were any", () => {
+    const { lane } = givenNoSession().and({ type: "create", cwd: "/srv/shop" }, post("one"));
+    expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
+    expect(lane.cwd).toBe("/srv/shop");
+    const { cwd: _, ...older } = lane;
+    expect(decodeLane(JSON.stringify({ v: 1, lane: older }))).toStrictEqual({ ...lane, cwd: undefined });
+  });
+
+  it("gives back the mode of a session, and none where it was written before there were any", () => {
+    const { lane } = given(setMode("read-only"));
+    expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
+    expect(lane.mode).toBe("read-only");
+    const { mode: _, ...older } = lane;
+    expect(decodeLane(JSON.stringify({ v: 1, lane: older }))).toStrictEqual({ ...lane, mode: undefined });
   });
 
   it("is a bug if it is of another position", () => {

@@ -33,6 +33,8 @@ export function decodeLane(text: string): Lane {
     id: lane.id,
     phase: lane.phase,
     head: lane.head,
+    cwd: lane.cwd,
+    mode: lane.mode,
     live: lane.live === undefined ? undefined : restoreRun(lane.live),
     queue: lane.queue.map(restoreWaiting),
     steers: lane.steers.map(restoreWaiting),

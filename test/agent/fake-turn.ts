@@ -8,11 +8,14 @@ export class FakeTurn implements Turn {
   readonly sessionId = "ses_1";
   readonly runId = "run_1";
   readonly turnId = "turn_1.1";
+  readonly cwd = undefined;
+  mode: string | undefined = undefined;
   readonly attempt = 1;
   readonly prompt: Prompt = { text: "hello" };
   readonly clock: Clock;
   readonly #controller = new AbortController();
   readonly signal = this.#controller.signal;
+  readonly graceMs = 1_500;
   spent: Spent = { turns: 0, inputTokens: 0, outputTokens: 0, estimated: false };
   messages: Message[] = [{ role: "user", runId: "run_1", text: "hello" }];
   /** What people have sent, to be taken in by the next look. */
@@ -60,6 +63,10 @@ export class FakeTurn implements Turn {
     this.cancel({ kind: "policy", note });
     return Promise.resolve();
   };
+
+  get processes(): never {
+    throw new Error("The agent over a model starts nothing itself.");
+  }
 
   call(): never {
     throw new Error("The agent over a model asks for calls at the end of its turns.");

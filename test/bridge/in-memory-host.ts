@@ -117,7 +117,7 @@ export async function openBridge(
   options: Partial<BelayOptions> = {},
   bridge: Partial<BridgeOptions> = {},
 ): Promise<BridgedHouse> {
-  const agent = scriptedAgent();
+  const agent = Object.assign(scriptedAgent(), { modes: [{ id: "auto", name: "Auto" }] });
   const belay = await openBelay({ store: ":memory:", graceMs: 50, agent, ...options });
   const clock = options.clock === undefined ? {} : { clock: options.clock };
   const host = new InMemoryHost({ control: belay, close: (mode) => belay.close({ mode }), ...clock, ...bridge });

@@ -1,9 +1,10 @@
 // What everybody who holds a BelayControl may rely on, wherever it runs. Written against the interface alone: run once
 // with the library and once with the client, it shows that changing one line is enough.
+import { realpathSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { RunControl } from "../../src/control.ts";
 import { controlContractStops } from "./control-contract-stops.ts";
-import { factsOf, type Open, staged } from "./control-stage.ts";
+import { factsOf, MODES, type Open, staged } from "./control-stage.ts";
 
 export function controlContract(name: string, open: Open): void {
   describe(`${name}: prompts`, () => {
@@ -85,6 +86,32 @@ export function controlContract(name: string, open: Open): void {
       const ids = (await control.sessions()).map(({ id }) => id);
       expect(ids).toEqual(expect.arrayContaining([run.sessionId, "ses_mine", keyed.id]));
       expect((await control.sessions({ after: ids[0] ?? "", limit: 1 })).map(({ id }) => id)).toEqual([ids[1]]);
+    });
+
+    test("a session works in the directory it was given, and in none that may not be chosen", async () => {
+      const { agent, control } = await staged(open);
+      const cwd = realpathSync(process.cwd());
+      const made = await control.createSession({ key: "here", cwd });
+      expect(await made.row()).toMatchObject({ id: made.id, cwd });
+      expect((await control.createSession({ key: "here", cwd: `${cwd}/.` })).id).toBe(made.id);
+      await expect(control.createSession({ key: "here" })).rejects.toMatchObject({ code: "conflict" });
+      const run = control.prompt("go", { cwd });
+      const turn = await agent.nextTurn();
+      expect(turn.given.cwd).toBe(cwd);
+      turn.complete();
+      await run.outcome;
+      expect(await control.session(run.sessionId).row()).toMatchObject({ cwd });
+      const before = await control.sessions();
+      const bad = [
+        ["/", "forbidden"],
+        [`${cwd}/nowhere`, "invalid"],
+        [".", "invalid"],
+      ] as const;
+      for (const [one, code] of bad) {
+        await expect(control.createSession({ cwd: one })).rejects.toMatchObject({ code });
+        await expect((async () => control.prompt("go", { cwd: one }).accepted)()).rejects.toMatchObject({ code });
+      }
+      expect(await control.sessions()).toEqual(before);
     });
 
     test("G3: what is refused leaves no trace", async () => {
@@ -225,6 +252,41 @@ export function controlContract(name: string, open: Open): void {
       // Never more than what is known without it, which of a short log is all.
       expect(kept).toBeGreaterThanOrEqual(1);
       expect(kept).toBeLessThanOrEqual(head);
+    });
+
+    test("a session has the mode of its agent until another is set, and none that the agent has not", async () => {
+      const { agent, session, control } = await staged(open);
+      expect(await control.status()).toMatchObject({ modes: MODES, mode: "auto" });
+      expect((await session.explain()).mode).toBe("auto");
+      const run = session.prompt("hello");
+      const turn = await agent.nextTurn();
+      expect(turn.given.mode).toBe("auto");
+      const set = await session.setMode("ask", { by: "ann", key: "k" });
+      expect(set).toMatchObject({ kind: "changed", mode: "ask" });
+      expect(turn.given.mode).toBe("ask");
+      expect((await session.explain()).mode).toBe("ask");
+      expect(await session.setMode("ask")).toEqual({ kind: "unchanged", mode: "ask" });
+      expect(await session.setMode("auto")).toMatchObject({ kind: "changed" });
+      expect(await session.setMode("ask", { by: "ann", key: "k" })).toEqual(set);
+      expect((await session.explain()).mode).toBe("auto");
+      await expect(session.setMode("auto", { key: "k" })).rejects.toMatchObject({ code: "conflict" });
+      for (const none of ["aks", "", "x".repeat(65)]) {
+        await expect((async () => session.setMode(none))()).rejects.toMatchObject({ code: "invalid" });
+      }
+      await expect(session.setMode("aks")).rejects.toThrow("Did you mean ask? The modes are ask, auto.");
+      await expect(control.session("ses_none").setMode("ask")).rejects.toMatchObject({ code: "not_found" });
+      turn.complete();
+      const facts = await factsOf(run);
+      expect(facts.filter(({ type }) => type === "session.mode_set")).toEqual([]);
+      await session.close();
+      await expect(session.setMode("ask")).rejects.toMatchObject({ code: "closed" });
+      const recorded: unknown[] = [];
+      for await (const event of session.events()) {
+        if (event.type === "session.mode_set") recorded.push([event.mode, event.by]);
+        if (event.type === "session.closed") break;
+      }
+      // Behind the server's door whoever has no other name is called by that of their token.
+      expect(recorded).toEqual([["ask", "ann"], expect.arrayContaining(["auto"])]);
     });
 
     test("G8: the events and the text of a run that is not kept any more end with a gap", async () => {

@@ -18,9 +18,14 @@ export interface Stage {
   readonly session: SessionControl;
 }
 
+export const MODES = [
+  { id: "ask", name: "Ask", description: "People are asked." },
+  { id: "auto", name: "Auto" },
+] as const;
+
 /** An open control with a session, and an agent whose turns the test drives. */
 export async function staged(open: Open): Promise<Stage> {
-  const agent = scriptedAgent();
+  const agent = Object.assign(scriptedAgent(), { modes: MODES, mode: "auto" });
   const { control, close } = await open(agent);
   onTestFinished(close);
   return { agent, control, session: await control.createSession() };

@@ -5,7 +5,14 @@ interface Incoming extends AsyncIterable<unknown> {
   destroy(): unknown;
 }
 
+/** What `node:net` calls a socket. */
+interface Socket {
+  listeners(event: "error"): readonly unknown[];
+  on(event: "error", call: () => void): unknown;
+}
+
 interface Asked {
+  on(event: "socket", call: (socket: Socket) => void): unknown;
   on(event: "error", call: (error: Error) => void): unknown;
   on(event: "response", call: (incoming: Incoming) => void): unknown;
   end(body?: string): unknown;

@@ -163,8 +163,8 @@ export class MemoryStore implements Store {
   #sessionRow(id: SessionId): SessionRow | undefined {
     const part = this.#book.sessions.get(id);
     if (part === undefined) return undefined;
-    const { createdAt, title, phase } = part;
-    return { id, head: this.#logs.get(id)?.head ?? 0, createdAt, title, phase };
+    const { createdAt, title, cwd, phase } = part;
+    return { id, head: this.#logs.get(id)?.head ?? 0, createdAt, title, cwd, phase };
   }
 
   async unattended(limit: number): Promise<readonly SessionId[]> {

@@ -32,6 +32,7 @@ export class Book {
 export interface SessionPart {
   readonly createdAt: number;
   readonly title: string | undefined;
+  readonly cwd: string | undefined;
   phase: "open" | "closed";
   live: RunId | undefined;
   /** Oldest first. */
@@ -67,7 +68,7 @@ export class Draft {
     switch (change.type) {
       case "create-session":
         this.#refuseIf(this.#part !== undefined, "exists already");
-        this.#part = emptyPart(change.title, at);
+        this.#part = emptyPart(change, at);
         return;
       case "close-session":
         this.#closed = true;
@@ -189,9 +190,12 @@ export class Draft {
   }
 }
 
-const emptyPart = (title: string | undefined, createdAt: number): SessionPart => ({
+type Created = Extract<RowChange, { type: "create-session" }>;
+
+const emptyPart = ({ title, cwd }: Created, createdAt: number): SessionPart => ({
   createdAt,
   title,
+  cwd,
   phase: "open",
   live: undefined,
   runs: [],

@@ -38,4 +38,8 @@ export const processRow = (found: StoredProcess): ProcessRow => ({
   outcome: found.outcome === null ? undefined : decodeOutcome(found.outcome),
 });
 
-export const sessionRow = (session: StoredSession): SessionRow => ({ ...session, title: session.title ?? undefined });
+export const sessionRow = (session: StoredSession): SessionRow => ({
+  ...session,
+  title: session.title ?? undefined,
+  cwd: session.cwd ?? undefined,
+});

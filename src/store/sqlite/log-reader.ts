@@ -44,6 +44,7 @@ export interface StoredSession {
   readonly head: Seq;
   readonly createdAt: number;
   readonly title: string | null;
+  readonly cwd: string | null;
   readonly phase: "open" | "closed";
 }
 
@@ -109,7 +110,7 @@ export function queries(database: Database): Answers {
     AND requested_at < ? ORDER BY requested_at DESC LIMIT ?`);
   const runs = sql(`${run} WHERE run.session = (SELECT number FROM session WHERE id = ?) AND accepted_at < ?
     ORDER BY accepted_at DESC LIMIT ?`);
-  const session = `SELECT id, ${HEAD} AS head, created_at AS createdAt, title, phase FROM session`;
+  const session = `SELECT id, ${HEAD} AS head, created_at AS createdAt, title, cwd, phase FROM session`;
   const afterOne = "number > CASE WHEN ?1 IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = ?1) END";
   const sessionById = sql(`${session} WHERE id = ?`);
   const sessions = sql(`${session} WHERE ${afterOne} ORDER BY number LIMIT ?2`);

@@ -101,7 +101,7 @@ function packChange(cells: Cell[], change: RowChange): void {
   const type = CHANGE_TYPES.indexOf(change.type);
   switch (change.type) {
     case "create-session":
-      cells.push(type, null, null, change.title ?? null, null);
+      cells.push(type, null, null, change.title ?? null, change.cwd ?? null);
       return;
     case "close-session":
       cells.push(type, null, null, null, null);

@@ -109,4 +109,9 @@ ALTER TABLE session ADD COLUMN tenant TEXT GENERATED ALWAYS AS
 CREATE INDEX session_of_tenant ON session (tenant, number) WHERE tenant IS NOT NULL;
 `;
 
-export const MIGRATIONS: Migrations = [VERSION_1, VERSION_2];
+/** Where a session works. Those of before have no directory of their own. */
+const VERSION_3 = `
+ALTER TABLE session ADD COLUMN cwd TEXT;
+`;
+
+export const MIGRATIONS: Migrations = [VERSION_1, VERSION_2, VERSION_3];

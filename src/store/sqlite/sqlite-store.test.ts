@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Clock } from "../../ports.ts";
+import { encodeEvents } from "../../wire/event.ts";
 import { storeContract } from "../contract.ts";
 import {
   accepted,
@@ -14,6 +15,7 @@ import {
   batch,
   completed,
   created,
+  fold,
   headOf,
   processRequested,
   processSettled,
@@ -22,6 +24,9 @@ import {
   settled,
   started,
 } from "../contract-facts.ts";
+import { openDatabase } from "./database.ts";
+import { migrate } from "./migrate.ts";
+import { MIGRATIONS } from "./schema.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 import { Thread } from "./thread.ts";
 
@@ -57,6 +62,32 @@ describe("opening a file again", () => {
     expect(await again.run("run_2")).toMatchObject({ outcome: completed });
     await add(again, SES, 4, [settled("run_1")]);
     await again.close();
+  });
+
+  it("G1: a file of before there were directories keeps its sessions, and takes new ones", async () => {
+    for (const version of [1, 2]) {
+      const file = freshFile();
+      const older = openDatabase(file);
+      migrate(older, MIGRATIONS.slice(0, version));
+      expect(() => older.exec("SELECT cwd FROM session")).toThrow("no such column");
+      // As that version wrote it: a log, and a lane that knew of no directories.
+      const lane = fold(SES, [created(SES, "Old"), accepted("run_1")]);
+      const { cwd: _, ...known } = lane;
+      older.exec(`INSERT INTO session (id, created_at, title) VALUES ('${SES}', 7, 'Old');
+        INSERT INTO event VALUES (1, 1, 2, 7, '${encodeEvents([created(SES, "Old"), accepted("run_1")])}');
+        INSERT INTO run (id, session, accepted_at) VALUES ('run_1', 1, 2);
+        INSERT INTO snapshot VALUES (1, 2, '${JSON.stringify({ v: 1, lane: known })}')`);
+      older.close();
+      const store = await openSqliteStore({ file });
+      const row = { head: 2, createdAt: 7, title: "Old", cwd: undefined, phase: "open" };
+      expect(await store.session(SES)).toStrictEqual({ id: SES, ...row });
+      expect((await store.load(SES))?.snapshot).toStrictEqual(lane);
+      await add(store, "ses_b", 0, [created("ses_b", undefined, "/srv/shop")]);
+      expect((await store.sessions({ after: undefined, limit: 9 })).map(({ cwd }) => cwd)).toEqual([
+        ...[undefined, "/srv/shop"],
+      ]);
+      await store.close();
+    }
   });
 
   it("G24: what went on in a process is known, and its session unattended although no run is open", async () => {

@@ -48,7 +48,7 @@ export class Statements {
       "SELECT at, data FROM event WHERE session = (SELECT number FROM session WHERE id = ?) AND seq = ?",
     );
     this.checkpoint = sql("PRAGMA wal_checkpoint(TRUNCATE)");
-    this.#insertSession = sql("INSERT INTO session (id, created_at, title) VALUES (?, ?, ?)");
+    this.#insertSession = sql("INSERT INTO session (id, created_at, title, cwd) VALUES (?, ?, ?, ?)");
     this.#closeSession = sql("UPDATE session SET phase = 'closed' WHERE number = ?");
     this.#insertRun = sql("INSERT INTO run (id, session, accepted_at, key, content) VALUES (?, ?, ?, ?, ?)");
     // Most runs start in the batch that accepts them: one row written once, and not twice.
@@ -74,7 +74,8 @@ export class Statements {
     let session = number;
     for (const [index, change] of batch.changes.entries()) {
       if (change.type === "create-session") {
-        session = Number(this.#insertSession.run(batch.session, batch.at, change.first).lastInsertRowid);
+        const { first, second } = change;
+        session = Number(this.#insertSession.run(batch.session, batch.at, first, second).lastInsertRowid);
       } else if (change.type === "insert-run" && isStart(batch.changes[index + 1], change.id)) {
         const { id, at, first, second } = change;
         this.#insertLiveRun.run(id, required(session, batch.session), at, first, second);

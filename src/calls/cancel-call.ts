@@ -1,16 +1,15 @@
 // Stopping one call, in the words hosts of other agents know: which call is meant, and one status for our receipts.
-import type { BelayControl, SessionControl, Waited } from "../control.ts";
+import type { BelayControl, CancelOptions, SessionControl, Waited } from "../control.ts";
 import type { CancelReceipt } from "../core/cancel.ts";
-import { toControlError } from "../core/control-error.ts";
+import { ControlError, toControlError } from "../core/control-error.ts";
 import { type CallId, isCallId, type RunId, runOf, type Seq } from "../core/ids.ts";
-import { invalid, type Reason } from "./params.ts";
 
 export type CallStatus = "cancelled" | "already_cancelled" | "not_found" | "timeout";
 
 export interface CallStop {
   /** Our id of the call, or that of the model's provider. */
   readonly given: string;
-  readonly reason: Reason | undefined;
+  readonly reason: CancelOptions["reason"] | undefined;
   readonly remind: boolean;
   /** 0: the answer does not wait for the end. */
   readonly waitMs: number;
@@ -38,7 +37,7 @@ export async function cancelCall(control: BelayControl, session: SessionControl,
   const stopping = control.cancel(callId, { remind, waitMs, ...(reason === undefined ? {} : { reason }) });
   // After the cancel, so that it does not wait for a name.
   const [receipt, name] = await Promise.all([stopping, found.name ?? nameOf(control, session, callId)]);
-  if ("runs" in receipt) throw invalid(`${callId} is a session.`);
+  if ("runs" in receipt) throw new ControlError("invalid", `${callId} is a session.`);
   return { status: statusOf(receipt, waitMs), callId, tool: name ?? null, receipt };
 }
 
@@ -85,7 +84,9 @@ async function findByProvider(
   const live = calls.filter((one) => !one.settled);
   if (live.length > 1) {
     const names = live.map((one) => one.callId).join(", ");
-    throw invalid(`\`${given.slice(0, 80)}\` names several live calls: ${names}.`, "Use the id of one of them.");
+    throw new ControlError("invalid", `\`${given.slice(0, 80)}\` names several live calls: ${names}.`, {
+      hint: "Use the id of one of them.",
+    });
   }
   return live[0] ?? calls.at(-1);
 }
