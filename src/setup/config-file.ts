@@ -79,11 +79,14 @@ async function find(cwd: string, names: readonly string[]): Promise<string | und
 const isCode = (path: string): boolean => !path.endsWith(".json");
 
 /** What somebody else's file must not decide: what is run, who is asked, and where keys and words are sent. */
-function powersOf({ agent, tools, mode, providers = {}, processes, server }: BelayConfig): readonly string[] {
+function powersOf(config: BelayConfig): readonly string[] {
+  const { agent, acp, tools, mode, directories, providers = {}, processes, server } = config;
   return [
     ...(agent === undefined ? [] : [`the agent ${agent}`]),
+    ...(acp === undefined ? [] : [`the agent ${acp.join(" ")}`]),
     ...(tools === undefined ? [] : [`the tools ${tools}`]),
     ...(mode === "auto" ? ["the mode auto"] : []),
+    ...(directories === "any" ? ["that sessions may work in any directory"] : []),
     ...Object.entries(providers).map(([name, { baseUrl, apiKeyEnv }]) => {
       const key = apiKeyEnv === undefined ? "" : ` with the key in ${apiKeyEnv}`;
       return `the provider ${name} at ${baseUrl}${key}`;
@@ -178,17 +181,24 @@ function unreadable(path: string, error: unknown): ControlError {
 /** With its paths from `directory` on. */
 export function absolute(config: BelayConfig, directory: string): BelayConfig {
   const at = (path: string): string => resolve(directory, path);
-  const { workspace, store, agent, tools, instructions, server } = config;
+  const { workspace, store, agent, acp, tools, instructions, server } = config;
   return {
     ...config,
     ...(workspace === undefined ? {} : { workspace: at(workspace) }),
     ...(store === undefined || store === ":memory:" ? {} : { store: at(store) }),
     ...(agent === undefined ? {} : { agent: at(agent) }),
+    ...(acp === undefined ? {} : { acp: absoluteCommand(acp, at) }),
     ...(tools === undefined ? {} : { tools: at(tools) }),
     ...(typeof instructions === "object" ? { instructions: { file: at(instructions.file) } } : {}),
     ...(server === undefined ? {} : { server: absoluteServer(server, at) }),
   };
 }
+
+/** A bare name is looked for where programs are. */
+const absoluteCommand = (
+  [program, ...words]: readonly [string, ...string[]],
+  at: (path: string) => string,
+): readonly [string, ...string[]] => [program.includes("/") ? at(program) : program, ...words];
 
 type Server = NonNullable<BelayConfig["server"]>;
 

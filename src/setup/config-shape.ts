@@ -16,6 +16,7 @@ const DAY_MS = 24 * 60 * 60_000;
 const GRACE_MS_MAX = 30_000;
 const TEXT_CHARS_MAX = 64 * 1024;
 const NAMES_MAX = 256;
+const ARGUMENT_CHARS_MAX = 4_096;
 
 const PATH = "is a path";
 const path = z
@@ -32,6 +33,7 @@ const names = (what: string, pattern: RegExp) =>
   z.array(z.string(what).regex(pattern, what), `is a list; each of it ${what}`).max(NAMES_MAX, "is too long a list");
 
 const OBJECT = "is an object";
+const COMMAND = 'is a program and its arguments, such as ["some-agent", "--acp"]';
 const URL_TEXT = 'is an address such as "https://models.example.com/v1", without a name and password in it';
 const VARIABLE =
   "is the name of a variable that ends with _KEY, _TOKEN or _SECRET; the key itself does not belong here";
@@ -55,9 +57,15 @@ const SHAPE = z.strictObject(
   {
     model: z.string('is "PROVIDER/MODEL"').min(1, 'is "PROVIDER/MODEL"').max(256, "is too long").optional(),
     workspace: path.optional(),
+    directories: oneOf(["workspace", "any"]).optional(),
     store: path.optional(),
     mode: z.enum(PERMISSION_MODES, `is one of ${PERMISSION_MODES.join(", ")}`).optional(),
     agent: path.optional(),
+    acp: z
+      .array(z.string(COMMAND).max(ARGUMENT_CHARS_MAX, COMMAND), COMMAND)
+      .max(NAMES_MAX, COMMAND)
+      .refine(([program = ""]) => program !== "", COMMAND)
+      .optional(),
     tools: path.optional(),
     instructions: z
       .union([z.string().max(TEXT_CHARS_MAX), z.strictObject({ file: path })], 'is a text, or { "file": PATH }')

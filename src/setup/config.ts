@@ -1,5 +1,6 @@
 // What can be configured, as people write it down. Everything is optional.
 import type { PermissionMode } from "../agent/permission.ts";
+import type { Directories } from "../library/directories.ts";
 import type { Mechanism, Profile, Tier } from "../spawner.ts";
 
 export interface BelayConfig {
@@ -7,12 +8,16 @@ export interface BelayConfig {
   readonly model?: string;
   /** The directory the agent works in. Default the working directory. */
   readonly workspace?: string;
+  /** Which directories a session may be given: those inside the workspace (default), or `any`. */
+  readonly directories?: Directories;
   /** The file that keeps everything, or ":memory:". */
   readonly store?: string;
   /** What the agent may do by itself. Default `ask`. */
   readonly mode?: PermissionMode;
   /** A module with an agent of your own: its export `agent`, or its default one. */
   readonly agent?: string;
+  /** An agent of somebody else's that speaks ACP on its pipes: a program and its arguments. It gets your keys. */
+  readonly acp?: readonly [string, ...string[]];
   /** A module with tools of your own, added to ours: its export `tools`, or its default one. */
   readonly tools?: string;
   /** What the model is told besides our own words: a text, or a file with one. */

@@ -2,6 +2,7 @@
 import type { PermissionMode } from "../agent/permission.ts";
 
 export interface PromptParts {
+  /** Where it works: the directory of the session, or that of the host. */
   readonly workspace: string;
   readonly mode: PermissionMode;
   /** What the host wants said besides. */

@@ -223,10 +223,21 @@ describe("a configuration that is code", () => {
   });
 });
 
+test("a program of a configuration is found from where its file is, unless it is only a name", async () => {
+  put("belay.config.json", { acp: ["./bin/agent", "./x"] });
+  expect((await load()).config.acp).toEqual([join(cwd, "bin/agent"), "./x"]);
+  put("belay.config.json", { acp: ["agent", "--acp"] });
+  expect((await load()).config.acp).toEqual(["agent", "--acp"]);
+  put("belay.config.json", { acp: [] });
+  expect(await refusal()).toContain("is a program and its arguments");
+});
+
 describe("G35: a found file that is data, and takes more than data should", () => {
   const powers: readonly (readonly [object, string])[] = [
     [{ mode: "auto" }, "the mode auto"],
+    [{ directories: "any" }, "that sessions may work in any directory"],
     [{ agent: "agent.mjs" }, "the agent"],
+    [{ acp: ["some-agent", "--acp"] }, "the agent some-agent --acp"],
     [{ tools: "agent.mjs" }, "the tools"],
     [
       { providers: { x: { baseUrl: "https://evil.example/v1", apiKeyEnv: "X_API_KEY" } } },

@@ -1,9 +1,11 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { commandOf } from "../../test/foreign/foreign-house.ts";
 import { startProvider } from "../../test/provider/server.ts";
 import { type BelayOptions, openBelay } from "../library/belay.ts";
+import type { HookedCall } from "../ports.ts";
 import type { SettledConfig } from "./config.ts";
 import { defaultPrompt } from "./default-prompt.ts";
 import { type AgentParts, makeAgent } from "./make-agent.ts";
@@ -82,6 +84,43 @@ describe("the agent of a configuration", () => {
     expect(toolNames(server.requests[0]?.body)).toEqual(["list_files", "read_file", "search_files"]);
   });
 
+  test("obeys the mode of its session, turn by turn and call by call", async () => {
+    const tools = put("tools.mjs", TOOLS);
+    const write = (path: string) => ({ call: { name: "write_file", input: { path, text: "x" } } });
+    await using server = await startProvider([
+      [write("by-auto.txt")],
+      [write("by-ask.txt")],
+      [write("never.txt"), { call: { name: "own_tool", input: {} } }],
+      [{ text: "done" }],
+    ]);
+    const given = config({ model: "openai/gpt-x", mode: "auto", tools });
+    const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    // The mode is another by the time the second call is let in.
+    const beforeCall = async ({ sessionId, input }: HookedCall): Promise<void> => {
+      if (JSON.stringify(input).includes("by-ask")) await belay.session(sessionId).setMode("ask");
+    };
+    const hooks = { beforeCall };
+    await using belay = await openBelay({ agent, store: ":memory:", processes: { workspace: folder }, hooks });
+    expect(await belay.status()).toMatchObject({ mode: "auto", modes: [{ id: "ask" }, { id: "auto" }, {}] });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    for await (const { type } of session.events()) if (type === "question.asked") break;
+    expect(existsSync(join(folder, "by-auto.txt"))).toBe(true);
+    await session.setMode("read-only");
+    // The approval stands as it was asked for.
+    await belay.questions.allow((await session.questions())[0]?.id ?? "");
+    expect(await run.outcome).toMatchObject({ kind: "completed" });
+    expect(["by-ask.txt", "never.txt"].map((name) => existsSync(join(folder, name)))).toEqual([true, false]);
+    const bodies = server.requests.map(({ body }) => body);
+    expect(toolNames(bodies[0])).toContain("own_tool");
+    expect(toolNames(bodies[2])).toEqual(["list_files", "read_file", "search_files"]);
+    expect(JSON.stringify(bodies[2])).toContain("You cannot write files or run commands");
+    const last = JSON.stringify(bodies[3]);
+    expect(last).toContain("in the mode read-only, which holds now, there is no tool `write_file`");
+    expect(last).toContain("there is no tool `own_tool`");
+    expect(server.violations).toEqual([]);
+  });
+
   test("works on the files of the workspace, and does not see the store", async () => {
     put("a.txt", "in the file\n");
     const store = put("belay.db", "private words");
@@ -101,6 +140,35 @@ describe("the agent of a configuration", () => {
     expect(said).toContain("belongs to Belay itself");
     expect(said).not.toContain("private words");
     expect(readFileSync(join(folder, "b.txt"), "utf8")).toBe("written");
+  });
+
+  test("is told, and works in, the directory of its session", async () => {
+    const project = join(folder, "project");
+    mkdirSync(project);
+    writeFileSync(join(project, "a.txt"), "of the project");
+    await using server = await startProvider([
+      [{ call: { name: "read_file", input: { path: "a.txt" } } }],
+      [{ text: "done" }],
+    ]);
+    const given = config({ model: "openai/gpt-x" });
+    const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    await using belay = await openBelay({ agent, store: ":memory:", processes: { workspace: folder } });
+    await belay.prompt("go", { cwd: project }).outcome;
+    const [first, second] = server.requests.map(({ body }) => JSON.stringify(body));
+    expect(first).toContain(`files in \\"${project}\\", the workspace`);
+    expect(second).toContain("of the project");
+  });
+
+  test("may be somebody else's program: people are asked, or in the mode auto nobody is", async () => {
+    const acp = commandOf({});
+    const made = await makeAgent(config({ acp, mode: "auto", model: "a/b" }), parts());
+    expect(made.describe).toBe(`the agent behind ${process.execPath}`);
+    expect(made.notice).toContain("model of the configuration is not used");
+    const options = { store: ":memory:", processes: { workspace: folder } };
+    await using belay = await openBelay({ agent: made.agent, ...options });
+    expect(await belay.prompt("ask").text()).toBe("answer: yes");
+    await expect(makeAgent(config({ acp, agent: "/a.js" }), parts())).rejects.toThrow("a house has one agent");
+    await expect(makeAgent(config({ acp, mode: "read-only" }), parts())).rejects.toThrow("cannot be kept from writing");
   });
 
   test("ends its run at the turns of the configuration", async () => {
@@ -179,8 +247,9 @@ test("our own words name the workspace and the mode, and stay short", () => {
 
 test("Belay is opened with what of the configuration concerns it", () => {
   const limits = { graceMs: 5, runLimitMs: 6, liveRunsMax: 7, turnsMax: 8 };
-  expect(openOptions(config({ limits, processes: { profile: "contain", env: { allow: ["LANG"] } } }))).toEqual({
-    ...{ graceMs: 5, runLimitMs: 6, liveRunsMax: 7 },
+  const processes = { profile: "contain", env: { allow: ["LANG"] } } as const;
+  expect(openOptions(config({ limits, directories: "any", processes }))).toEqual({
+    ...{ directories: "any", graceMs: 5, runLimitMs: 6, liveRunsMax: 7 },
     processes: { workspace: folder, profile: "contain", env: { allow: ["LANG"] }, graceMs: 5 },
   });
 });

@@ -1,7 +1,8 @@
-// The agent that a configuration asks for: a module of one's own, the loop over a model, or the demo.
+// The agent that a configuration asks for: a module of one's own, somebody else's program, the loop over a model, or
+// the demo.
 import { modelAgent } from "../agent/agent.ts";
 import { userWithAttachments } from "../agent/attachment.ts";
-import { workTools } from "../agent/permission.ts";
+import { isPermissionMode, modalTools, modeHas, WORK_MODES } from "../agent/permission.ts";
 import { type AnyTool, toolSet } from "../agent/tool-set.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import { demoAgent } from "../demo/demo-agent.ts";
@@ -37,7 +38,9 @@ export interface MadeAgent {
 }
 
 export async function makeAgent(config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {
+  if (config.agent !== undefined && config.acp !== undefined) throw twoAgents();
   if (config.agent !== undefined) return ownAgent(config, config.agent, parts.clock ?? systemClock);
+  if (config.acp !== undefined) return agentBehind(config, config.acp);
   if (config.model !== undefined) return agentOver(config.model, config, parts);
   const unused = (["tools", "instructions"] as const).filter((name) => config[name] !== undefined);
   return {
@@ -47,9 +50,30 @@ export async function makeAgent(config: SettledConfig, parts: AgentParts): Promi
   };
 }
 
+const twoAgents = (): ControlError =>
+  new ControlError("invalid", "Both `agent` and `acp` are set, and a house has one agent.", {
+    hint: "Leave one of them out.",
+  });
+
 const NO_MODEL =
   "No model is configured, so this is the demo agent: a script, and no model. To have a real one, set a key and " +
   "name a model: --model anthropic/claude-sonnet-4-5, or BELAY_MODEL, or `model` in belay.config.json.";
+
+/** Somebody else's program: what it may do by itself is its own affair, as far as it does not ask. */
+async function agentBehind(config: SettledConfig, command: readonly [string, ...string[]]): Promise<MadeAgent> {
+  const { mode, workspace } = config;
+  if (mode === "read-only") {
+    throw new ControlError("invalid", `The agent ${command[0]} cannot be kept from writing: it is not one of ours.`, {
+      hint: "Leave out the mode read-only, and tell the agent itself what it may do.",
+    });
+  }
+  // Loaded when it is asked for: most houses have an agent of their own.
+  const { foreignAgent } = await import("../foreign/foreign-agent.ts");
+  const agent = foreignAgent({ command, cwd: workspace, leave: mode === "auto" ? "give" : "ask" });
+  const unused = (["model", "tools", "instructions"] as const).filter((name) => config[name] !== undefined);
+  const notice = `The agent is ${command[0]}: ${unused.join(", ")} of the configuration is not used.`;
+  return { agent, describe: `the agent behind ${command[0]}`, ...(unused.length === 0 ? {} : { notice }) };
+}
 
 async function ownAgent(config: SettledConfig, path: string, clock: Clock): Promise<MadeAgent> {
   const agent = exportOf(await importModule(path, clock), ["agent", "default"], path);
@@ -74,19 +98,23 @@ async function agentOver(name: string, config: SettledConfig, parts: AgentParts)
   const { workspace, mode, providers, limits = {} } = config;
   const model = await resolveModel(name, { env, keys: taken.keys, ...(providers === undefined ? {} : { providers }) });
   const own = config.tools === undefined ? {} : await ownTools(config.tools, clock);
-  const ours = workTools(mode, {
+  const ours = modalTools({
     files: { workspace, hidden: hiddenPlaces(config, parts) },
     processes: limits.commandMs === undefined ? {} : { timeoutMs: limits.commandMs },
   });
   const twice = Object.keys(own).find((one) => Object.hasOwn(ours, one));
   if (twice !== undefined) throw badTools(config.tools ?? "", `it has a tool \`${twice}\`, which there is already`);
-  // Nobody can tell whether a tool of somebody else's changes anything.
-  const isLeftOut = mode === "read-only" && Object.keys(own).length > 0;
+  const isOwn = (tool: string): boolean => Object.hasOwn(own, tool);
   const instructions = await instructionsOf(config);
   const agent = modelAgent({
     model,
-    system: defaultPrompt({ workspace, mode, instructions }),
-    tools: isLeftOut ? ours : { ...ours, ...own },
+    system: ({ cwd, mode: now }) =>
+      defaultPrompt({ workspace: cwd ?? workspace, mode: isPermissionMode(now) ? now : mode, instructions }),
+    tools: { ...ours, ...own },
+    modes: WORK_MODES,
+    mode,
+    // Nobody can tell whether a tool of somebody else's changes anything.
+    offers: (tool, now) => isPermissionMode(now) && modeHas(now, tool) && !(now === "read-only" && isOwn(tool)),
     toUser: userWithAttachments,
     budget: {
       ...(limits.turnsMax === undefined ? {} : { turns: limits.turnsMax }),
@@ -94,6 +122,7 @@ async function agentOver(name: string, config: SettledConfig, parts: AgentParts)
     },
   });
   const notice = `In the mode read-only the tools of ${config.tools ?? ""} are left out: they may change something.`;
+  const isLeftOut = mode === "read-only" && Object.keys(own).length > 0;
   return { agent, describe: name, ...(isLeftOut ? { notice } : {}) };
 }
 

@@ -5,11 +5,13 @@ import type { SettledConfig } from "./config.ts";
 /** For `openBelay()`, together with the agent and the store. */
 export function openOptions({
   workspace,
+  directories,
   limits = {},
   processes = {},
-}: SettledConfig): Pick<BelayOptions, "graceMs" | "liveRunsMax" | "runLimitMs" | "processes"> {
+}: SettledConfig): Pick<BelayOptions, "directories" | "graceMs" | "liveRunsMax" | "runLimitMs" | "processes"> {
   const { graceMs, liveRunsMax, runLimitMs } = limits;
   return {
+    ...(directories === undefined ? {} : { directories }),
     ...(graceMs === undefined ? {} : { graceMs }),
     ...(liveRunsMax === undefined ? {} : { liveRunsMax }),
     ...(runLimitMs === undefined ? {} : { runLimitMs }),

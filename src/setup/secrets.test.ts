@@ -41,6 +41,11 @@ describe("G35: the keys of providers", () => {
     const env: Environment = { OPENAI_API_KEY: "openai-key" };
     expect((await takeSecrets(env, { agent: "/a.js" })).secrets).toEqual(["openai-key"]);
     expect(env).toEqual({ OPENAI_API_KEY: "openai-key" });
+    expect((await takeSecrets(env, { acp: ["some-agent"] })).secrets).toEqual(["openai-key"]);
+    expect(env).toEqual({ OPENAI_API_KEY: "openai-key" });
+    const inFile = { OPENAI_API_KEY_FILE: keyFile("openai-key") };
+    // The agent is a process itself, and must see it.
+    expect((await takeSecrets(inFile, { acp: ["some-agent"] })).files).toEqual([]);
   });
 
   test("that are only words are used, and not hidden from logs", async () => {

@@ -21,17 +21,17 @@ export interface Taken {
   readonly keys: ReadonlyMap<string, string>;
   /** What must not appear in any log. */
   readonly secrets: readonly string[];
-  /** The files that keys were read from. Commands of the agent have no business there. */
+  /** The files that keys were read from, and that commands of the agent have no business with. */
   readonly files: readonly string[];
 }
 
 /**
  * Reads the keys and removes them from `env`, which is meant to be `process.env`: from then on nothing that reads the
- * environment finds them. An agent of one's own reads its keys itself, so for it they stay.
+ * environment finds them. An agent of one's own, or of somebody else's, reads its keys itself, so for it they stay.
  */
 export async function takeSecrets(
   env: Environment,
-  { providers = {}, agent }: Pick<BelayConfig, "providers" | "agent"> = {},
+  { providers = {}, agent, acp }: Pick<BelayConfig, "providers" | "agent" | "acp"> = {},
 ): Promise<Taken> {
   const own = Object.values(providers).flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
   const keys = new Map<string, string>();
@@ -43,11 +43,12 @@ export async function takeSecrets(
     // A pipe was read to its end and is no file any more.
     if (file && (await isFile(file))) files.push(resolve(file));
   }
-  for (const name of agent === undefined ? [...KNOWN, ...own] : []) {
+  for (const name of agent === undefined && acp === undefined ? [...KNOWN, ...own] : []) {
     delete env[name];
     delete env[`${name}_FILE`];
   }
-  return { keys, secrets: [...new Set(keys.values())].filter((key) => key.length >= SECRET_CHARS_MIN), files };
+  const secrets = [...new Set(keys.values())].filter((key) => key.length >= SECRET_CHARS_MIN);
+  return { keys, secrets, files: acp === undefined ? files : [] };
 }
 
 async function keyOf(env: Readonly<Environment>, name: string): Promise<string | undefined> {

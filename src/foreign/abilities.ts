@@ -1,0 +1,51 @@
+// What a foreign agent says it can do, read with patience. Pure.
+import { isObject } from "./kept-json.ts";
+
+export interface Abilities {
+  /** How it takes up a session it had before. */
+  readonly restore: "resume" | "load" | undefined;
+  readonly images: boolean;
+  readonly embedded: boolean;
+  readonly mcp: { readonly http: boolean; readonly sse: boolean };
+  readonly directories: boolean;
+  /** Takes in what people say while it works. */
+  readonly steers: boolean;
+  /** Stops one of its calls and goes on. */
+  readonly cancelsCalls: boolean;
+  readonly version: number | undefined;
+  /** How one logs in, in its words. */
+  readonly logins: readonly string[];
+}
+
+/** Of an answer to `initialize`. */
+export function readAbilities(answer: unknown): Abilities {
+  const { protocolVersion, agentCapabilities, authMethods, _meta: meta } = fieldsOf(answer);
+  const agent = fieldsOf(agentCapabilities);
+  const prompt = fieldsOf(agent.promptCapabilities);
+  const mcp = fieldsOf(agent.mcpCapabilities);
+  const session = fieldsOf(agent.sessionCapabilities);
+  const resumes = isObject(session.resume);
+  return {
+    restore: resumes ? "resume" : agent.loadSession === true ? "load" : undefined,
+    images: prompt.image === true,
+    embedded: prompt.embeddedContext === true,
+    mcp: { http: mcp.http === true, sse: mcp.sse === true },
+    directories: isObject(session.additionalDirectories),
+    steers: fieldsOf(fieldsOf(meta).steering).supported === true,
+    cancelsCalls: listOf(fieldsOf(fieldsOf(agent._meta).belay).methods).includes(CANCEL_CALL),
+    version: typeof protocolVersion === "number" ? protocolVersion : undefined,
+    logins: listOf(authMethods).flatMap(loginOf),
+  };
+}
+
+/** There is no word for it in the protocol; this is the name that a Belay at the other end has for it. */
+export const CANCEL_CALL = "_belay/tool_call/cancel";
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const fieldsOf = (value: unknown): { readonly [key: string]: unknown } => (isObject(value) ? value : {});
+
+const loginOf = (given: unknown): readonly string[] => {
+  const { name } = fieldsOf(given);
+  return typeof name === "string" && name !== "" ? [name.slice(0, 100)] : [];
+};

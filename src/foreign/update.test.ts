@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { readNews, readTold, withNews } from "./update.ts";
+
+const told = (update: unknown) => readTold({ sessionId: "s", update }).update;
+const chunk = (content: unknown) => told({ sessionUpdate: "agent_message_chunk", content });
+
+test("words and thoughts are told apart", () => {
+  expect(chunk({ type: "text", text: "hello" })).toEqual({ kind: "text", text: "hello" });
+  const thought = { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "hm" } };
+  expect(told(thought)).toEqual({ kind: "thought", text: "hm" });
+});
+
+test.each([
+  [{ type: "image", data: "…" }, "[image]"],
+  [{ type: "resource_link", name: "a.ts", uri: "file:///a.ts" }, "[a.ts](file:///a.ts)"],
+  [{ type: "resource", resource: { uri: "file:///b", text: "in it" } }, "in it"],
+  [{ type: "resource", resource: { uri: "file:///b", blob: "AA" } }, "[file:///b]"],
+  [{ type: "text" }, ""],
+  ["nothing", ""],
+])("what is no text is named: %j", (content, text) => {
+  expect(chunk(content)).toEqual({ kind: "text", text });
+});
+
+test.each([undefined, null, 7, [], {}, { sessionUpdate: "of_tomorrow" }, { sessionUpdate: "tool_call" }])(
+  "what is not known is passed over: %j",
+  (update) => {
+    expect(told(update)).toEqual({ kind: "other" });
+    expect(readTold(update).sessionId).toBe("");
+  },
+);
+
+test("news of a call: what is said is kept, what is strange is left out, what is not said has not changed", () => {
+  const first = readNews({ toolCallId: "t", title: "Run", status: "pending", rawInput: { a: 1 }, kind: "execute" });
+  const content = [
+    { type: "content", content: { type: "text", text: "out" } },
+    { type: "diff", path: "/a", newText: "new" },
+    { type: "terminal", terminalId: "x" },
+    "nothing",
+  ];
+  const locations = [{ path: "/a" }, { line: 3 }];
+  const second = readNews({ toolCallId: "t", title: null, status: "cancelled", content, locations });
+  if (first === undefined || second === undefined) throw new Error("It says which call it speaks of.");
+  expect(withNews(first, second)).toEqual({
+    ...{ id: "t", title: "Run", tool: undefined, sort: "execute", status: "pending", input: { a: 1 } },
+    ...{ paths: ["/a"], output: undefined },
+    content: [
+      { kind: "text", text: "out" },
+      { kind: "diff", path: "/a", before: undefined, after: "new" },
+    ],
+  });
+  expect(readNews({ title: "of nobody" })).toBeUndefined();
+});

@@ -1,0 +1,106 @@
+// A Belay whose agent is somebody else's program.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Recorded } from "../../src/core/event.ts";
+import type { CallId } from "../../src/core/ids.ts";
+import type { Question } from "../../src/core/question.ts";
+import { verify } from "../../src/core/verify.ts";
+import { type ForeignAgentOptions, foreignAgent } from "../../src/foreign/foreign-agent.ts";
+import { type Belay, type BelayOptions, openBelay } from "../../src/library/belay.ts";
+import type { RunHandle as Run } from "../../src/library/run.ts";
+import type { Session } from "../../src/library/session.ts";
+import type { Notice } from "../../src/ports.ts";
+import { logOf } from "../open-house.ts";
+import type { Skills } from "./foreign-program.ts";
+
+export const PROGRAM = join(import.meta.dirname, "foreign-program.ts");
+
+export const commandOf = (skills: Skills): readonly [string, ...string[]] => [
+  process.execPath,
+  PROGRAM,
+  JSON.stringify(skills),
+];
+
+export interface ForeignHouse extends AsyncDisposable {
+  readonly belay: Belay;
+  readonly session: Session;
+  readonly dir: string;
+  /** What ended after it had been given up. */
+  readonly late: readonly Notice[];
+}
+
+export interface HouseOptions {
+  readonly skills?: Skills;
+  readonly agent?: Partial<ForeignAgentOptions>;
+  readonly belay?: Partial<BelayOptions>;
+  /** Kept for the next life; whoever gives one removes it. */
+  readonly dir?: string;
+}
+
+export async function foreignHouse(options: HouseOptions = {}): Promise<ForeignHouse> {
+  const dir = options.dir ?? mkdtempSync(join(tmpdir(), "belay-foreign-"));
+  const command = commandOf(options.skills ?? {});
+  const agent = foreignAgent({ command, cwd: dir, name: "foreign", ...options.agent });
+  const late: Notice[] = [];
+  const belay = await openBelay({
+    agent,
+    onNotice: (notice) => void (notice.type === "late" && late.push(notice)),
+    store: options.dir === undefined ? ":memory:" : join(dir, "belay.db"),
+    processes: { workspace: dir },
+    ...options.belay,
+  });
+  const session = await belay.createSession({ id: "ses_foreign" });
+  return {
+    ...{ belay, session, dir, late },
+    [Symbol.asyncDispose]: async () => {
+      await belay.close();
+      if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What a run says, and how it ends. */
+export async function done(run: Run): Promise<{ readonly text: string; readonly outcome: object }> {
+  const outcome = await run.outcome;
+  return { text: await run.text(), outcome };
+}
+
+/** Resolves when the run has said this. */
+export async function said(run: Run, text: string): Promise<void> {
+  let all = "";
+  for await (const event of run) {
+    if (event.type === "delta" && event.kind === undefined) all += event.text;
+    if (event.type === "turn.extended") all += event.text;
+    if (all.includes(text)) return;
+  }
+  throw new Error(`It ended without saying ${text}: ${all}`);
+}
+
+/** The facts of a kind, once nothing goes on. */
+export async function facts<T extends Recorded["type"]>(
+  session: Session,
+  type: T,
+): Promise<readonly Extract<Recorded, { type: T }>[]> {
+  const log = await logOf(session);
+  return log.filter((event): event is Extract<Recorded, { type: T }> => event.type === type);
+}
+
+export async function flaws(session: Session): Promise<readonly unknown[]> {
+  return verify(await logOf(session));
+}
+
+/** The next question that waits for people. */
+export async function asked(session: Session): Promise<Question> {
+  for await (const _ of session.events()) {
+    const [question] = await session.questions();
+    if (question !== undefined) return question;
+  }
+  throw new Error("Nobody asks anything.");
+}
+
+/** Resolves with the call of this name, once it is recorded. */
+export async function called(run: Run, name: string): Promise<CallId> {
+  for await (const event of run) if (event.type === "call.requested" && event.name === name) return event.callId;
+  throw new Error(`It ended without a call of ${name}.`);
+}

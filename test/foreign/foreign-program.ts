@@ -1,0 +1,302 @@
+// An agent of somebody else's, as a real program that speaks ACP on its pipes. What it can do is in its arguments, what
+// it does in the prompt: one word, and perhaps another one behind it.
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { type AgentContext, agent, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
+
+export interface Skills {
+  /** Where it keeps its sessions. Without it, it cannot take one up again. */
+  readonly memory?: string;
+  readonly restores?: "load" | "resume";
+  readonly steers?: boolean | "refuses";
+  /** What it takes besides programs on its own machine. */
+  readonly takes?: "everything";
+  readonly cancelsCalls?: boolean;
+  /** Something it does before, or instead of, everything else. */
+  readonly first?: "garbage" | "silence" | "exit" | "huge" | "version" | "login";
+}
+
+const skills: Skills = JSON.parse(process.argv[2] ?? "{}");
+
+interface Session {
+  readonly said: string[];
+  cancel: PromiseWithResolvers<void>;
+  steer: PromiseWithResolvers<string>;
+}
+
+const sessions = new Map<string, Session>();
+let brought: object = {};
+const stoppedCalls = new Map<string, PromiseWithResolvers<void>>();
+
+const fileOf = (id: string): string => join(skills.memory ?? "", `${id}.json`);
+
+function begin(id: string, said: string[]): Session {
+  const session = { said, cancel: Promise.withResolvers<void>(), steer: Promise.withResolvers<string>() };
+  sessions.set(id, session);
+  return session;
+}
+
+function takenUp(id: string): Session {
+  if (!existsSync(fileOf(id))) throw RequestError.resourceNotFound(id);
+  return begin(id, JSON.parse(readFileSync(fileOf(id), "utf8")));
+}
+
+type Client = Pick<AgentContext, "notify" | "request">;
+
+class Work {
+  readonly id: string;
+  readonly session: Session;
+  readonly client: Client;
+  readonly signal: AbortSignal;
+
+  constructor(id: string, session: Session, client: Client, signal: AbortSignal) {
+    this.id = id;
+    this.session = session;
+    this.client = client;
+    this.signal = signal;
+  }
+
+  update(update: object): Promise<void> {
+    return this.client.notify("session/update", { sessionId: this.id, update });
+  }
+
+  say(text: string, kind: "message" | "thought" = "message"): Promise<void> {
+    return this.update({ sessionUpdate: `agent_${kind}_chunk`, content: { type: "text", text } });
+  }
+
+  call(toolCallId: string, fields: object): Promise<void> {
+    return this.update({ sessionUpdate: "tool_call_update", toolCallId, ...fields });
+  }
+}
+
+type Deed = (work: Work, rest: string) => Promise<string | undefined>;
+
+const permissionOptions = [
+  { optionId: "yes", name: "Allow", kind: "allow_once" },
+  { optionId: "always", name: "Always allow", kind: "allow_always" },
+  { optionId: "no", name: "Reject", kind: "reject_once" },
+];
+
+/** What people answer, as the protocol tells it. */
+async function leave(work: Work, toolCall: object): Promise<string> {
+  const params = { sessionId: work.id, toolCall, options: permissionOptions };
+  const { outcome } = await work.client.request<{ outcome: { outcome: string; optionId?: string } }>(
+    "session/request_permission",
+    params,
+  );
+  return outcome.optionId ?? outcome.outcome;
+}
+
+const DEEDS: Readonly<Record<string, Deed>> = {
+  async echo(work, rest) {
+    await work.say("thinking of it", "thought");
+    await work.say(`${rest} `);
+    await work.say("indeed");
+    return undefined;
+  },
+  async recall(work) {
+    await work.say(`I remember: ${work.session.said.slice(0, -1).join(" | ")}`);
+    return undefined;
+  },
+  async where(work) {
+    await work.say(
+      JSON.stringify({ cwd: process.cwd(), key: process.env.SOME_API_KEY, token: process.env.BELAY_TOKEN }),
+    );
+    return undefined;
+  },
+  async luggage(work) {
+    await work.say(JSON.stringify(brought));
+    return undefined;
+  },
+  async withdraw(work, file) {
+    const back = new AbortController();
+    const toolCall = { toolCallId: "p3", title: "Perhaps" };
+    const params = { sessionId: work.id, toolCall, options: permissionOptions };
+    const answer = work.client.request<{ outcome: { outcome: string } }>("session/request_permission", params, {
+      cancellationSignal: back.signal,
+    });
+    while (!existsSync(file)) await new Promise((resolve) => setImmediate(resolve));
+    back.abort();
+    await work.say(`answer: ${(await answer).outcome.outcome}`);
+    return undefined;
+  },
+  async tools(work) {
+    const rawInput = { command: "ls" };
+    await work.update({ sessionUpdate: "tool_call", toolCallId: "t1", title: "List files", kind: "execute", rawInput });
+    await work.call("t1", { status: "in_progress" });
+    await work.call("t1", {
+      status: "completed",
+      content: [{ type: "content", content: { type: "text", text: "a\nb" } }],
+    });
+    const diff = { type: "diff", path: "/tmp/x", oldText: "old", newText: "new" };
+    await work.update({
+      sessionUpdate: "tool_call",
+      toolCallId: "t2",
+      title: "Edit x",
+      kind: "edit",
+      status: "in_progress",
+    });
+    await work.call("t2", { status: "completed", content: [diff] });
+    await work.call("t3", { status: "failed", title: "Break", content: [] });
+    await work.update({ sessionUpdate: "something_newer", fields: { of: "tomorrow" } });
+    await work.say("done");
+    return undefined;
+  },
+  async ask(work) {
+    const rawInput = { command: "rm x" };
+    await work.update({ sessionUpdate: "tool_call", toolCallId: "p1", title: "Remove x", status: "pending", rawInput });
+    const answer = await leave(work, { toolCallId: "p1", title: "Remove x", rawInput });
+    await work.call("p1", { status: answer === "yes" ? "completed" : "failed" });
+    await work.say(`answer: ${answer}`);
+    return undefined;
+  },
+  async twice(work) {
+    // Leave to begin, and, once that is given, leave for more.
+    await leave(work, { toolCallId: "p2", title: "Deploy" });
+    await work.call("p2", { status: "in_progress" });
+    const answer = await leave(work, { toolCallId: "p2", title: "Deploy" });
+    await work.call("p2", { status: "completed" });
+    await work.say(`answer: ${answer}`);
+    return undefined;
+  },
+  async wait(work) {
+    await work.update({ sessionUpdate: "tool_call", toolCallId: "w1", title: "Long work", status: "in_progress" });
+    await work.say("waiting");
+    await work.session.cancel.promise;
+    await work.call("w1", { status: "failed" });
+    return "cancelled";
+  },
+  async deaf(work, mark) {
+    // A tree as bad as they come, and no ear for a cancel. It hears `$/cancel_request` no better.
+    const daemon = `setsid sh -c 'trap "" TERM; exec sleep ${mark}'`;
+    const script = `${daemon} & trap "" TERM; sleep ${mark} & wait; sleep ${mark}`;
+    spawn("sh", ["-c", script], { stdio: "ignore", detached: true });
+    process.on("SIGTERM", () => {});
+    await work.update({ sessionUpdate: "tool_call", toolCallId: "d1", title: "Long work", status: "in_progress" });
+    await work.say("up");
+    await new Promise(() => {});
+    return undefined;
+  },
+  async again(work) {
+    await work.say("waiting");
+    await new Promise<void>((resolve) => work.signal.addEventListener("abort", () => resolve(), { once: true }));
+    return "cancelled";
+  },
+  async crash(work) {
+    await work.update({ sessionUpdate: "tool_call", toolCallId: "c1", title: "Risky", status: "in_progress" });
+    await work.say("so far so good");
+    process.stderr.write("something is very wrong\n");
+    process.exit(7);
+  },
+  async error() {
+    throw new RequestError(-32_603, "The model is tired.");
+  },
+  async quit(work) {
+    await work.say("I stop");
+    return "cancelled";
+  },
+  async length() {
+    return "max_tokens";
+  },
+  async steered(work) {
+    await work.say("listening ");
+    await work.say(`heard: ${await work.session.steer.promise}`);
+    return undefined;
+  },
+  async one(work) {
+    const stop = Promise.withResolvers<void>();
+    stoppedCalls.set("o1", stop);
+    await work.update({ sessionUpdate: "tool_call", toolCallId: "o1", title: "One of many", status: "in_progress" });
+    await stop.promise;
+    await work.call("o1", { status: "failed", content: [] });
+    await work.say("went on without it");
+    return undefined;
+  },
+  async finish(work, file) {
+    await work.say("waiting for a file ");
+    while (!existsSync(file)) await new Promise((resolve) => setImmediate(resolve));
+    await work.say("there it is");
+    return undefined;
+  },
+};
+
+const textOf = (blocks: readonly { type: string; text?: string }[]): string =>
+  blocks.flatMap((block) => (block.type === "text" ? [block.text ?? ""] : [`<${block.type}>`])).join("\n");
+
+const app = agent({ name: "foreign" })
+  .onRequest("initialize", () => {
+    if (skills.first === "silence") return new Promise(() => {});
+    return {
+      protocolVersion: skills.first === "version" ? 7 : 1,
+      agentCapabilities: {
+        loadSession: skills.restores === "load",
+        sessionCapabilities: {
+          ...(skills.restores === "resume" ? { resume: {} } : {}),
+          ...(skills.takes === undefined ? {} : { additionalDirectories: {} }),
+        },
+        ...(skills.takes === undefined ? {} : { mcpCapabilities: { http: true } }),
+        ...(skills.cancelsCalls === true ? { _meta: { belay: { methods: ["_belay/tool_call/cancel"] } } } : {}),
+      },
+      authMethods: [{ id: "key", name: "With a key" }],
+      _meta: { steering: { supported: skills.steers !== undefined } },
+    };
+  })
+  .onRequest("session/new", ({ params }) => {
+    brought = { servers: params.mcpServers.map(({ name }) => name), further: params.additionalDirectories ?? [] };
+    if (skills.first === "login") throw new RequestError(-32_000, "Authentication required");
+    const sessionId = `own-${process.pid}-${sessions.size}`;
+    begin(sessionId, []);
+    return { sessionId };
+  })
+  .onRequest("session/load", async ({ params, client }) => {
+    const { said } = takenUp(params.sessionId);
+    const chunk = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: `replayed ${said.length}` } };
+    await client.notify("session/update", { sessionId: params.sessionId, update: chunk as never });
+    return {};
+  })
+  .onRequest("session/resume", ({ params }) => {
+    takenUp(params.sessionId);
+    return {};
+  })
+  .onRequest("session/prompt", async ({ params, client, signal }) => {
+    const session = sessions.get(params.sessionId);
+    if (session === undefined) throw RequestError.resourceNotFound(params.sessionId);
+    session.cancel = Promise.withResolvers();
+    const text = textOf(params.prompt as never);
+    session.said.push(text);
+    if (skills.memory !== undefined) writeFileSync(fileOf(params.sessionId), JSON.stringify(session.said));
+    // The last line is what is asked; what stands before it was told besides.
+    const [word = "", ...rest] = (text.split("\n").at(-1) ?? "").split(" ");
+    const work = new Work(params.sessionId, session, client, signal);
+    const reason = await (DEEDS[word] ?? DEEDS.echo)?.(work, rest.join(" "));
+    return { stopReason: (reason ?? "end_turn") as "end_turn" };
+  })
+  .onNotification("session/cancel", ({ params }) => sessions.get(params.sessionId)?.cancel.resolve())
+  .onRequest(
+    "_session/steering",
+    (params) => params as { sessionId: string; prompt: { type: string; text?: string }[] },
+    ({ params }) => {
+      sessions.get(params.sessionId)?.steer.resolve(textOf(params.prompt));
+      return { outcome: skills.steers === "refuses" ? "failed" : "injected" };
+    },
+  )
+  .onRequest(
+    "_belay/tool_call/cancel",
+    (params) => params as { toolCallId: string },
+    ({ params }) => {
+      stoppedCalls.get(params.toolCallId)?.resolve();
+      return {};
+    },
+  );
+
+if (skills.first === "exit") {
+  process.stderr.write("no key is set\n");
+  process.exit(3);
+}
+if (skills.first === "garbage") process.stdout.write("Welcome to Foreign 1.0!\n[1,2]\n{}\n");
+if (skills.first === "huge") process.stdout.write("x".repeat(40 * 1024 * 1024));
+// Whoever holds our input has gone: then there is nothing left to do.
+process.stdin.on("end", () => process.exit(0));
+app.connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as never));
