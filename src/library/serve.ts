@@ -1,5 +1,4 @@
 // Belay behind HTTP, in a program of your own: a server with its sockets, or a function to mount in one you have.
-import { readFileSync } from "node:fs";
 import type { BelayControl } from "../control.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { invalid, isObject, rejectUnknown } from "../engine/validate.ts";
@@ -10,6 +9,7 @@ import { type Handler, makeHandler } from "../server/handler.ts";
 import { type Listener, listen, type SocketPlace, type TcpPlace } from "../server/listener.ts";
 import type { ServerAudit, ServerLog } from "../server/observer.ts";
 import { openTokens, type Tokens } from "../server/tokens.ts";
+import { version } from "./version.ts";
 
 /** Who may ask: whose token this is, or undefined if it is nobody's. */
 export type Verify = (token: string) => Actor | undefined;
@@ -89,12 +89,6 @@ function inside(belay: BelayControl, options: ServeOptions, others: readonly str
   const parts = { control: belay, guard, clock: systemClock, version: version() };
   const told = { ...(log === undefined ? {} : { log }), ...(audit === undefined ? {} : { audit }) };
   return { guard, tokens, handler: makeHandler({ ...parts, ...told }) };
-}
-
-/** Beside `src` and beside `dist` alike. */
-function version(): string {
-  const about: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  return isObject(about) && typeof about.version === "string" ? about.version : "unknown";
 }
 
 export type { Actor, ServerAudit, ServerLog, SocketPlace, TcpPlace };

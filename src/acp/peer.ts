@@ -1,0 +1,25 @@
+// The client at the other end, as the door speaks to it; each version of the protocol has one. Types only.
+import type { SessionId } from "../core/ids.ts";
+import type { Json } from "../core/prompt.ts";
+import type { Question } from "../core/question.ts";
+import type { Telling } from "./telling.ts";
+
+export interface Peer {
+  /** Resolves when it is written. Rejects when nobody is there any more. */
+  tell(session: SessionId, telling: Telling, heard: Heard): Promise<void>;
+  /** Puts a question to whoever is there. Aborted, it is taken back. Undefined: it cannot be asked there. */
+  ask(session: SessionId, question: Question, signal: AbortSignal): Promise<Choice | undefined>;
+}
+
+/** How it is told: live or as history, and whether its run was begun by this very client, which has its prompt. */
+export interface Heard {
+  readonly when: "live" | "history";
+  readonly whose: "own" | "other";
+}
+
+/** What came of a question. `dismissed`: nobody chose anything. */
+export type Choice =
+  | { readonly kind: "allow"; readonly remember?: "session" }
+  | { readonly kind: "deny" }
+  | { readonly kind: "answer"; readonly value: Json }
+  | { readonly kind: "dismissed" };

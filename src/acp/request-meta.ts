@@ -1,0 +1,21 @@
+// What requests carry beside the protocol: the run that is meant, and why a signal went off.
+import { RequestError } from "@agentclientprotocol/sdk";
+
+/** `_meta.belay.runId`: a late cancel that names its run touches no other. */
+export function runNamed(meta: unknown): string | undefined {
+  const belay = fieldOf(meta, "belay");
+  const runId = fieldOf(belay, "runId");
+  return typeof runId === "string" && runId !== "" ? runId : undefined;
+}
+
+/** Calls when the request is taken back by whoever sent it. The same signal goes off when a connection closes. */
+export function onWithdrawal(signal: AbortSignal, call: () => void): void {
+  const heard = (): void => {
+    if (signal.reason instanceof RequestError && signal.reason.code === -32800) call();
+  };
+  if (signal.aborted) heard();
+  else signal.addEventListener("abort", heard, { once: true });
+}
+
+const fieldOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null && name in value ? (value as Record<string, unknown>)[name] : undefined;

@@ -1,0 +1,97 @@
+// The first version of the protocol, method by method.
+import * as acp from "@agentclientprotocol/sdk";
+import type { Outcome } from "../core/cancel.ts";
+import { aboutBelay, begin, broughtBy, list, STEERABLE } from "./asked.ts";
+import type { Desk } from "./desk.ts";
+import { callStopParams, runStopParams, sessionParams, steerParams } from "./extension-params.ts";
+import * as extension from "./extensions.ts";
+import { asking, awaiting } from "./extensions.ts";
+import { modeAsked, v1Menus, v1Options } from "./mode-choice.ts";
+import type { OwnPrompt, PromptEnd } from "./own-prompt.ts";
+import { onWithdrawal, runNamed } from "./request-meta.ts";
+import { runFailed } from "./rpc-error.ts";
+import { V1Peer } from "./v1-peer.ts";
+import { LOST } from "./words.ts";
+
+export function v1App(desk: Desk, version: string): acp.AgentApp {
+  const directories = new Map<string, string>();
+  const app = acp.agent({ name: "belay" });
+  app.onRequest("initialize", ({ params, client }) => {
+    desk.speak(new V1Peer(client, params.clientCapabilities ?? {}, directories));
+    return about(version);
+  });
+  app.onRequest("session/new", async ({ params }) => {
+    const sessionId = await asking(desk.create(broughtBy(params)));
+    directories.set(sessionId, params.cwd);
+    return { sessionId, ...v1Menus(desk.choice(sessionId)) };
+  });
+  const open = async (params: acp.ResumeSessionRequest, from: "start" | "now"): Promise<acp.LoadSessionResponse> => {
+    directories.set(params.sessionId, params.cwd);
+    const { choice } = await asking(desk.open(params.sessionId, from, broughtBy(params)));
+    return v1Menus(choice);
+  };
+  app.onRequest("session/load", ({ params }) => open(params, "start"));
+  app.onRequest("session/resume", ({ params }) => open(params, "now"));
+  app.onRequest("session/set_mode", async ({ params }) => {
+    await asking(desk.setMode(params.sessionId, params.modeId));
+    return {};
+  });
+  app.onRequest("session/set_config_option", async ({ params }) => {
+    await asking(desk.setMode(params.sessionId, modeAsked(params)));
+    return { configOptions: v1Options(desk.choice(params.sessionId)) };
+  });
+  app.onRequest("session/list", ({ params }) => list(desk, params));
+  app.onRequest("session/close", async ({ params }) => void (await asking(desk.close(params.sessionId))));
+  app.onRequest("session/delete", async ({ params }) => void (await asking(desk.remove(params.sessionId))));
+  // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
+  app.onRequest("session/prompt", ({ params, signal }) => answer(desk, begin(desk, params), signal));
+  app.onNotification("session/cancel", async ({ params }) => {
+    await desk.cancel(params.sessionId, { run: runNamed(params._meta), background: "stop" }).catch(() => {});
+  });
+  app.onRequest(extension.CANCEL_CALL, callStopParams, ({ params }) => extension.stopCall(desk, params));
+  app.onRequest(extension.CANCEL_CALL_ALIAS, callStopParams, ({ params }) => extension.stopCallAlias(desk, params));
+  app.onNotification(extension.CANCEL_CALL_ALIAS, callStopParams, async ({ params }) => {
+    await extension.stopCallAlias(desk, params).catch(() => {});
+  });
+  app.onRequest(extension.CANCEL_RUN, runStopParams, ({ params }) => extension.stopRun(desk, params));
+  app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(desk, params));
+  app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(desk, params.sessionId));
+  return app;
+}
+
+const about = (version: string): acp.InitializeResponse => ({
+  protocolVersion: acp.PROTOCOL_VERSION,
+  agentInfo: { name: "belay", title: "Belay", version },
+  agentCapabilities: {
+    loadSession: true,
+    promptCapabilities: { image: true, audio: false, embeddedContext: true },
+    sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+    _meta: aboutBelay(version),
+  },
+  authMethods: [],
+  _meta: STEERABLE,
+});
+
+/** A cancel is a result. A connection that closes is none: only the request itself may be taken back. */
+async function answer(desk: Desk, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
+  onWithdrawal(signal, () => void desk.withdraw(own));
+  const end = await awaiting(own, own.ended);
+  return { stopReason: stopReason(end), _meta: { belay: endOf(end) } };
+}
+
+function stopReason({ runId, outcome }: PromptEnd): acp.StopReason {
+  switch (outcome.kind) {
+    case "completed":
+      return outcome.finish === "length" ? "max_tokens" : outcome.finish === "refusal" ? "refusal" : "end_turn";
+    case "cancelled":
+      return "cancelled";
+    case "failed":
+      throw runFailed(runId, outcome.code, outcome.message);
+    case "lost":
+      throw runFailed(runId, "lost", LOST);
+  }
+}
+
+export function endOf({ runId, outcome, usage }: PromptEnd): object {
+  return { runId, outcome: outcome satisfies Outcome, ...(usage === undefined ? {} : { usage }) };
+}

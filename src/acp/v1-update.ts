@@ -1,0 +1,196 @@
+// Tellings as updates of the first version of the protocol.
+import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } from "@agentclientprotocol/sdk";
+import type { Outcome } from "../core/cancel.ts";
+import { who } from "../core/cancel.ts";
+import type { RunId } from "../core/ids.ts";
+import type { Json } from "../core/prompt.ts";
+import { v1Options } from "./mode-choice.ts";
+import type { Heard } from "./peer.ts";
+import { isShownWhole, pieces, shownText } from "./shown-text.ts";
+import type { Telling } from "./telling.ts";
+import { toolWords } from "./tool-words.ts";
+import { LOST } from "./words.ts";
+
+/** Nothing, if this version has no word for it. */
+export function v1Updates(telling: Telling, { when, whose }: Heard, cwd: string | undefined): readonly SessionUpdate[] {
+  switch (telling.type) {
+    case "began":
+    case "taken":
+      // Whoever has sent a prompt has it on the screen.
+      if (telling.prompt === undefined || (when === "live" && whose === "own")) return [];
+      return pieces(telling.prompt).map((piece) => ({
+        ...{ sessionUpdate: "user_message_chunk", messageId: telling.runId, content: text(piece) },
+        ...meta(telling.runId),
+      }));
+    case "said":
+      return [
+        {
+          sessionUpdate: telling.by === "thought" ? "agent_thought_chunk" : "agent_message_chunk",
+          messageId: telling.messageId,
+          content: text(telling.text),
+          ...meta(telling.runId),
+        },
+      ];
+    case "replaced":
+      // There is no taking back here: it is said as another message.
+      return [
+        {
+          sessionUpdate: "agent_message_chunk",
+          messageId: `${telling.messageId}.whole`,
+          content: text(telling.text),
+          ...meta(telling.runId),
+        },
+      ];
+    case "call":
+      return [called(telling, cwd)];
+    case "call-phase":
+      return [update(telling, { status: telling.phase === "waits" ? "pending" : "in_progress" })];
+    case "call-progress":
+      return telling.text === "" ? [] : [update(telling, { content: [content(telling.text)] })];
+    case "process-output":
+      return telling.callId === undefined ? [] : [output(telling.callId, telling.tail)];
+    case "call-ended":
+      return [ended(telling)];
+    case "mode":
+      // Of the past nothing is told: whoever opens the session is answered with what it is in now.
+      if (when === "history") return [];
+      return [
+        { sessionUpdate: "current_mode_update", currentModeId: telling.current },
+        { sessionUpdate: "config_option_update", configOptions: v1Options(telling) },
+      ];
+    case "compacted":
+      return [
+        {
+          sessionUpdate: "compaction_update",
+          compactionId: telling.id,
+          status: "completed",
+          summary: [text(telling.summary)],
+        },
+      ];
+    case "notice":
+      return [{ sessionUpdate: "notice", severity: "info", title: telling.title, description: telling.text }];
+    case "ended":
+      // Whoever has sent the prompt has it in the answer.
+      return when === "live" && whose === "own" ? [] : troubles(telling);
+    case "asked":
+    case "answered":
+    case "process":
+    case "process-ended":
+      return [];
+  }
+}
+
+function called(telling: Extract<Telling, { type: "call" }>, cwd: string | undefined): SessionUpdate {
+  const { runId, callId, name, input, stoppable } = telling;
+  const { title, kind, locations } = toolWords(name, input, cwd);
+  return {
+    ...{ sessionUpdate: "tool_call", toolCallId: callId, title, name, kind, status: "in_progress" },
+    ...{ rawInput: input, locations: [...locations] },
+    ...meta(runId, { stoppable }),
+  };
+}
+
+const text = (words: string): ContentBlock => ({ type: "text", text: words });
+
+const content = (words: string): ToolCallContent => ({ type: "content", content: text(words) });
+
+const meta = (runId: RunId, more: object = {}): { readonly _meta: { readonly belay: object } } => ({
+  _meta: { belay: { runId, ...more } },
+});
+
+interface Change {
+  readonly status?: ToolCallStatus;
+  readonly content?: ToolCallContent[];
+  readonly rawOutput?: Json;
+}
+
+function update(
+  { runId, callId }: { readonly runId: RunId; readonly callId: string },
+  change: Change,
+  more: object = {},
+): SessionUpdate {
+  return { sessionUpdate: "tool_call_update", toolCallId: callId, ...change, ...meta(runId, more) };
+}
+
+const output = (callId: string, tail: string): SessionUpdate => ({
+  sessionUpdate: "tool_call_update",
+  toolCallId: callId,
+  content: [content(tail)],
+});
+
+/** This version knows no call that was stopped: it has failed, and what it really was stands beside it. */
+function ended(telling: Extract<Telling, { type: "call-ended" }>): SessionUpdate {
+  const { outcome, result, changes } = telling;
+  const shown = [shownText(result), endText(outcome)].filter((one) => one !== "").join("\n");
+  return update(
+    telling,
+    {
+      status: outcome.kind === "completed" ? "completed" : "failed",
+      content: shown === "" ? [] : [content(shown)],
+      ...rawOutput(result),
+    },
+    { ...endMeta(outcome), ...(changes.length === 0 ? {} : { changes }) },
+  );
+}
+
+/** A result that cannot be shown whole is not sent beside what is shown of it. A text is its own. */
+export const rawOutput = (result: Json | undefined): { readonly rawOutput?: Json } =>
+  result === undefined || typeof result === "string" || !isShownWhole(result) ? {} : { rawOutput: result };
+
+export function endMeta(outcome: Outcome): object {
+  switch (outcome.kind) {
+    case "completed":
+      return { status: "completed" };
+    case "failed":
+      return { status: "failed", code: outcome.code };
+    case "lost":
+      return { status: "lost" };
+    case "cancelled": {
+      const { reason, abandoned } = outcome;
+      const by = "by" in reason && reason.by !== undefined ? { by: reason.by } : {};
+      const note = "note" in reason && reason.note !== undefined ? { note: reason.note } : {};
+      return {
+        status: "cancelled",
+        reason: reason.kind,
+        ...by,
+        ...note,
+        ...(abandoned === undefined ? {} : { abandoned }),
+      };
+    }
+  }
+}
+
+/** A run that came to no good end, for those who get no answer that says so. There is no other word for it. */
+export function troubles({ runId, outcome }: Extract<Telling, { type: "ended" }>): readonly Trouble[] {
+  if (outcome.kind !== "failed" && outcome.kind !== "lost") return [];
+  const [title, description] =
+    outcome.kind === "lost" ? ["The run was lost", LOST] : ["The run has failed", outcome.message];
+  return [{ sessionUpdate: "notice", severity: "error", title, description, ...meta(runId, endMeta(outcome)) }];
+}
+
+interface Trouble {
+  readonly sessionUpdate: "notice";
+  readonly severity: "error";
+  readonly title: string;
+  readonly description: string;
+  readonly _meta: { readonly belay: object };
+}
+
+/** How it ended, for people, where the result alone does not say it. */
+export function endText(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case "completed":
+      return "";
+    case "failed":
+      return outcome.message;
+    case "cancelled": {
+      // What people write may end with a full stop, and ours comes behind it.
+      const by = who(outcome.reason).replace(/\.$/, "");
+      return outcome.abandoned === undefined
+        ? `Stopped by ${by}.`
+        : `Stopped by ${by}; it did not end when it was asked to, and may still be going on.`;
+    }
+    case "lost":
+      return "It was cut off. Whether it did its work is not known.";
+  }
+}

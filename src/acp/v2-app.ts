@@ -1,0 +1,85 @@
+// The second version of the protocol, a draft, method by method. It may change with any release of the SDK.
+import * as acp from "@agentclientprotocol/sdk/experimental/v2";
+import { isSessionId } from "../core/ids.ts";
+import { aboutBelay, begin, broughtBy, list, STEERABLE } from "./asked.ts";
+import type { Desk } from "./desk.ts";
+import { callStopParams, runStopParams, sessionParams, steerParams } from "./extension-params.ts";
+import * as extension from "./extensions.ts";
+import { asking, awaiting } from "./extensions.ts";
+import { modeAsked, v2Menus, v2Options } from "./mode-choice.ts";
+import type { OwnPrompt } from "./own-prompt.ts";
+import { onWithdrawal, runNamed } from "./request-meta.ts";
+import { invalidParams, requestCancelled } from "./rpc-error.ts";
+import { V2Peer } from "./v2-peer.ts";
+
+export function v2App(desk: Desk, version: string): acp.AgentApp {
+  const directories = new Map<string, string>();
+  const app = acp.agent({ name: "belay" });
+  let peer: V2Peer | undefined;
+  app.onRequest("initialize", ({ params, client }) => {
+    peer = new V2Peer(client, params.capabilities ?? {}, directories);
+    desk.speak(peer);
+    return about(version);
+  });
+  app.onRequest("session/new", async ({ params }) => {
+    const sessionId = await asking(desk.create(broughtBy(params)));
+    directories.set(sessionId, params.cwd);
+    return { sessionId, ...v2Menus(desk.choice(sessionId)) };
+  });
+  app.onRequest("session/resume", async ({ params }) => {
+    const { sessionId, replayFrom } = params;
+    directories.set(sessionId, params.cwd);
+    if (replayFrom != null && replayFrom.type !== "start") throw invalidParams("`replayFrom` can only be the start.");
+    const from = replayFrom == null ? "now" : "start";
+    const attached = await asking(desk.open(sessionId, from, broughtBy(params)));
+    if (isSessionId(sessionId)) await peer?.state(sessionId, attached.state);
+    return v2Menus(attached.choice);
+  });
+  app.onRequest("session/set_config_option", async ({ params }) => {
+    await asking(desk.setMode(params.sessionId, modeAsked(params)));
+    return { configOptions: v2Options(desk.choice(params.sessionId)) };
+  });
+  app.onRequest("session/list", ({ params }) => list(desk, params));
+  app.onRequest("session/close", async ({ params }) => void (await asking(desk.close(params.sessionId))));
+  app.onRequest("session/delete", async ({ params }) => void (await asking(desk.remove(params.sessionId))));
+  // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
+  app.onRequest("session/prompt", ({ params, signal }) => inserted(desk, begin(desk, params), signal));
+  app.onNotification("session/cancel", async ({ params }) => {
+    await desk.cancel(params.sessionId, { run: runNamed(params._meta), background: "keep" }).catch(() => {});
+  });
+  app.onRequest("tool_call/cancel", async ({ params }) => {
+    const { sessionId, toolCallId } = params;
+    await extension.stopCall(desk, { ...NO_WISH, sessionId, toolCallId });
+  });
+  app.onRequest("terminal/cancel", async ({ params }) => {
+    const { kind } = await asking(desk.cancelProcess(params.sessionId, params.terminalId));
+    if (kind === "unknown") throw invalidParams(`There is no terminal ${params.terminalId.slice(0, 128)}.`);
+    if (kind === "settled") throw invalidParams("That terminal has ended already.");
+  });
+  app.onRequest(extension.CANCEL_CALL, callStopParams, ({ params }) => extension.stopCall(desk, params));
+  app.onRequest(extension.CANCEL_CALL_ALIAS, callStopParams, ({ params }) => extension.stopCallAlias(desk, params));
+  app.onRequest(extension.CANCEL_RUN, runStopParams, ({ params }) => extension.stopRun(desk, params));
+  app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(desk, params));
+  app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(desk, params.sessionId));
+  return app;
+}
+
+const NO_WISH = { reason: undefined, remind: undefined, waitMs: undefined } as const;
+
+const about = (version: string): acp.InitializeResponse => ({
+  protocolVersion: acp.PROTOCOL_VERSION,
+  info: { name: "belay", title: "Belay", version },
+  capabilities: {
+    session: { prompt: { image: {}, embeddedContext: {} }, delete: {} },
+    _meta: aboutBelay(version),
+  },
+  _meta: STEERABLE,
+});
+
+/** Answered when its turn has come. One that was stopped before is a request that was cancelled. */
+async function inserted(desk: Desk, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
+  onWithdrawal(signal, () => void desk.withdraw(own));
+  const begun = await awaiting(own, own.begun);
+  if (typeof begun === "string") return { messageId: begun, _meta: { belay: { runId: begun } } };
+  throw requestCancelled(begun.runId);
+}

@@ -1,0 +1,139 @@
+// One call is stopped and its run goes on; what the client is asked before a call; on any transport, in either version.
+import { describe, expect, test } from "vitest";
+import type { Scene } from "./scene.ts";
+import { belayOf, fieldsOf, textOf } from "./transcript.ts";
+
+export function callTests(scene: Scene): void {
+  const isFirst = scene.version === 1;
+  const method = isFirst ? "_belay/tool_call/cancel" : "tool_call/cancel";
+  const stopped = isFirst ? "failed" : "cancelled";
+
+  describe("a stop of one call", () => {
+    test("ends the call and not its run", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const asked = session.prompt(`call read_file ${g}; say on`);
+      await scene.gates.reached(g);
+      const toolCallId = await session.call("read_file");
+      expect(await session.request(method, { toolCallId })).toEqual({});
+      const end = await session.callEnd(toolCallId);
+      expect([end.status, belayOf(end).status]).toEqual([stopped, "cancelled"]);
+      expect((await asked.ended).stopReason).toBe("end_turn");
+      expect(session.said).toBe("[read_file cancelled]on");
+      expect((await session.refused(method, { toolCallId })).code).toBe(-32602);
+      expect((await session.refused(method, { toolCallId: "call_nowhere" })).code).toBe(-32602);
+    });
+
+    test("touches no other call of the same run", async () => {
+      const session = await scene.session();
+      const [g, h] = [scene.gate(), scene.gate()];
+      const asked = session.prompt(`call read_file ${g}; call search ${h}`);
+      await scene.gates.reached(g);
+      await session.request(method, { toolCallId: await session.call("read_file") });
+      await scene.gates.reached(h);
+      scene.gates.open(h);
+      await asked.ended;
+      expect(session.said).toBe("[read_file cancelled][search completed]");
+    });
+
+    test("by the other name for it, with its own words", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const asked = session.prompt(`call read_file ${g}`);
+      await scene.gates.reached(g);
+      const callId = await session.call("read_file");
+      const alias = (call_id: string) =>
+        session.request("session/cancel_tool_call", { call_id, reason: "enough", timeout_ms: 60_000 });
+      expect(await alias(callId)).toEqual({
+        ...{ status: "cancelled", callId, call_id: callId, tool: "read_file", reason: "enough" },
+      });
+      await asked.ended;
+      expect(await alias(callId)).toMatchObject({ status: "already_cancelled" });
+      expect(await alias("call_nowhere")).toMatchObject({ status: "not_found" });
+      expect((await session.refused("session/cancel_tool_call", {})).code).toBe(-32602);
+    });
+
+    test("while it waits for a permission takes the question back, and the run goes on", async () => {
+      const session = await scene.session("never");
+      const asked = session.prompt("approve write_file; say on");
+      const toolCallId = await session.call("write_file");
+      const { transcript } = scene.peer;
+      const question = await transcript.when((said) =>
+        said.find(
+          ({ message }) => message.method === "session/request_permission" && message.params?.sessionId === session.id,
+        ),
+      );
+      await session.request(method, { toolCallId });
+      await transcript.when((said) =>
+        said.find(
+          ({ message }) => message.method === "$/cancel_request" && message.params?.requestId === question.message.id,
+        ),
+      );
+      expect((await asked.ended).stopReason).toBe("end_turn");
+      expect(session.said).toBe("[write_file cancelled]on");
+    });
+  });
+
+  if (!isFirst) {
+    describe("what the second version says of calls", () => {
+      test("a call can be stopped until it has ended, and says so", async () => {
+        const session = await scene.session();
+        const g = scene.gate();
+        const asked = session.prompt(`call read_file ${g}`);
+        await scene.gates.reached(g);
+        const id = await session.call("read_file");
+        expect(session.updates.find((one) => one.toolCallId === id)?.capabilities).toEqual({ cancel: {} });
+        scene.gates.open(g);
+        await asked.ended;
+        expect((await session.callEnd(id)).capabilities).toBeNull();
+      });
+
+      test("a command is a terminal that can be stopped by itself", async () => {
+        const session = await scene.session();
+        const asked = session.prompt("sh echo up && exec sleep 86399; say on");
+        const terminal = await session.when((updates) =>
+          updates.find((one) => textOf(fieldsOf(one.output).data) === "dXAK"),
+        );
+        const { terminalId } = terminal;
+        expect(await session.request("terminal/cancel", { terminalId })).toEqual({});
+        await session.when((updates) => updates.find((one) => one.terminalId === terminalId && one.exitStatus != null));
+        expect((await asked.ended).stopReason).toBe("end_turn");
+        expect((await session.refused("terminal/cancel", { terminalId })).code).toBe(-32602);
+        expect((await session.refused("terminal/cancel", { terminalId: "proc_nowhere" })).code).toBe(-32602);
+      });
+    });
+  }
+
+  describe("a permission", () => {
+    test.each([
+      ["allow", "completed"],
+      ["deny", "failed"],
+      ["dismiss", "failed"],
+    ] as const)("answered with %s: the call is %s, and the run goes on", async (permits, kind) => {
+      const session = await scene.session(permits);
+      const { stopReason } = await session.prompt("approve write_file; say on").ended;
+      expect(stopReason).toBe("end_turn");
+      expect(session.said).toBe(`[write_file ${kind}]on`);
+      const statuses = session.updates.filter((one) => one.status !== undefined).map((one) => one.status);
+      expect(statuses).toContain("pending");
+      expect(statuses.at(-1)).toBe(kind);
+    });
+
+    test("that is remembered is asked for once", async () => {
+      const session = await scene.session("allow-session");
+      await session.prompt("approve write_file; approve write_file").ended;
+      await session.prompt("approve write_file").ended;
+      const asked = scene.peer.transcript.said.filter(
+        ({ message }) => message.method === "session/request_permission" && message.params?.sessionId === session.id,
+      );
+      expect(asked).toHaveLength(1);
+      expect(session.said).toBe("[write_file completed]".repeat(3));
+    });
+
+    test("for a question with options is one of them", async () => {
+      const session = await scene.session("option-1");
+      await session.prompt("ask").ended;
+      expect(session.said).toBe("[green]");
+    });
+  });
+}

@@ -1,0 +1,199 @@
+// A cancel in every phase of a run, on any transport, in either version.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { Scene } from "./scene.ts";
+import { belayOf } from "./transcript.ts";
+
+/** How many processes of this machine were started with this word. */
+const alive = (word: string): number =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(join("/proc", pid, "cmdline"), "utf8")
+          .split("\0")
+          .includes(word);
+      } catch {
+        // Gone since.
+        return false;
+      }
+    }).length;
+
+export function cancelTests(scene: Scene): void {
+  const isFirst = scene.version === 1;
+
+  describe("G27: a cancel", () => {
+    test("of a queued prompt touches no other", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const first = session.prompt(`say one; gate ${g}`);
+      const second = session.prompt("say two");
+      const third = session.prompt("say three");
+      await scene.gates.reached(g);
+      second.takeBack();
+      expect((await second.ended).stopReason).toBe("cancelled");
+      if (!isFirst) await expect(second.answer).rejects.toMatchObject({ code: -32800 });
+      scene.gates.open(g);
+      expect((await first.ended).stopReason).toBe("end_turn");
+      expect((await third.ended).stopReason).toBe("end_turn");
+      expect(session.said).toBe("onethree");
+    });
+
+    test("G7: of the session covers what runs and what is queued, and nothing sent after it", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const covered = [session.prompt(`say one; gate ${g}`), session.prompt("say two"), session.prompt("say three")];
+      await scene.gates.reached(g);
+      const cancelled = session.cancel();
+      const after = session.prompt("say after");
+      await cancelled;
+      const ends = await Promise.all(covered.map(({ ended }) => ended));
+      expect(ends.map(({ stopReason }) => stopReason)).toEqual(["cancelled", "cancelled", "cancelled"]);
+      expect((await after.ended).stopReason).toBe("end_turn");
+      expect(session.said).toBe("oneafter");
+    });
+
+    test("before the first word", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const asked = session.prompt(`gate ${g}; say never`);
+      await scene.gates.reached(g);
+      await session.cancel();
+      expect((await asked.ended).stopReason).toBe("cancelled");
+      expect(session.said).toBe("");
+    });
+
+    test("in the middle of the words: what was said stays", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const asked = session.prompt(`say half; gate ${g}; say never`);
+      await session.sees("half");
+      await session.cancel();
+      expect((await asked.ended).stopReason).toBe("cancelled");
+      expect(session.said).toBe("half");
+    });
+
+    test("in a call: the call has its last status before the end", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const asked = session.prompt(`call read_file ${g}; say never`);
+      await scene.gates.reached(g);
+      const call = await session.call("read_file");
+      await session.cancel();
+      expect((await asked.ended).stopReason).toBe("cancelled");
+      const end = await session.callEnd(call);
+      expect(end.status).toBe(isFirst ? "failed" : "cancelled");
+      expect(belayOf(end).status).toBe("cancelled");
+    });
+
+    test("while a permission is asked for takes it back; a client that never answers blocks nothing", async () => {
+      const session = await scene.session("never");
+      const asked = session.prompt("approve write_file; say never");
+      const { transcript } = scene.peer;
+      const question = await transcript.when((said) =>
+        said.find(
+          ({ by, message }) =>
+            by === "agent" &&
+            message.method === "session/request_permission" &&
+            message.params?.sessionId === session.id,
+        ),
+      );
+      await session.cancel();
+      expect((await asked.ended).stopReason).toBe("cancelled");
+      const taken = transcript.said.filter(
+        ({ by, message }) =>
+          by === "agent" && message.method === "$/cancel_request" && message.params?.requestId === question.message.id,
+      );
+      expect(taken).toHaveLength(1);
+      expect((await session.callEnd(await session.call("write_file"))).status).toBe(isFirst ? "failed" : "cancelled");
+    });
+
+    test("while it stops touches nothing that was sent after it", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const first = session.prompt(`say one; deaf ${g}`);
+      await scene.gates.reached(g);
+      await session.cancel();
+      const between = session.prompt("say between");
+      await session.request("_belay/session/explain");
+      scene.gates.open(g);
+      expect((await first.ended).stopReason).toBe("cancelled");
+      expect((await between.ended).stopReason).toBe("end_turn");
+      expect(session.said).toBe("onebetween");
+    });
+
+    test("of a session that is idle does nothing, and does not wait for the next prompt", async () => {
+      const session = await scene.session();
+      await session.cancel();
+      expect((await session.prompt("say one").ended).stopReason).toBe("end_turn");
+      await session.cancel();
+      await session.cancel();
+      expect((await session.prompt("say two").ended).stopReason).toBe("end_turn");
+      expect(session.said).toBe("onetwo");
+    });
+
+    test("of a session that is not there does nothing", async () => {
+      const session = await scene.session();
+      await scene.peer.notify("session/cancel", { sessionId: "ses_nowhere" });
+      expect((await session.prompt("say on").ended).stopReason).toBe("end_turn");
+    });
+
+    test("G10: that names its run touches no other, however late it comes", async () => {
+      const session = await scene.session();
+      const { runId } = await session.prompt("say one").ended;
+      const g = scene.gate();
+      const next = session.prompt(`say two; gate ${g}`);
+      await scene.gates.reached(g);
+      await session.cancel({ _meta: { belay: { runId } } });
+      await session.request("_belay/session/explain");
+      scene.gates.open(g);
+      expect((await next.ended).stopReason).toBe("end_turn");
+    });
+
+    test("that names the live run ends that one, and the queue goes on", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const live = session.prompt(`say one; gate ${g}`);
+      const queued = session.prompt("say two");
+      await session.sees("one");
+      await session.cancel({ _meta: { belay: { runId: await session.run() } } });
+      expect((await live.ended).stopReason).toBe("cancelled");
+      expect((await queued.ended).stopReason).toBe("end_turn");
+    });
+
+    test("of a run by its name says what it meant", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const asked = session.prompt(`say one; gate ${g}`);
+      await session.sees("one");
+      const runId = await session.run();
+      expect(await session.request("_belay/run/cancel", { runId })).toMatchObject({ kind: "stopping" });
+      expect((await asked.ended).stopReason).toBe("cancelled");
+      expect(await session.request("_belay/run/cancel", { runId })).toMatchObject({ kind: "settled" });
+      expect(await session.request("_belay/run/cancel", { runId: "run_nowhere" })).toMatchObject({ kind: "unknown" });
+    });
+
+    test("ends the whole tree of a command before the end is told", async () => {
+      const session = await scene.session();
+      const mark = `87654.${process.pid}${Math.trunc(performance.now())}`;
+      const asked = session.prompt(`sh echo up && (sleep ${mark} & sleep ${mark})`);
+      await session.when((updates) => updates.find((one) => JSON.stringify(one).includes(isFirst ? "up\\n" : "dXAK")));
+      expect(alive(mark)).toBeGreaterThan(0);
+      await session.cancel();
+      expect((await asked.ended).stopReason).toBe("cancelled");
+      expect(alive(mark)).toBe(0);
+    });
+  });
+
+  if (isFirst) {
+    test("the live prompt taken back is a cancel with a result", async () => {
+      const session = await scene.session();
+      const g = scene.gate();
+      const asked = session.prompt(`say one; gate ${g}`);
+      await scene.gates.reached(g);
+      asked.takeBack();
+      expect(await asked.answer).toMatchObject({ stopReason: "cancelled" });
+    });
+  }
+}

@@ -1,0 +1,16 @@
+// The tests that every transport passes, in either version of the protocol.
+import { callTests } from "./call-tests.ts";
+import { cancelTests } from "./cancel-tests.ts";
+import { historyTests } from "./history-tests.ts";
+import { promptTests } from "./prompt-tests.ts";
+import { Scene } from "./scene.ts";
+import type { Transport } from "./stage.ts";
+import type { Version } from "./transcript.ts";
+
+export function everyTest(transport: Transport, version: Version): void {
+  const scene = new Scene(transport, version);
+  promptTests(scene);
+  cancelTests(scene);
+  callTests(scene);
+  historyTests(scene);
+}

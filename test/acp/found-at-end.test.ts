@@ -1,0 +1,146 @@
+// What was found when the input ended: a prompt that came with the end of it was nobody's.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AnyMessage } from "@agentclientprotocol/sdk";
+import { expect, onTestFinished, test } from "vitest";
+import { acpDoor } from "../../src/acp/door.ts";
+import { loopTurn } from "../../src/acp/loop-turn.ts";
+import { EditorsEnd, EXIT_MS_MAX } from "../../src/cli/acp-end.ts";
+import type { RunControl } from "../../src/control.ts";
+import type { SessionId } from "../../src/core/ids.ts";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { openBelay } from "../../src/library/belay.ts";
+import { manualClock } from "../../src/testing/manual-clock.ts";
+import { inMemory } from "./byte-line.ts";
+import { greeting, RawClient } from "./raw-client.ts";
+import { fieldsOf, textOf, type Version } from "./transcript.ts";
+
+/** Waits until it is stopped. */
+const waits = ({ signal }: { readonly signal: AbortSignal }): Promise<string> =>
+  new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+
+test.each([1, 2] as const)(
+  "a prompt that is followed by the end of the input is there when it ends, v%d",
+  async (v) => {
+    const belay = await openBelay({ agent: waits, store: ":memory:", directories: "any" });
+    onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
+    const seen: number[] = [];
+    const door = acpDoor({ control: belay, clock: systemClock, version: "0" });
+    const line = inMemory({
+      connect: (stream) =>
+        door.connect(stream, {
+          atEnd: async ({ runs, settled }) => {
+            seen.push(runs.length);
+            await Promise.all(runs.map((run) => run.cancel()));
+            await settled();
+          },
+        }),
+    });
+    const reader = line.stream.readable.getReader();
+    const session = await opened(line.write, reader, v);
+    const prompts = [3, 4].map((id) => ({
+      ...{ jsonrpc: "2.0", id, method: "session/prompt" },
+      params: { sessionId: session, prompt: [{ type: "text", text: "go" }] },
+    }));
+    const written = line.write(prompts.map((one) => `${JSON.stringify(one)}\n`).join(""));
+    const dropped = written.then(() => line.drop());
+    const answered: unknown[] = [];
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      if ("id" in value && !("method" in value)) answered.push(value.id);
+      if (answered.length === 2) break;
+    }
+    await dropped;
+    expect(seen).toEqual([2]);
+    expect(answered.toSorted()).toEqual([3, 4]);
+  },
+);
+
+test("what waits is cancelled before what it waits for: none begins because the one before it has ended", async () => {
+  const order: string[] = [];
+  const run = (sessionId: SessionId, name: string): RunControl => {
+    const cancel: RunControl["cancel"] = async () => {
+      order.push(`asked ${name}`);
+      // As long as a host takes to record it.
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push(name);
+      return { kind: "stopping", first: true, since: 1 };
+    };
+    return { sessionId, cancel } as Partial<RunControl> as RunControl;
+  };
+  const log = { info: () => {}, warn: () => {} };
+  const answered = async (): Promise<void> => {};
+  const end = new EditorsEnd({ policy: "cancel", kept: "", answered, log, clock: manualClock() });
+  const runs = [run("ses_1", "live"), run("ses_1", "next"), run("ses_2", "other"), run("ses_1", "last")];
+  await end.come({ runs, settled: async () => {} });
+  expect(order.indexOf("asked live")).toBeGreaterThan(order.indexOf("last"));
+  expect(order.indexOf("asked live")).toBeGreaterThan(order.indexOf("next"));
+  expect(order).toContain("other");
+});
+
+test("keep: a prompt that is on its way to the server is accepted before the program leaves", async () => {
+  const accepted = Promise.withResolvers<Awaited<RunControl["accepted"]>>();
+  const run = { accepted: accepted.promise } as Partial<RunControl> as RunControl;
+  const clock = manualClock();
+  const log = { info: () => {}, warn: () => {} };
+  const end = new EditorsEnd({ policy: "keep", kept: "", answered: async () => {}, log, clock });
+  let left = false;
+  const coming = end.come({ runs: [run], settled: async () => {} }).then(() => {
+    left = true;
+  });
+  await clock.advance(1_000);
+  expect(left).toBe(false);
+  accepted.reject(new Error("whatever became of it"));
+  await coming;
+  expect(clock.pending).toEqual([]);
+});
+
+test("keep: a server that does not answer is waited for no longer than there is time", async () => {
+  const run = { accepted: new Promise(() => {}) } as Partial<RunControl> as RunControl;
+  const clock = manualClock();
+  const log = { info: () => {}, warn: () => {} };
+  const end = new EditorsEnd({ policy: "keep", kept: "", answered: async () => {}, log, clock });
+  const coming = end.come({ runs: [run], settled: async () => {} });
+  await clock.advance(EXIT_MS_MAX);
+  await coming;
+});
+
+test.each([1, 2] as const)(
+  "a prompt that goes on at the next start is not answered with: send it again, v%d",
+  async (v) => {
+    const dir = mkdtempSync(join(tmpdir(), "belay-found-"));
+    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+    const belay = await openBelay({ agent: waits, store: join(dir, "belay.db"), directories: "any" });
+    const door = acpDoor({ control: belay, clock: systemClock, version: "0" });
+    const client = await RawClient.open(door, v);
+    const session = await client.newSession(tmpdir());
+    const [live, held] = [client.prompt(session, "go"), client.prompt(session, "go too")];
+    await client.send(live, held);
+    // The second one waits for an answer in either version.
+    while ((await belay.session(session as SessionId).queue.list()).length === 0) await loopTurn();
+    const answer = client.answer(held.id);
+    await belay.close({ mode: "park", limitMs: 1_000 });
+    const { error } = await answer;
+    const { runId, retryable, hint } = fieldsOf(error?.data);
+    expect(error?.code).toBe(-32013);
+    expect({ runId, retryable }).toEqual({ runId: expect.stringMatching(/^run_/), retryable: false });
+    expect(hint).toMatch(/do not send it again/);
+  },
+);
+
+type Reader = Pick<ReadableStreamDefaultReader<AnyMessage>, "read">;
+
+async function opened(write: (text: string) => Promise<void>, reader: Reader, version: Version): Promise<string> {
+  const ask = async (id: number, method: string, params: object): Promise<unknown> => {
+    await write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+    for (;;) {
+      const { value } = await reader.read();
+      const message = fieldsOf(value);
+      if (message.id === id) return message.result;
+    }
+  };
+  await ask(1, "initialize", greeting(version));
+  return textOf(fieldsOf(await ask(2, "session/new", { cwd: tmpdir(), mcpServers: [] })).sessionId);
+}

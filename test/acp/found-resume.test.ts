@@ -1,0 +1,94 @@
+// What was found when a session was resumed with prompts under way: they were never answered.
+import { tmpdir } from "node:os";
+import { expect, onTestFailed, onTestFinished, test } from "vitest";
+import { acpDoor } from "../../src/acp/door.ts";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { brokenLaws } from "./laws.ts";
+import { RawClient } from "./raw-client.ts";
+import { fieldsOf, textOf, updateOf, type Version } from "./transcript.ts";
+
+async function opened(): Promise<Belay> {
+  const belay = await openBelay({ agent: (turn) => turn.prompt.text, store: ":memory:", directories: "any" });
+  onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
+  return belay;
+}
+
+const doorOf = (belay: Belay) => acpDoor({ control: belay, clock: systemClock, version: "0" });
+
+const resume = (client: RawClient, sessionId: string) =>
+  client.request("session/resume", { sessionId, cwd: tmpdir(), mcpServers: [] });
+
+const said = ({ transcript }: RawClient): string =>
+  transcript.said
+    .flatMap((one) => {
+      const update = updateOf(one)?.update;
+      return update?.sessionUpdate === "agent_message_chunk" ? [textOf(fieldsOf(update.content).text)] : [];
+    })
+    .join(" ");
+
+/** Both of them are answered, and everything else holds. */
+async function looksRight(client: RawClient, version: Version, ids: readonly unknown[]): Promise<void> {
+  for (const id of ids) expect((await client.answer(id as number)).error).toBeUndefined();
+  await client.ask("session/list", {});
+  expect(brokenLaws(client.transcript.said, version, { end: "open" })).toEqual([]);
+}
+
+test.each([1, 2] as const)(
+  "a prompt before and one behind a resume are answered, and told whole, v%d",
+  async (version) => {
+    const client = await RawClient.open(doorOf(await opened()), version);
+    onTestFailed(() => console.error(client.transcript.shown));
+    const session = await client.newSession(tmpdir());
+    for (let round = 0; round < 20; round += 1) {
+      const [before, behind] = [client.prompt(session, "one"), client.prompt(session, "two")];
+      const resumed = resume(client, session);
+      await client.send(before, resumed, behind);
+      await looksRight(client, version, [before.id, resumed.id, behind.id]);
+    }
+    await client.ask("session/close", { sessionId: session });
+    expect(said(client)).toBe(Array.from({ length: 20 }, () => "one two").join(" "));
+  },
+);
+
+test.each([1, 2] as const)(
+  "a prompt right behind the resume that opens the session is answered, v%d",
+  async (version) => {
+    const belay = await opened();
+    for (let round = 0; round < 20; round += 1) {
+      const { id } = await belay.createSession({ cwd: tmpdir() });
+      const client = await RawClient.open(doorOf(belay), version);
+      onTestFailed(() => console.error(client.transcript.shown));
+      const resumed = resume(client, id);
+      const prompt = client.prompt(id, "one");
+      await client.send(resumed, prompt);
+      await looksRight(client, version, [resumed.id, prompt.id]);
+      // It waits for every prompt to be answered.
+      await client.ask("session/close", { sessionId: id });
+    }
+  },
+);
+
+test.each([1, 2] as const)(
+  "a delete behind a close is answered when the close has told everything, v%d",
+  async (version) => {
+    const waits = ({ signal }: { readonly signal: AbortSignal }): Promise<string> =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+    const belay = await openBelay({ agent: waits, store: ":memory:", directories: "any" });
+    onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
+    const client = await RawClient.open(doorOf(belay), version);
+    onTestFailed(() => console.error(client.transcript.shown));
+    for (let round = 0; round < 10; round += 1) {
+      const session = await client.newSession(tmpdir());
+      const prompts = [client.prompt(session, "one"), client.prompt(session, "two")];
+      const [closed, deleted] = ["session/close", "session/delete"].map((method) =>
+        client.request(method, { sessionId: session }),
+      );
+      if (closed === undefined || deleted === undefined) throw new Error("two were made");
+      await client.send(...prompts, closed, deleted);
+      for (const { id } of [...prompts, closed, deleted]) await client.answer(id);
+    }
+    await client.ask("session/list", {});
+    expect(brokenLaws(client.transcript.said, version, { end: "finished" })).toEqual([]);
+  },
+);

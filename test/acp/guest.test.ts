@@ -1,0 +1,230 @@
+// Who is at the other end: what they may do, what is put down of it, what they bring along, and what they can be asked.
+import { tmpdir } from "node:os";
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
+import type { AuditRecord } from "../../src/acp/audit.ts";
+import { type AcpDoorOptions, acpDoor, type OpenedSession } from "../../src/acp/door.ts";
+import type { Guest } from "../../src/acp/guest.ts";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { type Belay, openBelay } from "../../src/library/belay.ts";
+import type { Agent } from "../../src/ports.ts";
+import { settled } from "../../src/testing/manual-clock.ts";
+import { brokenLaws } from "./laws.ts";
+import { invalidMessages } from "./message-schema.ts";
+import { greeting, RawClient } from "./raw-client.ts";
+import { type Fields, fieldsOf, type Message, updateOf, type Version } from "./transcript.ts";
+
+const agent: Agent = async (turn) => {
+  if (turn.prompt.text === "type") {
+    const asked = await turn.ask({ text: "Which name?" });
+    return `[${asked.kind === "answered" ? String(asked.value) : asked.kind}]`;
+  }
+  if (turn.prompt.text !== "approve") return "done";
+  return `[${(await turn.call("write_file", { path: "a" }, () => "ok", { approval: true })).kind}]`;
+};
+
+let belay: Belay;
+beforeAll(async () => {
+  belay = await openBelay({ agent, store: ":memory:", directories: "any" });
+});
+afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
+
+interface Wish extends Partial<Omit<AcpDoorOptions, "version">> {
+  readonly version?: Version;
+  readonly capabilities?: Fields;
+  /** What is answered to whatever is asked; undefined: nothing is. */
+  readonly answers?: (message: Message) => Fields | undefined;
+}
+
+async function connected({ version = 1, capabilities = {}, answers, ...options }: Wish = {}): Promise<RawClient> {
+  const door = acpDoor({ control: belay, clock: systemClock, version: "0", ...options });
+  const client: RawClient = RawClient.connect(door, version, (message) => {
+    if (message.method === undefined || message.id === undefined) return;
+    const result = answers?.(message);
+    if (result !== undefined) void client.send({ jsonrpc: "2.0", id: message.id, result });
+  });
+  onTestFailed(() => console.error(client.transcript.shown));
+  const can = version === 1 ? { clientCapabilities: capabilities } : { capabilities };
+  await client.ask("initialize", { ...greeting(version), ...can });
+  return client;
+}
+
+async function left(client: RawClient): Promise<void> {
+  await client.drop();
+  const { said } = client.transcript;
+  expect(brokenLaws(said, client.version, { end: "open" })).toEqual([]);
+  expect(invalidMessages(said, client.version)).toEqual([]);
+}
+
+async function prompted(client: RawClient, session: string, text: string): Promise<Message> {
+  const prompt = client.prompt(session, text);
+  await client.send(prompt);
+  return client.answer(prompt.id);
+}
+
+const guest = (...may: readonly ("read" | "prompt" | "cancel" | "approve")[]): Guest => ({
+  name: "ann",
+  may: new Set(may),
+});
+
+describe("G35: what a guest may not do is refused, and not done", () => {
+  test("a guest that only looks makes no session, sends no prompt and stops nothing", async () => {
+    const { id } = await belay.createSession({ cwd: tmpdir() });
+    const client = await connected({ guest: guest("read") });
+    const codes = [
+      await client.ask("session/new", { cwd: tmpdir(), mcpServers: [] }),
+      await client.ask("session/load", { sessionId: id, cwd: tmpdir(), mcpServers: [] }),
+      await prompted(client, id, "hello"),
+      await client.ask("session/close", { sessionId: id }),
+      await client.ask("session/delete", { sessionId: id }),
+      await client.ask("_belay/run/cancel", { runId: "run_x" }),
+      await client.ask("_session/steering", { sessionId: id, prompt: [{ type: "text", text: "x" }] }),
+    ].map(({ error }) => error?.code);
+    expect(codes).toEqual([-32014, undefined, -32014, -32014, -32014, -32014, -32014]);
+    expect(await belay.session(id).runs()).toEqual([]);
+    expect((await belay.session(id).row()).phase).toBe("open");
+    await left(client);
+  });
+
+  test("a guest that may not look finds nothing", async () => {
+    const { id } = await belay.createSession({ cwd: tmpdir() });
+    const client = await connected({ guest: guest("prompt") });
+    expect((await client.ask("session/list", {})).error?.code).toBe(-32014);
+    expect((await client.ask("session/load", { sessionId: id, cwd: tmpdir(), mcpServers: [] })).error?.code).toBe(
+      -32014,
+    );
+    expect((await client.ask("_belay/session/explain", { sessionId: id })).error?.code).toBe(-32014);
+    await left(client);
+  });
+
+  test("a guest that may not answer is not asked", async () => {
+    const client = await connected({ guest: guest("read", "prompt", "cancel") });
+    const session = await client.newSession(tmpdir());
+    const prompt = client.prompt(session, "approve");
+    await client.send(prompt);
+    const [question] = await waiting(session);
+    await belay.questions.allow(question ?? "", { by: "somebody else" });
+    expect((await client.answer(prompt.id)).result).toMatchObject({ stopReason: "end_turn" });
+    expect(client.transcript.said.some(({ message }) => message.method === "session/request_permission")).toBe(false);
+    await left(client);
+  });
+
+  test("what is another tenant's is not there, whatever is asked of it", async () => {
+    const { id } = await belay.createSession({ tenant: "other", cwd: tmpdir() });
+    const all = guest("read", "prompt", "cancel", "approve");
+    const client = await connected({ guest: { ...all, tenant: "acme" } });
+    const mine = await client.newSession(tmpdir());
+    expect(mine).toMatch(/^ses_acme\./);
+    for (const method of [
+      "session/load",
+      "session/resume",
+      "session/close",
+      "session/delete",
+      "_belay/session/explain",
+    ]) {
+      expect((await client.ask(method, { sessionId: id, cwd: tmpdir(), mcpServers: [] })).error?.code, method).toBe(
+        -32002,
+      );
+    }
+    expect((await prompted(client, id, "hello")).error?.code).toBe(-32002);
+    const { result } = await client.ask("session/list", {});
+    expect(result?.sessions).toMatchObject([{ sessionId: mine }]);
+    await left(client);
+  });
+});
+
+/** The questions of a session, when there are any. */
+async function waiting(session: string): Promise<readonly string[]> {
+  for await (const event of belay.session(session).events())
+    if (event.type === "question.asked") return [event.questionId];
+  return [];
+}
+
+test("every control request leaves a record, also a refused one; a trail that fails stops nothing", async () => {
+  const records: AuditRecord[] = [];
+  const notices: string[] = [];
+  const note = async (record: AuditRecord): Promise<void> => {
+    records.push(record);
+    if (record.action === "close") throw new Error("the disk is full");
+  };
+  const client = await connected({
+    audit: { note },
+    guest: guest("read", "prompt", "cancel"),
+    notice: (text) => void notices.push(text),
+  });
+  const session = await client.newSession(tmpdir());
+  await prompted(client, session, "hello");
+  await prompted(client, "ses_nowhere", "hello");
+  await client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId: session } });
+  await client.ask("_belay/run/cancel", { runId: "run_nowhere" });
+  expect((await client.ask("session/close", { sessionId: session })).error).toBeUndefined();
+  await settled();
+  expect(records.map(({ action, answer, actor, via }) => [action, answer, actor, via])).toEqual([
+    ["create", "done", "ann", "acp"],
+    ["prompt", "accepted", "ann", "acp"],
+    ["prompt", "refused", "ann", "acp"],
+    ["cancel", expect.any(String), "ann", "acp"],
+    ["cancel", "unknown", "ann", "acp"],
+    ["close", expect.any(String), "ann", "acp"],
+  ]);
+  expect(new Set(records.map(({ id }) => id)).size).toBe(records.length);
+  expect(notices.join()).toContain("the disk is full");
+  await left(client);
+});
+
+describe("what a client brings along", () => {
+  const mcpServers = [{ name: "files", command: "/bin/true", args: [], env: [{ name: "KEY", value: "secret" }] }];
+
+  test("is told to whoever wants it, before the session is", async () => {
+    const opened: OpenedSession[] = [];
+    const client = await connected({ onSession: (session) => void opened.push(session) });
+    const { result } = await client.ask("session/new", { cwd: tmpdir(), mcpServers });
+    expect(opened).toEqual([{ sessionId: result?.sessionId, cwd: tmpdir(), mcpServers, additionalDirectories: [] }]);
+    await left(client);
+  });
+
+  test("is not dropped in silence, and no secret of it is said", async () => {
+    const client = await connected();
+    await client.ask("session/new", { cwd: tmpdir(), mcpServers });
+    const notices = client.transcript.said.flatMap((one) => updateOf(one)?.update ?? []);
+    expect(notices).toMatchObject([{ sessionUpdate: "notice", title: "1 MCP servers are ignored" }]);
+    expect(JSON.stringify(notices)).not.toContain("secret");
+    await left(client);
+  });
+});
+
+describe.each([1, 2] as const)("an answer that must be typed, version %d", (version) => {
+  test("is asked for with a form, where the client has forms", async () => {
+    const answers = ({ method }: Message): Fields | undefined =>
+      method === "elicitation/create" ? { action: "accept", content: { answer: "Ada" } } : undefined;
+    const client = await connected({ version, capabilities: { elicitation: { form: {} } }, answers });
+    const session = await client.newSession(tmpdir());
+    await prompted(client, session, "type");
+    await client.transcript.when((said) => said.find(({ message }) => JSON.stringify(message).includes("[Ada]")));
+    await left(client);
+  });
+
+  test("is asked for elsewhere, where it has none: the client is told how", async () => {
+    const client = await connected({ version });
+    const session = await client.newSession(tmpdir());
+    const prompt = client.prompt(session, "type");
+    await client.send(prompt);
+    const notice = await client.transcript.when((said) =>
+      said.flatMap((one) => updateOf(one)?.update ?? []).find((one) => one.sessionUpdate === "notice"),
+    );
+    const [, id = ""] = /belay answer (ask_\S+)/.exec(String(notice.description)) ?? [];
+    expect(await belay.questions.answer(id, "Bob")).toMatchObject({ kind: "recorded" });
+    await client.transcript.when((said) => said.find(({ message }) => JSON.stringify(message).includes("[Bob]")));
+    expect(fieldsOf((await client.answer(prompt.id)).error)).toEqual({});
+    await left(client);
+  });
+
+  test("is withdrawn where the form is closed", async () => {
+    const answers = ({ method }: Message): Fields | undefined =>
+      method === "elicitation/create" ? { action: "cancel" } : undefined;
+    const client = await connected({ version, capabilities: { elicitation: { form: {} } }, answers });
+    const session = await client.newSession(tmpdir());
+    await prompted(client, session, "type");
+    await client.transcript.when((said) => said.find(({ message }) => JSON.stringify(message).includes("[withdrawn]")));
+    await left(client);
+  });
+});

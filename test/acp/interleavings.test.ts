@@ -1,0 +1,50 @@
+// Many clients, each with a seeded mess of prompts and stops, written as lines in one piece. Every law of the protocol
+// holds for each, and every message is valid.
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
+import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { brokenLaws } from "./laws.ts";
+import { agent, mess } from "./mess.ts";
+import { invalidMessages } from "./message-schema.ts";
+import type { RawClient } from "./raw-client.ts";
+
+const SEEDS = 100;
+const SEEDS_AT_ONCE = 10;
+
+let belay: Belay;
+beforeAll(async () => {
+  belay = await openBelay({ agent, store: ":memory:", directories: "any" });
+});
+afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
+
+describe.each([1, 2] as const)("version %d of the protocol", (version) => {
+  const batches = Array.from({ length: SEEDS / SEEDS_AT_ONCE }, (_, index) => index * SEEDS_AT_ONCE);
+
+  test.each(batches)(`seeds from %d on, ${SEEDS_AT_ONCE} at once`, { timeout: 30_000 }, async (first) => {
+    const running = new Map<number, RawClient>();
+    onTestFailed(() => {
+      for (const [seed, { transcript }] of running) console.error(`seed ${seed}\n${transcript.shown}`);
+    });
+    await Promise.all(
+      Array.from({ length: SEEDS_AT_ONCE }, async (_, index) => {
+        const seed = first + index;
+        const client = await mess(belay, { seed, version, begun: (one) => running.set(seed, one) });
+        const { said } = client.transcript;
+        const wrong = [...brokenLaws(said, version, { end: "finished" }), ...invalidMessages(said, version)];
+        if (wrong.length === 0) running.delete(seed);
+        expect(wrong, `seed ${seed}`).toEqual([]);
+      }),
+    );
+  });
+
+  test("the mess is one: prompts that run, wait, are stopped and are refused, and calls of each end", {
+    timeout: 30_000,
+  }, async () => {
+    const clients = await Promise.all(Array.from({ length: 20 }, (_, seed) => mess(belay, { seed, version })));
+    const said = clients.flatMap(({ transcript }) => transcript.said.map(({ message }) => JSON.stringify(message)));
+    const words =
+      version === 1 ? ['"stopReason":"cancelled"', '"stopReason":"end_turn"'] : ['"code":-32800', '"messageId"'];
+    for (const word of [...words, '"code":-32002', '"status":"completed"', '"status":"failed"', "$/cancel_request"]) {
+      expect(said.filter((line) => line.includes(word)).length, word).toBeGreaterThan(0);
+    }
+  });
+});
