@@ -71,7 +71,7 @@ function* pieces(page: readonly Heard[], texts: EventTexts): Generator<string, v
 }
 
 /** Never between the two halves of one character. */
-function* slices(frame: string): Generator<string, void> {
+export function* slices(frame: string): Generator<string, void> {
   for (let from = 0; from < frame.length; ) {
     const end = from + PIECE_CHARS_MAX;
     const to = isLowSurrogate(frame.charCodeAt(end)) ? end - 1 : end;

@@ -16,6 +16,33 @@ export interface HttpRequest {
   body(bytesMax: number): Promise<string>;
   /** Whoever asked is gone. Nothing but the answering of this request ends with it. */
   readonly signal: AbortSignal;
+  /** It asks for a WebSocket instead of an answer. Undefined: it does not. */
+  readonly upgrade?: Upgrade | undefined;
+}
+
+/** How a request becomes a WebSocket. */
+export interface Upgrade {
+  /**
+   * Says yes, with these headers; the answer to the request is `SWITCHED` then. Rejects if it was not asked for as it
+   * should be; then nothing was said, and the request is still to be answered.
+   */
+  accept(headers: Readonly<Record<string, string>>): Promise<MessageSocket>;
+}
+
+/** A WebSocket, as much of one as is used here. */
+export interface MessageSocket {
+  readonly OPEN: number;
+  readonly readyState: number;
+  /** Bytes that were sent, and not taken yet. */
+  readonly bufferedAmount: number;
+  send(text: string): void;
+  ping(): void;
+  close(code?: number, reason?: string): void;
+  /** Without a word. */
+  terminate(): void;
+  on(event: "message", listener: (data: unknown, isBinary: boolean) => void): unknown;
+  on(event: "pong" | "close", listener: () => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
 }
 
 export interface HttpAnswer {
@@ -24,6 +51,9 @@ export interface HttpAnswer {
   /** A text, or a stream that is handed on as fast as it is read and no faster. */
   readonly body: string | undefined | Outpour;
 }
+
+/** What a request is answered that has become a WebSocket: everything was said. */
+export const SWITCHED: HttpAnswer = { status: 101, headers: {}, body: undefined };
 
 /** Pieces of a body. The next one is asked for when the last has been taken; leaving early ends it. */
 export type Outpour = AsyncIterator<string, void>;

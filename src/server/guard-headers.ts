@@ -8,6 +8,23 @@ export function bearerOf(header: string): string | undefined {
   return /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1];
 }
 
+/** A WebSocket's subprotocol that is a token. Pages cannot set headers on one, and an address is no place for it. */
+const BEARER_PROTOCOL = "belay.bearer.";
+
+/** The `Authorization` of a request. One who sends a token in two places sends two, which are none. */
+export function authorizationOf(request: HttpRequest): string | undefined {
+  const header = request.header("authorization");
+  const tokens = request.upgrade === undefined ? [] : protocolsOf(request).filter(isBearer);
+  if (tokens.length === 0) return header;
+  const sent = tokens.map((token) => `Bearer ${token.slice(BEARER_PROTOCOL.length)}`);
+  return [...(header === undefined ? [] : [header]), ...sent].join(", ");
+}
+
+const isBearer = (protocol: string): boolean => protocol.startsWith(BEARER_PROTOCOL);
+
+const protocolsOf = (request: HttpRequest): readonly string[] =>
+  (request.header("sec-websocket-protocol") ?? "").split(",").map((one) => one.trim());
+
 /**
  * A page can make a browser send a form or plain text to anybody, but not JSON without having asked first. So a
  * mutation is JSON and says so. A DELETE has no such form, and needs none if it has no body.

@@ -115,7 +115,8 @@ describe("before the route is known", () => {
         status: 204,
         headers: {
           "access-control-allow-origin": "https://console.example.com",
-          "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
+          "access-control-allow-headers":
+            "authorization, content-type, idempotency-key, last-event-id, acp-connection-id, acp-session-id",
         },
       },
     });

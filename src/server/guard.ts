@@ -7,7 +7,7 @@
 import type { Clock } from "../ports.ts";
 import { type Actor, type HttpAnswer, type HttpRequest, TOKEN_SCOPES, type TokenScope } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";
-import { bearerOf, isJson, namedSecret } from "./guard-headers.ts";
+import { authorizationOf, bearerOf, isJson, namedSecret } from "./guard-headers.ts";
 import { Hosts, type Served } from "./host.ts";
 import { MUTATIONS_BURST, MUTATIONS_PER_SECOND, STREAM_RETRY_S, STREAMS_PER_TOKEN_MAX } from "./limits.ts";
 import { Lockout } from "./lockout.ts";
@@ -47,6 +47,8 @@ export interface Gatekeeper {
   front(request: HttpRequest): Front;
   admit(request: HttpRequest, needs: Needs): Admission;
   stream(actor: Actor): StreamPass;
+  /** One change more, where not every request is one: refused if there were too many. */
+  change(actor: Actor): Denial | undefined;
   /** Whether whoever was let in as this actor would still be. */
   still(request: HttpRequest, actor: Actor): boolean;
 }
@@ -130,9 +132,14 @@ export class Guard implements Gatekeeper {
     return { kind: "denied", denial };
   }
 
+  change(actor: Actor): Denial | undefined {
+    const waitMs = this.#rates.take(actor.name);
+    return waitMs === undefined ? undefined : tooFast(waitMs);
+  }
+
   /** Less than before counts as no: they ask again, and are looked at anew. Not a guess, so no lockout comes of it. */
   still(request: HttpRequest, { name, tenant, scopes }: Actor): boolean {
-    const header = request.header("authorization");
+    const header = authorizationOf(request);
     if (header === undefined) return request.via === "socket";
     const secret = bearerOf(header);
     const now = secret === undefined ? undefined : this.#tokens.verify(secret);
@@ -140,7 +147,7 @@ export class Guard implements Gatekeeper {
   }
 
   #actorOf(request: HttpRequest): Actor | Denial {
-    const header = request.header("authorization");
+    const header = authorizationOf(request);
     // Not sending a token is no guess.
     if (header === undefined) return request.via === "socket" ? LOCAL : unauthenticated("This needs a token.");
     const secret = bearerOf(header);
@@ -165,8 +172,7 @@ export class Guard implements Gatekeeper {
     if (!isJson(request)) return notJson();
     // A stop always gets through, and takes nothing from the bucket: whoever prompts too fast can still stop.
     if (needs.stop === true) return undefined;
-    const waitMs = this.#rates.take(actor.name);
-    return waitMs === undefined ? undefined : tooFast(waitMs);
+    return this.change(actor);
   }
 }
 
@@ -179,7 +185,7 @@ const seconds = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000))
  */
 const readableBy = (origin: string): Readonly<Record<string, string>> => ({
   "access-control-allow-origin": origin,
-  "access-control-expose-headers": "x-request-id, retry-after",
+  "access-control-expose-headers": "x-request-id, retry-after, acp-connection-id",
   // Our answers let no other origin in by default; for this one, that is lifted.
   "cross-origin-resource-policy": "cross-origin",
   vary: "Origin",
@@ -196,14 +202,15 @@ function options(request: HttpRequest, cors: Readonly<Record<string, string>> | 
   }
   const headers = {
     ...cors,
-    "access-control-allow-methods": "GET, POST, PATCH, DELETE",
-    "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
+    "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
+    "access-control-allow-headers":
+      "authorization, content-type, idempotency-key, last-event-id, acp-connection-id, acp-session-id",
     "access-control-max-age": "600",
   };
   return { kind: "answered", answer: { status: 204, headers, body: undefined } };
 }
 
-const METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
+const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 const wrongHost = (): Denial =>
   new Denial(421, "forbidden", "The Host header does not name this server.", {

@@ -184,6 +184,7 @@ describe("G35: what is another tenant's is not there", () => {
       promptSession: '{"prompt":"x"}',
       changeQueue: '{"move":"front"}',
       post: '{"kind":"result","text":"x"}',
+      setMode: '{"mode":"auto"}',
       trim: '{"before":1}',
       answerQuestion: '{"kind":"allowed"}',
       processInput: '{"data":"x"}',

@@ -10,12 +10,14 @@ import { checkBody, checkQuery } from "../api/check.ts";
 import { openApiText } from "../api/openapi.ts";
 import { isMutation, type Route } from "../api/route.ts";
 import type { BelayControl } from "../control.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
+import type { AcpDesk } from "./acp-desk.ts";
+import { ACP_PATH } from "./acp-http.ts";
 import { AuditDesk } from "./audit-desk.ts";
 import type { Doings, Reply } from "./doing.ts";
 import { EventTexts } from "./event-text.ts";
-import type { Actor, HttpAnswer, HttpRequest } from "./exchange.ts";
+import { type Actor, type HttpAnswer, type HttpRequest, SWITCHED } from "./exchange.ts";
 import type { Gatekeeper } from "./guard.ts";
 import { Denial } from "./guard-denial.ts";
 import { houseDoings } from "./house-doings.ts";
@@ -47,10 +49,17 @@ export function makeHandler(options: HandlerOptions): Handler {
 
 type Found = Extract<Match, { kind: "found" }>;
 
+/** Beside the table: what goes in and out there is another protocol's, and so is who may ask for what of it. */
+type Acp = { readonly kind: "acp"; readonly route: Pick<Route, "method" | "scope" | "stop"> };
+
+/** Its messages are counted one by one, so that a stop among them is never refused. */
+const ACP_ROUTE = { scope: "read", stop: true } as const;
+const ACP_ALLOW = "GET, POST, DELETE, OPTIONS";
+
 /** What is known of a request by the time it is answered. */
 interface Case {
   readonly request: HttpRequest;
-  readonly match: Match;
+  readonly match: Match | Acp;
   actor: Actor | undefined;
   body: unknown;
   /** Headers that the guard wants on the answer. */
@@ -70,6 +79,7 @@ export class Handler {
   readonly #streams: OpenStreams;
   readonly #audit: AuditDesk;
   readonly #doings: Doings;
+  #acp: Promise<AcpDesk> | undefined;
 
   constructor(options: HandlerOptions) {
     const { control, clock, guard, audit, metrics, version } = options;
@@ -101,20 +111,25 @@ export class Handler {
 
   /** Answers. Never rejects. */
   readonly handle = async (request: HttpRequest): Promise<HttpAnswer> => {
-    const match = matchRoute(request.method, request.path);
+    const match = request.path === ACP_PATH ? acpMatch(request.method) : matchRoute(request.method, request.path);
     const one: Case = { request, match, actor: undefined, body: undefined, headers: {} };
     const { answer, told } = await this.#settle(one);
     if (match.kind === "found" && isMutation(match.route)) await this.#note(one, match, told);
+    if (match.kind === "acp" && told.answer === "refused") await this.#noteAcp(one, match, told);
     const { status } = answer;
-    this.#options.metrics?.answered(match.kind === "found" ? match.name : "none", status);
+    this.#options.metrics?.answered(nameOf(match), status);
     this.#log.debug("answered", { requestId: request.id, method: request.method, path: request.path, status });
+    if (answer === SWITCHED) return answer;
     return { ...answer, headers: { ...one.headers, ...answer.headers, "x-request-id": request.id } };
   };
 
   /** Takes no more streams, ends those there are with a last word, and keeps nobody waiting. */
-  drain(): Promise<void> {
+  async drain(): Promise<void> {
     this.#waiting.close();
-    return this.#streams.drain();
+    const acp = this.#acp;
+    this.#acp ??= Promise.reject(new ControlError("shutting_down", "The server is shutting down."));
+    this.#acp.catch(() => {});
+    await Promise.all([this.#streams.drain(), acp?.then((desk) => desk.drain(), messageOf)]);
   }
 
   async #settle(one: Case): Promise<Answered> {
@@ -123,6 +138,10 @@ export class Handler {
       if (front.kind === "answered") return { answer: front.answer, told: { answer: "answered" } };
       if (front.kind === "denied") throw front.denial;
       one.headers = front.headers;
+      if (one.match.kind === "acp") {
+        const actor = this.#admit(one, one.match.route);
+        return { answer: await (await this.#desk()).answer(one.request, actor), told: { answer: "done" } };
+      }
       const found = requireFound(one.match);
       const reply = await this.#do(one, found);
       return { answer: this.#encoded(reply, one), told: toldOf(reply) };
@@ -151,7 +170,14 @@ export class Handler {
     return reply;
   }
 
-  #admit(one: Case, route: Route): Actor {
+  #desk(): Promise<AcpDesk> {
+    const { control, guard, clock, version, audit, metrics } = this.#options;
+    const parts = { control, guard, clock, version, log: this.#log, audit, metrics };
+    this.#acp ??= import("./acp-entrance.ts").then(({ openAcp }) => openAcp(parts));
+    return this.#acp;
+  }
+
+  #admit(one: Case, route: Pick<Route, "method" | "scope" | "stop" | "house">): Actor {
     const { scope, stop, house } = route;
     const admission = this.#options.guard.admit(one.request, { scope, mutation: isMutation(route), stop, house });
     one.actor = admission.actor;
@@ -182,6 +208,12 @@ export class Handler {
     else this.#log.warn(error.message, fields);
   }
 
+  /** What is let in is written down by the door, message by message. */
+  async #noteAcp({ request, actor }: Case, { route }: Acp, { answer, code }: Answered["told"]): Promise<void> {
+    if (!isMutation(route) && request.upgrade === undefined) return;
+    await this.#audit.note({ request, actor, action: "acp", target: undefined, answer, code, note: undefined });
+  }
+
   #note({ request, actor, body }: Case, { route, name, params }: Found, told: Answered["told"]): Promise<void> {
     const { action = name, target } = route.audit ?? {};
     return this.#audit.note({
@@ -193,6 +225,20 @@ export class Handler {
       code: told.code,
       note: noteIn(body),
     });
+  }
+}
+
+const nameOf = (match: Match | Acp): string =>
+  match.kind === "found" ? match.name : match.kind === "acp" ? "acp" : "none";
+
+function acpMatch(method: string): Match | Acp {
+  switch (method) {
+    case "GET":
+    case "POST":
+    case "DELETE":
+      return { kind: "acp", route: { ...ACP_ROUTE, method } };
+    default:
+      return { kind: "method", allow: ACP_ALLOW };
   }
 }
 

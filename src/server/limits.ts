@@ -67,6 +67,31 @@ export const SOCKET_PROBE_MS = 1_000;
 /** What fits into a socket's address on every system we know, without the byte that ends it. */
 export const SOCKET_PATH_BYTES_MAX = 103;
 
+/** Connections of all editors and programs that speak ACP. Each is followed, and may hold 1 MiB for its reader. */
+export const ACP_CONNECTIONS_MAX = 256;
+/** What one of them holds for a reader that is slow. Then nothing more is made for it until it has read some. */
+export const ACP_UNREAD_BYTES_MAX = 512 * 1024;
+/** What may wait to be read from one WebSocket: a message of the largest size, behind another. Beyond, it is closed. */
+export const ACP_WAITING_BYTES_MAX = 2 * BODY_BYTES_MAX;
+/** Over HTTP: sessions of one connection that have something to tell and nobody who reads it. */
+export const ACP_UNREAD_SESSIONS_MAX = 64;
+/** An id that a client makes up for a request, or names a session by. Ours have a fifth of this. */
+export const ACP_ID_CHARS_MAX = 256;
+/** Streams of one connection over HTTP: one of its own, and one for each session it may have open. */
+export const ACP_STREAMS_MAX = 257;
+/** Over HTTP: requests of one connection that wait for room in what it has not read. Each holds a socket and a body. */
+export const ACP_HELD_MAX = 16;
+/** Questions of ours to one client whose answers are awaited. People are asked a few at a time. */
+export const ACP_ASKED_MAX = 1_024;
+/** From a WebSocket to its first message, which is due at once. */
+export const ACP_GREETING_MS = 10_000;
+/** How often a WebSocket is asked for a sign of life. One that gives none until the next time is dead. */
+export const ACP_PING_MS = 30_000;
+/** Over HTTP nobody says when a client has died. One that neither reads nor asks for this long has. */
+export const ACP_IDLE_MS = 5 * 60_000;
+/** At a shutdown: from the ends of the runs to the answers of their prompts, which takes milliseconds. */
+export const ACP_ANSWERS_MS = 1_000;
+
 /** When to send again what was refused for a passing reason: a full queue, a store in trouble, a shutdown. */
 export const RETRY_AFTER_S = 1;
 

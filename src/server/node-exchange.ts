@@ -39,24 +39,20 @@ export class NodeExchange implements HttpRequest {
 
   constructor(arrival: Arrival) {
     const { message, id, via, sender } = arrival;
-    const target = message.url ?? "";
-    const mark = target.indexOf("?");
+    const { path, query } = targetOf(message);
     this.#arrival = arrival;
     this.id = id;
     this.via = via;
     // Whoever asks for the head is told what a GET would say, without its body.
     this.method = message.method === "HEAD" ? "GET" : (message.method ?? "");
-    this.path = mark === -1 ? target : target.slice(0, mark);
-    this.query = new URLSearchParams(mark === -1 ? "" : target.slice(mark + 1));
+    this.path = path;
+    this.query = query;
     this.#told = sender === "sending";
   }
 
   /** What is wrong with the request line, before anybody reads it. */
   get flaw(): Denial | undefined {
-    const target = this.#arrival.message.url ?? "";
-    if (target.length > TARGET_CHARS_MAX) return new Denial(414, "invalid", "The address of this request is too long.");
-    if (target.startsWith("/") || (target === "*" && this.method === "OPTIONS")) return undefined;
-    return new Denial(400, "invalid", "The request names a whole address where a path belongs. This is no proxy.");
+    return targetFlaw(this.#arrival.message);
   }
 
   get signal(): AbortSignal {
@@ -73,8 +69,7 @@ export class NodeExchange implements HttpRequest {
   }
 
   header(name: string): string | undefined {
-    const value = this.#arrival.message.headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
+    return headerOf(this.#arrival.message, name);
   }
 
   body(bytesMax: number): Promise<string> {
@@ -178,6 +173,26 @@ const SLICE_BYTES = 64 * 1024;
 
 /** A character has at most four bytes, so this is less than a slice. */
 const SHORT_CHARS = SLICE_BYTES / 4;
+
+/** What stands in the request line, undecoded. */
+export function targetOf({ url = "" }: IncomingMessage): Pick<HttpRequest, "path" | "query"> {
+  const mark = url.indexOf("?");
+  return {
+    path: mark === -1 ? url : url.slice(0, mark),
+    query: new URLSearchParams(mark === -1 ? "" : url.slice(mark + 1)),
+  };
+}
+
+export function targetFlaw({ url = "", method }: IncomingMessage): Denial | undefined {
+  if (url.length > TARGET_CHARS_MAX) return new Denial(414, "invalid", "The address of this request is too long.");
+  if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return undefined;
+  return new Denial(400, "invalid", "The request names a whole address where a path belongs. This is no proxy.");
+}
+
+export function headerOf(message: IncomingMessage, name: string): string | undefined {
+  const value = message.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
 
 export const tooLarge = (bytesMax: number): Denial =>
   new Denial(413, "invalid", `The body of this request is larger than ${bytesMax} bytes.`, {

@@ -13,6 +13,7 @@ import { Denial, errorAnswer } from "./guard-denial.ts";
 import * as limits from "./limits.ts";
 import { rawAnswer } from "./listener-headers.ts";
 import { GONE, NodeExchange } from "./node-exchange.ts";
+import { NodeUpgrade, wantsWebSocket } from "./node-upgrade.ts";
 import { requestIds } from "./request-id.ts";
 
 /** Answers a request. What it throws is answered as an error. */
@@ -60,6 +61,7 @@ export class NodeServer {
     this.server.on("request", (message, response) => this.#arrive(message, response, "sending"));
     this.server.on("checkContinue", (message, response) => this.#arrive(message, response, "waiting"));
     this.server.on("checkExpectation", (message, response) => this.#expect(message, response));
+    this.server.on("upgrade", (message, socket, head) => void this.#upgrade(message, socket, head));
     this.server.on("clientError", (error, socket) => this.#malformed(error, socket));
   }
 
@@ -125,7 +127,7 @@ export class NodeServer {
     }
   }
 
-  async #answerTo(exchange: NodeExchange, inFlight: number): Promise<HttpAnswer> {
+  async #answerTo(exchange: NodeExchange | NodeUpgrade, inFlight: number): Promise<HttpAnswer> {
     const denial = inFlight > limits.PIPELINED_MAX ? tooMany() : exchange.flaw;
     if (denial !== undefined) return denial.answer(exchange.id);
     try {
@@ -133,6 +135,21 @@ export class NodeServer {
     } catch (thrown) {
       if (!(thrown instanceof Denial)) throw thrown;
       return thrown.answer(exchange.id);
+    }
+  }
+
+  /** A connection that has become a WebSocket has no more requests, so it counts as idle when we close. */
+  async #upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { via, onTrouble } = this.#options;
+    const request = new NodeUpgrade({ id: this.#nextId(), via, message, socket, head });
+    // Nobody else listens on it now, and an error that nobody hears takes the server down.
+    socket.on("error", () => socket.destroy());
+    socket.once("close", () => request.leave());
+    try {
+      request.refuse(await this.#answerTo(request, 1));
+    } catch (thrown) {
+      if (thrown !== GONE) onTrouble?.(thrown, request.id);
+      request.refuse(failure(thrown, request.id));
     }
   }
 
@@ -170,6 +187,8 @@ function makeServer(options: NodeServerOptions): Server {
     joinDuplicateHeaders: true,
     // A missing one, too: the guard has the right words for it.
     requireHostHeader: false,
+    // Clients that would like HTTP/2 are content with an answer. An older Node does not ask; see `NodeUpgrade.refuse`.
+    shouldUpgradeCallback: wantsWebSocket,
   };
   const server =
     options.tls === undefined

@@ -14,7 +14,7 @@ export interface AuditNote {
   /** Wall clock, ms. */
   readonly at: number;
   readonly actor: string;
-  readonly via: "http" | "socket";
+  readonly via: "http" | "socket" | "acp";
   readonly action: string;
   readonly target?: string;
   /** The kind of the receipt, or `refused`. */
@@ -46,6 +46,8 @@ export interface ServerMetrics {
   /** By the name of the route; `none` where there is none. */
   answered(route: string, status: number): void;
   streams(open: number): void;
+  /** Connections that speak ACP. */
+  acp(open: number): void;
   /** What Prometheus reads. */
   text(): string;
 }

@@ -29,6 +29,10 @@ function prompts({ control }: SessionParts) {
       return reply(202, { ...(await run.accepted), sessionId: run.sessionId });
     },
     changeQueue: async (ask) => reply(200, unrefused(await change(control.session(ask.params.session), ask))),
+    setMode: async ({ actor, params, body, key }) => {
+      const { mode, by = actor.name } = body;
+      return reply(200, await control.session(params.session).setMode(mode, { by, ...keyed(key) }));
+    },
     post: async ({ params, body, key }) => reply(202, await control.session(params.session).post(body, keyed(key))),
   } satisfies Partial<Doings>;
 }

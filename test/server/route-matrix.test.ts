@@ -59,6 +59,7 @@ async function attempt(request: PlainRequest): Promise<Tried> {
   const metrics = {
     answered: () => {},
     streams: () => {},
+    acp: () => {},
     text: () => {
       calls.push({ what: "metrics", given: [] });
       return "";

@@ -25,6 +25,8 @@ async function storePlace(kind: string): Promise<string> {
   return join(folder, "belay.db");
 }
 
+const ASK = { id: "ask", name: "Ask", description: "People are asked." } as const;
+
 const ACTS = {
   wait: waits,
   tool: (turn) => turn.call("dig", { deep: true }, (call) => untilAborted(call.signal)).then(({ kind }) => kind),
@@ -126,6 +128,28 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
     expect((await ask(house, "POST", `/v1/sessions/${session}/trim`, { body: { before: 3 } })).body).toHaveProperty(
       "kept",
     );
+  });
+
+  test("a session is set to a mode of its agent, by whoever has asked", async () => {
+    const agent = Object.assign((): string => "done", { modes: [ASK, { id: "auto", name: "Auto" }] });
+    const house = await openServedHouse({}, { store: await storePlace(kind), agent });
+    opened.push(house);
+    const session = field(await ask(house, "POST", "/v1/sessions", { body: {} }), "id");
+    const at = `/v1/sessions/${session}/mode`;
+    const set = await ask(house, "PUT", at, { body: { mode: "auto" }, key: "k" });
+    expect(set.body).toMatchObject({ kind: "changed", mode: "auto" });
+    expect((await ask(house, "PUT", at, { body: { mode: "auto" }, key: "k" })).body).toEqual(set.body);
+    expect((await ask(house, "PUT", at, { body: { mode: "auto" } })).body).toEqual({ kind: "unchanged", mode: "auto" });
+    expect((await ask(house, "PUT", at, { body: { mode: "plan" } })).status).toBe(400);
+    expect((await ask(house, "PUT", at, { body: { mode: "auto", more: 1 } })).status).toBe(400);
+    expect((await ask(house, "GET", `/v1/sessions/${session}/explain`)).body).toMatchObject({ mode: "auto" });
+    expect((await ask(house, "GET", "/v1/status")).body).toMatchObject({ modes: [ASK, { id: "auto" }], mode: "ask" });
+    expect(house.audit).toContainEqual(expect.objectContaining({ action: "set-mode", target: session, actor: "ann" }));
+    for await (const event of house.belay.session(session).events()) {
+      if (event.type !== "session.mode_set") continue;
+      expect(event).toMatchObject({ mode: "auto", by: "ann" });
+      break;
+    }
   });
 
   test("a busy session explains itself, its queue is changed, and it is cancelled as a whole", async () => {

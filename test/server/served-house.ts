@@ -71,7 +71,7 @@ export async function openServedHouse(
       note: async (note) => void audit.push(note),
       read: async ({ limit }) => ({ records: audit.toReversed().slice(0, limit) }),
     },
-    metrics: { answered: () => {}, streams: () => {}, text: () => "belay_up 1\n" },
+    metrics: { answered: () => {}, streams: () => {}, acp: () => {}, text: () => "belay_up 1\n" },
     log: {
       debug: () => {},
       warn: (message) => told.push(message),
