@@ -8,6 +8,7 @@ import { expect } from "vitest";
 import { systemClock } from "../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../src/library/belay.ts";
 import type { Session } from "../src/library/session.ts";
+import type { AgentMode } from "../src/ports.ts";
 import { Guard } from "../src/server/guard.ts";
 import { type Handler, makeHandler } from "../src/server/handler.ts";
 import { type Listener, listen } from "../src/server/listener.ts";
@@ -45,11 +46,11 @@ export class CliStage {
     this.#listener = listener;
   }
 
-  static async open(): Promise<CliStage> {
+  static async open(modes: readonly AgentMode[] = []): Promise<CliStage> {
     const folder = mkdtempSync(join(tmpdir(), "bc-"));
     const home = join(folder, "home");
     mkdirSync(home, { mode: 0o700 });
-    const agent = scriptedAgent();
+    const agent = Object.assign(scriptedAgent(), { modes });
     const belay = await openBelay({ agent, store: ":memory:" });
     const guard = new Guard({ tokens: { verify: () => undefined }, clock: systemClock });
     const handler = makeHandler({ control: belay, guard, clock: systemClock, version: "0" });

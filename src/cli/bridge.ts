@@ -3,7 +3,6 @@
 // Invariants
 // 1. Nothing but the protocol is written to stdout: whatever else is printed in this program goes to stderr.
 // 2. A host that is gone does not end the program at once: what it has begun is brought to an end before.
-import { Writable } from "node:stream";
 import type { Audit } from "../bridge/audit.ts";
 import { type BridgeOptions, runBridge } from "../bridge/bridge.ts";
 import { ControlError } from "../core/control-error.ts";
@@ -16,6 +15,7 @@ import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";
 import { type Home, makeHome, openHome } from "./home.ts";
+import { protocolOutput } from "./protocol-output.ts";
 import type { AgentFlags } from "./serve-words.ts";
 import { makePlan, openWorks, type Plan } from "./serve-works.ts";
 import { onStopSignals } from "./stop-signals.ts";
@@ -43,24 +43,6 @@ export async function startBridge(flags: BridgeFlags): Promise<number> {
   await runBridge({ ...place, input, output, clock: systemClock, version: version(), onHangup: flags.onHangup });
   deaf();
   return code;
-}
-
-/** Takes stdout for the protocol alone. */
-function protocolOutput(): Writable {
-  const { stdout, stderr } = process;
-  const write = stdout.write.bind(stdout);
-  // `console` looks the method up each time it prints, so this is the one place to stand in its way.
-  stdout.write = stderr.write.bind(stderr);
-  // The command line leaves at once when nobody reads any more. Here something has to be brought to an end before.
-  for (const stream of [stdout, stderr]) stream.removeAllListeners("error");
-  stderr.on("error", () => {});
-  const output = new Writable({
-    decodeStrings: false,
-    write: (line: string, _encoding, done) => void write(line, done),
-    writev: (lines, done) => void write(lines.map(({ chunk }) => String(chunk)).join(""), done),
-  });
-  stdout.on("error", (error) => output.destroy(error));
-  return output;
 }
 
 async function workHere(flags: BridgeFlags): Promise<Place> {
@@ -95,7 +77,9 @@ async function openTrail(home: Home, plan: Plan, log: ReturnType<typeof openLog>
 /** A server keeps its own trail, and has an agent of its own: who asks for another one should not get this one. */
 async function goThere(flags: BridgeFlags): Promise<Place> {
   const door = await openControl(flags);
-  const names = ["model", "agent", "tools", "instructions", "workspace", "mode", "config", "require"] as const;
+  const names = [
+    ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
+  ];
   const given = names.find((name) => flags[name] !== undefined);
   if (given !== undefined) {
     await door.close();

@@ -27,6 +27,8 @@ function detail(event: Recorded): string {
       return `${event.covers.join(" ")} (${sayReason(event.reason)})`;
     case "session.closed":
       return sayReason(event.reason);
+    case "session.mode_set":
+      return event.by === undefined ? event.mode : `${event.mode} (by ${event.by})`;
     case "session.compacted":
       return event.summary;
     case "request.answered":

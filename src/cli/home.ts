@@ -136,6 +136,8 @@ export interface ServerNote {
   readonly startedAt: number;
   readonly version: string;
   readonly store?: string;
+  /** It is an editor's `belay acp`, which goes with the editor, and no server: a digest of the agent in it. */
+  readonly editor?: string;
 }
 
 /** The note as it was written. It may be stale: a server that was killed leaves it, so ask whoever it names. */
@@ -151,9 +153,9 @@ export function readServer({ serverFile }: Pick<Home, "serverFile">): ServerNote
 
 function noteOf(read: unknown): ServerNote | undefined {
   if (typeof read !== "object" || read === null) return undefined;
-  const { pid, url, socket, startedAt, version, store } = read as Readonly<Record<string, unknown>>;
+  const { pid, url, socket, startedAt, version, store, editor } = read as Readonly<Record<string, unknown>>;
   if (!Number.isSafeInteger(pid) || typeof startedAt !== "number" || typeof version !== "string") return undefined;
-  const texts = Object.entries({ url, socket, store }).filter(([, text]) => typeof text === "string");
+  const texts = Object.entries({ url, socket, store, editor }).filter(([, text]) => typeof text === "string");
   return { pid: Number(pid), startedAt, version, ...Object.fromEntries(texts) };
 }
 

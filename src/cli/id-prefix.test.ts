@@ -27,6 +27,7 @@ const BUSY: Explanation = {
   queue: [{ runId: "run_abe3", text: "later" }],
   steers: [],
   processes: [{ id: "proc_abc1.1", owner: "ses_abc1", title: "sleep", phase: "running", feedback: "silent" }],
+  mode: undefined,
   driver: undefined,
   summary: "",
 };

@@ -47,14 +47,17 @@ const COLUMNS = [
   { title: "AGE" },
   { title: "CREATED" },
   { title: "EVENTS" },
-  { title: "TITLE", widthMin: 8 },
 ] as const;
+const TITLE = { title: "TITLE", widthMin: 8 } as const;
+const DIRECTORY = { title: "DIRECTORY", widthMin: 9 } as const;
 
 function lines(sessions: readonly SessionRow[]): readonly string[] {
   const now = systemClock.now();
-  const rows = sessions.map(({ id, phase, createdAt, head, title }) => [
+  // Most houses have one workspace, and no need of a column for it.
+  const places = sessions.some(({ cwd }) => cwd !== undefined);
+  const rows = sessions.map(({ id, phase, createdAt, head, title, cwd }) => [
     ...[id, phase, ageOf(createdAt, now), dayAndTime(createdAt)],
-    ...[String(head), title ?? ""],
+    ...[String(head), ...(places ? [cwd ?? ""] : []), title ?? ""],
   ]);
-  return table(COLUMNS, rows, styleOf(process.stdout));
+  return table([...COLUMNS, ...(places ? [DIRECTORY] : []), TITLE], rows, styleOf(process.stdout));
 }

@@ -1,4 +1,5 @@
 // The commands that only look, as a user types them, against the real server.
+import { realpathSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CliStage, said } from "../../test/cli-stage.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
@@ -41,6 +42,17 @@ test("sessions, runs and explain tell what there is", async () => {
   expect((await stage.type("explain", id)).out).toContain(`${session}  Idle. A cancel would change nothing.`);
   expect((await stage.type("sessions", "--limit", "1")).err).toContain(`belay sessions --after ${session}`);
   expect((await stage.type("runs", "ses_none")).code).toBe(EXIT_CODE.not_found);
+});
+
+test("sessions shows where each works, if any has a directory of its own", async () => {
+  const cwd = realpathSync(process.cwd());
+  expect((await stage.type("sessions")).out).not.toContain("DIRECTORY");
+  const { id } = await stage.belay.createSession({ title: "there", cwd });
+  const { out } = await stage.type("sessions");
+  expect(out).toMatch(/EVENTS +DIRECTORY +TITLE$/m);
+  expect(out).toMatch(new RegExp(`^${stage.session.id} .* - +a title$`, "m"));
+  expect(out).toMatch(new RegExp(`^${id} .* ${cwd} +there$`, "m"));
+  expect((await stage.json("sessions")).value).toMatchObject({ sessions: [{}, { id, cwd }] });
 });
 
 test("words of a model cannot steer the terminal of whoever looks", async () => {

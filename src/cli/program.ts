@@ -1,6 +1,8 @@
 // All commands of the command line, and how their help looks. What a command does is loaded when it is asked for:
 // `belay --help` starts neither a database nor an engine.
 import { type Argument, Command, type Help } from "commander";
+import { acpCommand } from "./commands/acp-command.ts";
+import { acpFrontCommand } from "./commands/acp-front-command.ts";
 import { answerCommand } from "./commands/answer-command.ts";
 import { approveCommand } from "./commands/approve-command.ts";
 import { bridgeCommand } from "./commands/bridge-command.ts";
@@ -14,6 +16,7 @@ import { explainCommand } from "./commands/explain-command.ts";
 import { followCommand } from "./commands/follow-command.ts";
 import { helpCommand } from "./commands/help-command.ts";
 import { logsCommand } from "./commands/logs-command.ts";
+import { modeCommand } from "./commands/mode-command.ts";
 import { psCommand } from "./commands/ps-command.ts";
 import { queueCommand } from "./commands/queue-command.ts";
 import { runCommand } from "./commands/run-command.ts";
@@ -31,9 +34,12 @@ import { version } from "./version.ts";
 
 /** In the order in which they are listed. */
 const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
-  "Begin:": [serveCommand, runCommand, demoCommand, bridgeCommand],
+  "Begin:": [serveCommand, runCommand, demoCommand, acpCommand, acpFrontCommand, bridgeCommand],
   "See what goes on:": [psCommand, sessionsCommand, runsCommand, followCommand, explainCommand, logsCommand],
-  "Stop and steer it:": [cancelCommand, stopAllCommand, queueCommand, approveCommand, denyCommand, answerCommand],
+  "Stop and steer it:": [
+    ...[cancelCommand, stopAllCommand, queueCommand, modeCommand],
+    ...[approveCommand, denyCommand, answerCommand],
+  ],
   "Look after it:": [doctorCommand, verifyCommand, tokenCommand],
   "And:": [completionCommand, helpCommand, versionCommand],
 };

@@ -1,5 +1,6 @@
 // `belay run`, from its words to a run: which prompt, and where it is carried out.
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { Delivery } from "../core/prompt.ts";
 import { systemClock } from "../engine/system-clock.ts";
@@ -17,6 +18,7 @@ import { count } from "./words.ts";
 export interface RunFlags extends DoorOptions, AgentFlags {
   readonly session?: string;
   readonly title?: string;
+  readonly cwd?: string;
   readonly key?: string;
   readonly file?: readonly string[];
   readonly delivery?: Delivery;
@@ -48,6 +50,7 @@ export async function startRun(text: string | undefined, flags: RunFlags): Promi
     },
     {
       ...{ key: flags.key, title: flags.title, delivery: flags.delivery, limitMs, clock: systemClock },
+      cwd: flags.cwd === undefined ? undefined : resolve(flags.cwd),
       form: flags.json === true ? "lines" : "text",
       after: flags.detach === true ? "acceptance" : "outcome",
     },
@@ -80,11 +83,13 @@ async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace>
   return workHere(flags);
 }
 
+const AGENT_FLAGS = [
+  ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
+];
+
 /** A server has an agent of its own, and who asks for another one should not get this one. */
 function refuseAgent(flags: RunFlags, where: string): void {
-  const given = (["model", "agent", "tools", "instructions", "workspace", "mode", "config", "require"] as const).filter(
-    (name) => flags[name] !== undefined,
-  );
+  const given = AGENT_FLAGS.filter((name) => flags[name] !== undefined);
   if (given.length === 0) return;
   throw new ControlError("invalid", `--${given[0]} is for runs without a server, and this one goes to ${where}.`, {
     hint: "Start the server with it; or run without one, on a store of its own: --store FILE.",

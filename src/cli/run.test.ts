@@ -11,7 +11,7 @@ import { type RunPlace, runPrompt } from "./run.ts";
 import { EXIT_OUTCOME } from "./run-exit.ts";
 
 const WISH = {
-  ...{ key: undefined, title: undefined, delivery: undefined, limitMs: undefined },
+  ...{ key: undefined, title: undefined, cwd: undefined, delivery: undefined, limitMs: undefined },
   ...({ form: "text", after: "outcome" } as const),
 };
 

@@ -36,6 +36,8 @@ export interface RunPlace {
 export interface RunWish {
   readonly key: string | undefined;
   readonly title: string | undefined;
+  /** The directory of the new session, absolute. */
+  readonly cwd: string | undefined;
   readonly delivery: Delivery | undefined;
   readonly form: "text" | "lines";
   readonly after: "outcome" | "acceptance";
@@ -88,9 +90,12 @@ function leaveUnread(error: NodeJS.ErrnoException): void {
 }
 
 function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place">, wish: RunWish): RunControl {
-  const { key, title, delivery } = wish;
+  const { key, title, cwd, delivery } = wish;
   const keyed = key === undefined ? {} : { key };
-  if (session === undefined) return control.prompt(prompt, { ...keyed, ...(title === undefined ? {} : { title }) });
+  if (session === undefined) {
+    const named = { ...(title === undefined ? {} : { title }), ...(cwd === undefined ? {} : { cwd }) };
+    return control.prompt(prompt, { ...keyed, ...named });
+  }
   return control.session(session).prompt(prompt, { ...keyed, ...(delivery === undefined ? {} : { delivery }) });
 }
 

@@ -23,7 +23,7 @@ import type { ServerMetrics } from "../server/observer.ts";
 import { openTokens, type Tokens } from "../server/tokens.ts";
 import type { ServerConfig } from "../setup/config.ts";
 import { type Listeners, openListeners } from "./serve-listeners.ts";
-import { openWorks, type Plan, type Works } from "./serve-works.ts";
+import { type GivenAgent, openWorks, type Plan, type Works } from "./serve-works.ts";
 
 export interface HouseWish {
   readonly plan: Plan;
@@ -31,10 +31,13 @@ export interface HouseWish {
   readonly log: Log;
   readonly redact: Redactor;
   readonly version: string;
+  /** Works instead of the one that the configuration names. */
+  readonly agent?: GivenAgent;
 }
 
 export interface House {
   readonly works: Works;
+  readonly audit: AuditTrail;
   readonly listeners: Listeners;
   readonly tokenFile: string;
   /** Tokens and certificates, as they are on disk now. */
@@ -98,7 +101,7 @@ interface Front {
 }
 
 /** The store, what hears of it, and what answers. */
-async function openInside({ plan, log, redact, version }: HouseWish, { guard, socket }: Front): Promise<Inside> {
+async function openInside({ plan, log, redact, version, agent }: HouseWish, { guard, socket }: Front): Promise<Inside> {
   const metrics = new Metrics();
   const measure = eventMetrics(metrics);
   const telemetry = new Telemetry({ redact, version });
@@ -107,7 +110,8 @@ async function openInside({ plan, log, redact, version }: HouseWish, { guard, so
     telemetry.observe(session, events);
   };
   const onNotice = (notice: Notice): void => tell(log, notice);
-  const works = await openWorks(plan, { onNotice, onRecorded, first: "processes", socket });
+  const given = agent === undefined ? {} : { agent };
+  const works = await openWorks(plan, { onNotice, onRecorded, first: "processes", socket, ...given });
   try {
     // Behind the store: its lock is what keeps two servers out of one trail.
     const audit =
@@ -127,6 +131,7 @@ function house({ works, audit, telemetry, handler }: Inside, outside: Outside): 
   const { listeners, tokens, tokenFile } = outside;
   return {
     works,
+    audit,
     listeners,
     tokenFile,
     reload: () => {
@@ -186,16 +191,21 @@ function gauges(metrics: Metrics, { belay }: Works, audit: AuditTrail): void {
 
 function serverMetrics(metrics: Metrics): ServerMetrics {
   let open = 0;
+  let acp = 0;
   const requests = metrics.counter<"route" | "status">({
     name: "belay_http_requests_total",
     help: "Requests by route and status.",
     labels: ["route", "status"],
   });
+  metrics.gauge({ name: "belay_acp_connections", help: "Connections that speak ACP." }, () => acp);
   metrics.gauge({ name: "belay_http_streams_open", help: "Streams of events that are open." }, () => open);
   return {
     answered: (route, status) => requests.add(1, { route, status: String(status) }),
     streams: (count) => {
       open = count;
+    },
+    acp: (count) => {
+      acp = count;
     },
     text: () => metrics.text(),
   };

@@ -8,6 +8,7 @@ export interface AgentFlags {
   readonly tools?: string;
   readonly instructions?: string;
   readonly workspace?: string;
+  readonly directories?: string;
   readonly mode?: string;
   /** False with --no-config. */
   readonly config?: string | false;
@@ -21,6 +22,9 @@ export function withAgent(command: Command, heading: string): Command {
     new Option("--tools <module>", "a module of your own that exports `tools`, added to the built-in ones"),
     new Option("--instructions <file>", "what the model is told besides our own words"),
     new Option("--workspace <dir>", "where it works (default: here)"),
+    new Option("--directories <which>", "where a session may work: in the workspace (default), or anywhere").choices([
+      ...["workspace", "any"],
+    ]),
     new Option("--mode <mode>", "ask people first, let it do all by itself, or only read").choices([
       ...["ask", "auto", "read-only"],
     ]),

@@ -43,8 +43,8 @@ export async function makePlan({ home, flags, server }: PlanWish): Promise<Plan>
 }
 
 function configOf(flags: PlanWish["flags"]): BelayConfig & { readonly config?: string | false } {
-  const { model, agent, tools, instructions, workspace, mode, config, require, store } = flags;
-  const given = { model, agent, tools, workspace, config, store };
+  const { model, agent, tools, instructions, workspace, directories, mode, config, require, store } = flags;
+  const given = { model, agent, tools, workspace, directories, config, store };
   return {
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
     ...(instructions === undefined ? {} : { instructions: { file: instructions } }),
@@ -76,6 +76,15 @@ export interface Ears extends Pick<BelayOptions, "onNotice" | "onRecorded"> {
   readonly first?: "processes";
   /** Where it is reached, if that is not known from its home. */
   readonly socket?: string;
+  /** Works instead of the one that the configuration names. */
+  readonly agent?: GivenAgent;
+}
+
+export interface GivenAgent {
+  readonly agent: BelayOptions["agent"];
+  /** In a few words. */
+  readonly describe: string;
+  readonly notice?: string;
 }
 
 /** The last tier is what every machine has. Requiring it has it tested before anything else. */
@@ -113,20 +122,16 @@ function checkWorkspace(workspace: string): void {
 /** Opens the store and takes up what an earlier life left. */
 export async function openWorks(plan: Plan, wish: Ears): Promise<Works> {
   const { home, config, store, taken, notices } = plan;
-  const { first, socket, ...ears } = wish;
+  const { first, socket, agent: given, ...ears } = wish;
   const hidden = secretsOf(plan, socket);
-  const isDemo = config.agent === undefined && config.model === undefined;
+  const isDemo = given === undefined && [config.agent, config.model, config.acp].every((one) => one === undefined);
   // The demo's tools work in a folder of their own, and its commands may not begin outside of it.
   const demoFolder = join(home.dir, "demo");
   if (isDemo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
   const workspace = isDemo ? demoFolder : config.workspace;
   checkWorkspace(workspace);
-  const { agent, describe, notice } = await makeAgent(config, {
-    env: process.env,
-    taken,
-    demoFolder,
-    hidden: [home.dir, ...hidden],
-  });
+  const around = { env: process.env, taken, demoFolder, hidden: [home.dir, ...hidden] };
+  const { agent, describe, notice } = given ?? (await makeAgent(config, around));
   makePrivate(store);
   const { processes, ...options } = openOptions(config);
   const belay = await openBelay({

@@ -159,7 +159,8 @@ function occupied(error: unknown, home: Home): unknown {
   if (!(error instanceof ControlError) || error.code !== "store_locked" || note === undefined) return error;
   const { pid, url, socket, startedAt } = note;
   const where = [url, socket].filter((one) => one !== undefined).join(" and ");
-  const message = `A server is running here already: process ${pid}, at ${where}, since ${dayAndTime(startedAt)}.`;
+  const who = note.editor === undefined ? "A server is running" : "`belay acp` of an editor is running";
+  const message = `${who} here already: process ${pid}, at ${where}, since ${dayAndTime(startedAt)}.`;
   return new ControlError("store_locked", message, {
     hint: `Use that one: belay ps. Or end it: kill ${pid}. Or give this one a home of its own: --home DIR.`,
     cause: error,

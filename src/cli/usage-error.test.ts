@@ -15,7 +15,7 @@ async function refusal(...words: readonly string[]): Promise<string> {
 describe("a word that is not understood", () => {
   test.each([
     [["rum"], 'There is no command "rum". Did you mean: belay run?'],
-    [["--nope"], 'There is no option "--nope". belay --help lists what there is.'],
+    [["--xyzzy"], 'There is no option "--xyzzy". belay --help lists what there is.'],
     [["token"], "token needs a command: list, add, rotate, revoke, show. Try: belay token list"],
     [["token", "lst"], 'There is no command "lst". Did you mean: belay token list?'],
     [["completion", "csh"], 'completion cannot be "csh".'],

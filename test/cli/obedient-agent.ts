@@ -29,6 +29,14 @@ const DOES: Readonly<Record<string, (turn: Turn, rest: string) => Promise<string
     }
     return "";
   },
+  /** Says more than any pipe holds. */
+  flood: async (turn) => {
+    while (!turn.signal.aborted) {
+      turn.emit(`flood ${"x".repeat(1_000)}\n`);
+      await new Promise((resolve) => turn.clock.after(0, () => resolve(undefined)));
+    }
+    return "";
+  },
   /** Does not listen when it is asked to stop. */
   deaf: (turn) => {
     turn.emit("not listening\n");
@@ -57,6 +65,15 @@ const DOES: Readonly<Record<string, (turn: Turn, rest: string) => Promise<string
     });
     return `shell: ${result.kind}`;
   },
+  /** Says it in every way that a careless tool has. */
+  print: async (_, rest) => {
+    console.log(rest);
+    console.error(rest);
+    process.stdout.write(`${rest}\n`);
+    return "printed";
+  },
+  /** A variable of its environment. */
+  env: async (_, rest) => process.env[rest] ?? "not set",
   /** What came with the prompt. */
   data: async (turn) => JSON.stringify(turn.prompt.data ?? null),
 };

@@ -1,7 +1,8 @@
 // `belay run` without a server: as it is typed, in a pipe and on a terminal.
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
 import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
 import { identityOf } from "../../src/process/proc.ts";
@@ -70,6 +71,26 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(code).toBe(EXIT_CODE.invalid);
       expect(err).toContain("belay serve");
     });
+  });
+
+  test("--cwd is where its session works: below the workspace, or anywhere if that is allowed", async () => {
+    const shell = new Shell();
+    const [inside, beside] = [join(shell.home, "in"), mkdtempSync(join(tmpdir(), "belay-beside-"))];
+    mkdirSync(inside);
+    onTestFinished(() => rmSync(beside, { recursive: true, force: true }));
+    const ran = await shell.belay(...HERE, "--cwd", "in", "shell pwd > where");
+    expect(ran).toMatchObject({ code: 0, out: "shell: completed\n" });
+    expect(readFileSync(join(inside, "where"), "utf8")).toBe(`${realpathSync(inside)}\n`);
+    const refused = await shell.belay(...HERE, "--cwd", beside, "shell pwd > where");
+    expect(refused).toMatchObject({ code: EXIT_CODE.forbidden, out: "" });
+    expect(refused.err).toMatch(/outside of the workspace[\s\S]*--directories any/);
+    expect(existsSync(join(beside, "where"))).toBe(false);
+    const allowed = await shell.belay(...HERE, "--directories", "any", "--cwd", beside, "shell pwd > where");
+    expect(allowed.code).toBe(0);
+    expect(readFileSync(join(beside, "where"), "utf8")).toBe(`${realpathSync(beside)}\n`);
+    const both = await shell.belay(...HERE, "--cwd", "in", "--session", "ses_x", "say no");
+    expect(both.err).toContain("--cwd");
+    expect(both.code).not.toBe(0);
   });
 
   describe("where the prompt comes from", () => {

@@ -1,0 +1,105 @@
+// The host of the editors of a home: the house in this very program, and the lock that makes it the only one.
+//
+// Invariants
+// 1. One host at a time: who holds the lock. The operating system gives it up with its holder, however that dies.
+// 2. What was opened is closed, also if what comes after it could not be.
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ControlError } from "../core/control-error.ts";
+import { randomIds } from "../engine/random-ids.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import type { Log } from "../observe/log.ts";
+import type { Clock } from "../ports.ts";
+import { type Lock, takeLock } from "../store/sqlite/owner.ts";
+import { type Home, removeServer, writeServer } from "./home.ts";
+import type { House } from "./serve-house.ts";
+import { version } from "./version.ts";
+
+export interface HostWish {
+  readonly home: Home;
+  /** A digest of the agent that is wanted. */
+  readonly mark: string;
+  /** Opens the house in this very program. */
+  readonly open: () => Promise<OpenedHouse>;
+  readonly log: Pick<Log, "info" | "warn" | "error">;
+  readonly clock: Clock;
+}
+
+export interface OpenedHouse {
+  readonly house: House;
+  /** Where everything is kept. */
+  readonly store: string;
+}
+
+interface Announced {
+  /** Nobody who comes from now on finds it. */
+  readonly hide: () => void;
+  /** It is closed, and leaves nothing behind. */
+  readonly forget: () => void;
+}
+
+/** The house, as long as this program is its host. */
+export interface Hosted extends Announced {
+  readonly house: House;
+  readonly lock: Lock;
+}
+
+/** Opens the house here, unless somebody has it: then the answer says who. */
+export async function host(wish: HostWish): Promise<Hosted | ControlError> {
+  let lock: Lock | undefined;
+  try {
+    lock = takeLock(join(wish.home.dir, "editors"));
+    return await announced(await wish.open(), lock, wish);
+  } catch (error) {
+    lock?.release();
+    if (error instanceof ControlError && error.code === "store_locked") return error;
+    throw error;
+  }
+}
+
+/** With the note by which it is found; or, if that cannot be written, closed again. */
+async function announced(opened: OpenedHouse, lock: Lock, wish: HostWish): Promise<Hosted> {
+  const { house } = opened;
+  try {
+    return { house, lock, ...announce(opened, wish) };
+  } catch (error) {
+    await house.close({ mode: "park", limitMs: 0 });
+    throw error;
+  }
+}
+
+function announce({ house, store }: OpenedHouse, { home, mark, clock }: HostWish): Announced {
+  const { listeners } = house;
+  const { socket } = listeners;
+  const note = { pid: process.pid, socket, startedAt: clock.now(), version: version(), store, editor: mark };
+  // At the very end, if that comes before everything is closed in order.
+  const atExit = (): void => {
+    removeServer(home, note);
+    listeners.forget();
+  };
+  process.once("exit", atExit);
+  writeServer(home, note);
+  return {
+    hide: () => removeServer(home, note),
+    forget: () => void process.off("exit", atExit),
+  };
+}
+
+/** Not to be found first: whoever comes now waits for the lock, and takes up what is set down here. */
+export async function leave(hosted: Hosted, limitMs: number, log: HostWish["log"]): Promise<void> {
+  const { house, lock, hide, forget } = hosted;
+  hide();
+  const unfinished = await house.close({ mode: "park", limitMs });
+  if (unfinished.length > 0) log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
+  forget();
+  lock.release();
+}
+
+/**
+ * The same for every host of a home, so that guests find the next one where the last was. In a home that is too deep
+ * for a socket it is beside the user's other temporary things, in a directory that must be nobody else's.
+ */
+export function socketOf({ dir, socketFile }: Home): string {
+  const digest = randomIds(systemClock).digest(dir).slice(0, 16);
+  return socketFile ?? join(tmpdir(), `belay-${process.getuid?.() ?? 0}-${digest}`, "belay.sock");
+}

@@ -1,0 +1,192 @@
+// `belay acp`: an editor's agent, on stdin and stdout. Done by a server that was named or runs for this home; else by
+// this program and those that other editors have started here.
+//
+// Invariants
+// 1. Nothing but the protocol is written to stdout: whatever else is printed in this program goes to stderr.
+// 2. It ends within EXIT_MS_MAX of its input, whatever it was doing, and leaves no process behind.
+import { resolve } from "node:path";
+import type { Writable } from "node:stream";
+import { type AcpDoorOptions, acpDoor } from "../acp/door.ts";
+import type { BelayControl } from "../control.ts";
+import { ControlError } from "../core/control-error.ts";
+import { randomIds } from "../engine/random-ids.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import type { AuditTrail } from "../observe/audit-trail.ts";
+import { type Log, openLog } from "../observe/log.ts";
+import { type Redactor, redactor } from "../observe/redactor.ts";
+import { ACP_GRACE_MS, type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./acp-end.ts";
+import { greetTypist } from "./acp-greeting.ts";
+import { type OpenedHouse, socketOf } from "./acp-host.ts";
+import { AcpHouse } from "./acp-house.ts";
+import { type EditorLine, editorLine } from "./acp-stdio.ts";
+import { openControl } from "./control-door.ts";
+import type { DoorOptions } from "./door-options.ts";
+import { EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";
+import { type Home, makeHome, openHome } from "./home.ts";
+import { protocolOutput } from "./protocol-output.ts";
+import type { AgentFlags } from "./serve-words.ts";
+import type { GivenAgent, Plan } from "./serve-works.ts";
+import { onStopSignals } from "./stop-signals.ts";
+import { version } from "./version.ts";
+
+export interface AcpFlags extends Omit<DoorOptions, "store">, AgentFlags {
+  readonly atEnd?: AtEnd;
+}
+
+/** Where the work is done. */
+interface Place {
+  readonly control: BelayControl;
+  readonly kind: AcpHouse["kind"];
+  readonly where: string;
+  readonly audit?: AuditTrail | undefined;
+  close(limitMs: number): Promise<void>;
+}
+
+export async function startAcp(flags: AcpFlags): Promise<number> {
+  return withEditor(flags, async (desk) => {
+    if (flags.url !== undefined || flags.socket !== undefined) return { place: await goThere(flags) };
+    const home = openHome({ home: flags.home, env: process.env });
+    const place = await amongEditors(desk, { home, flags, mark: markOf(flags) });
+    if (place.kind === "server") await refuseAgent(flags, place);
+    return { place };
+  });
+}
+
+/** What is there before the place is. */
+export interface Desk {
+  readonly log: Log;
+  readonly redact: Redactor;
+}
+
+export interface Seated extends Pick<AcpDoorOptions, "onSession"> {
+  readonly place: Place;
+}
+
+/** Finds a seat for the editor, serves it until it is gone, and leaves. */
+export async function withEditor(
+  { atEnd }: Pick<AcpFlags, "atEnd">,
+  seat: (desk: Desk) => Promise<Seated>,
+): Promise<number> {
+  // First of all, so that nothing that is loaded from here on can print into the protocol.
+  const output: Writable = protocolOutput();
+  const { stdin: input } = process;
+  const line = editorLine(input, output);
+  let code: number = EXIT_OK;
+  const deaf = onStopSignals((signal) => {
+    code = EXIT_SIGNAL[signal];
+    // As if the editor had hung up: whoever sends a signal does not read on either.
+    line.hangUp();
+    return "leaving";
+  });
+  if (input.isTTY) greetTypist(process.stderr);
+  const redact = redactor();
+  const log = openLog({ redact, clock: systemClock, form: process.stderr.isTTY ? "pretty" : "json" });
+  const seated = await seat({ log, redact });
+  await serve(line, seated, { log, atEnd, exit: () => process.exit(code) });
+  deaf();
+  return code;
+}
+
+interface Serving {
+  readonly log: Log;
+  readonly atEnd: AtEnd | undefined;
+  readonly exit: () => void;
+}
+
+async function serve(line: EditorLine, { place, onSession }: Seated, { log, atEnd, exit }: Serving): Promise<void> {
+  const { control, kind, where, audit } = place;
+  // What is done here goes with the editor, and so do its runs. A server stays, and goes on.
+  const policy = atEnd ?? (kind === "editors" ? "cancel" : "keep");
+  const kept = kind === "editors" ? "set down, and taken up at the next start" : "it goes on at the server";
+  const end = new EditorsEnd({ policy, kept, answered: line.answered, log, clock: systemClock });
+  const door = acpDoor({
+    ...{ control, clock: systemClock, version: version(), directory: process.cwd() },
+    notice: (text) => log.info(text),
+    ...(audit === undefined ? {} : { audit }),
+    ...(onSession === undefined ? {} : { onSession }),
+  });
+  log.info("ready for an editor", { where, atEnd: policy });
+  const guest = door.connect(line.stream, { atEnd: (leaving) => end.come(leaving) });
+  // Whatever does not come to rest is left: its processes are ended by whoever watches over them.
+  void line.ended.then(() => systemClock.after(EXIT_MS_MAX, exit, "idle"));
+  await guest.closed;
+  await place.close(end.leftMs);
+}
+
+export interface EditorsWish {
+  readonly home: Home;
+  readonly flags: AgentFlags;
+  /** A digest of the agent. */
+  readonly mark: string;
+  /** Works instead of the one that the flags name. */
+  readonly agent?: GivenAgent;
+}
+
+/** Connections of editors share one name, and each follows all of its sessions. */
+const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
+
+export async function amongEditors({ log, redact }: Desk, wish: EditorsWish): Promise<AcpHouse> {
+  const { home, mark, flags, agent } = wish;
+  makeHome(home);
+  let plan: Plan | undefined;
+  const open = async (): Promise<OpenedHouse> => {
+    const { makePlan } = await import("./serve-works.ts");
+    const { openHouse } = await import("./serve-house.ts");
+    // Once: it takes the keys of providers out of the environment.
+    plan ??= gentle(await makePlan({ home, flags: { directories: "any", ...flags }, server: serverOf(home) }));
+    for (const secret of plan.taken.secrets) redact.add(secret);
+    const given = agent === undefined ? {} : { agent };
+    const house = await openHouse({ plan, tcp: false, log, redact, version: version(), ...given });
+    for (const notice of house.works.notices) log.info(notice);
+    return { house, store: plan.store };
+  };
+  const house = await AcpHouse.open({ home, mark, open, log, clock: systemClock });
+  // A guest may have to take over, and then somebody waits.
+  if (house.kind === "editors") void import("./serve-house.ts");
+  return house;
+}
+
+const serverOf = (home: Home) => ({ socket: socketOf(home), crowd: CROWD });
+
+const gentle = (plan: Plan): Plan => ({
+  ...plan,
+  config: { ...plan.config, limits: { graceMs: ACP_GRACE_MS, ...plan.config.limits } },
+});
+
+const AGENT_FLAGS = [
+  ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
+];
+
+/** Paths are whole: two editors have been started in two directories. */
+function markOf(flags: AgentFlags): string {
+  const named = ["agent", "tools", "instructions", "workspace", "config"];
+  const given = AGENT_FLAGS.flatMap((name) => {
+    const value = flags[name];
+    if (value === undefined) return [];
+    return [[name, typeof value === "string" && named.includes(name) ? resolve(value) : value]];
+  });
+  return digestOf(given);
+}
+
+export const digestOf = (value: unknown): string => randomIds(systemClock).digest(JSON.stringify(value)).slice(0, 16);
+
+async function goThere(flags: AcpFlags): Promise<Place> {
+  const { control, where, close } = await openControl(flags, process.env, { patienceMs: PATIENCE_MS });
+  const place = { control, kind: "server", where, close } as const;
+  await refuseAgent(flags, place);
+  return place;
+}
+
+/** How long a server may be gone. An editor has no better idea than to wait for it. */
+const PATIENCE_MS = 60_000;
+
+/** A server has an agent of its own, and who asks for another one should not get this one. */
+async function refuseAgent(flags: AgentFlags, place: Place): Promise<void> {
+  const given = AGENT_FLAGS.find((name) => flags[name] !== undefined);
+  if (given === undefined) return;
+  await place.close(0);
+  const message = `--${given} is for work without a server, and this editor's goes to ${place.where}.`;
+  throw new ControlError("invalid", message, {
+    hint: "Start the server with it; or give the editor a home of its own: --home DIR.",
+  });
+}
