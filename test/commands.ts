@@ -78,6 +78,7 @@ export const expire = (id: QuestionId) => ({ type: "expire", questionId: id, lim
 export const cancelQuestion = (id: QuestionId, reason: CancelReason = user) =>
   ({ type: "cancel-question", questionId: id, reason }) as const;
 export const item = (text: string): Item => ({ kind: "result", text });
+export const setMode = (mode: string) => ({ type: "set-mode", mode }) as const;
 export const post = (text: string) => ({ type: "post", item: item(text) }) as const;
 export const take = (turnId: TurnId) => ({ type: "take", turnId }) as const;
 export const compact = (turnId: TurnId, summary = "in short") => ({ type: "compact", turnId, summary }) as const;

@@ -65,6 +65,7 @@ const MEANING: Readonly<Record<Event["type"], string>> = {
   "session.created": "The session exists. Always the first event of a log.",
   "session.cancel_requested": "Somebody cancelled the session; `covers` names every run it reaches.",
   "session.closed": "The session accepts nothing any more. Its log is kept.",
+  "session.mode_set": "How its agent goes about its work from here on, in a word of the agent. `by`: who wanted that.",
   "session.compacted":
     "From here on the model is given this summary instead of what was said before. The log keeps all of it.",
   "inbox.added": "Something the model is to hear at its next turn, and no person has said: a reminder, or a result.",

@@ -30,7 +30,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   demo: { from: ["core", "ports", "spawner", "agent"], outside: ["node:", "@ai-sdk/provider"] },
   // The engine as a person writes against it: sessions, runs, handles. Like cli, it wires concrete parts.
   library: {
-    from: ["engine", "core", "ports", "spawner", "process", "store/memory", "store/sqlite", "server"],
+    from: [
+      ...["engine", "core", "ports", "spawner", "process", "store/memory", "store/sqlite", "server", "acp", "foreign"],
+    ],
     typesFrom: ["control"],
     outside: ["node:"],
   },
@@ -39,27 +41,39 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   api: { from: ["core"], typesFrom: ["control", "ports", "spawner"], outside: ["zod"] },
   // From configuration to parts: which model, which tools, who is asked.
   setup: {
-    from: ["core", "ports", "spawner", "agent", "demo", "engine"],
+    from: ["core", "ports", "spawner", "agent", "demo", "engine", "foreign"],
     typesFrom: ["library"],
     outside: ["node:", "zod", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/openai-compatible", "@ai-sdk/provider"],
   },
   // Logs, the audit trail, metrics and traces: hears of everything, decides nothing.
   observe: { from: ["core", "ports", "wire"], outside: ["node:", "@opentelemetry/api"] },
   server: {
-    from: ["api", "core", "wire"],
+    from: ["api", "core", "wire", "acp"],
     typesFrom: ["control", "ports", "spawner", "observe"],
-    outside: ["node:", "zod"],
+    outside: ["node:", "zod", "ws", "@agentclientprotocol/sdk"],
   },
   client: { from: ["core", "wire"], typesFrom: ["control", "ports", "spawner"], outside: ["node:"] },
-  acp: { from: ["core"], typesFrom: ["control"], outside: ["node:"] },
-  bridge: { from: ["core", "wire"], typesFrom: ["control", "ports", "spawner"], outside: ["node:"] },
+  // What several ways in have in common, and the library does not need.
+  calls: { from: ["core"], typesFrom: ["control"], outside: [] },
+  acp: {
+    from: ["core", "calls"],
+    typesFrom: ["control", "ports"],
+    outside: ["node:", "@agentclientprotocol/sdk"],
+  },
+  // An agent of somebody else's, which speaks the protocol, as an agent of ours.
+  foreign: {
+    from: ["core", "wire", "agent"],
+    typesFrom: ["ports", "spawner"],
+    outside: ["node:", "@agentclientprotocol/sdk"],
+  },
+  bridge: { from: ["core", "wire", "calls"], typesFrom: ["control", "ports", "spawner"], outside: ["node:"] },
   cli: {
     from: [
       ...["core", "ports", "spawner", "control", "wire", "engine", "library", "process", "agent", "demo", "setup"],
       ...["store", "store/memory", "store/sqlite", "store/postgres", "server", "client", "acp", "bridge"],
-      ...["api", "observe"],
+      ...["api", "observe", "foreign", "calls"],
     ],
-    outside: ["node:", "commander"],
+    outside: ["node:", "commander", "@agentclientprotocol/sdk"],
   },
   // The public surface. Stores have their own, so that nobody loads a driver that is not used.
   index: {

@@ -43,7 +43,7 @@ const WHOLE_HOUSE = [
   ...["test/e2e/", "test/examples.test.ts", "test/signals.test.ts", "sim/"],
   ...["src/cli/main.test.ts", "src/cli/hands-on.test.ts", "src/demo/", "src/store/sqlite/sqlite-store.test.ts"],
   ...["test/processes/", "test/trees/", "src/process/", "src/library/processes.test.ts"],
-  ...["test/server/", "test/client/", "test/bridge/", "test/cli/"],
+  ...["test/server/", "test/client/", "test/bridge/", "test/cli/", "test/acp/", "test/foreign/"],
   ...["control-commands", "looking-commands", "terminal-commands", "resting-store", "program"].map(
     (file) => `src/cli/${file}.test.ts`,
   ),
