@@ -20,12 +20,14 @@ import type { Modal, ModeChoice } from "./mode-choice.ts";
 import { Narrator } from "./narrator.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import { OwnPrompt } from "./own-prompt.ts";
-import type { Peer } from "./peer.ts";
+import type { Peer, Place } from "./peer.ts";
 import type { Telling } from "./telling.ts";
 
 export interface AttachedOptions {
   readonly control: BelayControl;
   readonly session: SessionControl;
+  /** Where it works. */
+  readonly cwd: string;
   readonly peer: Peer;
   readonly clock: Clock;
   /** Who is there, and whether they may answer questions. */
@@ -43,6 +45,7 @@ const OVER = { name: "Over", message: "The session was let go." } as const;
 export class AttachedSession {
   readonly session: SessionControl;
   readonly #options: AttachedOptions;
+  readonly #place: Place;
   readonly #questions: OpenQuestions;
   readonly #prompts = new Set<OwnPrompt>();
   readonly #over = new AbortController();
@@ -67,8 +70,9 @@ export class AttachedSession {
     this.#options = options;
     this.session = options.session;
     this.#caughtUp.promise.catch(() => {});
-    const { control, peer, by, notice } = options;
-    this.#questions = new OpenQuestions({ control, peer, session: options.session.id, by, notice });
+    const { control, session, cwd, peer, by, notice } = options;
+    this.#place = { sessionId: session.id, cwd };
+    this.#questions = new OpenQuestions({ control, peer, place: this.#place, by, notice });
   }
 
   /** What the session is doing, as far as it was told. */
@@ -303,7 +307,7 @@ export class AttachedSession {
   async #tell(telling: Telling): Promise<void> {
     const whose = "runId" in telling && this.owns(telling.runId) ? "own" : "other";
     const heard = { whose, when: this.#isHistory ? "history" : "live" } as const;
-    const written = this.#options.peer.tell(this.session.id, telling, heard);
+    const written = this.#options.peer.tell(this.#place, telling, heard);
     // It is awaited with the others; until then nobody hears of its failure.
     written.catch(() => {});
     this.#underWay.push(written);

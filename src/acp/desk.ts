@@ -8,17 +8,18 @@
 import { cancelCall, type StoppedCall } from "../calls/cancel-call.ts";
 import type { BelayControl, Explanation, RunControl, SessionControl } from "../control.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
-import { ControlError, messageOf } from "../core/control-error.ts";
+import { ControlError } from "../core/control-error.ts";
 import { sessionOf as homeOf, isCallId, isProcessId, isRunId, type ProcessId, type SessionId } from "../core/ids.ts";
 import type { Delivery, Json, Prompt } from "../core/prompt.ts";
 import type { Clock, SessionRow } from "../ports.ts";
 import { AttachedSession, type From } from "./attached-session.ts";
-import { type Audit, refused, word } from "./audit.ts";
+import { type Audit, Records, refused } from "./audit.ts";
 import { allow, type Guest, isAllowed, sessionOf } from "./guest.ts";
 import { PROMPTS_OPEN_MAX, SESSIONS_MAX } from "./limits.ts";
 import { type ModeChoice, modalOf } from "./mode-choice.ts";
 import { type OwnPrompt, tooManyPrompts } from "./own-prompt.ts";
 import type { Peer } from "./peer.ts";
+import { ASIDE } from "./permission-options.ts";
 import { realPath } from "./real-path.ts";
 import { invalidParams, unknownSession } from "./rpc-error.ts";
 import { type ListPage, type ListWish, listSessions } from "./session-list.ts";
@@ -53,6 +54,7 @@ export interface CallStopWish {
 
 export class Desk {
   readonly #options: DeskOptions;
+  readonly #records: Records;
   readonly #sessions = new Map<SessionId, AttachedSession>();
   /** Closed by the client, and not let go before it was told how everything in them ended. */
   readonly #leaving = new Set<AttachedSession>();
@@ -60,10 +62,10 @@ export class Desk {
   readonly #turns = new Map<SessionId, Promise<unknown>>();
   /** Known once the first message has come: it says which version is spoken. */
   #peer: Peer | undefined;
-  #requests = 0;
 
   constructor(options: DeskOptions) {
     this.#options = options;
+    this.#records = new Records(options);
   }
 
   get guest(): Guest {
@@ -80,14 +82,14 @@ export class Desk {
   }
 
   async create(brought: Brought): Promise<SessionId> {
-    return this.#noted("create", undefined, async () => {
+    return this.#records.noted("create", undefined, async () => {
       allow(this.guest, "prompt");
       this.#room();
       const { tenant } = this.guest;
       const within = tenant === undefined ? {} : { tenant };
       const session = await this.#options.control.createSession({ cwd: brought.cwd, ...within });
       this.#options.onSession?.({ ...brought, sessionId: session.id });
-      const attached = this.#attached(session);
+      const attached = this.#attached(session, brought.cwd);
       await attached.attach("new", 0, await modalOf(this.#options.control));
       await this.#ignored(session.id, brought);
       return session.id;
@@ -100,7 +102,7 @@ export class Desk {
     const session = this.#options.control.session(sessionOf(this.guest, id));
     if (!this.#sessions.has(session.id)) this.#room();
     const before = this.#sessions.get(session.id);
-    const attached = before ?? this.#attached(session);
+    const attached = before ?? this.#attached(session, brought.cwd);
     return this.#inTurn(session.id, async () => {
       try {
         const row = await openRow(session);
@@ -131,19 +133,20 @@ export class Desk {
       if (this.prompts.length >= PROMPTS_OPEN_MAX) throw tooManyPrompts();
       const own = attached.prompt(prompt, delivery);
       void own.run.accepted.then(
-        ({ runId, joined }) => this.#note("prompt", runId, { answer: joined === "steer" ? "steered" : "accepted" }),
-        (error: unknown) => this.#note("prompt", id, refused(error)),
+        ({ runId, joined }) =>
+          this.#records.note("prompt", runId, { answer: joined === "steer" ? "steered" : "accepted" }),
+        (error: unknown) => this.#records.note("prompt", id, refused(error)),
       );
       return own;
     } catch (error) {
-      void this.#note("prompt", id, refused(error));
+      void this.#records.note("prompt", id, refused(error));
       throw error;
     }
   }
 
   /** Stops what was accepted before; or, if a run is named, that one and no other. */
   async cancel(id: string, { run, background }: SessionStop): Promise<SessionReceipt | CancelReceipt> {
-    return this.#noted("cancel", run ?? id, async () => {
+    return this.#records.noted("cancel", run ?? id, async () => {
       allow(this.guest, "cancel");
       const session = this.#options.control.session(sessionOf(this.guest, id));
       if (run === undefined) return session.cancel({ reason: this.#reason(), background });
@@ -153,7 +156,7 @@ export class Desk {
 
   /** A run by its id, whoever began it. */
   async cancelRun(run: string, note?: string): Promise<CancelReceipt> {
-    return this.#noted("cancel", run, async () => {
+    return this.#records.noted("cancel", run, async () => {
       allow(this.guest, "cancel");
       const own = this.#own(run);
       if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
@@ -169,7 +172,7 @@ export class Desk {
       allow(this.guest, "cancel");
       return own.run.cancel({ reason: this.#reason() });
     };
-    await this.#noted("cancel", own.runId, work).catch(() => {});
+    await this.#records.noted("cancel", own.runId, work).catch(() => {});
   }
 
   /** Whether a call is known that does not stop by itself: asking for it would promise too much. */
@@ -179,7 +182,7 @@ export class Desk {
   }
 
   async cancelCall({ sessionId, call, reason, remind, waitMs }: CallStopWish): Promise<StoppedCall> {
-    return this.#noted("cancel", call, async () => {
+    return this.#records.noted("cancel", call, async () => {
       allow(this.guest, "cancel");
       const { control } = this.#options;
       const session = control.session(sessionOf(this.guest, sessionId));
@@ -189,7 +192,7 @@ export class Desk {
   }
 
   async cancelProcess(id: string, process: string): Promise<CancelReceipt> {
-    return this.#noted("cancel", process, async () => {
+    return this.#records.noted("cancel", process, async () => {
       allow(this.guest, "cancel");
       const session = sessionOf(this.guest, id);
       if (!isProcessOf(session, process)) return { kind: "unknown" };
@@ -200,7 +203,7 @@ export class Desk {
 
   /** Stops everything of it and lets it go. It is there to be loaded again. */
   async close(id: string): Promise<void> {
-    await this.#noted("close", id, async () => {
+    await this.#records.noted("close", id, async () => {
       const { attached } = this.#mine(id);
       this.#sessions.delete(attached.session.id);
       this.#leaving.add(attached);
@@ -220,7 +223,7 @@ export class Desk {
 
   /** It accepts nothing any more and is not listed. Its log stays. */
   async remove(id: string): Promise<void> {
-    await this.#noted("delete", id, async () => {
+    await this.#records.noted("delete", id, async () => {
       allow(this.guest, "cancel");
       const session = this.#options.control.session(sessionOf(this.guest, id));
       await openRow(session);
@@ -240,7 +243,7 @@ export class Desk {
 
   /** A mode in which nobody is asked is an approval in advance. Answered after the change was told. */
   async setMode(id: string, mode: string): Promise<void> {
-    await this.#noted("set-mode", id, async () => {
+    await this.#records.noted("set-mode", id, async () => {
       allow(this.guest, "approve");
       const attached = this.#sessions.get(sessionOf(this.guest, id));
       if (attached === undefined) throw unknownSession(id);
@@ -293,13 +296,14 @@ export class Desk {
     await attached.reached(head);
   }
 
-  #attached(session: SessionControl): AttachedSession {
+  #attached(session: SessionControl, cwd: string): AttachedSession {
     const { control, clock, guest, notice } = this.#options;
     if (this.#peer === undefined) throw invalidParams("The connection was not initialized.");
     const answers = isAllowed(guest, "approve") ? "may" : "may not";
     const attached = new AttachedSession({
       control,
       session,
+      cwd,
       peer: this.#peer,
       clock,
       by: guest.name,
@@ -330,11 +334,11 @@ export class Desk {
   }
 
   /** Nothing is dropped in silence: tools that were brought along and cannot be used are named. */
-  async #ignored(id: SessionId, { mcpServers }: Brought): Promise<void> {
+  async #ignored(sessionId: SessionId, { mcpServers, cwd }: Brought): Promise<void> {
     if (mcpServers.length === 0 || this.#options.onSession !== undefined) return;
     const text = "MCP servers of the client are not used by this agent: its tools are those of its configuration.";
     const telling = { type: "notice", title: `${mcpServers.length} MCP servers are ignored`, text } as const;
-    await this.#peer?.tell(id, telling, { when: "live", whose: "other" });
+    await this.#peer?.tell({ sessionId, cwd }, telling, ASIDE);
   }
 
   #room(): void {
@@ -347,33 +351,6 @@ export class Desk {
   #reason(note?: string): { readonly kind: "user"; readonly by: string; readonly note?: string } {
     return { kind: "user", by: this.guest.name, ...(note === undefined ? {} : { note }) };
   }
-
-  async #noted<T>(action: string, target: string | undefined, work: () => Promise<T>): Promise<T> {
-    try {
-      const answer = await work();
-      await this.#note(action, target ?? (typeof answer === "string" ? answer : undefined), { answer: word(answer) });
-      return answer;
-    } catch (error) {
-      await this.#note(action, target, refused(error));
-      throw error;
-    }
-  }
-
-  async #note(action: string, target: string | undefined, said: { answer: string; code?: string }): Promise<void> {
-    const { audit, clock, guest, notice } = this.#options;
-    if (audit === undefined) return;
-    this.#requests += 1;
-    const at = clock.now();
-    try {
-      await audit.note({
-        ...{ id: `acp.${at.toString(36)}.${this.#requests}`, at, actor: guest.name, via: "acp", action, ...said },
-        ...(target === undefined ? {} : { target: target.slice(0, TARGET_CHARS_MAX) }),
-        ...(guest.tenant === undefined ? {} : { tenant: guest.tenant }),
-      });
-    } catch (error) {
-      notice(`The record of ${action} could not be kept: ${messageOf(error)}`);
-    }
-  }
 }
 
 /** What `cancel` is about: all of a session, or one run of it. */
@@ -381,9 +358,6 @@ export interface SessionStop {
   readonly run: string | undefined;
   readonly background: "keep" | "stop";
 }
-
-/** An id of ours is shorter. What is longer was made up. */
-const TARGET_CHARS_MAX = 128;
 
 async function openRow(session: SessionControl): Promise<SessionRow> {
   const row = await session.row();

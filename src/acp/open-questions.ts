@@ -4,14 +4,13 @@
 // 1. Nothing waits for a client: whoever never answers holds up the call that asked, until it is stopped, and no more.
 import type { AnswersControl, BelayControl } from "../control.ts";
 import { messageOf } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
 import type { Question } from "../core/question.ts";
-import type { Choice, Peer } from "./peer.ts";
+import type { Choice, Peer, Place } from "./peer.ts";
 
 export interface QuestionsWish {
   readonly control: BelayControl;
   readonly peer: Peer;
-  readonly session: SessionId;
+  readonly place: Place;
   /** Who answers. */
   readonly by: string;
   readonly notice: (text: string) => void;
@@ -45,9 +44,9 @@ export class OpenQuestions {
   }
 
   async #put(question: Question, signal: AbortSignal): Promise<void> {
-    const { peer, session, control, notice } = this.#wish;
+    const { peer, place, control, notice } = this.#wish;
     try {
-      const choice = await peer.ask(session, question, signal);
+      const choice = await peer.ask(place, question, signal);
       if (choice !== undefined && !signal.aborted) await this.#answer(control.questions, question, choice);
     } catch (error) {
       // A client that fails to ask has not answered: somebody else still can.

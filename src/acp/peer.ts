@@ -6,9 +6,15 @@ import type { Telling } from "./telling.ts";
 
 export interface Peer {
   /** Resolves when it is written. Rejects when nobody is there any more. */
-  tell(session: SessionId, telling: Telling, heard: Heard): Promise<void>;
+  tell(place: Place, telling: Telling, heard: Heard): Promise<void>;
   /** Puts a question to whoever is there. Aborted, it is taken back. Undefined: it cannot be asked there. */
-  ask(session: SessionId, question: Question, signal: AbortSignal): Promise<Choice | undefined>;
+  ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined>;
+}
+
+/** The session that is spoken of, and where it works. */
+export interface Place {
+  readonly sessionId: SessionId;
+  readonly cwd: string;
 }
 
 /** How it is told: live or as history, and whether its run was begun by this very client, which has its prompt. */

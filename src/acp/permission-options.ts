@@ -1,6 +1,6 @@
 // What people may choose when a call wants to be approved, or something is asked. In both versions alike.
 import type { Question } from "../core/question.ts";
-import type { Choice } from "./peer.ts";
+import type { Choice, Heard } from "./peer.ts";
 import { shownText } from "./shown-text.ts";
 import type { Telling } from "./telling.ts";
 
@@ -37,6 +37,9 @@ export function askedText({ about }: Question): string {
   if (about.kind === "question") return about.text;
   return about.note === undefined ? `Allow ${about.name}?` : `Allow ${about.name}? ${about.note}`;
 }
+
+/** Something that belongs to no run. */
+export const ASIDE: Heard = { when: "live", whose: "other" };
 
 /** A text must be typed, and this client has no place for it. Somewhere else there is one. */
 export const unaskable = (question: Question): Telling => ({

@@ -3,6 +3,7 @@ import * as acp from "@agentclientprotocol/sdk";
 import type { Outcome } from "../core/cancel.ts";
 import { aboutBelay, begin, broughtBy, list, STEERABLE } from "./asked.ts";
 import type { Desk } from "./desk.ts";
+import { LOST } from "./end-words.ts";
 import { callStopParams, runStopParams, sessionParams, steerParams } from "./extension-params.ts";
 import * as extension from "./extensions.ts";
 import { asking, awaiting } from "./extensions.ts";
@@ -11,22 +12,18 @@ import type { OwnPrompt, PromptEnd } from "./own-prompt.ts";
 import { onWithdrawal, runNamed } from "./request-meta.ts";
 import { runFailed } from "./rpc-error.ts";
 import { V1Peer } from "./v1-peer.ts";
-import { LOST } from "./words.ts";
 
 export function v1App(desk: Desk, version: string): acp.AgentApp {
-  const directories = new Map<string, string>();
   const app = acp.agent({ name: "belay" });
   app.onRequest("initialize", ({ params, client }) => {
-    desk.speak(new V1Peer(client, params.clientCapabilities ?? {}, directories));
+    desk.speak(new V1Peer(client, params.clientCapabilities ?? {}));
     return about(version);
   });
   app.onRequest("session/new", async ({ params }) => {
     const sessionId = await asking(desk.create(broughtBy(params)));
-    directories.set(sessionId, params.cwd);
     return { sessionId, ...v1Menus(desk.choice(sessionId)) };
   });
   const open = async (params: acp.ResumeSessionRequest, from: "start" | "now"): Promise<acp.LoadSessionResponse> => {
-    directories.set(params.sessionId, params.cwd);
     const { choice } = await asking(desk.open(params.sessionId, from, broughtBy(params)));
     return v1Menus(choice);
   };
@@ -92,6 +89,6 @@ function stopReason({ runId, outcome }: PromptEnd): acp.StopReason {
   }
 }
 
-export function endOf({ runId, outcome, usage }: PromptEnd): object {
+function endOf({ runId, outcome, usage }: PromptEnd): object {
   return { runId, outcome: outcome satisfies Outcome, ...(usage === undefined ? {} : { usage }) };
 }

@@ -1,15 +1,13 @@
 // Tellings as updates of the first version of the protocol.
 import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } from "@agentclientprotocol/sdk";
-import type { Outcome } from "../core/cancel.ts";
-import { who } from "../core/cancel.ts";
 import type { RunId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
+import { endMeta, endText, rawOutput, troubles } from "./end-words.ts";
 import { v1Options } from "./mode-choice.ts";
 import type { Heard } from "./peer.ts";
-import { isShownWhole, pieces, shownText } from "./shown-text.ts";
+import { pieces, shownText } from "./shown-text.ts";
 import type { Telling } from "./telling.ts";
 import { toolWords } from "./tool-words.ts";
-import { LOST } from "./words.ts";
 
 /** Nothing, if this version has no word for it. */
 export function v1Updates(telling: Telling, { when, whose }: Heard, cwd: string | undefined): readonly SessionUpdate[] {
@@ -131,66 +129,4 @@ function ended(telling: Extract<Telling, { type: "call-ended" }>): SessionUpdate
     },
     { ...endMeta(outcome), ...(changes.length === 0 ? {} : { changes }) },
   );
-}
-
-/** A result that cannot be shown whole is not sent beside what is shown of it. A text is its own. */
-export const rawOutput = (result: Json | undefined): { readonly rawOutput?: Json } =>
-  result === undefined || typeof result === "string" || !isShownWhole(result) ? {} : { rawOutput: result };
-
-export function endMeta(outcome: Outcome): object {
-  switch (outcome.kind) {
-    case "completed":
-      return { status: "completed" };
-    case "failed":
-      return { status: "failed", code: outcome.code };
-    case "lost":
-      return { status: "lost" };
-    case "cancelled": {
-      const { reason, abandoned } = outcome;
-      const by = "by" in reason && reason.by !== undefined ? { by: reason.by } : {};
-      const note = "note" in reason && reason.note !== undefined ? { note: reason.note } : {};
-      return {
-        status: "cancelled",
-        reason: reason.kind,
-        ...by,
-        ...note,
-        ...(abandoned === undefined ? {} : { abandoned }),
-      };
-    }
-  }
-}
-
-/** A run that came to no good end, for those who get no answer that says so. There is no other word for it. */
-export function troubles({ runId, outcome }: Extract<Telling, { type: "ended" }>): readonly Trouble[] {
-  if (outcome.kind !== "failed" && outcome.kind !== "lost") return [];
-  const [title, description] =
-    outcome.kind === "lost" ? ["The run was lost", LOST] : ["The run has failed", outcome.message];
-  return [{ sessionUpdate: "notice", severity: "error", title, description, ...meta(runId, endMeta(outcome)) }];
-}
-
-interface Trouble {
-  readonly sessionUpdate: "notice";
-  readonly severity: "error";
-  readonly title: string;
-  readonly description: string;
-  readonly _meta: { readonly belay: object };
-}
-
-/** How it ended, for people, where the result alone does not say it. */
-export function endText(outcome: Outcome): string {
-  switch (outcome.kind) {
-    case "completed":
-      return "";
-    case "failed":
-      return outcome.message;
-    case "cancelled": {
-      // What people write may end with a full stop, and ours comes behind it.
-      const by = who(outcome.reason).replace(/\.$/, "");
-      return outcome.abandoned === undefined
-        ? `Stopped by ${by}.`
-        : `Stopped by ${by}; it did not end when it was asked to, and may still be going on.`;
-    }
-    case "lost":
-      return "It was cut off. Whether it did its work is not known.";
-  }
 }

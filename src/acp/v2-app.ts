@@ -13,22 +13,19 @@ import { invalidParams, requestCancelled } from "./rpc-error.ts";
 import { V2Peer } from "./v2-peer.ts";
 
 export function v2App(desk: Desk, version: string): acp.AgentApp {
-  const directories = new Map<string, string>();
   const app = acp.agent({ name: "belay" });
   let peer: V2Peer | undefined;
   app.onRequest("initialize", ({ params, client }) => {
-    peer = new V2Peer(client, params.capabilities ?? {}, directories);
+    peer = new V2Peer(client, params.capabilities ?? {});
     desk.speak(peer);
     return about(version);
   });
   app.onRequest("session/new", async ({ params }) => {
     const sessionId = await asking(desk.create(broughtBy(params)));
-    directories.set(sessionId, params.cwd);
     return { sessionId, ...v2Menus(desk.choice(sessionId)) };
   });
   app.onRequest("session/resume", async ({ params }) => {
     const { sessionId, replayFrom } = params;
-    directories.set(sessionId, params.cwd);
     if (replayFrom != null && replayFrom.type !== "start") throw invalidParams("`replayFrom` can only be the start.");
     const from = replayFrom == null ? "now" : "start";
     const attached = await asking(desk.open(sessionId, from, broughtBy(params)));

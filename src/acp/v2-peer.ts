@@ -6,9 +6,9 @@ import type {
 } from "@agentclientprotocol/sdk/experimental/v2";
 import { isCallId, type SessionId } from "../core/ids.ts";
 import type { Question } from "../core/question.ts";
-import { answerOf, formOf } from "./elicitation.ts";
-import type { Choice, Heard, Peer } from "./peer.ts";
-import { askedText, choiceOf, optionsOf, unaskable } from "./permission-options.ts";
+import { askPeople } from "./asking-people.ts";
+import type { Choice, Heard, Peer, Place } from "./peer.ts";
+import { ASIDE, askedText } from "./permission-options.ts";
 import type { Telling } from "./telling.ts";
 import { toolWords } from "./tool-words.ts";
 import { v2Updates } from "./v2-update.ts";
@@ -16,16 +16,14 @@ import { v2Updates } from "./v2-update.ts";
 export class V2Peer implements Peer {
   readonly #client: AgentContext;
   readonly #can: ClientCapabilities;
-  readonly #directories: ReadonlyMap<string, string>;
 
-  constructor(client: AgentContext, can: ClientCapabilities, directories: ReadonlyMap<string, string>) {
+  constructor(client: AgentContext, can: ClientCapabilities) {
     this.#client = client;
     this.#can = can;
-    this.#directories = directories;
   }
 
-  async tell(sessionId: SessionId, telling: Telling, heard: Heard): Promise<void> {
-    const updates = v2Updates(telling, heard, this.#directories.get(sessionId));
+  async tell({ sessionId, cwd }: Place, telling: Telling, heard: Heard): Promise<void> {
+    const updates = v2Updates(telling, heard, cwd);
     await Promise.all(updates.map((update) => this.#client.notify("session/update", { sessionId, update })));
   }
 
@@ -34,30 +32,28 @@ export class V2Peer implements Peer {
     await this.#client.notify("session/update", { sessionId, update: STATES[state] });
   }
 
-  async ask(sessionId: SessionId, question: Question, signal: AbortSignal): Promise<Choice | undefined> {
+  ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined> {
+    const { sessionId } = place;
     const waiting = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
-    const form = this.#can.elicitation?.form == null ? undefined : formOf(sessionId, question);
-    if (form !== undefined) return answerOf(await this.#client.request("elicitation/create", form, waiting));
-    const options = optionsOf(question);
-    if (options.length === 0) {
-      await this.tell(sessionId, unaskable(question), { when: "live", whose: "other" });
-      return undefined;
-    }
-    const request: RequestPermissionRequest = {
-      ...{ sessionId, title: askedText(question), options: [...options] },
-      ...this.#subject(sessionId, question),
-    };
-    const { outcome } = await this.#client.request("session/request_permission", request, waiting);
-    if (outcome.outcome !== "selected" || !("optionId" in outcome)) return { kind: "dismissed" };
-    return choiceOf(question, String(outcome.optionId));
+    const hasForms = this.#can.elicitation?.form != null;
+    return askPeople(sessionId, question, {
+      form: hasForms ? (form) => this.#client.request("elicitation/create", form, waiting) : undefined,
+      choose: async (options) => {
+        const about = { title: askedText(question), ...subjectOf(place, question) };
+        const request: RequestPermissionRequest = { sessionId, options, ...about };
+        const { outcome } = await this.#client.request("session/request_permission", request, waiting);
+        return outcome.outcome === "selected" && "optionId" in outcome ? String(outcome.optionId) : undefined;
+      },
+      tell: (telling) => this.tell(place, telling, ASIDE),
+    });
   }
+}
 
-  #subject(sessionId: string, { about, owner }: Question): Pick<RequestPermissionRequest, "subject"> {
-    if (about.kind !== "approval" || !isCallId(owner)) return {};
-    const { title, kind } = toolWords(about.name, about.input, this.#directories.get(sessionId));
-    const toolCall = { toolCallId: owner, name: about.name, title, kind, rawInput: about.input };
-    return { subject: { type: "tool_call", toolCall } };
-  }
+function subjectOf({ cwd }: Place, { about, owner }: Question): Pick<RequestPermissionRequest, "subject"> {
+  if (about.kind !== "approval" || !isCallId(owner)) return {};
+  const { title, kind } = toolWords(about.name, about.input, cwd);
+  const toolCall = { toolCallId: owner, name: about.name, title, kind, rawInput: about.input };
+  return { subject: { type: "tool_call", toolCall } };
 }
 
 const STATES = {

@@ -2,13 +2,12 @@
 import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk/experimental/v2";
 import type { Outcome } from "../core/cancel.ts";
 import type { ProcessId, RunId } from "../core/ids.ts";
+import { endMeta, endText, LOST, rawOutput, troubles } from "./end-words.ts";
 import { v2Options } from "./mode-choice.ts";
 import type { Heard } from "./peer.ts";
 import { shownText } from "./shown-text.ts";
 import type { Telling } from "./telling.ts";
 import { toolWords } from "./tool-words.ts";
-import { endMeta, endText, rawOutput, troubles } from "./v1-update.ts";
-import { LOST } from "./words.ts";
 
 /** Nothing, if this version has no word for it. What the session does is told live; its history has been. */
 export function v2Updates(telling: Telling, { when }: Heard, cwd: string | undefined): readonly SessionUpdate[] {
