@@ -1,0 +1,127 @@
+// A test runner for the mutation tester that loads every test once and then switches mutants on and off in the loaded
+// code. Starting the framework anew for each mutant takes most of a second; this takes as long as the tests do.
+//
+// Invariants
+// 1. A mutant is active only while its tests run.
+// 2. What a test throws after its end, in the same round of the event loop, counts for the mutant that was active.
+import { registerHooks } from "node:module";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { InstrumenterContext, StrykerOptions } from "@stryker-mutator/api/core";
+import { commonTokens, declareFactoryPlugin, PluginKind, tokens } from "@stryker-mutator/api/plugin";
+import {
+  type DryRunResult,
+  DryRunStatus,
+  determineHitLimitReached,
+  type MutantRunOptions,
+  type MutantRunResult,
+  type TestResult,
+  type TestRunner,
+  TestStatus,
+  toMutantRunResult,
+} from "@stryker-mutator/api/test-runner";
+import { type CollectedTest, collect, runTest, tests } from "./collected-tests.ts";
+
+interface Options extends StrykerOptions {
+  /** Relative to the folder that the mutants are in. */
+  readonly inProcess: { readonly files: readonly string[] };
+}
+
+export const strykerValidationSchema = {
+  properties: {
+    inProcess: { type: "object", properties: { files: { type: "array", items: { type: "string" } } } },
+  },
+};
+
+const STAND_IN = new URL("./vitest-stand-in.ts", import.meta.url).href;
+
+class InProcessRunner implements TestRunner {
+  readonly #files: readonly string[];
+  readonly #context: InstrumenterContext;
+  #late: unknown;
+
+  constructor(files: readonly string[], context: InstrumenterContext) {
+    this.#files = files;
+    this.#context = context;
+    const heed = (error: unknown): void => {
+      this.#late ??= error ?? new Error("Something was rejected with nothing.");
+    };
+    process.on("unhandledRejection", heed);
+    process.on("uncaughtException", heed);
+  }
+
+  capabilities(): { readonly reloadEnvironment: boolean } {
+    return { reloadEnvironment: false };
+  }
+
+  async dryRun(): Promise<DryRunResult> {
+    await this.#load();
+    const results: TestResult[] = [];
+    for (const test of tests) {
+      this.#context.currentTestId = test.id;
+      results.push(await this.#result(test));
+    }
+    delete this.#context.currentTestId;
+    const { mutantCoverage = { static: {}, perTest: {} } } = this.#context;
+    return { status: DryRunStatus.Complete, tests: results, mutantCoverage };
+  }
+
+  async mutantRun({ activeMutant, testFilter, hitLimit }: MutantRunOptions): Promise<MutantRunResult> {
+    this.#activate(activeMutant.id, hitLimit);
+    await this.#load();
+    const wanted = testFilter === undefined ? undefined : new Set(testFilter);
+    const results: TestResult[] = [];
+    for (const test of tests) {
+      if (wanted !== undefined && !wanted.has(test.id)) continue;
+      const result = await this.#result(test);
+      results.push(result);
+      if (result.status === TestStatus.Failed) break;
+    }
+    const reached = determineHitLimitReached(this.#context.hitCount, this.#context.hitLimit);
+    this.#activate(undefined, undefined);
+    return toMutantRunResult(reached ?? { status: DryRunStatus.Complete, tests: results });
+  }
+
+  /** Threads of the store look into the environment. */
+  #activate(mutant: string | undefined, hitLimit: number | undefined): void {
+    Object.assign(this.#context, { activeMutant: mutant, hitCount: hitLimit === undefined ? undefined : 0, hitLimit });
+    if (mutant === undefined) delete process.env.__STRYKER_ACTIVE_MUTANT__;
+    else process.env.__STRYKER_ACTIVE_MUTANT__ = mutant;
+  }
+
+  async #result(test: CollectedTest): Promise<TestResult> {
+    const began = performance.now();
+    this.#late = undefined;
+    const own = await runTest(test);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    const failure = own ?? this.#late;
+    const { id, name, file } = test;
+    const timeSpentMs = performance.now() - began;
+    if (failure === undefined) return { id, name, fileName: file, timeSpentMs, status: TestStatus.Success };
+    const failureMessage = failure instanceof Error ? failure.message : String(failure);
+    return { id, name, fileName: file, timeSpentMs, status: TestStatus.Failed, failureMessage };
+  }
+
+  async #load(): Promise<void> {
+    if (tests.length > 0) return;
+    for (const path of this.#files) {
+      await collect(path, () => import(pathToFileURL(resolve(path)).href));
+    }
+  }
+}
+
+function openRunner(options: StrykerOptions): TestRunner {
+  registerHooks({
+    resolve: (specifier, from, next) =>
+      specifier === "vitest" && from.parentURL?.includes("/test/mutate/vitest-stand-in.ts") !== true
+        ? { url: STAND_IN, shortCircuit: true }
+        : next(specifier, from),
+  });
+  // Where mutated code looks for what is active.
+  const global = globalThis as typeof globalThis & { __stryker__?: InstrumenterContext };
+  global.__stryker__ ??= {};
+  return new InProcessRunner((options as Options).inProcess.files, global.__stryker__);
+}
+openRunner.inject = tokens(commonTokens.options);
+
+export const strykerPlugins = [declareFactoryPlugin(PluginKind.TestRunner, "in-process", openRunner)];

@@ -1,0 +1,107 @@
+// npm run mutate: makes small mistakes in the core, the engine, the stores and the supervision of processes, one at a
+// time, and counts how many of them no test notices.
+//
+//   --room NAME    only this one: core, engine, store, process
+//   --file PATH    only mutants of this file
+//   --survivors F  writes what survived and has not been looked at to this file, ready to be judged
+//   --json         the last line is one object
+//
+// Exits with 1 if a promised score is missed, or if somebody survived whom nobody has looked at (looked-at.json).
+import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
+import type { LogLevel } from "@stryker-mutator/api/core";
+import { Stryker } from "@stryker-mutator/core";
+import { ROOT } from "../house.ts";
+import { conclude, say } from "../suite.ts";
+import { type Room, rooms } from "./rooms.ts";
+import { scoreOf, type Tally, tallyOf } from "./score.ts";
+import { compare, readLookedAt, type Survivor, survivorOf } from "./survivor.ts";
+
+const { values } = parseArgs({
+  options: {
+    room: { type: "string" },
+    file: { type: "string" },
+    survivors: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+/** A mutant without an end is given up after this, on top of what its tests took before. */
+const TIMEOUT_MS = 20_000;
+
+process.chdir(ROOT);
+const lookedAt = readLookedAt();
+const wanted = rooms().filter(({ name }) => values.room === undefined || values.room === name);
+if (wanted.length === 0) throw new TypeError(`There is no room ${values.room}.`);
+const tallies = new Map<Room, Tally>();
+const survivors: Survivor[] = [];
+for (const room of wanted) {
+  const { tally, alive } = await mutate(room);
+  tallies.set(room, tally);
+  survivors.push(...alive);
+  say(`${room.name}: ${scoreOf(tally)} % of ${tally.killed + tally.survived} noticed, ${tally.survived} survived`);
+}
+const { fresh, gone } = compare(survivors, lookedAt);
+for (const one of fresh) say(`not looked at: ${one.file}: ${one.line}\n  ${one.original} -> ${one.replacement}`);
+if (values.room === undefined && values.file === undefined) {
+  for (const one of gone) say(`gone, so strike it off: ${one.file}: ${one.line}`);
+}
+if (values.survivors !== undefined) {
+  writeFileSync(
+    values.survivors,
+    `${JSON.stringify(
+      fresh.map((one) => ({ ...one, why: "" })),
+      null,
+      1,
+    )}\n`,
+  );
+}
+const all = [...tallies.values()].reduce((sum, one) => ({
+  killed: sum.killed + one.killed,
+  survived: sum.survived + one.survived,
+  ignored: sum.ignored + one.ignored,
+}));
+const missed = [...tallies].filter(([{ scoreMin = 0 }, tally]) => scoreOf(tally) < scoreMin);
+for (const [{ name, scoreMin }, tally] of missed)
+  say(`${name} has ${scoreOf(tally)} %, and ${scoreMin} % are promised.`);
+conclude(
+  {
+    ...{ suite: "mutate", score: scoreOf(all), survived: all.survived, mutants: all.killed + all.survived },
+    rooms: Object.fromEntries([...tallies].map(([{ name }, tally]) => [name, { score: scoreOf(tally), ...tally }])),
+    notLookedAt: fresh.length,
+  },
+  { json: values.json, holds: missed.length === 0 && fresh.length === 0 },
+);
+
+async function mutate({ name, mutate: files, tests }: Room): Promise<{ tally: Tally; alive: readonly Survivor[] }> {
+  const chosen = values.file === undefined ? files : files.filter((file) => file === values.file);
+  if (chosen.length === 0) return { tally: { killed: 0, survived: 0, ignored: 0 }, alive: [] };
+  say(`${name}: ${chosen.length} files, looked at by ${tests.length} files of tests`);
+  const mutants = await new Stryker({
+    testRunner: "in-process",
+    plugins: [join(import.meta.dirname, "in-process-runner.ts")],
+    inProcess: { files: tests },
+    mutate: [...chosen],
+    // Texts are for people, or tags of unions, which the compiler checks.
+    mutator: { excludedMutations: ["StringLiteral"] },
+    // What is only used while a file is loaded would need a new process for each mutant.
+    ignoreStatic: true,
+    ignorePatterns: ["dist", "bench", "docs", "examples"],
+    coverageAnalysis: "perTest",
+    concurrency: availableParallelism(),
+    reporters: process.stderr.isTTY ? ["progress"] : ["progress-append-only"],
+    tempDirName: join(tmpdir(), `belay-mutants-${process.pid}-${name}`),
+    timeoutMS: TIMEOUT_MS,
+    allowConsoleColors: false,
+    logLevel: "warn" as LogLevel,
+  }).runMutationTest();
+  const alive = mutants
+    .filter(({ status }) => status === "Survived" || status === "NoCoverage")
+    .map((one) => {
+      const fileName = relative(ROOT, one.fileName);
+      return survivorOf({ ...one, fileName }, readFileSync(join(ROOT, fileName), "utf8"));
+    });
+  return { tally: tallyOf(mutants.map(({ status }) => status)), alive };
+}

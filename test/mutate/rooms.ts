@@ -1,0 +1,39 @@
+// What is mutated, which tests look for the mutants, and what must be reached.
+import { globSync } from "node:fs";
+
+export interface Room {
+  readonly name: "core" | "engine" | "store" | "process";
+  readonly mutate: readonly string[];
+  /** In this order: those that are quick and say most come first. */
+  readonly tests: readonly string[];
+  /** Percent. Undefined: measured and looked at, but not promised. */
+  readonly scoreMin: number | undefined;
+}
+
+/** Go through so many states that a mutant they let live would cost a minute. What they find is found besides. */
+const LONG = ["src/core/phases.test.ts", "src/core/histories.test.ts"];
+/** Start real programs, or wait for real files, once for each mutant. */
+const REAL = ["src/library/processes.test.ts", "src/library/directories.test.ts"];
+
+const sources = (folder: string): readonly string[] =>
+  globSync(`${folder}/**/*.ts`)
+    .filter((file) => !/\.test\.ts$|\/contract(-[a-z]+)?\.ts$/.test(file))
+    .toSorted();
+
+const tests = (...folders: readonly string[]): readonly string[] =>
+  folders
+    .flatMap((folder) => globSync(`${folder}/**/*.test.ts`).toSorted())
+    .filter((file) => !LONG.includes(file) && !REAL.includes(file));
+
+/** Relative to the repository. */
+export const rooms = (): readonly Room[] => [
+  { name: "core", mutate: sources("src/core"), tests: tests("src/core"), scoreMin: 85 },
+  {
+    name: "engine",
+    mutate: sources("src/engine"),
+    tests: [...tests("src/engine", "src/library"), "test/mutate/schedules.ts"],
+    scoreMin: 85,
+  },
+  { name: "store", mutate: sources("src/store"), tests: tests("src/store"), scoreMin: 85 },
+  { name: "process", mutate: sources("src/process"), tests: tests("src/process"), scoreMin: undefined },
+];
