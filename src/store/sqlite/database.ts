@@ -7,9 +7,25 @@ export type Database = Pick<DatabaseSync, "exec" | "prepare" | "close">;
 
 /** A connection that may write. Waits a bounded time for other programs. */
 export function openDatabase(file: string): Database {
-  const database = new DatabaseSync(file);
-  database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL;`);
-  return database;
+  const setUp = `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL;`;
+  return orClosed(new DatabaseSync(file), (database) => {
+    database.exec(setUp);
+    return database;
+  });
+}
+
+/** What is made of a connection. If that fails the connection is closed: nobody else could, and it may hold a lock. */
+export function orClosed<A>(database: Database, make: (database: Database) => A): A {
+  try {
+    return make(database);
+  } catch (error) {
+    try {
+      database.close();
+    } catch {
+      // A connection that failed may fail at this too. What is thrown says why.
+    }
+    throw error;
+  }
 }
 
 /**
@@ -28,9 +44,11 @@ export function useWriteAheadLog(database: Database): void {
 
 /** A connection that cannot write. */
 export function openReadOnly(file: string): Database {
-  const database = new DatabaseSync(file, { readOnly: true });
-  database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA cache_size = -${CACHE_KIB};`);
-  return database;
+  const setUp = `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA cache_size = -${CACHE_KIB};`;
+  return orClosed(new DatabaseSync(file, { readOnly: true }), (database) => {
+    database.exec(setUp);
+    return database;
+  });
 }
 
 export function userVersion(database: Database): number {

@@ -14,11 +14,14 @@ const HEADER_BYTES = 100;
 const MAGIC = "SQLite format 3\0";
 const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
+const JOURNAL_HEADER_BYTES = 20;
+const JOURNAL_MAGIC = "d9d505f920a163d7";
+const PAGES_BEFORE_AT = 16;
 
 /** Refuses a file that is no database, another program's, or a newer Belay's. Missing and empty files are fine. */
 export function requireOurs(file: string, migrations: Migrations): void {
-  const header = readHeader(file);
-  if (header === undefined) return;
+  const header = readHeader(file, HEADER_BYTES);
+  if (header === undefined || wasBeingMade(file)) return;
   if (header.length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
     throw new ControlError("store_corrupt", `${file} is not a database. It was not touched.`);
   }
@@ -26,8 +29,9 @@ export function requireOurs(file: string, migrations: Migrations): void {
     throw new ControlError("invalid", `${file} is the database of another program. It was not touched.`);
   }
   requireKnown(header.readUInt32BE(USER_VERSION_AT), migrations);
-  // After a crash the version may stand in the write-ahead log, where only SQLite can read it.
-  if (existsSync(`${file}-wal`)) requireKnownInside(file, migrations);
+  // After a crash the version may stand in the write-ahead log, where only SQLite can read it. A journal would have to
+  // be taken back first, which only somebody who writes can do: the migration looks again.
+  if (existsSync(`${file}-wal`) && !existsSync(`${file}-journal`)) requireKnownInside(file, migrations);
 }
 
 /**
@@ -56,12 +60,22 @@ function requireKnownInside(file: string, migrations: Migrations): void {
   }
 }
 
-function readHeader(file: string): Buffer | undefined {
+/**
+ * Whether a crash or a power cut came while the file was made: then its bytes say nothing. The journal beside it, with
+ * which SQLite takes that back when it opens the file, says that there was nothing before.
+ */
+function wasBeingMade(file: string): boolean {
+  const journal = readHeader(`${file}-journal`, JOURNAL_HEADER_BYTES);
+  if (journal === undefined || journal.length < JOURNAL_HEADER_BYTES) return false;
+  return journal.toString("hex", 0, 8) === JOURNAL_MAGIC && journal.readUInt32BE(PAGES_BEFORE_AT) === 0;
+}
+
+function readHeader(file: string, bytes: number): Buffer | undefined {
   if (!existsSync(file)) return undefined;
   const descriptor = openSync(file, "r");
   try {
-    const header = Buffer.alloc(HEADER_BYTES);
-    const length = readSync(descriptor, header, 0, HEADER_BYTES, 0);
+    const header = Buffer.alloc(bytes);
+    const length = readSync(descriptor, header, 0, bytes, 0);
     return length === 0 ? undefined : header.subarray(0, length);
   } finally {
     closeSync(descriptor);

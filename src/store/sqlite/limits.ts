@@ -27,5 +27,8 @@ export const EPOCH_BLOCK = 2 ** 20;
 /** Disk space put aside, so that runs can still get their outcome when the disk is full. */
 export const RESERVE_BYTES = 1024 * 1024;
 
+/** With less than this on the disk the store says that it is full: a prompt and the pages it touches may not fit. */
+export const ROOM_BYTES_MIN = 256 * 1024;
+
 /** Text in one page of a log, beside its limit of events: a page is what one reader may hold in memory. */
 export const PAGE_CHARS_MAX = 1024 * 1024;

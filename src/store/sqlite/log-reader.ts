@@ -1,6 +1,7 @@
 // The queries, each on one consistent state of the file. In the reader's thread: a large page delays no commit.
 import type { StatementSync } from "node:sqlite";
 import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/ids.ts";
+import { damaged, requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import { PAGE_CHARS_MAX } from "./limits.ts";
 import { HEAD } from "./statements.ts";
@@ -94,23 +95,23 @@ type Answers = { readonly [V in keyof ReaderVerbs]: (ask: ReaderVerbs[V]["ask"])
 export function queries(database: Database): Answers {
   const sql = (text: string): StatementSync => database.prepare(text);
   const run = `SELECT run.id, session.id AS session, run.phase, accepted_at AS acceptedAt, settled_at AS settledAt,
-    key, content, outcome FROM run JOIN session ON session.number = run.session`;
+    key, content, outcome, run.sum, outcome_sum AS outcomeSum FROM run JOIN session ON session.number = run.session`;
   const process = `SELECT process.id, session.id AS session, requested_at AS requestedAt, settled_at AS settledAt,
-    outcome FROM process JOIN session ON session.number = process.session`;
+    outcome, outcome_sum AS outcomeSum FROM process JOIN session ON session.number = process.session`;
   const standing = sql(`SELECT number, kept_from AS keptFrom, ${HEAD} AS head FROM session WHERE id = ?`);
-  const snapshot = sql("SELECT seq, data FROM snapshot WHERE session = ?");
-  const rows = sql(`SELECT seq, count, at, data FROM event WHERE session = ?1
+  const snapshot = sql("SELECT seq, data, sum FROM snapshot WHERE session = ?");
+  const rows = sql(`SELECT seq, count, at, data, sum FROM event WHERE session = ?1
     AND seq >= COALESCE((SELECT MAX(seq) FROM event WHERE session = ?1 AND seq <= ?2), 0) ORDER BY seq`);
   const runById = sql(`${run} WHERE run.id = ?`);
   const runByKey = sql(`${run} WHERE session.id = ? AND key = ?`);
-  const call = sql(`SELECT call.id, session.id AS session, settled_at AS settledAt, outcome
-    FROM call JOIN session ON session.number = call.session WHERE call.id = ?`);
+  const call = sql(`SELECT call.id, session.id AS session, settled_at AS settledAt, outcome,
+    outcome_sum AS outcomeSum FROM call JOIN session ON session.number = call.session WHERE call.id = ?`);
   const processById = sql(`${process} WHERE process.id = ?`);
   const processes = sql(`${process} WHERE process.session = (SELECT number FROM session WHERE id = ?)
     AND requested_at < ? ORDER BY requested_at DESC LIMIT ?`);
   const runs = sql(`${run} WHERE run.session = (SELECT number FROM session WHERE id = ?) AND accepted_at < ?
     ORDER BY accepted_at DESC LIMIT ?`);
-  const session = `SELECT id, ${HEAD} AS head, created_at AS createdAt, title, cwd, phase FROM session`;
+  const session = `SELECT id, ${HEAD} AS head, created_at AS createdAt, title, cwd, phase, sum FROM session`;
   const afterOne = "number > CASE WHEN ?1 IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = ?1) END";
   const sessionById = sql(`${session} WHERE id = ?`);
   const sessions = sql(`${session} WHERE ${afterOne} ORDER BY number LIMIT ?2`);
@@ -122,53 +123,86 @@ export function queries(database: Database): Answers {
       ORDER BY number LIMIT ?2
     ) AS open JOIN session ON session.number = open.number ORDER BY open.number`);
 
-  const orNull = <A>(found: unknown): A | null => (found === undefined ? null : (found as A));
-
   return {
     load: (session) => {
       const found = standing.get(session);
       if (found === undefined) return null;
-      const kept = snapshot.get(Number(found.number));
+      const log = { session, number: Number(found.number), rows };
+      const kept = snapshot.get(log.number);
       const after = kept === undefined ? 0 : Number(kept.seq);
       const head = Number(found.head);
       const lane = kept === undefined ? null : String(kept.data);
-      return {
-        head,
-        snapshot: lane,
-        after,
-        rows: allRows(rows, Number(found.number), after, head),
-      };
+      if (lane !== null) requireSum(sumIn(kept), sumOf([session, after], lane), `the snapshot of ${session}`);
+      return { head, snapshot: lane, after, rows: allRows(log, after, head) };
     },
     read: ({ session, after, limit }) => {
       const found = standing.get(session);
       if (found === undefined) return null;
       const keptFrom = Number(found.keptFrom);
-      return { keptFrom, rows: pageOf(rows, Number(found.number), { after: Math.max(after, keptFrom - 1), limit }) };
+      const log = { session, number: Number(found.number), rows };
+      return { keptFrom, rows: pageOf(log, { after: Math.max(after, keptFrom - 1), limit }) };
     },
     head: (session) => Number(standing.get(session)?.head ?? 0),
-    run: (id) => orNull(runById.get(id)),
-    key: ({ session, key }) => orNull(runByKey.get(session, key)),
-    call: (id) => orNull(call.get(id)),
-    process: (id) => orNull(processById.get(id)),
-    processes: ({ session, before, limit }) => processes.all(session, before, limit) as unknown as StoredProcess[],
-    runs: ({ session, before, limit }) => runs.all(session, before, limit) as unknown as StoredRun[],
-    session: (id) => orNull(sessionById.get(id)),
+    run: (id) => orNull(runById.get(id), storedRun),
+    key: ({ session, key }) => orNull(runByKey.get(session, key), storedRun),
+    call: (id) => orNull(call.get(id), storedEnd<StoredCall>),
+    process: (id) => orNull(processById.get(id), storedEnd<StoredProcess>),
+    processes: ({ session, before, limit }) =>
+      processes.all(session, before, limit).map((found) => storedEnd<StoredProcess>(found)),
+    runs: ({ session, before, limit }) => runs.all(session, before, limit).map(storedRun),
+    session: (id) => orNull(sessionById.get(id), storedSession),
     sessions: ({ after, limit, tenant }) => {
       const found = tenant === null ? sessions.all(after, limit) : within.all(after, limit, tenant);
-      return found as unknown as StoredSession[];
+      return found.map(storedSession);
     },
     open: ({ after, limit }) => open.all(after, limit) as unknown as { number: number; id: SessionId }[],
   };
 }
 
-/** Appends from a position on, until there are enough events or enough text. */
-function pageOf(rows: StatementSync, session: number, { after, limit }: { after: Seq; limit: number }): EventRow[] {
+const orNull = <A>(found: unknown, stored: (found: unknown) => A): A | null =>
+  found === undefined ? null : stored(found);
+
+const sumIn = (found: unknown): number | null => (found as { readonly sum: number | null }).sum;
+
+/** A row without its sums, once they have been looked at. */
+function storedRun(found: unknown): StoredRun {
+  const { sum, ...run } = found as StoredRun & { readonly sum: number | null };
+  requireSum(sum, sumOf([run.id, run.acceptedAt, run.key, run.content]), run.id);
+  return storedEnd<StoredRun>(run);
+}
+
+function storedEnd<R extends StoredRun | StoredCall | StoredProcess>(found: unknown): R {
+  const { outcomeSum, ...row } = found as R & { readonly outcomeSum: number | null };
+  requireSum(outcomeSum, sumOf([row.id, row.settledAt], row.outcome), `the outcome of ${row.id}`);
+  return row as unknown as R;
+}
+
+function storedSession(found: unknown): StoredSession {
+  const { sum, ...session } = found as StoredSession & { readonly sum: number | null };
+  requireSum(sum, sumOf([session.id, session.createdAt, session.title, session.cwd]), session.id);
+  return session;
+}
+
+/** The appends of one session, by position. */
+interface Log {
+  readonly session: SessionId;
+  readonly number: number;
+  readonly rows: StatementSync;
+}
+
+/** Appends from a position on, until there are enough events or enough text. Each begins where the last one ends. */
+function pageOf(log: Log, { after, limit }: { after: Seq; limit: number }): EventRow[] {
   const found: EventRow[] = [];
   let last = after;
   let characters = 0;
-  for (const row of rows.iterate(session, after + 1)) {
-    const one = row as unknown as EventRow;
+  for (const row of log.rows.iterate(log.number, after + 1)) {
+    const { sum, ...one } = row as unknown as EventRow & { readonly sum: number | null };
     if (last >= after + limit || characters > PAGE_CHARS_MAX) break;
+    if (found.length === 0 ? one.seq > after + 1 : one.seq !== last + 1) {
+      throw damaged(`${log.session} has nothing between ${last} and ${one.seq}`);
+    }
+    const actual = sumOf([log.session, one.seq, one.count, one.at], one.data);
+    requireSum(sum, actual, `${log.session} at ${one.seq}`);
     found.push(one);
     characters += one.data.length;
     last = one.seq + one.count - 1;
@@ -177,10 +211,10 @@ function pageOf(rows: StatementSync, session: number, { after, limit }: { after:
 }
 
 /** Everything from a position to the head. What a load folds is bounded by the distance of snapshots. */
-function allRows(rows: StatementSync, session: number, after: Seq, head: Seq): EventRow[] {
+function allRows(log: Log, after: Seq, head: Seq): EventRow[] {
   const found: EventRow[] = [];
   for (let last = after; last < head; ) {
-    const page = pageOf(rows, session, { after: last, limit: head - last });
+    const page = pageOf(log, { after: last, limit: head - last });
     const end = page.at(-1);
     if (end === undefined) break;
     found.push(...page);

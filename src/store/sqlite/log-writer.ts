@@ -7,7 +7,8 @@
 // 3. Heads in memory are those of committed appends; those of the transaction that is going on stand aside.
 import { ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
-import type { Database } from "./database.ts";
+import { sumOf } from "./checksum.ts";
+import { type Database, orClosed } from "./database.ts";
 import { HEADS_MAX } from "./limits.ts";
 import type { PackedBatch, PackedChange, Written } from "./message.ts";
 import { Recent } from "./recent.ts";
@@ -60,6 +61,22 @@ export class LogWriter {
     } catch (error) {
       this.#rollBack();
       throw troubleError(error, this.#options.file);
+    }
+  }
+
+  /** Writes a page, to see whether that can be done. Throws what an append would be told. */
+  probe(): void {
+    const { reserve, file } = this.#options;
+    if (!reserve.hasRoom() || reserve.isTight()) throw full(file);
+    const statements = this.#connected();
+    try {
+      statements.begin.run();
+      statements.touch.run();
+      statements.commit.run();
+    } catch (error) {
+      this.#rollBack();
+      if (troubleOf(error) === "unclear") this.#drop();
+      throw troubleError(error, file);
     }
   }
 
@@ -120,12 +137,16 @@ export class LogWriter {
     const { session, expected, count } = batch;
     const standing = this.#standing(statements, session);
     if ((standing?.head ?? 0) !== expected) return { kind: "moved", head: standing?.head ?? 0 };
-    if (isNew(batch) && !this.#options.reserve.hasRoom()) {
-      throw new ControlError("store_full", `There is no space left for ${this.#options.file}.`);
-    }
+    if (isNew(batch) && !this.#options.reserve.hasRoom()) throw full(this.#options.file);
     const number = statements.project(standing?.number, batch);
-    if (count > 0) statements.insertEvent.run(number, expected + 1, count, batch.at, batch.data);
-    if (batch.snapshot !== null) statements.putSnapshot.run(number, expected + count, batch.snapshot);
+    if (count > 0) {
+      const sum = sumOf([session, expected + 1, count, batch.at], batch.data);
+      statements.insertEvent.run(number, expected + 1, count, batch.at, batch.data, sum);
+    }
+    if (batch.snapshot !== null) {
+      const sum = sumOf([session, expected + count], batch.snapshot);
+      statements.putSnapshot.run(number, expected + count, batch.snapshot, sum);
+    }
     this.#staged.set(session, { number, head: expected + count });
     return { kind: "appended", head: expected + count };
   }
@@ -163,8 +184,9 @@ export class LogWriter {
 
   #connected(): Statements {
     if (this.#statements === undefined) {
-      this.#database = this.#options.connect();
-      this.#statements = new Statements(this.#database);
+      const database = this.#options.connect();
+      this.#statements = orClosed(database, (connected) => new Statements(connected));
+      this.#database = database;
     }
     return this.#statements;
   }
@@ -203,6 +225,8 @@ function isFinal(error: unknown): boolean {
   const trouble = troubleOf(error);
   return trouble === "locked" || trouble === "corrupt" || (trouble === "unclear" && error instanceof ControlError);
 }
+
+const full = (file: string): ControlError => new ControlError("store_full", `There is no space left for ${file}.`);
 
 const unknown = (file: string, cause: unknown): ControlError =>
   new ControlError("unavailable", `It is not known whether the last appends to ${file} are durable.`, { cause });

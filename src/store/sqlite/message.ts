@@ -18,6 +18,7 @@ export interface WriterVerbs {
   epochs: { readonly ask: null; readonly answer: number };
   append: { readonly ask: readonly Cell[]; readonly answer: readonly Cell[] };
   trim: { readonly ask: { readonly session: SessionId; readonly before: Seq }; readonly answer: Seq };
+  ready: { readonly ask: null; readonly answer: null };
   close: { readonly ask: null; readonly answer: null };
 }
 

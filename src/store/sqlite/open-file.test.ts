@@ -76,7 +76,7 @@ describe("a damaged file", () => {
     openFile(file).close();
     alter("INSERT INTO session (id, created_at) VALUES ('ses_a', 1)");
     alter(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
-      INSERT INTO event SELECT 1, i, 1, 1, hex(randomblob(100)) FROM n`);
+      INSERT INTO event (session, seq, count, at, data) SELECT 1, i, 1, 1, hex(randomblob(100)) FROM n`);
     const whole = readFileSync(file);
     const pages = whole.length / 4096;
     let found = 0;

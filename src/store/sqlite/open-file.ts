@@ -2,7 +2,8 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ControlError } from "../../core/control-error.ts";
-import { type Database, openDatabase, useWriteAheadLog } from "./database.ts";
+import { type Database, openDatabase, orClosed, useWriteAheadLog } from "./database.ts";
+import { requireLocal } from "./file-system.ts";
 import { requireOurs, requireWhole } from "./inspect.ts";
 import { RESERVE_BYTES } from "./limits.ts";
 import { LogWriter } from "./log-writer.ts";
@@ -23,6 +24,7 @@ export interface OpenFile {
 export function openFile(file: string, open: (path: string) => Database = openDatabase): OpenFile {
   try {
     requirePlace(file);
+    requireLocal(file);
     // Before the lock too, so that nothing is put beside a file that is not ours. With a lock's file there, an owner
     // may be alive in this process, and reading the header by hand would drop the locks that it has on the database.
     if (!existsSync(lockPath(file))) requireOurs(file, MIGRATIONS);
@@ -49,9 +51,10 @@ export function openFile(file: string, open: (path: string) => Database = openDa
   }
 
   function connect(): Database {
-    const database = open(file);
-    useWriteAheadLog(database);
-    return database;
+    return orClosed(open(file), (database) => {
+      useWriteAheadLog(database);
+      return database;
+    });
   }
 }
 

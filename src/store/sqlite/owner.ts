@@ -41,11 +41,12 @@ export const lockPath = (file: string): string => `${file}.lock`;
 
 /** Writes down who owns the file now, and takes a block of epochs: those in it are higher than all before. */
 export function takeEpochs(database: Database, owner: { readonly pid: number; readonly since: number }): number {
-  const taken = database
+  // All of its rows, of which there is one: whoever takes only the first is not told if the commit behind it fails.
+  const [taken] = database
     .prepare(
       `UPDATE store SET epoch = epoch + ${EPOCH_BLOCK}, owner_pid = ?, owner_since = ? WHERE id = 1 RETURNING epoch`,
     )
-    .get(owner.pid, owner.since);
+    .all(owner.pid, owner.since);
   return Number(taken?.epoch) - EPOCH_BLOCK;
 }
 

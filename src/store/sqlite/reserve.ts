@@ -1,6 +1,8 @@
 // Disk space put aside. When the disk is full it is given back, so that runs that are under way can be recorded to
 // their end; new ones are refused until it could be put aside again.
-import { rmSync, statSync, writeFileSync } from "node:fs";
+import { rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { ROOM_BYTES_MIN } from "./limits.ts";
 
 /** `spent`: given back, the disk was full. `none`: cannot be had here at all, so nothing depends on it. */
 type Phase = "held" | "spent" | "none";
@@ -22,10 +24,19 @@ export class Reserve {
     return this.#phase !== "spent";
   }
 
+  /** Whether the disk has so little left that something new may not fit. Where a disk does not say, it has enough. */
+  isTight(): boolean {
+    try {
+      const { bavail, bsize, blocks } = statfsSync(dirname(this.#path));
+      return blocks > 0 && bavail * bsize < ROOM_BYTES_MIN;
+    } catch {
+      return false;
+    }
+  }
+
   /** Gives the space back. False: there is none to give. */
   spend(): boolean {
-    if (this.#phase !== "held") return false;
-    rmSync(this.#path, { force: true });
+    if (this.#phase !== "held" || !this.#remove()) return false;
     this.#phase = "spent";
     return true;
   }
@@ -37,8 +48,18 @@ export class Reserve {
       writeFileSync(this.#path, Buffer.alloc(this.#bytes, 0xb1));
       return "held";
     } catch (error) {
-      rmSync(this.#path, { force: true });
+      this.#remove();
       return isFull(error) ? "spent" : "none";
+    }
+  }
+
+  /** False: the disk does not even let go of it. */
+  #remove(): boolean {
+    try {
+      rmSync(this.#path, { force: true });
+      return true;
+    } catch {
+      return false;
     }
   }
 }

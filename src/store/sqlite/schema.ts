@@ -114,4 +114,15 @@ const VERSION_3 = `
 ALTER TABLE session ADD COLUMN cwd TEXT;
 `;
 
-export const MIGRATIONS: Migrations = [VERSION_1, VERSION_2, VERSION_3];
+/** Checksums, so that damage to a text is noticed. Rows of before have none. */
+const VERSION_4 = `
+ALTER TABLE session ADD COLUMN sum INTEGER;
+ALTER TABLE event ADD COLUMN sum INTEGER;
+ALTER TABLE snapshot ADD COLUMN sum INTEGER;
+ALTER TABLE run ADD COLUMN sum INTEGER;
+ALTER TABLE run ADD COLUMN outcome_sum INTEGER;
+ALTER TABLE call ADD COLUMN outcome_sum INTEGER;
+ALTER TABLE process ADD COLUMN outcome_sum INTEGER;
+`;
+
+export const MIGRATIONS: Migrations = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];

@@ -239,7 +239,7 @@ describe("the database itself", () => {
     refuses("UPDATE run SET phase = 'waiting', outcome = NULL, settled_at = NULL WHERE id = 'run_1'", "already");
     refuses("UPDATE run SET phase = 'settled' WHERE id = 'run_3'", "CHECK");
     refuses("UPDATE run SET outcome = '{}' WHERE id = 'run_3'", "CHECK");
-    refuses("INSERT INTO event VALUES (99, 1, 1, 1, '[1]')", "FOREIGN KEY");
+    refuses("INSERT INTO event (session, seq, count, at, data) VALUES (99, 1, 1, 1, '[1]')", "FOREIGN KEY");
     database.close();
   });
 

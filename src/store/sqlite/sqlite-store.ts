@@ -177,6 +177,11 @@ class SqliteStore implements Store {
     return { kept: await this.#writer.request("trim", { session, before }) };
   }
 
+  async ready(): Promise<void> {
+    this.#requireOpen();
+    await this.#writer.request("ready", null);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;

@@ -2,6 +2,7 @@
 import type { StatementSync } from "node:sqlite";
 import { ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
+import { sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import type { PackedBatch, PackedChange } from "./message.ts";
 
@@ -20,6 +21,7 @@ export class Statements {
   readonly putSnapshot: StatementSync;
   readonly eventAt: StatementSync;
   readonly checkpoint: StatementSync;
+  readonly touch: StatementSync;
   readonly #insertSession: StatementSync;
   readonly #closeSession: StatementSync;
   readonly #insertRun: StatementSync;
@@ -39,27 +41,33 @@ export class Statements {
     this.commit = sql("COMMIT");
     this.rollback = sql("ROLLBACK");
     this.standing = sql(`SELECT number, ${HEAD} AS head FROM session WHERE id = ?`);
-    this.insertEvent = sql("INSERT INTO event (session, seq, count, at, data) VALUES (?, ?, ?, ?, ?)");
+    this.insertEvent = sql("INSERT INTO event (session, seq, count, at, data, sum) VALUES (?, ?, ?, ?, ?, ?)");
     this.putSnapshot = sql(
-      `INSERT INTO snapshot (session, seq, data) VALUES (?, ?, ?)
-        ON CONFLICT DO UPDATE SET seq = excluded.seq, data = excluded.data`,
+      `INSERT INTO snapshot (session, seq, data, sum) VALUES (?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET seq = excluded.seq, data = excluded.data, sum = excluded.sum`,
     );
     this.eventAt = sql(
       "SELECT at, data FROM event WHERE session = (SELECT number FROM session WHERE id = ?) AND seq = ?",
     );
     this.checkpoint = sql("PRAGMA wal_checkpoint(TRUNCATE)");
-    this.#insertSession = sql("INSERT INTO session (id, created_at, title, cwd) VALUES (?, ?, ?, ?)");
+    // Changed and not merely set: SQLite writes no page that would be the same. Epochs only have to rise.
+    this.touch = sql("UPDATE store SET epoch = epoch + 1 WHERE id = 1");
+    this.#insertSession = sql("INSERT INTO session (id, created_at, title, cwd, sum) VALUES (?, ?, ?, ?, ?)");
     this.#closeSession = sql("UPDATE session SET phase = 'closed' WHERE number = ?");
-    this.#insertRun = sql("INSERT INTO run (id, session, accepted_at, key, content) VALUES (?, ?, ?, ?, ?)");
+    this.#insertRun = sql("INSERT INTO run (id, session, accepted_at, key, content, sum) VALUES (?, ?, ?, ?, ?, ?)");
     // Most runs start in the batch that accepts them: one row written once, and not twice.
     this.#insertLiveRun = sql(
-      "INSERT INTO run (id, session, phase, accepted_at, key, content) VALUES (?, ?, 'live', ?, ?, ?)",
+      "INSERT INTO run (id, session, phase, accepted_at, key, content, sum) VALUES (?, ?, 'live', ?, ?, ?, ?)",
     );
     this.#startRun = sql("UPDATE run SET phase = 'live' WHERE id = ? AND session = ?");
-    this.#settleRun = sql("UPDATE run SET phase = 'settled', settled_at = ?, outcome = ? WHERE id = ? AND session = ?");
-    this.#insertCall = sql("INSERT INTO call (id, session, settled_at, outcome) VALUES (?, ?, ?, ?)");
+    this.#settleRun = sql(
+      "UPDATE run SET phase = 'settled', settled_at = ?, outcome = ?, outcome_sum = ? WHERE id = ? AND session = ?",
+    );
+    this.#insertCall = sql("INSERT INTO call (id, session, settled_at, outcome, outcome_sum) VALUES (?, ?, ?, ?, ?)");
     this.#insertProcess = sql("INSERT INTO process (id, session, requested_at) VALUES (?, ?, ?)");
-    this.#settleProcess = sql("UPDATE process SET settled_at = ?, outcome = ? WHERE id = ? AND session = ?");
+    this.#settleProcess = sql(
+      "UPDATE process SET settled_at = ?, outcome = ?, outcome_sum = ? WHERE id = ? AND session = ?",
+    );
     this.#trimmable = sql(`
       SELECT number, kept_from AS kept, COALESCE((SELECT seq FROM snapshot WHERE session = number), 0) + 1 AS snapshot,
         (SELECT MIN(accepted_at) FROM run WHERE session = number AND phase <> 'settled') AS run,
@@ -75,10 +83,12 @@ export class Statements {
     for (const [index, change] of batch.changes.entries()) {
       if (change.type === "create-session") {
         const { first, second } = change;
-        session = Number(this.#insertSession.run(batch.session, batch.at, first, second).lastInsertRowid);
+        const sum = sumOf([batch.session, batch.at, first, second]);
+        session = Number(this.#insertSession.run(batch.session, batch.at, first, second, sum).lastInsertRowid);
       } else if (change.type === "insert-run" && isStart(batch.changes[index + 1], change.id)) {
         const { id, at, first, second } = change;
-        this.#insertLiveRun.run(id, required(session, batch.session), at, first, second);
+        const sum = sumOf([id, at, first, second]);
+        this.#insertLiveRun.run(id, required(session, batch.session), at, first, second, sum);
       } else if (!(isStart(change, change.id) && isInsert(batch.changes[index - 1], change.id))) {
         this.#change(required(session, batch.session), change);
       }
@@ -105,22 +115,22 @@ export class Statements {
         this.#closeSession.run(session);
         return;
       case "insert-run":
-        this.#insertRun.run(id, session, at, first, second);
+        this.#insertRun.run(id, session, at, first, second, sumOf([id, at, first, second]));
         return;
       case "start-run":
         requireChanged(this.#startRun.run(id, session).changes, id);
         return;
       case "settle-run":
-        requireChanged(this.#settleRun.run(at, first, id, session).changes, id);
+        requireChanged(this.#settleRun.run(at, first, sumOf([id, at], first), id, session).changes, id);
         return;
       case "insert-call":
-        this.#insertCall.run(id, session, at, first);
+        this.#insertCall.run(id, session, at, first, sumOf([id, at], first));
         return;
       case "insert-process":
         this.#insertProcess.run(id, session, at);
         return;
       case "settle-process":
-        requireChanged(this.#settleProcess.run(at, first, id, session).changes, id);
+        requireChanged(this.#settleProcess.run(at, first, sumOf([id, at], first), id, session).changes, id);
         return;
     }
   }

@@ -81,6 +81,9 @@ function carryOut(verb: string, ask: unknown): unknown {
       const { session, before } = ask as { readonly session: SessionId; readonly before: number };
       return theFile().writer.trim(session, before);
     }
+    case "ready":
+      theFile().writer.probe();
+      return null;
     case "close":
       opened?.close();
       opened = undefined;
