@@ -2,6 +2,7 @@
 // Code written against this does not know which. Types only.
 import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "./core/cancel.ts";
 import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/command.ts";
+import type { ControlCode } from "./core/control-error.ts";
 import type { Delta, Gap } from "./core/delta.ts";
 import type { Recorded } from "./core/event.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
@@ -315,6 +316,8 @@ export interface Status {
   /** Wall clock, ms. */
   readonly startedAt: number;
   readonly load: Load;
+  /** Why nothing new can be recorded just now; undefined: it can, as far as the store knows. */
+  readonly trouble: ControlCode | undefined;
   /** The ways in which the agent can go about its work; none, if it knows only one. */
   readonly modes: readonly AgentMode[];
   /** Which of them a session is in where nobody has set one. */

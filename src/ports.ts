@@ -76,6 +76,12 @@ export interface Store {
   /** Forgets events before `before`, never those of runs or processes without outcome. Readers are told of the gap. */
   trim(session: SessionId, before: Seq): Promise<{ readonly kept: Seq }>;
 
+  /**
+   * Resolves if something new could be written now; rejects with what whoever tried would be told. Without it nobody
+   * knows before the next append.
+   */
+  ready?(): Promise<void>;
+
   close(): Promise<void>;
 }
 

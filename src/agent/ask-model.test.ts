@@ -95,6 +95,27 @@ describe("G13: a stop is heard at once", () => {
     expect(model.requests).toEqual([]);
   });
 
+  test("in the very moment in which a deaf model begins to answer", async () => {
+    const turn = new FakeTurn(manualClock());
+    let closed = false;
+    const stream = new ReadableStream<never>({
+      cancel: () => {
+        closed = true;
+      },
+    });
+    // After the answer has been taken for one that has begun, and before anybody reads it.
+    const getReader = (): ReadableStreamDefaultReader<never> => {
+      queueMicrotask(() => turn.cancel());
+      return ReadableStream.prototype.getReader.call(stream) as ReadableStreamDefaultReader<never>;
+    };
+    const answer = Promise.resolve({ stream: Object.assign(stream, { getReader }) as ReadableStream<never> });
+    const model: LanguageModelV4 = { ...scriptedModel(), doStream: () => answer };
+    const watched = watch(run(modelAgent({ model }), turn));
+    await settled();
+    expect(watched).toEqual({ ended: "thrown", error: turn.signal.reason });
+    expect(closed).toBe(true);
+  });
+
   test("between two attempts", async () => {
     const { agent, turn, model, clock } = setUp([refused(503), [hi]]);
     const watched = watch(run(agent, turn));

@@ -53,6 +53,8 @@ export class ModelRequest {
       const reader = await this.#connect(model, { ...options, abortSignal: this.#controller.signal });
       this.#begun = true;
       this.#letGo = () => void reader.cancel(this.#ended?.why).catch(ignore);
+      // It may have been ended after the answer had begun, and before anybody was here to read it.
+      if (this.#ended !== undefined) this.#letGo();
       await this.#drink(reader, answer);
       this.#takeBackTimer();
       void drain(reader, this.#clock);

@@ -381,6 +381,23 @@ describe("tools of the AI SDK", () => {
   });
 });
 
+test("G11: a call that cannot stop half-way begins in the tick in which its stop was looked for", async () => {
+  let begun = false;
+  const build = tool({
+    description: "Builds.",
+    input: path,
+    interruptible: false,
+    execute: () => {
+      begun = true;
+    },
+  });
+  const request = await ask(toolSet({ build }), "build", '{"path":"a"}');
+  const ended = run(request);
+  // A stop that comes from here on is not signalled to it, so nothing may be left that it waits for.
+  expect(begun).toBe(true);
+  await ended;
+});
+
 describe("tools and the mode of a session", () => {
   const done: Json[] = [];
   const work = tool({ description: "Works.", input: path, execute: (input) => void done.push(input.path) });

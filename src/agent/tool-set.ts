@@ -7,6 +7,7 @@
 //    call's own input, checked right before.
 import { ControlError, messageOf } from "../core/control-error.ts";
 import type { ProviderCall } from "../core/event.ts";
+import { isUnparsable } from "../core/json-depth.ts";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../core/limits.ts";
 import { type Json, utf8Bytes } from "../core/prompt.ts";
 import { suggest } from "../core/suggest.ts";
@@ -136,11 +137,13 @@ function requestOf({ tool, isIn }: Found, { name, input }: Pick<CallAsked, "name
     return wanted;
   };
   /** It may have waited since. What people have let in stands; the rest goes by the mode there is now. */
-  const checkMode = async ({ input: now, mode }: LiveCall): Promise<void> => {
-    if (said !== undefined && said.wanted !== false) return;
+  const checkMode = ({ input: now, mode }: LiveCall): Promise<void> | undefined => {
+    if (said !== undefined && said.wanted !== false) return undefined;
     if (!isIn(name, mode)) throw notInMode(name, mode);
-    if (said === undefined || said.mode === mode) return;
-    if ((await approvalOf(tool, now, { id, mode })) !== false) throw askAgain(name, mode);
+    if (said === undefined || said.mode === mode) return undefined;
+    return approvalOf(tool, now, { id, mode }).then((wanted) => {
+      if (wanted !== false) throw askAgain(name, mode);
+    });
   };
   return {
     name,
@@ -149,7 +152,8 @@ function requestOf({ tool, isIn }: Found, { name, input }: Pick<CallAsked, "name
     // Judged by what would be carried out, which a hook may have changed since.
     ...(tool.asks ? { approval } : {}),
     execute: async (call) => {
-      await checkMode(call);
+      const changed = checkMode(call);
+      if (changed !== undefined) await changed;
       // The engine checks whatever comes that it is JSON, and says so where it is not: this is the claim it checks.
       return tool.execute(call) as Promise<Json | undefined>;
     },
@@ -214,6 +218,7 @@ function parse({ name, input: text }: ToolAsked): Parsed {
   });
   // Models ask for a tool that takes nothing with nothing.
   if (text.trim() === "") return { kind: "json", input: {} };
+  if (isUnparsable(text)) return malformed(TOO_DEEP);
   let input: Json;
   try {
     input = JSON.parse(text);
@@ -227,12 +232,14 @@ function parse({ name, input: text }: ToolAsked): Parsed {
   return problem === undefined ? { kind: "json", input } : malformed(problem);
 }
 
+const TOO_DEEP = `The input is nested deeper than ${JSON_DEPTH_MAX} levels.`;
+
 /** What could not be recorded, or would trap code that copies it. Without recursion: it may be nested deeply. */
 function problemOf(input: Json): string | undefined {
   const left: { readonly value: Json; readonly depth: number }[] = [{ value: input, depth: 0 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { value, depth } = next;
-    if (depth > JSON_DEPTH_MAX) return `The input is nested deeper than ${JSON_DEPTH_MAX} levels.`;
+    if (depth > JSON_DEPTH_MAX) return TOO_DEEP;
     if (typeof value !== "object" || value === null) continue;
     // Parsing makes it an ordinary key; assigning it to another object would change what that object is.
     if (Object.hasOwn(value, "__proto__")) return "The input has a key `__proto__`, which no tool takes.";

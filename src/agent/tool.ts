@@ -4,7 +4,7 @@ import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Approval, CallRequest, LiveCall } from "../ports.ts";
-import { type Awaitable, chain, type InputSchema, type OutputOf, readSchema } from "./tool-schema.ts";
+import { type Awaitable, chain, type InputSchema, isPromise, type OutputOf, readSchema } from "./tool-schema.ts";
 import { type Untrusted, untrusted } from "./untrusted.ts";
 
 /** A longer limit is none, and no timer of the platform takes it. */
@@ -104,7 +104,9 @@ export function tool<const S extends InputSchema<unknown>>(definition: ToolDefin
         return judgement(() => (typeof approval === "function" ? approval(checked.value) : approval));
       }),
     execute: async (call) => {
-      const checked = await schema.check(call.input);
+      const checking = schema.check(call.input);
+      // Not awaited where it is there already: one that cannot stop half-way hears of no stop that comes meanwhile.
+      const checked = isPromise(checking) ? await checking : checking;
       if (checked.kind === "misfit") throw misfit(call.name, checked.issues);
       // The check may have taken its time; what was cancelled meanwhile does not begin.
       call.signal.throwIfAborted();

@@ -4,6 +4,7 @@
 // 1. Nothing that was not asked for by the table gets past here: no unknown field, no parameter twice, no odd number.
 import { z } from "zod";
 import { ControlError } from "../core/control-error.ts";
+import { isUnparsable } from "../core/json-depth.ts";
 import { JSON_DEPTH_MAX } from "../core/limits.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Route } from "./route.ts";
@@ -42,10 +43,9 @@ function valueIn(field: z.core.$ZodType | undefined, name: string, text: string)
 
 /** The body, as a value. An empty one is an empty object. */
 export function checkBody(schema: z.ZodType, text: string): unknown {
+  if (isUnparsable(text)) throw tooDeep();
   const value = text.trim() === "" ? {} : parsed(text);
-  if (isDeeper(value, JSON_DEPTH_MAX + ENVELOPE_DEPTH)) {
-    throw invalid(`The body is nested deeper than ${JSON_DEPTH_MAX} levels.`);
-  }
+  if (isDeeper(value, JSON_DEPTH_MAX + ENVELOPE_DEPTH)) throw tooDeep();
   return checked(schema, value, "The body");
 }
 
@@ -98,3 +98,4 @@ function fieldsOf(schema: z.ZodType): readonly string[] {
 const shown = (name: string): string => `\`${name.slice(0, FIELD_CHARS_SHOWN).toWellFormed()}\``;
 
 const invalid = (message: string): ControlError => new ControlError("invalid", message);
+const tooDeep = (): ControlError => invalid(`The body is nested deeper than ${JSON_DEPTH_MAX} levels.`);

@@ -24,7 +24,7 @@ export const HOUSE_ROUTES = {
     method: "GET",
     path: "/readyz",
     scope: "public",
-    summary: "Whether the server takes prompts: not while it shuts down or its worker is in trouble.",
+    summary: "Whether the server takes prompts: not while it shuts down, or cannot record them.",
     answers: { 200: json(readiness), 503: json(readiness) },
   },
   openapi: {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { providerCall, turnPart, usage } from "./event.ts";
 import { at, callId, count, runId, seq, sessionId, turnId } from "./id.ts";
 import { cancelReason, outcome } from "./outcome.ts";
+import { CONTROL_CODES } from "./problem.ts";
 import { processInfo, tier } from "./process.ts";
 import { question } from "./question.ts";
 import { item, json, prompt } from "./value.ts";
@@ -149,6 +150,7 @@ export const status = z.object({
     dropped: count,
     tier: tier.optional(),
   }),
+  trouble: z.enum(CONTROL_CODES).optional(),
   modes: z.array(agentMode),
   mode: z.string().optional(),
 });

@@ -1,5 +1,6 @@
 // Lines as JSON-RPC 2.0 has them: what one from the host means, and how ours are written.
 import { type ControlCode, toControlError } from "../core/control-error.ts";
+import { isUnparsable, PARSED_LEVELS_MAX } from "../core/json-depth.ts";
 import type { Json } from "../core/prompt.ts";
 import { suggest } from "../core/suggest.ts";
 import { REQUEST_ID_CHARS_MAX } from "./limits.ts";
@@ -64,6 +65,7 @@ export function decode(bytes: Uint8Array): Decoded {
   try {
     const line = utf8.decode(bytes);
     if (line.trim() === "") return { kind: "nothing" };
+    if (isUnparsable(line)) return faulty(null, NO_REQUEST, `A line has at most ${PARSED_LEVELS_MAX} levels.`);
     read = JSON.parse(line) as Json;
   } catch {
     return faulty(null, NOT_JSON, "The line is not JSON in UTF-8. One object, one line.");

@@ -10,6 +10,7 @@
 // 3. A message is written when the one before it has been: an editor that does not read makes its writer wait.
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { isUnparsable, PARSED_LEVELS_MAX } from "../core/json-depth.ts";
 import { LineSplitter } from "../wire/line-splitter.ts";
 
 export interface EditorLine {
@@ -148,6 +149,9 @@ type Decoded =
 function decode(bytes: Buffer): Decoded | undefined {
   const text = bytes.toString("utf8").trim();
   if (text === "") return undefined;
+  if (isUnparsable(text)) {
+    return { kind: "fault", fault: faultOf(INVALID, `A message has at most ${PARSED_LEVELS_MAX} levels.`) };
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -19,6 +19,7 @@ import { protocolOutput } from "./protocol-output.ts";
 import type { AgentFlags } from "./serve-words.ts";
 import { makePlan, openWorks, type Plan } from "./serve-works.ts";
 import { onStopSignals } from "./stop-signals.ts";
+import { outliveStrays, STRAY } from "./stray-rejections.ts";
 import { version } from "./version.ts";
 
 export interface BridgeFlags extends DoorOptions, AgentFlags {
@@ -54,6 +55,7 @@ async function workHere(flags: BridgeFlags): Promise<Place> {
     clock: systemClock,
     form: process.stderr.isTTY ? "pretty" : "json",
   });
+  outliveStrays((error) => log.error(STRAY, { error }));
   const onNotice: Notify = ({ type, ...fields }) => log.warn(`notice: ${type}`, fields);
   const { belay, agent, notices } = await openWorks(plan, { onNotice });
   for (const notice of notices) log.info(notice);

@@ -1,7 +1,7 @@
 // `belay run`, from its words to a run: which prompt, and where it is carried out.
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Delivery } from "../core/prompt.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { openControl } from "./control-door.ts";
@@ -12,6 +12,7 @@ import { resolveId } from "./id-prefix.ts";
 import { cannotDetach, type RunPlace, runPrompt } from "./run.ts";
 import { readPrompt } from "./run-prompt.ts";
 import type { AgentFlags } from "./serve-words.ts";
+import { outliveStrays, STRAY } from "./stray-rejections.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { count } from "./words.ts";
 
@@ -102,6 +103,7 @@ async function workHere(flags: RunFlags): Promise<RunPlace> {
   makeHome(home);
   const plan = await makePlan({ home, flags });
   const isNew = plan.store === ":memory:" || !existsSync(plan.store);
+  outliveStrays((failure) => process.stderr.write(`belay: ${STRAY}: ${messageOf(failure)}\n`));
   const { belay, agent, notices } = await openWorks(plan, {});
   for (const notice of notices) process.stderr.write(`belay: ${notice}\n`);
   const taken = isNew ? 0 : (await belay.live()).length;

@@ -24,6 +24,7 @@ import { openTokens, type Tokens } from "../server/tokens.ts";
 import type { ServerConfig } from "../setup/config.ts";
 import { type Listeners, openListeners } from "./serve-listeners.ts";
 import { type GivenAgent, openWorks, type Plan, type Works } from "./serve-works.ts";
+import { outliveStrays, STRAY, type Strays } from "./stray-rejections.ts";
 
 export interface HouseWish {
   readonly plan: Plan;
@@ -92,6 +93,7 @@ interface Inside {
   readonly audit: AuditTrail;
   readonly telemetry: Telemetry;
   readonly handler: Handler;
+  readonly strays: Strays;
 }
 
 /** Who may come in, and where. */
@@ -111,7 +113,13 @@ async function openInside({ plan, log, redact, version, agent }: HouseWish, { gu
   };
   const onNotice = (notice: Notice): void => tell(log, notice);
   const given = agent === undefined ? {} : { agent };
-  const works = await openWorks(plan, { onNotice, onRecorded, first: "processes", socket, ...given });
+  const strays = outliveStrays((error) => log.error(STRAY, { error }));
+  const works = await openWorks(plan, { onNotice, onRecorded, first: "processes", socket, ...given }).catch(
+    (error: unknown) => {
+      strays.takeBack();
+      throw error;
+    },
+  );
   try {
     // Behind the store: its lock is what keeps two servers out of one trail.
     const audit =
@@ -119,15 +127,18 @@ async function openInside({ plan, log, redact, version, agent }: HouseWish, { gu
         ? memoryAuditTrail(redact)
         : await openAuditTrail({ folder: plan.home.auditDir, redact, clock: systemClock, log });
     gauges(metrics, works, audit);
+    const about = { name: "belay_rejections_stray", help: "Promises that have failed when nobody waited for them." };
+    metrics.gauge(about, () => strays.count);
     const parts = { control: works.belay, guard, clock: systemClock, version, log, audit };
-    return { works, audit, telemetry, handler: makeHandler({ ...parts, metrics: serverMetrics(metrics) }) };
+    return { works, audit, telemetry, strays, handler: makeHandler({ ...parts, metrics: serverMetrics(metrics) }) };
   } catch (error) {
     await works.belay.close({ limitMs: 0 });
+    strays.takeBack();
     throw error;
   }
 }
 
-function house({ works, audit, telemetry, handler }: Inside, outside: Outside): House {
+function house({ works, audit, telemetry, handler, strays }: Inside, outside: Outside): House {
   const { listeners, tokens, tokenFile } = outside;
   return {
     works,
@@ -146,6 +157,7 @@ function house({ works, audit, telemetry, handler }: Inside, outside: Outside): 
       await listeners.close(ANSWERS_MS);
       telemetry.close();
       await audit.close();
+      strays.takeBack();
       return unfinished;
     },
   };

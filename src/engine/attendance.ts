@@ -64,13 +64,15 @@ export class Attendance {
     const { store, worker, clock, lanes, open, fence } = this.#parts;
     const asked = clock.elapsed();
     this.#limit();
+    // The answer is about these: what is taken up while it is on its way has a lease of its own.
+    const driven = new Set([...lanes.all()].filter((lane) => lane.epoch !== undefined));
     try {
       const gone: readonly SessionId[] = await store.renew(worker, LEASE_TTL_MS);
       // The lease counts from when it was asked for, not from when the answer came.
       this.#renewed(asked);
       for (const session of gone) {
         const lane = lanes.peek(session);
-        if (lane !== undefined) fence(lane);
+        if (lane !== undefined && driven.has(lane)) fence(lane);
       }
       if (open()) await this.#attend();
     } catch {

@@ -84,7 +84,8 @@ export class Cancels {
   /** A cancel behind something that waits for the store does not wait with it: what is live is asked to stop now. */
   #submit<C extends Cancel>(lane: LiveLane, command: C, key?: string): Promise<Answer<C>> {
     // The same if the run is already being stopped by an interrupt that is not durable yet.
-    const behind = lane.pumping || lane.doubt || lane.decided.live?.phase === "stopping";
+    const waits = lane.pumping || lane.doubt || lane.mailbox.length > 0;
+    const behind = waits || lane.decided.live?.phase === "stopping";
     const repeated = key !== undefined && lane.decided.answered.some((answered) => answered.key === key);
     if (lane.phase === "ready" && behind && !repeated) {
       stopNow(lane, command);

@@ -17,6 +17,7 @@ import {
   SNAPSHOT_EVENTS,
 } from "../core/limits.ts";
 import type { Batch, Clock, Notify, Store } from "../ports.ts";
+import { closing } from "./closing.ts";
 import type { Entry, LiveLane } from "./live-lane.ts";
 
 /** What follows from a decision, in the rest of the house. */
@@ -56,6 +57,20 @@ export class Commit {
   stop(lanes: Iterable<LiveLane>): void {
     this.#stopped = true;
     for (const lane of lanes) lane.takeBackRetry?.();
+  }
+
+  /** The house has closed. Whoever still waits is told what is known: what was sent may have been written. */
+  leave(lanes: Iterable<LiveLane>): void {
+    for (const lane of lanes) {
+      const [sent, unsent] = [lane.flying, [...lane.pending, ...lane.mailbox.splice(0)]];
+      // An answer that still comes must not set anything in motion.
+      lane.phase = "gone";
+      lane.flying = [];
+      lane.pending = [];
+      for (const entry of sent) entry.reject(unanswered(lane));
+      for (const entry of unsent) entry.reject(lane.doubt ? unanswered(lane) : closing());
+      letGo(lane);
+    }
   }
 
   /** Registers a command in this very tick. Resolves when its facts are durable; rejects if trouble refused it. */
@@ -368,6 +383,9 @@ function notRecorded(entry: Entry, error: ControlError): void {
 }
 
 const ignore = (): void => {};
+
+const unanswered = (lane: LiveLane): ControlError =>
+  new ControlError("unavailable", `Belay has closed before the store answered for session ${lane.id}.`);
 
 const movedAway = (lane: LiveLane): ControlError =>
   new ControlError("unavailable", `Session ${lane.id} is driven by another worker now.`);

@@ -11,6 +11,7 @@ import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Clock, Ids, Notify, Store } from "../ports.ts";
 import { Attendance } from "./attendance.ts";
+import { awaitedOutcome } from "./awaited-outcome.ts";
 import { Cancels } from "./cancels.ts";
 import { Chronicle } from "./chronicle.ts";
 import { closing, elsewhere, leaving } from "./closing.ts";
@@ -31,6 +32,7 @@ import type { HandleDesk } from "./process-handle.ts";
 import { type Begin, Processes } from "./processes.ts";
 import { Questions } from "./questions.ts";
 import { RunLimits } from "./run-limits.ts";
+import { StoreCheck } from "./store-check.ts";
 import { makeWorld } from "./world.ts";
 
 export interface Asked {
@@ -65,6 +67,7 @@ export class Engine {
   readonly handles: HandleDesk;
   readonly chronicle: Chronicle;
   readonly modes: Modes;
+  readonly storeCheck: StoreCheck;
   readonly #ids: Ids;
   readonly #feeds = new Feeds();
   readonly #outcomes = new Outcomes();
@@ -86,6 +89,7 @@ export class Engine {
     this.clock = clock;
     this.#tap = parts.tap;
     this.modes = modesOf(parts.agent);
+    this.storeCheck = new StoreCheck(store, clock);
     this.#ids = parts.ids;
     this.worker = parts.ids.make("wrk_") as WorkerId;
     this.chronicle = new Chronicle(this.worker);
@@ -169,15 +173,13 @@ export class Engine {
     if (this.phase !== "open") return { runId, accepted: Promise.reject(closing()) };
     this.lanes.moveIn(runId, session);
     const { prompt, delivery, key } = asked;
-    const content =
-      key === undefined ? undefined : this.#ids.digest(JSON.stringify([delivery, prompt.text, prompt.data]));
+    const content = (): string => this.#ids.digest(JSON.stringify([delivery, prompt.text, prompt.data]));
     const command: Command & { type: "accept" } = {
       type: "accept",
       runId,
       prompt,
       delivery,
-      ...(key === undefined ? {} : { key }),
-      ...(content === undefined ? {} : { content }),
+      ...(key === undefined ? {} : { key, content: content() }),
     };
     const lane = this.lanes.get(session);
     const prepare = key === undefined ? undefined : (known: typeof command) => this.#lookUpKey(lane, known, key);
@@ -213,11 +215,16 @@ export class Engine {
       : receipt;
   }
 
-  /** The lane with everything decided so far durable; undefined if there is no such session. */
+  /**
+   * The lane with everything decided so far durable; undefined if there is no such session. While the store can record
+   * nothing, with what is durable: whoever only looks is not refused for what others wait to have recorded.
+   */
   async loaded(session: SessionId): Promise<LiveLane | undefined> {
     const lane = this.lanes.get(session);
     // Any command waits for the load; this one changes nothing.
-    await this.commit.submit(lane, NOTHING);
+    await this.commit.submit(lane, NOTHING).catch((error: unknown) => {
+      if (lane.phase !== "ready" || lane.durable.phase === "absent") throw error;
+    });
     return lane.durable.phase === "absent" ? undefined : lane;
   }
 
@@ -240,23 +247,15 @@ export class Engine {
   /** Resolves with the run's own outcome, once it is durable. Undefined: no such run. */
   async outcome(runId: RunId): Promise<Outcome | undefined> {
     if (this.phase === "closed") throw leaving(runId);
-    let takeBack = (): void => {};
-    const coming = new Promise<Outcome>((resolve, reject) => {
-      takeBack = this.#outcomes.wait(runId, (outcome) =>
-        outcome === undefined ? reject(this.phase === "closed" ? leaving(runId) : elsewhere(runId)) : resolve(outcome),
-      );
-    });
-    // It may be let go while we still look it up.
-    coming.catch(() => undefined);
-    // Registered first, looked up second: an outcome that is recorded in between is not missed.
-    if (this.lanes.home(runId) !== undefined) return coming;
-    const row = await this.store.run(runId);
-    if (row !== undefined && row.outcome === undefined) {
-      this.lanes.get(row.session);
-      return coming;
-    }
-    takeBack();
-    return row?.outcome;
+    const letGo = (run: RunId): ControlError => (this.phase === "closed" ? leaving(run) : elsewhere(run));
+    const loaded = (session: SessionId): Promise<LiveLane | undefined> => this.loaded(session);
+    const { store, lanes } = this;
+    return awaitedOutcome(runId, { store, lanes, outcomes: this.#outcomes, loaded, letGo });
+  }
+
+  /** Runs, waits, questions and followings that are kept in mind: none is left when nobody is there. */
+  get held(): number {
+    return this.lanes.homes + this.#outcomes.size + this.questions.size + this.#feeds.size;
   }
 
   follow(session: SessionId, from: From): AsyncGenerator<Heard, void> {
@@ -280,7 +279,11 @@ export class Engine {
   }
 
   recorded(lane: LiveLane, events: readonly Recorded[]): void {
-    for (const event of events) if (event.type === "run.settled") this.lanes.moveOut(event.runId);
+    for (const event of events) {
+      // Also one whose acceptance was never answered, and one that nobody has asked for: a cancel finds it at once.
+      if (event.type === "run.accepted" && lane.phase !== "gone") this.lanes.moveIn(event.runId, lane.id);
+      if (event.type === "run.settled") this.lanes.moveOut(event.runId);
+    }
     lane.transcript?.note(events);
     // Kept for as long as the run that has asked for it.
     if (lane.durable.live === undefined) lane.transcript = undefined;
@@ -307,6 +310,7 @@ export class Engine {
     this.lanes.forget(lane);
     lane.epoch = undefined;
     this.dispatch.forget(lane);
+    this.#limits.leave(lane.id);
     // Whoever drives it next says how they end, and not to us.
     this.#outcomes.leave(this.lanes.moveAllOut(lane.id));
     this.#feeds.reset(lane.id);

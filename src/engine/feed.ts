@@ -8,6 +8,11 @@ export class Feeds {
   readonly #feeds = new Map<SessionId, Feed>();
   closed = false;
 
+  /** How many sessions somebody follows. */
+  get size(): number {
+    return this.#feeds.size;
+  }
+
   open(session: SessionId): Feed {
     let feed = this.#feeds.get(session);
     if (feed === undefined) {

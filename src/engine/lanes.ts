@@ -4,6 +4,7 @@
 // 1. One LiveLane per session at a time; whoever needs it asks here, each time.
 // 2. A lane whose log has a live run that nobody drives, or a process, is recovered before any other command is
 //    decided.
+// 3. A lane is let go for room only while nothing of it is on its way: what was accepted would not be begun.
 
 import { type ControlError, toControlError } from "../core/control-error.ts";
 import type { Resume } from "../core/decide-run.ts";
@@ -82,6 +83,11 @@ export class Lanes {
     return this.#homes.get(run);
   }
 
+  /** How many runs are known to wait or to be live here. */
+  get homes(): number {
+    return this.#homes.size;
+  }
+
   moveIn(run: RunId, session: SessionId): void {
     this.#homes.set(run, session);
   }
@@ -109,6 +115,8 @@ export class Lanes {
     this.#idle.add(lane);
     for (const oldest of this.#idle) {
       if (this.#idle.size <= IDLE_LANES_MAX) return;
+      // Something was asked of it since: it is noted again once that is recorded.
+      if (!oldest.idle) continue;
       this.forget(oldest);
       void this.#release(oldest).catch(ignore);
     }
@@ -142,8 +150,8 @@ export class Lanes {
       return;
     }
     if (lane.phase === "loading") this.#becomeReady(lane);
-    // Let go while it was loaded: whoever comes next need not wait for the lease to run out.
-    else if (lane.epoch !== undefined) await this.#release(lane).catch(ignore);
+    // Let go while it was loaded: whoever comes next need not wait for the lease to run out. Unless that is us.
+    else if (lane.epoch !== undefined && !this.#lanes.has(lane.id)) await this.#release(lane).catch(ignore);
   }
 
   /** Lets a lane go together with what waits in its mailbox. */

@@ -13,7 +13,7 @@ interface Durable {
 }
 
 export class LiveTranscript {
-  readonly #book = new Book();
+  #book = new Book();
   /** The last position it knows. */
   #cursor: Seq = 0;
 
@@ -32,11 +32,17 @@ export class LiveTranscript {
     while (this.#cursor < lane.durable.head) {
       const page = await store.read(lane.id, { after: this.#cursor, limit: PAGE_EVENTS_MAX });
       // Other readings may have been faster; what they have noted is not noted again.
-      this.#cursor = Math.max(this.#cursor, page.gapTo ?? 0);
+      if ((page.gapTo ?? 0) > this.#cursor) this.#beginBehind(page.gapTo ?? 0);
       if (page.events.length === 0) break;
       this.note(page.events);
     }
     return this.#book.told();
+  }
+
+  /** What was removed while it was read is missing in the middle: what came before it is as good as removed. */
+  #beginBehind(gapTo: Seq): void {
+    this.#book = new Book();
+    this.#cursor = gapTo;
   }
 
   /** The first turn of a session's first run needs no reading: all there is is its prompt. */

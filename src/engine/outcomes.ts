@@ -9,6 +9,11 @@ type Release = (outcome: Outcome | undefined) => void;
 export class Outcomes {
   readonly #waiting = new Map<RunId, Release | Release[]>();
 
+  /** How many runs somebody waits for. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
   /** The answer takes it back. */
   wait(run: RunId, release: Release): () => void {
     const others = this.#waiting.get(run);

@@ -31,22 +31,37 @@ export interface Inquiry {
 export class Questions {
   readonly #parts: Parts;
   readonly #waiting = new Map<QuestionId, (ending: Ending) => void>();
-  /** Settled in the same breath in which they were asked, before the asker knew their names. */
+  /** Askers who have not heard yet what their question is called. */
+  #unnamed = 0;
+  /** Settled in the breath in which they were asked, before the asker knew their names. None without such an asker. */
   readonly #missed = new Map<QuestionId, Ending>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
+  /** How many of them are kept in mind: somebody waits for them, or may come to. */
+  get size(): number {
+    return this.#waiting.size + this.#missed.size;
+  }
+
   /** Asks, and waits for the end of the question, but not longer than `scope`. */
   async ask(lane: LiveLane, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<Ending> {
     const command: CommandOf<"ask"> = { type: "ask", owner, about, deadlineMs };
-    const asked = await scope.until(this.#parts.commit().submit(lane, command));
+    this.#unnamed += 1;
+    let asked: Answer<CommandOf<"ask">>;
+    let missed: Ending | undefined;
+    try {
+      asked = await scope.until(this.#parts.commit().submit(lane, command));
+      if (asked.kind === "asked") missed = this.#missed.get(asked.questionId);
+    } finally {
+      this.#heardName();
+    }
+    // In the same tick in which it has heard the name: what ends from here on is told to whoever waits.
     if (asked.kind === "refused") throw new ControlError(asked.code, asked.message);
     if (asked.kind === "granted") return { kind: "allowed" };
-    const id = asked.questionId;
-    const missed = this.#missed.get(id);
     if (missed !== undefined) return missed;
+    const id = asked.questionId;
     const takeBack = this.#parts.clock.after(deadlineMs, () => this.#expire(lane, id, deadlineMs));
     try {
       return await scope.until(new Promise<Ending>((resolve) => this.#waiting.set(id, resolve)));
@@ -118,7 +133,14 @@ export class Questions {
       .catch(() => {});
   }
 
+  /** An asker has heard what its question is called, or that it will not. */
+  #heardName(): void {
+    this.#unnamed -= 1;
+    if (this.#unnamed === 0) this.#missed.clear();
+  }
+
   #miss(id: QuestionId, ending: Ending): void {
+    if (this.#unnamed === 0) return;
     this.#missed.set(id, ending);
     const oldest = this.#missed.keys().next();
     if (this.#missed.size > MISSED_MAX && !oldest.done) this.#missed.delete(oldest.value);

@@ -19,7 +19,8 @@ export class RunLimits {
   }
 
   recorded(lane: LiveLane, events: readonly Recorded[]): void {
-    if (this.#limitMs === undefined) return;
+    // Also what lands in a lane that was let go of meanwhile: whoever takes the run up counts for itself.
+    if (this.#limitMs === undefined || lane.epoch === undefined) return;
     for (const event of events) {
       // Counted anew after a crash: how long nobody worked on it is not its fault.
       if (event.type === "run.started" || event.type === "run.recovered")
@@ -38,6 +39,11 @@ export class RunLimits {
     // A store in trouble refuses the receipt, not the stop.
     const reached = (): void => void this.#cancel.run(runId, { kind: "timeout", limitMs }).catch(() => undefined);
     this.#running.set(session, this.#clock.after(limitMs, reached));
+  }
+
+  /** It is not driven here any more: whoever takes the run up counts anew. */
+  leave(session: SessionId): void {
+    this.#end(session);
   }
 
   #end(session: SessionId): void {

@@ -1,5 +1,9 @@
 // The tree of live work: its invariants, one test each.
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
+import type { CancelReason } from "../core/cancel.ts";
 import { Aborted, Scope } from "./scope.ts";
 
 const user = { kind: "user" } as const;
@@ -69,3 +73,27 @@ test("all signals of one reason carry one error, under the name that fetch and t
   expect(a.signal.reason).toBe(b.signal.reason);
   expect(a.signal.reason.name).toBe("AbortError");
 });
+
+test("a reason that is kept after a cancel keeps nothing alive of what was cancelled", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const kept: CancelReason = { kind: "user" };
+  const held = new WeakRef(cancelWithSomethingLarge(kept));
+  // What was just looked at stays until the turn of the loop is over.
+  await setImmediate();
+  collect();
+  expect(held.deref()).toBeUndefined();
+  expect(kept).toEqual(user);
+});
+
+/** As a lane is: reached from the functions that are on the stack when the cancel is carried out. */
+function cancelWithSomethingLarge(reason: CancelReason): object {
+  const large = { bytes: new Uint8Array(1_024) };
+  const carryOut = (): void => {
+    const scope = new Scope();
+    scope.cancel(reason);
+    expect(scope.signal.aborted && large.bytes.length).toBe(1_024);
+  };
+  carryOut();
+  return large;
+}

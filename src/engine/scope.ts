@@ -23,6 +23,9 @@ export class Aborted extends Error {
   constructor(reason: CancelReason) {
     super(`Cancelled: ${reason.kind}`);
     this.reason = reason;
+    // The frames of a stack hold all that was on it, a lane and its promises, for as long as the reason is in a log
+    // that is kept in memory. They would only say that somebody has cancelled.
+    this.stack = `AbortError: ${this.message}`;
   }
 }
 

@@ -41,6 +41,8 @@ export async function shutDown(engine: Engine, mode: ShutdownMode, limit: Promis
   await Promise.race([release(engine).then(() => engine.store.close()), flushed.reached]);
   await Promise.race([processesClosed, flushed.reached]);
   flushed.takeBack();
+  // A store that has not answered by now may never do.
+  engine.commit.leave(engine.lanes.all());
   return { unfinished };
 }
 
@@ -67,7 +69,10 @@ async function park(engine: Engine, lane: LiveLane): Promise<void> {
   await engine.drive.still(lane);
   await ended;
   await engine.commit.quiet(lane);
-  if (lane.decided.live?.phase === "running") await engine.commit.submit(lane, { type: "park" });
+  if (lane.decided.live?.phase === "running") {
+    // Refused only by a lane that another worker has taken over, and then it is theirs.
+    await engine.commit.submit(lane, { type: "park" }).catch(() => undefined);
+  }
   const left = lane.decided.live?.phase;
   // Cancelled, or ended, after its work had been set down: nothing is left that could end by itself, so it ends now.
   if (left === "stopping" || left === "ending") {

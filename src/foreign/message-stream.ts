@@ -6,6 +6,7 @@
 // 3. Nothing of it waits here: what is heard is handed on in the same tick, in its order. What the agent tells while it
 //    works is handed to whoever listens, before the answer that follows it can be.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { isUnparsable } from "../core/json-depth.ts";
 import { LineSplitter } from "../wire/line-splitter.ts";
 import { brief, isObject } from "./kept-json.ts";
 import { MESSAGE_BYTES_MAX, NAME_CHARS_MAX } from "./limits.ts";
@@ -76,6 +77,7 @@ export class MessageStream {
 }
 
 function parse(text: string): AnyMessage | undefined {
+  if (isUnparsable(text)) return undefined;
   try {
     const given: unknown = JSON.parse(text);
     if (!isObject(given) || given.jsonrpc !== "2.0") return undefined;

@@ -244,10 +244,11 @@ export class Belay implements BelayControl {
   }
 
   async status(): Promise<Status> {
+    const trouble = await this.#engine.storeCheck.trouble();
     const { phase, worker, modes } = this.#engine;
     const told = phase === "parking" ? "closing" : phase;
     const { all, start } = modes;
-    return { phase: told, worker, startedAt: this.#startedAt, load: this.load, modes: all, mode: start };
+    return { phase: told, worker, startedAt: this.#startedAt, load: this.load, trouble, modes: all, mode: start };
   }
 
   /** How much is going on in this worker. */

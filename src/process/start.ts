@@ -105,7 +105,9 @@ function spawned(child: ChildProcess): Promise<void> {
   }
   return new Promise((_, reject) => {
     child.once("error", (error) => {
-      for (const stream of child.stdio) stream?.destroy();
+      // Where no file was left for its pipes it has none at all, whatever the types of Node say.
+      const stdio: ChildProcess["stdio"] | undefined = child.stdio;
+      for (const stream of stdio ?? []) stream?.destroy();
       reject(error);
     });
   });

@@ -6,6 +6,7 @@
 // 3. A connection that ends, ends nothing else: runs go on.
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
 import { ControlError } from "../core/control-error.ts";
+import { isUnparsable, PARSED_LEVELS_MAX } from "../core/json-depth.ts";
 import type { Clock } from "../ports.ts";
 import { AcpConnection, crowded, type Door } from "./acp-connection.ts";
 import * as http from "./acp-http.ts";
@@ -75,6 +76,7 @@ export class AcpDesk {
 
   async #post(request: HttpRequest, actor: Actor): Promise<HttpAnswer> {
     const text = await request.body(limits.BODY_BYTES_MAX);
+    if (isUnparsable(text)) throw new ControlError("invalid", `A message has at most ${PARSED_LEVELS_MAX} levels.`);
     if (request.header(http.CONNECTION_HEADER) === undefined) return this.#begin(request, actor, text);
     const connection = this.#connectionOf(request, actor);
     if (connection.isCrowded && isRequest(text)) throw crowded();

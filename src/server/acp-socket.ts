@@ -4,6 +4,7 @@
 // 1. Once it is cut, nothing that comes in on it reaches anybody.
 // 2. It ends within a bound of being closed, whether or not the other side plays along.
 // 3. One that says nothing at first, or gives no sign of life later, is ended.
+import { isUnparsable } from "../core/json-depth.ts";
 import type { Clock } from "../ports.ts";
 import type { MessageSocket } from "./exchange.ts";
 import { ACP_GREETING_MS, ACP_PING_MS, ACP_UNREAD_BYTES_MAX, ACP_WAITING_BYTES_MAX, DRAIN_MS } from "./limits.ts";
@@ -21,6 +22,7 @@ export const PARTINGS = {
   revoked: { code: 1008, reason: "unauthenticated" },
   silent: { code: 1008, reason: "initialize did not come" },
   binary: { code: 1003, reason: "messages are text" },
+  nested: { code: 1007, reason: "nested too deeply" },
 } as const satisfies Readonly<Record<string, Parting>>;
 
 /** The SDK has one bound for what waits in either direction; we have two, and say so by a constant more of the one. */
@@ -111,6 +113,7 @@ export class AcpSocket {
     this.#heard = true;
     this.#greeted = true;
     if (isBinary) this.cut(PARTINGS.binary);
+    else if (isUnparsable(String(data))) this.cut(PARTINGS.nested);
     else this.#tell("message", data, false);
   }
 

@@ -35,8 +35,9 @@ function aboutItself({ control, waiting, openApi, audit, metrics }: HouseParts) 
     ready: async () => {
       if (waiting.closing) return reply(503, { status: "closing" });
       try {
-        const { phase } = await control.status();
-        return phase === "open" ? reply(200, { status: "ready" }) : reply(503, { status: "closing" });
+        const { phase, trouble } = await control.status();
+        if (phase !== "open") return reply(503, { status: "closing" });
+        return trouble === undefined ? reply(200, { status: "ready" }) : reply(503, { status: "trouble" });
       } catch {
         return reply(503, { status: "trouble" });
       }

@@ -63,6 +63,10 @@ export class NodeServer {
     this.server.on("checkExpectation", (message, response) => this.#expect(message, response));
     this.server.on("upgrade", (message, socket, head) => void this.#upgrade(message, socket, head));
     this.server.on("clientError", (error, socket) => this.#malformed(error, socket));
+    // A connection that the system could not hand over. Whoever begins to listen hears of that for themselves.
+    this.server.on("error", (error) => {
+      if (this.server.listening) options.onTrouble?.(error, this.#nextId());
+    });
   }
 
   /** How many are connected now. */

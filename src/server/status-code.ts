@@ -18,7 +18,7 @@ export const STATUS: Readonly<Record<ControlCode, number>> = {
   shutting_down: 503,
   not_started: 422,
   uncontained: 501,
-  store_full: 503,
+  store_full: 507,
   store_locked: 503,
   store_corrupt: 500,
   store_newer: 500,

@@ -43,3 +43,17 @@ test("a jump of the wall clock fires nothing and changes no duration", () => {
   expect([clock.now(), clock.elapsed()]).toEqual([24 * 3_600_000 + 9, 9]);
   expect(clock.pending).toEqual([{ inMs: 1, idle: true }]);
 });
+
+test("after a sleep everything fires late, in one tick, in the order of its time", () => {
+  const clock = manualClock(1000);
+  const fired: string[] = [];
+  clock.after(20, () => fired.push(`second at ${clock.elapsed()}`));
+  clock.after(10, () => {
+    fired.push(`first at ${clock.now()}`);
+    clock.after(5, () => fired.push("not yet"));
+    clock.after(0, () => fired.push("third"));
+  });
+  clock.wakeAfter(100);
+  expect(fired).toEqual(["first at 1100", "second at 100", "third"]);
+  expect(clock.pending).toEqual([{ inMs: 5, idle: false }]);
+});

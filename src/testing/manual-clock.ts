@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. Timers fire in the order of their time; those of one moment in the order in which they were set.
-// 2. While a timer fires, the clock shows that timer's time.
+// 2. While a timer fires, the clock shows that timer's time; after a sleep, the time of the awakening.
 import type { Clock } from "../ports.ts";
 
 /** A timer that has not fired. */
@@ -72,6 +72,17 @@ export class ManualClock implements Clock {
     const until = this.#elapsed + ms;
     for (let timer = this.#next(until); timer !== undefined; timer = this.#next(until)) this.#fire(timer);
     this.#moveTo(until);
+  }
+
+  /**
+   * The machine sleeps, or is too busy to look at its timers: both clocks move on by `ms` first, and what fell due
+   * meanwhile fires late, in one tick, in the order of its time.
+   */
+  wakeAfter(ms: number): void {
+    this.#moveTo(this.#elapsed + ms);
+    for (let timer = this.#next(this.#elapsed); timer !== undefined; timer = this.#next(this.#elapsed)) {
+      this.#fire(timer);
+    }
   }
 
   /** The wall clock is set, by an administrator or by daylight. No duration changes, so nothing may fire. */

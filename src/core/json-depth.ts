@@ -1,0 +1,38 @@
+// How deeply a JSON text is nested, told before it is parsed: a parser takes seconds for megabytes of brackets, and
+// nobody's stop is heard meanwhile.
+
+/**
+ * Levels that a text may have to be parsed at all. Far more than any protocol or tool has, so that what is merely too
+ * deep is refused by whoever knows by how much.
+ */
+export const PARSED_LEVELS_MAX = 256;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const LIST = 0x5b;
+const LIST_END = 0x5d;
+const OBJECT = 0x7b;
+const OBJECT_END = 0x7d;
+
+/** Whether it has more levels than that. One pass, without a stack; what is no JSON is left for the parser to say. */
+export function isUnparsable(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) at = endOfString(text, at);
+    else if (char === LIST || char === OBJECT) depth += 1;
+    else if (char === LIST_END || char === OBJECT_END) depth -= 1;
+    if (depth > PARSED_LEVELS_MAX) return true;
+  }
+  return false;
+}
+
+/** Where the string that begins here has its last quote, or the end of the text. */
+function endOfString(text: string, from: number): number {
+  for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes += 1;
+    if (slashes % 2 === 0) return at;
+  }
+  return text.length;
+}
