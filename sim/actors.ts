@@ -20,12 +20,17 @@ abstract class Working<T> {
   /** It does not stop when it is asked to. */
   readonly stubborn: boolean;
   protected readonly resolve: (value: T) => void;
-  readonly #reject: (error: unknown) => void;
+  protected readonly reject: (error: unknown) => void;
 
   constructor(stubborn: boolean, resolve: (value: T) => void, reject: (error: unknown) => void) {
     this.stubborn = stubborn;
     this.resolve = resolve;
-    this.#reject = reject;
+    this.reject = reject;
+  }
+
+  /** Whether there is anything that the scheduler can have it do. */
+  get movable(): boolean {
+    return true;
   }
 
   abstract get id(): Work;
@@ -34,7 +39,7 @@ abstract class Working<T> {
 
   fail(): void {
     this.end = "failed";
-    this.#reject(new Error("The simulated work failed."));
+    this.reject(new Error("The simulated work failed."));
   }
 }
 
@@ -210,6 +215,11 @@ export class Actors {
       }),
     { resume: (call: { readonly name: string; readonly input: Json }) => this.#request(planAgain(call)) },
   );
+
+  /** A tool of the real agent loop. */
+  executeTool(live: LiveCall): Promise<Json> {
+    return this.#execute(live, undefined, planAgain(live));
+  }
 
   /** Those that have not ended. */
   get going(): readonly Actor[] {

@@ -31,6 +31,7 @@ interface Parts {
   readonly trace: Trace;
   readonly oracle: Oracle;
   readonly life: () => Life;
+  readonly violate: (rule: string, message: string) => void;
 }
 
 export class Clients {
@@ -184,12 +185,55 @@ export class Clients {
     });
   }
 
-  follow(session: SessionId, after: Seq): void {
+  follow(session: SessionId, after: Seq, deltas: Follower["deltas"] = "without"): void {
     const stop = new AbortController();
-    const stream = this.#engine.follow(session, { after, signal: stop.signal, deltas: "without" });
+    const stream = this.#engine.follow(session, { after, signal: stop.signal, deltas });
     const life = this.#parts.life().number;
-    this.#parts.trace.note(`follow ${session} after ${after}`);
-    this.followers.push({ session, life, from: after, cursor: after, waiting: false, ended: false, stream, stop });
+    this.#parts.trace.note(`follow ${session} after ${after}, ${deltas} deltas`);
+    this.followers.push({
+      ...{ session, life, from: after, deltas, cursor: after, over: new Set() },
+      ...{ waiting: false, ended: false, left: false, followed: false, stream, stop },
+    });
+  }
+
+  /** Whoever has heard enough: it says so while it waits, or does not come again. */
+  leave(follower: Follower): void {
+    this.#parts.trace.note(`leave ${follower.session} at ${follower.cursor}`);
+    follower.left = true;
+    if (follower.waiting) {
+      follower.stop.abort();
+      return;
+    }
+    follower.ended = true;
+    void follower.stream.return();
+  }
+
+  /** Whoever has left, or was cut off, and comes back where it was. */
+  comeBack(follower: Follower): void {
+    follower.followed = true;
+    this.follow(follower.session, follower.cursor, follower.deltas);
+  }
+
+  /** Those that nobody has gone on for. */
+  get gone(): readonly Follower[] {
+    const life = this.#parts.life().number;
+    return this.followers.filter((one) => !one.followed && (one.left || one.life !== life));
+  }
+
+  /** Some of those who were cut off come back, to hear how it ends. */
+  bringBack(): void {
+    for (const follower of this.gone.slice(-2)) this.comeBack(follower);
+  }
+
+  /** Everybody leaves, and must be let go. */
+  async leaveAll(drain: () => Promise<void>): Promise<void> {
+    const { number } = this.#parts.life();
+    const mine = this.followers.filter(({ life }) => life === number);
+    for (const follower of mine) if (!follower.left && !follower.ended) this.leave(follower);
+    await drain();
+    for (const { session, waiting } of mine) {
+      if (waiting) this.#parts.violate("G8", `A follower of ${session} has left, and still waits.`);
+    }
   }
 
   /** A follower asks for one more event. */
@@ -231,6 +275,7 @@ export class Clients {
       return receipt.kind;
     });
     this.#parts.oracle.stopsAtOnce(session);
+    if (scope === "run") this.#parts.oracle.reaches(session, target);
   }
 
   /** Writes down the question, and later the answer; and has the answer checked the moment it is given. */

@@ -6,7 +6,13 @@ import type { Violation } from "./oracle.ts";
 import type { Searched } from "./search.ts";
 
 export type Errand =
-  | { readonly kind: "seeds"; readonly from: number; readonly count: number; readonly focus?: Focus | undefined }
+  | {
+      readonly kind: "seeds";
+      readonly from: number;
+      readonly count: number;
+      readonly focus?: Focus | undefined;
+      readonly twice?: boolean | undefined;
+    }
   | { readonly kind: "scopes"; readonly ops: number; readonly share: { readonly index: number; readonly of: number } }
   | {
       readonly kind: "bug";

@@ -137,6 +137,8 @@ const ONE_SESSION = {
   metered: false,
   runLimitMs: undefined,
   processes: true,
+  model: undefined,
+  pageMax: undefined,
 } as const;
 
 /** The next vector in order: the last choice that has another one is changed, and those after it are forgotten. */

@@ -3,6 +3,7 @@
 import type { Delivery } from "../src/core/prompt.ts";
 import type { Manner } from "../src/testing/scripted-child.ts";
 import { type Chooser, chance, weighted } from "./chooser.ts";
+import type { ModelOptions } from "./model-agents.ts";
 import type { Trait } from "./plan.ts";
 import type { SimulationOptions } from "./simulation.ts";
 
@@ -34,6 +35,14 @@ export interface Flavour extends SimulationOptions {
   readonly shutdowns: boolean;
   readonly follows: boolean;
   readonly trims: boolean;
+  /** How many follow at once. */
+  readonly followersMax: number;
+  /** Somebody sets the wall clock; the machine sleeps; timers are late. */
+  readonly jumps: boolean;
+  readonly sleeps: boolean;
+  readonly slowTimers: boolean;
+  /** Models are refused, break off, fall silent, and say odd things. */
+  readonly providerTrouble: boolean;
   /** Calls wait for the processes they have started, and are mostly left alone. */
   readonly patient: boolean;
   /** How processes take it that they are stopped. */
@@ -53,13 +62,17 @@ const TRAITS: readonly Trait[] = ["approval", "hasty", "idempotent", "deaf", "sl
 const MANNERS: readonly Manner[] = ["ignores", "exits", "exited", "escapes"];
 
 /** What a schedule is to be about, if not about anything. */
-export type Focus = "processes" | undefined;
+export type Focus = (typeof FOCUSES)[number] | undefined;
+export const FOCUSES = ["processes", "model", "time", "followers"] as const;
 
 export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
   const sometimes = (percent: number): boolean => chance(chooser, percent);
-  const processes = focus === "processes" || sometimes(25);
+  const model = focus === "model" || ((focus === undefined || focus === "time") && sometimes(18));
+  const timed = focus === "time";
+  const watched = focus === "followers";
+  const processes = focus === "processes" || sometimes(model ? 8 : 25);
   const patient = processes && sometimes(60);
-  const deep = sometimes(35);
+  const deep = model || sometimes(35);
   const calm = deep ? sometimes(60) : sometimes(20);
   const deliveries: Delivery[] = ["queue"];
   if (sometimes(45)) deliveries.push("steer");
@@ -79,8 +92,10 @@ export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
     stubbornPercent: sometimes(40) ? 40 : 0,
     hooks: sometimes(deep && !patient ? 30 : 15),
     metered: sometimes(40),
-    runLimitMs: sometimes(12) ? 6_000 : undefined,
+    runLimitMs: sometimes(timed ? 50 : 12) ? 6_000 : undefined,
     processes,
+    model: model ? modelOf(chooser) : undefined,
+    providerTrouble: model && sometimes(60),
     patient,
     steps: (deep || patient ? 40 : processes ? 24 : 8) + chooser.below(sometimes(30) ? 80 : 32),
     deliveries,
@@ -99,12 +114,34 @@ export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
     faults: sometimes(30),
     crashes: sometimes(calm ? 70 : 30),
     shutdowns: sometimes(deep ? 40 : 15),
-    follows: sometimes(25),
-    trims: sometimes(30),
+    follows: watched || sometimes(25),
+    trims: sometimes(watched ? 70 : 30),
+    followersMax: sometimes(30) ? 8 : 3,
+    pageMax: sometimes(watched ? 60 : 25) ? 1 + chooser.below(4) : undefined,
+    jumps: timed || sometimes(15),
+    sleeps: sometimes(timed ? 60 : 8),
+    slowTimers: sometimes(timed ? 60 : 15),
     manners: processes ? ["dies", ...MANNERS.filter(() => sometimes(40))] : [],
     slowStarts: processes && sometimes(40),
     survive: processes && sometimes(40),
-    hurry: sometimes(processes ? 45 : 30),
+    hurry: sometimes(processes ? 45 : model ? 60 : 30),
     clientPercent: deep ? 14 : calm || patient ? 6 : 15 + chooser.below(35),
+  };
+}
+
+/** What the real loop may use up, and how patient it is. */
+function modelOf(chooser: Chooser): ModelOptions {
+  return {
+    turnsMax: weighted(chooser, [
+      [2, 50],
+      [1, 3],
+    ]),
+    tokensMax: chance(chooser, 25) ? 120 : undefined,
+    attemptsMax: 1 + chooser.below(3),
+    parallelMax: weighted(chooser, [
+      [2, 8],
+      [1, 1],
+    ]),
+    compactAbove: chance(chooser, 30) ? 60 : undefined,
   };
 }

@@ -6,6 +6,7 @@ import type { Clock, Ids, Notice } from "../src/ports.ts";
 import type { ManualClock } from "../src/testing/manual-clock.ts";
 import { Actors, type Watch } from "./actors.ts";
 import { HookDesk } from "./hook-desk.ts";
+import { ModelAgents, type ModelOptions, type ModelWatch } from "./model-agents.ts";
 import type { ProcessWorld } from "./process-world.ts";
 import { type Disk, SimStore } from "./sim-store.ts";
 
@@ -16,7 +17,7 @@ export interface LifeParts {
   readonly disk: Disk;
   readonly clock: ManualClock;
   readonly ids: Ids;
-  readonly watch: Watch;
+  readonly watch: Watch & ModelWatch;
   readonly slotsMax: number;
   readonly onCrash: "resume" | "lose";
   /** Whether the host has hooks. */
@@ -24,6 +25,8 @@ export interface LifeParts {
   /** Whether agents count what they cost. */
   readonly metered: boolean;
   readonly runLimitMs: number | undefined;
+  /** If its agent is the real loop over a model. */
+  readonly model: ModelOptions | undefined;
   /** Where its processes go on, if it may start any. */
   readonly world: ProcessWorld | undefined;
   readonly notice: (notice: Notice) => void;
@@ -54,9 +57,12 @@ export class Life {
     this.host = new HookDesk({ facts: parts.disk.facts, note, violate: parts.disk.violate });
     const clock = this.#lifeClock();
     const { world } = parts;
+    const elapsed = (): number => this.#clock.elapsed();
+    const { actors } = this;
+    const loop = parts.model && new ModelAgents({ actors, watch: parts.watch, options: parts.model, elapsed });
     this.engine = new Engine({
       store: this.store,
-      agent: this.actors.agent,
+      agent: loop?.agent ?? actors.agent,
       clock,
       ids: parts.ids,
       hooks: parts.hooks ? this.host.hooks : {},

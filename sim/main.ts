@@ -1,11 +1,15 @@
 // npm run sim: seeded schedules, every interleaving of small scopes, or the corpus of known mistakes.
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
+import { conclude, progress, say, wholeNumber } from "../test/suite.ts";
+import { Distinct } from "./distinct.ts";
 import { type Answer, runErrand } from "./errands.ts";
+import { FOCUSES, type Focus } from "./flavour.ts";
 import { huntBugs } from "./hunt.ts";
 
 const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   seeded random schedules
-           [--processes]                                       all of them with processes
+           [--focus ${FOCUSES.join("|")}]           all of them about one thing
+           [--twice]                                           each seed twice, which must be the same schedule
 npm run sim -- --exhaustive [--ops 4] [--json]                 every interleaving of small scopes
 npm run sim -- --bugs [--only NAME] [--seed S] [--json]        known mistakes, each of which must be found`;
 
@@ -18,20 +22,22 @@ const { values } = parseArgs({
     exhaustive: { type: "boolean", default: false },
     bugs: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
-    processes: { type: "boolean", default: false },
+    focus: { type: "string" },
+    twice: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
 
-const focus = values.processes ? "processes" : undefined;
-const about = values.processes ? " --processes" : "";
-const seed = whole(values.seed, "--seed");
+const focus = focusOf(values.focus);
+const about = focus === undefined ? "" : ` --focus ${focus}`;
+const seed = wholeNumber(values.seed, "--seed");
+const { json, twice } = values;
 if (values.help) console.log(HELP);
 else if (values.trace) await trace();
 else if (values.bugs) await bugs();
-else if (values.exhaustive) await exhaustive(whole(values.ops, "--ops"));
-else await schedules(whole(values.schedules, "--schedules"));
+else if (values.exhaustive) await exhaustive(wholeNumber(values.ops, "--ops"));
+else await schedules(wholeNumber(values.schedules, "--schedules"));
 
 /** One schedule, step by step. */
 async function trace(): Promise<void> {
@@ -45,32 +51,34 @@ async function trace(): Promise<void> {
 async function schedules(count: number): Promise<void> {
   say(`seed ${seed}, ${count} schedules`);
   const began = performance.now();
-  const hashes = new Set<string>();
+  const traces = new Distinct();
   let violations = 0;
   const threads = shares(count);
   const done = threads.map(() => 0);
   const heard = (index: number) => (answer: Answer) => {
     if (answer.kind === "progress") {
       done[index] = answer.done;
-      for (const hash of answer.hashes ?? []) hashes.add(hash);
+      for (const hash of answer.hashes ?? []) traces.add(hash);
       progress(`${sum(done)} of ${count} schedules`);
     } else if (answer.kind === "searched") {
       for (const found of answer.found) {
         violations += found.violations.length;
         for (const { rule, message } of found.violations) say(`seed ${found.seed}: ${rule}: ${message}`);
+        say(`options: ${JSON.stringify(found.options)}`);
         say(`replay: npm run sim -- --seed ${found.seed}${about} --schedules 1 --trace`);
       }
     }
   };
   await Promise.all(
     threads.map(({ from, count: share }, index) =>
-      runErrand({ kind: "seeds", from: seed + from, count: share, focus }, heard(index)),
+      runErrand({ kind: "seeds", from: seed + from, count: share, focus, twice }, heard(index)),
     ),
   );
   // A thread that has found enough stops early.
   const schedules = sum(done);
   const perSecond = Math.round((schedules / (performance.now() - began)) * 1_000);
-  report({ suite: "sim", seed, schedules, distinct: hashes.size, perSecond, violations });
+  const result = { suite: "sim", seed, schedules, distinct: traces.size, perSecond, violations };
+  conclude(result, { json, holds: violations === 0 });
 }
 
 async function exhaustive(ops: number): Promise<void> {
@@ -93,7 +101,7 @@ async function exhaustive(ops: number): Promise<void> {
     }
   };
   await Promise.all(done.map((_, index) => runErrand({ kind: "scopes", ops, share: { index, of } }, heard(index))));
-  report({ suite: "exhaustive", scopes, interleavings, violations });
+  conclude({ suite: "exhaustive", scopes, interleavings, violations }, { json, holds: violations === 0 });
 }
 
 async function bugs(): Promise<void> {
@@ -103,27 +111,7 @@ async function bugs(): Promise<void> {
     found: (name, by, ms) => say(`${name}: found in ${Math.round(ms)} ms by ${by}`),
     missed: (name) => say(`${name}: NOT FOUND`),
   });
-  console.log(
-    values.json
-      ? JSON.stringify({ suite: "bugs", known, found: known - missed.length, missed })
-      : `${known - missed.length} of ${known} found`,
-  );
-  if (missed.length > 0) process.exitCode = 1;
-}
-
-function report(result: { readonly violations: number } & Readonly<Record<string, string | number>>): void {
-  if (process.stderr.isTTY) process.stderr.write("\n");
-  console.log(values.json ? JSON.stringify(result) : result);
-  if (result.violations > 0) process.exitCode = 1;
-}
-
-/** To the error stream: the last line of the output is the result's. */
-function say(line: string): void {
-  process.stderr.write(`${process.stderr.isTTY ? "\r\u001b[K" : ""}${line}\n`);
-}
-
-function progress(line: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
+  conclude({ suite: "bugs", known, found: known - missed.length, missed }, { json, holds: missed.length === 0 });
 }
 
 /** Each thread a row of seeds; few seeds are not worth a second thread. */
@@ -136,10 +124,10 @@ function shares(count: number): readonly { readonly from: number; readonly count
   }));
 }
 
-function whole(given: string, name: string): number {
-  const number = Number(given);
-  if (!Number.isInteger(number) || number < 0) throw new TypeError(`${name} takes a whole number, not ${given}`);
-  return number;
+function focusOf(given: string | undefined): Focus {
+  const found = FOCUSES.find((one) => one === given);
+  if (given === undefined || found !== undefined) return found;
+  throw new TypeError(`--focus takes ${FOCUSES.join(", ")}, not ${given}.`);
 }
 
 function sum(numbers: readonly number[]): number {

@@ -8,6 +8,7 @@ import type { CallId, RunId, SessionId } from "../src/core/ids.ts";
 import { type Actor, TurnActor } from "./actors.ts";
 import type { Facts, RunFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
+import { ModelTurn } from "./model-turn.ts";
 import type { ProcessOracle } from "./process-oracle.ts";
 import { checkAnswer, checkPost, checkWithdrawal } from "./question-oracle.ts";
 import {
@@ -116,6 +117,21 @@ export class Oracle {
     for (const actor of life.actors.going) {
       if (actor.runId === run.id && !actor.aborted && hears(actor))
         this.#parts.violate("G28", `${actor.id} was not told to stop at once.`);
+      if (actor.runId === run.id && actor instanceof ModelTurn && actor.request !== undefined) {
+        this.#parts.violate("G13", `The model of ${actor.id} was not told to stop at once.`);
+      }
+    }
+  }
+
+  /** A cancel by id of a run that goes on here waits for no disk. */
+  reaches(session: SessionId, target: string): void {
+    const lane = this.#parts.life().engine.lanes.peek(session);
+    const live = lane?.phase === "ready" && lane.epoch !== undefined ? lane.durable.live : undefined;
+    if (lane === undefined || live?.id !== target || live.phase !== "running") return;
+    for (const { id, phase, scope } of lane.works) {
+      if (phase === "live" && scope.reason === undefined) {
+        this.#parts.violate("G28", `${id} goes on, and its run was cancelled in this very tick.`);
+      }
     }
   }
 
@@ -128,7 +144,10 @@ export class Oracle {
   }
 
   followed(follower: Follower, event: Recorded | Delta | Gap): void {
-    if (event.type === "delta" || event.type === "progress" || event.type === "output") return;
+    if (event.type === "delta" || event.type === "progress" || event.type === "output") {
+      this.#overheard(follower, event);
+      return;
+    }
     if (event.type === "gap") {
       const trimmed = this.#parts.trimmedTo.get(follower.session) ?? 0;
       const honest = event.from === follower.cursor + 1 && event.to <= trimmed && event.to >= event.from;
@@ -144,7 +163,21 @@ export class Oracle {
     else if (durable.type !== event.type) {
       this.#parts.violate("G29", `A follower was given ${event.type} at ${event.seq}; the log has ${durable.type}.`);
     }
+    if (event.type === "turn.settled") follower.over.add(event.turnId);
     follower.cursor = event.seq;
+  }
+
+  /** A piece of an answer is the piece that the turn has said there, and comes before its end. */
+  #overheard(follower: Follower, delta: Delta): void {
+    if (follower.deltas === "without") this.#parts.violate("G29", "Somebody hears more than was asked for.");
+    if (delta.type !== "delta" || delta.kind === "reasoning") return;
+    if (follower.over.has(delta.turnId)) {
+      this.#parts.violate("G16", `A follower was told what ${delta.turnId} says after its end.`);
+    }
+    const turn = this.#parts.life().actors.turns.findLast(({ id }) => id === delta.turnId);
+    if (turn !== undefined && !turn.text.startsWith(delta.text, delta.from)) {
+      this.#parts.violate("G29", `A follower was told something that ${delta.turnId} has not said there.`);
+    }
   }
 
   #accepted(record: PromptRecord): void {

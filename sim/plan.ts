@@ -23,8 +23,15 @@ export function planOf(number: number, traits: readonly Trait[]): Plan {
 
 /** The plan of a call that the log has. */
 export function planAgain({ name, input }: { readonly name: string; readonly input: Json }): Plan {
-  const known = typeof input === "object" && input !== null && "traits" in input ? input.traits : [];
-  return { name, input, traits: known as readonly Trait[] };
+  return { name, input, traits: traitsIn(input) };
+}
+
+/** Also of an input that a hook has put something else in place of. */
+export function traitsIn(input: Json): readonly Trait[] {
+  if (typeof input !== "object" || input === null) return [];
+  if ("instead" in input) return traitsIn(input.instead ?? null);
+  // Decoded from what `planOf` has written.
+  return "traits" in input ? (input.traits as readonly Trait[]) : [];
 }
 
 export const needsApproval = ({ traits }: Plan): boolean => traits.includes("approval") || traits.includes("hasty");

@@ -10,7 +10,7 @@ test("G22: feedback exactly once under 1,000 random schedules of exit, wait, can
   const sum = { completed: 0, cancelled: 0, lost: 0, toldByTurns: 0, toldByCalls: 0, restarts: 0 };
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const { violations, hash, processes } = await runSeed(seed, "hash", "processes");
-    const replay = `npm run sim -- --seed ${seed} --processes --schedules 1 --trace`;
+    const replay = `npm run sim -- --seed ${seed} --focus processes --schedules 1 --trace`;
     expect(violations, `seed ${seed}; replay: ${replay}`).toEqual([]);
     if (processes.completed + processes.cancelled + processes.lost > 0) schedules.add(hash);
     for (const kind of KINDS) sum[kind] += processes[kind];

@@ -3,7 +3,9 @@ import { type Actor, type CallActor, TurnActor } from "./actors.ts";
 import { type Chooser, chance, weighted } from "./chooser.ts";
 import type { Flavour } from "./flavour.ts";
 import type { HookActor } from "./hook-desk.ts";
+import { ModelTurn } from "./model-turn.ts";
 import { HASTY_MS, type Trait } from "./plan.ts";
+import { RandomModel } from "./random-model.ts";
 import type { RandomProcesses } from "./random-processes.ts";
 import type { Simulation } from "./simulation.ts";
 
@@ -12,28 +14,37 @@ export class RandomAgent {
   readonly #flavour: Flavour;
   readonly #chooser: Chooser;
   readonly #processes: RandomProcesses;
+  readonly #model: RandomModel;
+  /** Somebody stops a run in the middle of what happens now. */
+  stopSoon: (actor: Actor) => void = () => {};
 
   constructor(simulation: Simulation, flavour: Flavour, processes: RandomProcesses) {
     this.#simulation = simulation;
     this.#flavour = flavour;
     this.#processes = processes;
     this.#chooser = simulation.chooser;
+    this.#model = new RandomModel(simulation, flavour);
   }
 
   get canMove(): boolean {
     const { actors, host } = this.#simulation.life;
-    return actors.going.length > 0 || host.waiting.length > 0;
+    return actors.going.some(({ movable }) => movable) || host.waiting.length > 0 || this.#model.late.length > 0;
   }
 
   move(): void {
     const { actors, host } = this.#simulation.life;
     const hooks = host.waiting;
-    const { going } = actors;
-    const at = this.#chooser.below(going.length + hooks.length);
+    const going = actors.going.filter(({ movable }) => movable);
+    const { late } = this.#model;
+    const at = this.#chooser.below(going.length + hooks.length + late.length);
     const actor = going[at];
     const hook = hooks[at - going.length];
-    if (actor !== undefined) this.#act(actor);
+    const request = late[at - going.length - hooks.length];
+    if (actor instanceof ModelTurn) this.#model.move(actor);
+    else if (actor !== undefined) this.#act(actor);
+    if (actor !== undefined && this.#flavour.hurry && chance(this.#chooser, 8)) this.stopSoon(actor);
     else if (hook !== undefined) this.#say(hook);
+    else if (request !== undefined) this.#model.moveLate(request);
   }
 
   /** A hook that is never moved hangs, until its time is up. */

@@ -9,6 +9,9 @@ import type { RandomProcesses } from "./random-processes.ts";
 import type { PromptRecord } from "./records.ts";
 import type { Simulation } from "./simulation.ts";
 
+/** As many things as follow from each other at once, in a turn that begins or ends. */
+const HOPS_MAX = 8;
+
 export class RandomClients {
   readonly #simulation: Simulation;
   readonly #flavour: Flavour;
@@ -32,6 +35,18 @@ export class RandomClients {
     ] as const);
     const session = pick(this.#chooser, this.#simulation.sessions);
     for (let index = 0; index < count; index += 1) this.#client(session);
+  }
+
+  /** Somebody stops a run a moment later, in the same tick: between two things that follow from each other. */
+  stopSoon(session: SessionId, runId: RunId): void {
+    const { life, clients } = this.#simulation;
+    let left = 1 + this.#chooser.below(HOPS_MAX);
+    const hop = (): void => {
+      left -= 1;
+      if (left > 0) queueMicrotask(hop);
+      else if (life.phase === "open") clients.cancelRun(session, runId);
+    };
+    queueMicrotask(hop);
   }
 
   /** Whoever hears that something begins stops it, or what began with it, at once. */
@@ -178,8 +193,19 @@ export class RandomClients {
 
   #follow(session: SessionId): void {
     const { clients, facts, life } = this.#simulation;
-    if (clients.followers.filter((one) => one.life === life.number).length >= 3) return;
-    clients.follow(session, this.#chooser.below(facts.head(session) + 1));
+    const mine = clients.followers.filter((one) => one.life === life.number && !one.ended);
+    const { gone } = clients;
+    const move = weighted(this.#chooser, [
+      [mine.length < this.#flavour.followersMax ? 4 : 0, "follow"],
+      [gone.length > 0 ? 4 : 0, "come back"],
+      [mine.length > 0 ? 2 : 0, "leave"],
+    ] as const);
+    if (move === "leave") clients.leave(pick(this.#chooser, mine));
+    else if (move === "come back") clients.comeBack(pick(this.#chooser, gone));
+    else {
+      const deltas = chance(this.#chooser, 40) ? "with" : "without";
+      clients.follow(session, this.#chooser.below(facts.head(session) + 1), deltas);
+    }
   }
 
   /** Retention: what belongs to no run without an outcome, and what the engine has seen, may go. */

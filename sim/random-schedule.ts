@@ -9,6 +9,7 @@ import { heedRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
 import type { Parked } from "./sim-store.ts";
 import { Simulation } from "./simulation.ts";
+import { checkStatus } from "./status.ts";
 import { checkPlaces } from "./works.ts";
 
 export interface ScheduleResult {
@@ -16,6 +17,8 @@ export interface ScheduleResult {
   readonly violations: readonly Violation[];
   readonly steps: number;
   readonly lines: readonly string[];
+  /** What the seed has picked, in full. */
+  readonly options: Flavour;
   readonly processes: ProcessTally;
 }
 
@@ -50,7 +53,14 @@ export async function runSeed(
   if (simulation.violations.length === 0) await comeToRest(simulation);
   simulation.life.end();
   const { trace, violations } = simulation;
-  return { hash: trace.hash, violations, steps, lines: trace.lines ?? [], processes: tally(simulation) };
+  return {
+    hash: trace.hash,
+    violations,
+    steps,
+    lines: trace.lines ?? [],
+    options: flavour,
+    processes: tally(simulation),
+  };
 }
 
 function tally({ facts, lives }: Simulation): ProcessTally {
@@ -65,6 +75,13 @@ function tally({ facts, lives }: Simulation): ProcessTally {
     restarts: lives - 1,
   };
 }
+
+/** How late timers are, in a process that is busy or was stopped for a moment. */
+const LATE_MS = [0, 0, 20, 700, 4_000];
+/** A day is the most that a wall clock is off by, either way. */
+const JUMPS_MS = [-86_400_000, -3_600_000, -1, 1_000, 86_400_000];
+/** A blink, less than a lease, more than one, a night. */
+const SLEEPS_MS = [300, 5_000, 20_000, 36_000_000];
 
 class RandomSchedule {
   readonly #simulation: Simulation;
@@ -81,6 +98,10 @@ class RandomSchedule {
     this.#processes = new RandomProcesses(simulation, flavour);
     this.#agent = new RandomAgent(simulation, flavour, this.#processes);
     this.#clients = new RandomClients(simulation, flavour, this.#processes);
+    this.#agent.stopSoon = ({ runId }) => {
+      const session = simulation.facts.runs.get(runId)?.session;
+      if (session !== undefined) this.#clients.stopSoon(session, runId);
+    };
     if (flavour.hurry) simulation.reflex = (actor) => this.#clients.reflex(actor);
   }
 
@@ -90,14 +111,18 @@ class RandomSchedule {
     if (life.report !== undefined) return simulation.restartAfterClose();
     const kind = this.#kind();
     // Time does not pass within a tick.
-    if (kind === "clock" || kind === "crash" || kind === "shutdown") await simulation.drain();
+    if (kind === "clock" || kind === "jump" || kind === "sleep" || kind === "crash" || kind === "shutdown")
+      await simulation.drain();
     if (kind === "client") this.#clients.move();
     else if (kind === "store") this.#store(pick(this.#chooser, life.store.parked));
     else if (kind === "agent") this.#agent.move();
     else if (kind === "child") this.#processes.move();
     else if (kind === "follower") this.#pull();
-    else if (kind === "clock") simulation.tick();
-    else if (kind === "crash") {
+    else if (kind === "clock") simulation.tick(this.#flavour.slowTimers ? pick(this.#chooser, LATE_MS) : 0);
+    else if (kind === "jump") await simulation.jump(pick(this.#chooser, JUMPS_MS));
+    else if (kind === "sleep") {
+      simulation.sleep(pick(this.#chooser, SLEEPS_MS), chance(this.#chooser, 40) ? "taken" : "alone");
+    } else if (kind === "crash") {
       await simulation.crash(
         weighted(this.#chooser, [
           [4, "released"],
@@ -118,19 +143,22 @@ class RandomSchedule {
     // Whoever has waited long enough returns with what it has asked for still on its way.
     if (kind === "clock") this.#processes.loseTemper();
     checkPlaces(simulation);
+    checkStatus(simulation);
   }
 
-  #kind(): "child" | "client" | "store" | "agent" | "clock" | "follower" | "crash" | "shutdown" {
+  #kind(): "jump" | "sleep" | "child" | "client" | "store" | "agent" | "clock" | "follower" | "crash" | "shutdown" {
     const { life, clients } = this.#simulation;
-    const { crashes, shutdowns, clientPercent, deep, patient } = this.#flavour;
+    const { crashes, shutdowns, clientPercent, deep, patient, jumps, sleeps } = this.#flavour;
     const open = life.phase === "open" || life.phase === "closing";
     return weighted(this.#chooser, [
       [open ? clientPercent : 0, "client"],
       [life.store.parked.length > 0 ? 40 : 0, "store"],
       [this.#agent.canMove ? (deep || patient ? 40 : 22) : 0, "agent"],
       [this.#processes.canMove ? 16 : 0, "child"],
-      [this.#processes.canMove ? 8 : 3, "clock"],
+      [this.#processes.canMove || this.#flavour.providerTrouble ? 9 : 3, "clock"],
       [clients.followers.length > 0 ? 8 : 0, "follower"],
+      [jumps ? 4 : 0, "jump"],
+      [sleeps && life.phase === "open" ? 2 : 0, "sleep"],
       [crashes ? (patient ? 1 : deep ? 2 : 3) : 0, "crash"],
       [shutdowns && life.phase === "open" ? 2 : 0, "shutdown"],
     ] as const);

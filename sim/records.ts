@@ -5,7 +5,7 @@ import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/comman
 import type { ControlCode } from "../src/core/control-error.ts";
 import type { Delta, Gap } from "../src/core/delta.ts";
 import type { Feedback, Recorded } from "../src/core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { AnswerReceipt, Reply } from "../src/core/question.ts";
 import type { ProcessResult } from "../src/spawner.ts";
@@ -113,7 +113,13 @@ export interface Follower {
   readonly session: SessionId;
   readonly life: number;
   readonly from: Seq;
+  readonly deltas: "with" | "without";
   cursor: Seq;
+  /** Turns whose end it has heard: of these it hears nothing more. */
+  readonly over: Set<TurnId>;
+  /** It does not want to hear more, and whether somebody else has gone on where it was. */
+  left: boolean;
+  followed: boolean;
   /** Whether it is waiting for the next one. */
   waiting: boolean;
   ended: boolean;

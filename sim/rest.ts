@@ -8,9 +8,11 @@ import type { Reply } from "../src/core/question.ts";
 import { verifyAtRest } from "../src/core/verify.ts";
 import { type Actor, TurnActor } from "./actors.ts";
 import type { QuestionFacts } from "./facts.ts";
+import { checkLeftovers } from "./leftovers.ts";
 import { askForUntold, checkProcesses, endProcess } from "./process-rest.ts";
 import { noteOf, type PromptRecord, what } from "./records.ts";
 import type { Simulation } from "./simulation.ts";
+import { checkStates, checkStatus } from "./status.ts";
 import { checkTalk } from "./talk.ts";
 import { checkAbandoned, checkCalls, checkPlaces, checkWorks } from "./works.ts";
 
@@ -21,10 +23,12 @@ const RENEWALS_MAX = 6;
 
 export async function comeToRest(simulation: Simulation): Promise<void> {
   simulation.trace.note("rest");
+  simulation.clients.bringBack();
   let renewals = 0;
   for (let step = 0; step < STEPS_MAX; step += 1) {
     await simulation.drain();
     checkPlaces(simulation);
+    checkStatus(simulation);
     if (simulation.violations.length > 0) return;
     if (await settleSomething(simulation)) continue;
     const over = isOver(simulation);
@@ -35,7 +39,10 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
     if (renewals > RENEWALS_MAX) break;
     simulation.tick();
   }
-  if (simulation.violations.length === 0) lookAtEverything(simulation);
+  if (simulation.violations.length > 0) return;
+  checkAnswers(simulation);
+  await simulation.clients.leaveAll(() => simulation.drain());
+  lookAtEverything(simulation);
 }
 
 /** One step towards rest that needs no time; false if there is none. */
@@ -98,9 +105,9 @@ function nextToEnd(going: readonly Actor[], simulation: Simulation): Actor | und
   const { works, runs } = simulation.facts;
   const stops = (actor: Actor): boolean =>
     actor.aborted || works.get(actor.id)?.cancel !== undefined || runs.get(actor.runId)?.cancel !== undefined;
-  // Whoever has asked something waits for the answer.
+  // Whoever has asked something waits for the answer, or for time to pass.
   const stays = (actor: Actor): boolean =>
-    actor.asks > 0 || (actor.stubborn && stops(actor) && works.get(actor.id)?.settled === undefined);
+    actor.asks > 0 || !actor.movable || (actor.stubborn && stops(actor) && works.get(actor.id)?.settled === undefined);
   const calls = going.filter((actor) => !(actor instanceof TurnActor) && !stays(actor));
   return (
     calls[0] ??
@@ -139,7 +146,6 @@ function lookAtEverything(simulation: Simulation): void {
       simulation.violate(guarantee, `${session} at ${seq}: ${message}`);
     }
   }
-  checkAnswers(simulation);
   checkPrompts(simulation);
   checkCoverage(simulation);
   checkWorks(simulation);
@@ -147,8 +153,10 @@ function lookAtEverything(simulation: Simulation): void {
   checkCalls(simulation);
   checkTalk(simulation);
   checkProcesses(simulation);
+  simulation.models.atRest();
   checkFairness(simulation);
-  checkHouse(simulation);
+  checkStates(simulation);
+  checkLeftovers(simulation);
 }
 
 function checkAnswers(simulation: Simulation): void {
@@ -242,17 +250,4 @@ function checkFairness(simulation: Simulation): void {
       }
     }
   }
-}
-
-/** Nothing is left lying about: no work, no timer, no command, no slot. */
-function checkHouse(simulation: Simulation): void {
-  const { life } = simulation;
-  for (const lane of life.engine.lanes.all()) {
-    const left = lane.mailbox.length + lane.pending.length + lane.flying.length;
-    if (lane.works.length > 0) simulation.violate("G33", `${lane.id} still holds ${lane.works.length} pieces of work.`);
-    if (left > 0) simulation.violate("G33", `${lane.id} still holds ${left} commands.`);
-  }
-  const { live, waiting } = life.engine.dispatch.load;
-  if (live > 0 || waiting > 0) simulation.violate("G33", `${live} slots are taken and ${waiting} lanes wait, at rest.`);
-  if (life.busyTimers > 0) simulation.violate("G33", `${life.busyTimers} timers are left at rest.`);
 }

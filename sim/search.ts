@@ -1,11 +1,13 @@
 // Many seeds, one after the other, in this thread.
-import type { Focus } from "./flavour.ts";
+import type { Flavour, Focus } from "./flavour.ts";
 import type { Violation } from "./oracle.ts";
 import { runSeed } from "./random-schedule.ts";
 
 export interface Found {
   readonly seed: number;
   readonly violations: readonly Violation[];
+  /** What the seed has picked, in full. */
+  readonly options: Flavour;
 }
 
 export interface Searched {
@@ -20,22 +22,29 @@ export interface SearchOptions {
   readonly foundMax?: number;
   /** What the schedules are to be about. */
   readonly focus?: Focus | undefined;
+  /** Each seed twice: the same seed must be the same schedule. */
+  readonly twice?: boolean | undefined;
   /** Told now and then: how far it is, and the traces since it was told last. */
   readonly progress?: (schedules: number, hashes: readonly string[]) => void;
 }
 
-const PROGRESS_EVERY = 250;
+const ANOTHER: Violation = { rule: "G34", message: "The same seed was another schedule the second time." };
 
-export async function searchSeeds({ from, count, foundMax = 5, focus, progress }: SearchOptions): Promise<Searched> {
+const PROGRESS_EVERY = 50;
+
+export async function searchSeeds(search: SearchOptions): Promise<Searched> {
+  const { from, count, foundMax = 5, focus, twice = false, progress } = search;
   const found: Found[] = [];
   let hashes: string[] = [];
   let schedules = 0;
   while (schedules < count && found.length < foundMax) {
     const seed = from + schedules;
-    const { hash, violations } = await runSeed(seed, "hash", focus);
+    const { hash, violations: broken, options } = await runSeed(seed, "hash", focus);
+    const again = twice ? await runSeed(seed, "hash", focus) : undefined;
+    const violations = again === undefined || again.hash === hash ? broken : [...broken, ANOTHER];
     schedules += 1;
     hashes.push(hash);
-    if (violations.length > 0) found.push({ seed, violations });
+    if (violations.length > 0) found.push({ seed, violations, options });
     if (hashes.length < PROGRESS_EVERY) continue;
     progress?.(schedules, hashes);
     hashes = [];

@@ -19,6 +19,8 @@ export interface Disk {
   readonly trace: Trace;
   /** Everything up to here is not kept any more, as far as readers of the log are concerned. */
   readonly trimmedTo: Map<SessionId, Seq>;
+  /** How much of a log is read at once, if less than is asked for. */
+  readonly pageMax: number | undefined;
   readonly violate: (rule: string, message: string) => void;
   readonly elapsed: () => number;
   /** These facts are on the disk. */
@@ -77,6 +79,8 @@ export class SimStore implements Store {
   /** While false, calls do not stand still: for setting the scene. */
   parks = true;
   over = false;
+  /** How many wait for a log to grow. */
+  growing = 0;
   /** Its worker shuts down, and takes nothing up any more. */
   leaving = false;
   /** When its worker last asked to keep its leases, and was heard. Undefined: it has not begun to. */
@@ -117,7 +121,11 @@ export class SimStore implements Store {
   sessions: Store["sessions"] = (page) => this.#disk.store.sessions(page);
   trim: Store["trim"] = (session, before) => this.#disk.store.trim(session, before);
   /** A wait, not a call: it ends when the log has grown, and the scheduler decides when that is. */
-  grown: Store["grown"] = (session, after, signal) => this.#disk.store.grown(session, after, signal);
+  grown: Store["grown"] = async (session, after, signal) => {
+    this.growing += 1;
+    await this.#disk.store.grown(session, after, signal);
+    this.growing -= 1;
+  };
   close: Store["close"] = () => this.#park("close", "", async () => undefined);
 
   /** What the scheduler can still move. */
@@ -162,8 +170,10 @@ export class SimStore implements Store {
 
   async #read(session: SessionId, page: { readonly after: Seq; readonly limit: number }): Promise<Page> {
     const gapTo = this.#disk.trimmedTo.get(session) ?? 0;
-    if (page.after >= gapTo) return this.#disk.store.read(session, page);
-    return { ...(await this.#disk.store.read(session, { ...page, after: gapTo })), gapTo };
+    // Fewer than asked for is allowed, and only an empty page is the end.
+    const limit = Math.min(page.limit, this.#disk.pageMax ?? page.limit);
+    if (page.after >= gapTo) return this.#disk.store.read(session, { after: page.after, limit });
+    return { ...(await this.#disk.store.read(session, { after: gapTo, limit })), gapTo };
   }
 }
 

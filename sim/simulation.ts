@@ -9,10 +9,13 @@ import { type Chooser, chance } from "./chooser.ts";
 import { Clients } from "./clients.ts";
 import { Facts } from "./facts.ts";
 import { Life } from "./life.ts";
+import type { ModelOptions } from "./model-agents.ts";
+import { ModelOracle } from "./model-oracle.ts";
 import { Oracle, type Violation } from "./oracle.ts";
 import { ProcessOracle } from "./process-oracle.ts";
 import { ProcessWorld } from "./process-world.ts";
 import type { Disk, Parked } from "./sim-store.ts";
+import { TimeOracle } from "./time-oracle.ts";
 import { Trace } from "./trace.ts";
 import { Witness } from "./witness.ts";
 import { checkWorks } from "./works.ts";
@@ -31,12 +34,17 @@ export interface SimulationOptions {
   readonly runLimitMs: number | undefined;
   /** Whether calls and people can start processes. */
   readonly processes: boolean;
+  /** If agents are the real loop over a model. */
+  readonly model: ModelOptions | undefined;
+  /** How much of a log the store gives at once, if less than it is asked for. */
+  readonly pageMax: number | undefined;
 }
 
 /** What becomes of a vanished worker's leases before the next one starts. */
 export type Takeover = "released" | "expired" | "held";
 
 const LEASE_MS = 10_001;
+const OTHER = "wrk_other";
 /** Two thirds of a lease, which is when its holder lets go. */
 const HOLD_MS = 6_666;
 
@@ -52,6 +60,8 @@ export class Simulation {
   readonly witness: Witness;
   readonly world = new ProcessWorld();
   readonly processes: ProcessOracle;
+  readonly models: ModelOracle;
+  readonly times: TimeOracle;
   readonly violations: Violation[] = [];
   life: Life;
   lives = 1;
@@ -74,9 +84,13 @@ export class Simulation {
       facts: this.facts,
       trace: this.trace,
       trimmedTo: new Map(),
+      pageMax: options.pageMax,
       violate,
       elapsed: () => this.clock.elapsed(),
-      recorded: (session, first, events) => this.processes.recorded(session, first, events),
+      recorded: (session, first, events) => {
+        this.processes.recorded(session, first, events);
+        this.times.recorded(events);
+      },
     };
     const ticketOf = (run: RunId): number | undefined =>
       this.clients.prompts.find((prompt) => prompt.runId === run)?.ticket;
@@ -91,12 +105,19 @@ export class Simulation {
       violate,
       ticketOf,
     });
-    this.clients = new Clients({ facts: this.facts, trace: this.trace, oracle: this.oracle, life });
+    this.clients = new Clients({ facts: this.facts, trace: this.trace, oracle: this.oracle, life, violate });
     const { facts, trace, oracle } = this;
     const stubborn = (): boolean => options.stubbornPercent > 0 && chance(chooser, options.stubbornPercent);
     const began = (actor: Actor): void => this.reflex(actor);
     const { processes } = this;
-    this.witness = new Witness({ facts, processes, trace, oracle, life, violate, stubborn, began });
+    const elapsed = (): number => this.clock.elapsed();
+    const note = (line: string): void => trace.note(line);
+    const { model } = options;
+    this.models = new ModelOracle({ facts, oracle, options: model, life, elapsed, note, violate });
+    const { models } = this;
+    const { runLimitMs } = options;
+    this.times = new TimeOracle({ facts, life, elapsed, runLimitMs, violate });
+    this.witness = new Witness({ facts, processes, models, trace, oracle, life, violate, stubborn, began });
     this.life = this.#newLife(1);
   }
 
@@ -124,8 +145,11 @@ export class Simulation {
   }
 
   /** Everything that can happen by itself has happened when this resolves. */
-  drain(): Promise<void> {
-    return new Promise((resolve) => setImmediate(resolve));
+  async drain(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.life.phase === "over") return;
+    this.models.drained();
+    this.times.drained();
   }
 
   apply(parked: Parked): void {
@@ -160,25 +184,71 @@ export class Simulation {
     parked.fail("unavailable");
   }
 
-  /** Time passes until the next timer fires. */
-  tick(): void {
+  /** Time passes until the next timer fires; `lateMs`: it fires that much too late, with all that fell due by then. */
+  tick(lateMs = 0): void {
     const next = this.clock.pending[0];
     if (next === undefined) return;
-    this.trace.note(`tick ${next.inMs}`);
+    this.trace.note(`tick ${next.inMs}${lateMs === 0 ? "" : `, late by ${lateMs}`}`);
+    this.#pass(() => (lateMs === 0 ? this.clock.tick(next.inMs) : this.clock.wakeAfter(next.inMs + lateMs)));
+  }
+
+  /** The lid is closed, and opened again. `taken`: another worker has what had run out by then. */
+  sleep(ms: number, meanwhile: "alone" | "taken"): void {
+    this.trace.note(`sleep ${ms}, ${meanwhile}`);
+    // The first thing that happens, before any timer of ours.
+    if (meanwhile === "taken") this.clock.after(0, () => this.#takeAway());
+    this.#pass(() => this.clock.wakeAfter(ms));
+  }
+
+  /** Somebody sets the clock on the wall. Nothing may come of it. */
+  async jump(ms: number): Promise<void> {
+    this.trace.note(`jump ${ms}`);
+    const before = this.#stillness();
+    this.clock.jump(ms);
+    await this.drain();
+    if (this.#stillness() !== before)
+      this.violate("G34", `The wall clock was set by ${ms} ms, and something happened.`);
+  }
+
+  #stillness(): string {
+    const { life, clock, facts } = this;
+    const heads = this.sessions.map((session) => facts.head(session));
+    const { turns, calls } = life.actors;
+    return JSON.stringify([clock.pending, heads, life.store.parked.length, turns.length, calls.length]);
+  }
+
+  #pass(time: () => void): void {
     const { store, phase } = this.life;
     const renewedAt = phase === "open" ? store.renewedAt : undefined;
-    const at = this.clock.elapsed() + next.inMs;
-    this.clock.tick(next.inMs);
+    time();
+    const at = this.clock.elapsed();
     if (renewedAt !== undefined && at - renewedAt >= HOLD_MS) this.#letGo(at);
+  }
+
+  /** Another worker takes every lease that has run out, and dies at once: whoever had them must not write any more. */
+  #takeAway(): void {
+    for (const session of this.sessions) {
+      // The store applies what it is asked for before its promise is awaited.
+      const claim = this.disk.store.claim(session, OTHER, LEASE_MS);
+      void this.disk.store.release(session, OTHER);
+      void claim.then(({ kind }) => {
+        if (kind === "claimed") this.#lost();
+      });
+    }
+  }
+
+  /** What it drove is not its own any more, and what it had decided counts for nothing. */
+  #lost(): void {
+    this.life.faults += 1;
+    this.troubles += 1;
+    this.life.letGo = true;
+    this.oracle.forget();
   }
 
   /** A store that says nothing for so long is in trouble as well: whoever drives has let go. */
   #letGo(at: number): void {
-    this.life.faults += 1;
-    this.troubles += 1;
-    this.life.letGo = true;
+    this.#lost();
     this.life.store.renewedAt = at;
-    this.oracle.forget();
     for (const { request, manner } of this.world.going) {
       if (manner !== "escapes") this.violate("G26", `${request.id} goes on, and its worker has let go.`);
     }
@@ -240,6 +310,7 @@ export class Simulation {
       hooks: this.#options.hooks,
       metered: this.#options.metered,
       runLimitMs: this.#options.runLimitMs,
+      model: this.#options.model,
       world: this.#options.processes ? this.world : undefined,
       notice: (notice) => this.#notice(notice),
     });

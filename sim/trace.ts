@@ -23,6 +23,6 @@ export class Trace {
   }
 
   get hash(): string {
-    return (this.#high >>> 0).toString(36) + (this.#low >>> 0).toString(36);
+    return `${(this.#high >>> 0).toString(36)}.${(this.#low >>> 0).toString(36)}`;
   }
 }

@@ -8,7 +8,11 @@ import type { Actor, CallActor, TurnActor, Watch } from "./actors.ts";
 import type { Facts, WorkFacts } from "./facts.ts";
 import { replaced } from "./hook-desk.ts";
 import type { Life } from "./life.ts";
+import type { ModelWatch } from "./model-agents.ts";
+import type { ModelOracle } from "./model-oracle.ts";
+import type { ModelTurn } from "./model-turn.ts";
 import type { Oracle } from "./oracle.ts";
+import type { ParkedRequest } from "./parked-request.ts";
 import { PLACES } from "./places.ts";
 import { needsApproval, scopeOf } from "./plan.ts";
 import type { ProcessWatch } from "./process-user.ts";
@@ -18,6 +22,7 @@ import { checkTranscript } from "./transcripts.ts";
 interface Parts {
   readonly facts: Facts;
   readonly processes: ProcessWatch;
+  readonly models: ModelOracle;
   readonly trace: Trace;
   readonly oracle: Oracle;
   readonly life: () => Life;
@@ -27,7 +32,7 @@ interface Parts {
   readonly began: (actor: Actor) => void;
 }
 
-export class Witness implements Watch {
+export class Witness implements Watch, ModelWatch {
   readonly #parts: Parts;
   readonly #facts: Facts;
   /** Steers that agents were given, by life: after a crash they are given again. */
@@ -53,6 +58,18 @@ export class Witness implements Watch {
 
   stubborn(): boolean {
     return this.#parts.stubborn();
+  }
+
+  deaf(): boolean {
+    return this.#parts.stubborn();
+  }
+
+  modelAsked(turn: ModelTurn, request: ParkedRequest): void {
+    this.#parts.models.asked(turn, request);
+  }
+
+  modelLetGo(turn: ModelTurn, request: ParkedRequest): void {
+    this.#parts.models.letGo(turn, request);
   }
 
   callNumber(): number {
@@ -274,7 +291,8 @@ export class Witness implements Watch {
   #mayBegin(actor: TurnActor | CallActor, settled: boolean, cancelled: boolean): void {
     if (settled) this.#violate("G16", `${actor.id} began after its end was recorded.`);
     if (cancelled) this.#violate("G11", `${actor.id} began after its cancel was recorded.`);
-    if (this.#parts.oracle.stopped.has(actor.runId)) {
+    // What was decided and then lost with the lane was told to nobody as done.
+    if (this.#parts.oracle.stopped.has(actor.runId) && !this.#life.letGo) {
       this.#violate("G11", `${actor.id} began after its stop was decided.`);
     }
   }

@@ -5,6 +5,8 @@ import type { Json } from "../src/core/prompt.ts";
 import { type Actor, type CallActor, TurnActor } from "./actors.ts";
 import type { Facts, Settled, WorkFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
+import type { ModelOracle } from "./model-oracle.ts";
+import { ModelTurn } from "./model-turn.ts";
 import type { Witness } from "./witness.ts";
 
 /** What is looked at. */
@@ -12,6 +14,7 @@ interface House {
   readonly facts: Facts;
   readonly life: Life;
   readonly witness: Witness;
+  readonly models: ModelOracle;
   readonly troubles: number;
   readonly hooks: boolean;
   violate(rule: string, message: string): void;
@@ -33,7 +36,8 @@ export function checkWorks(simulation: House): void {
     } else if (outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && actor.end === "completed") {
       simulation.violate("G15", `${actor.id} completed, and is recorded as cancelled.`);
     }
-    if (actor instanceof TurnActor) checkTurn(simulation, actor, work, settled);
+    if (actor instanceof ModelTurn) simulation.models.checkTurn(actor, work, settled);
+    else if (actor instanceof TurnActor) checkTurn(simulation, actor, work, settled);
     else checkCall(simulation, actor, settled);
   }
   if (life.late < late) simulation.violate("G12", `${late} late results were dropped, ${life.late} were noticed.`);

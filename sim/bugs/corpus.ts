@@ -3,9 +3,11 @@ import type { Bug } from "./bug.ts";
 import { CALL_BUGS } from "./call-bugs.ts";
 import { CANCEL_BUGS } from "./cancel-bugs.ts";
 import { CRASH_BUGS } from "./crash-bugs.ts";
+import { MODEL_BUGS } from "./model-bugs.ts";
 import { PROCESS_BUGS } from "./process-bugs.ts";
 import { QUEUE_BUGS } from "./queue-bugs.ts";
 import { TALK_BUGS } from "./talk-bugs.ts";
+import { TIME_BUGS } from "./time-bugs.ts";
 import { WORLD_BUGS } from "./world-bugs.ts";
 
 export const CORPUS: readonly Bug[] = [
@@ -16,4 +18,6 @@ export const CORPUS: readonly Bug[] = [
   ...CALL_BUGS,
   ...TALK_BUGS,
   ...PROCESS_BUGS,
+  ...MODEL_BUGS,
+  ...TIME_BUGS,
 ];

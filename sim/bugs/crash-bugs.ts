@@ -4,7 +4,6 @@ import { type Bug, bug } from "./bug.ts";
 const ATTENDANCE = "src/engine/attendance.ts";
 const COMMIT = "src/engine/commit.ts";
 const DECIDE_RUN = "src/core/decide-run.ts";
-const ENGINE = "src/engine/engine.ts";
 
 export const CRASH_BUGS: readonly Bug[] = [
   bug(
@@ -152,8 +151,8 @@ export const CRASH_BUGS: readonly Bug[] = [
   bug(
     "rejection-unheard",
     "A promise is rejected at shutdown while nobody listens, which ends the program.",
-    ENGINE,
-    "    coming.catch(() => undefined);\n",
+    "src/engine/awaited-outcome.ts",
+    "  coming.catch(ignore);\n",
     "",
   ),
   bug(
