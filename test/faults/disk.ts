@@ -1,0 +1,44 @@
+// What outlives every life: a memory store that is never closed, and a record of everything that was appended to it.
+import type { Recorded } from "../../src/core/event.ts";
+import type { SessionId } from "../../src/core/ids.ts";
+import type { Batch, Clock, Store } from "../../src/ports.ts";
+import { MemoryStore } from "../../src/store/memory/memory-store.ts";
+
+export interface Disk {
+  readonly store: Store;
+  /** Also what was trimmed since. */
+  readonly logs: ReadonlyMap<SessionId, readonly Recorded[]>;
+  /** Calls that the store has not answered. */
+  readonly outstanding: () => number;
+}
+
+export function makeDisk(clock: Clock): Disk {
+  const memory = new MemoryStore({ clock });
+  const logs = new Map<SessionId, Recorded[]>();
+  let outstanding = 0;
+  const note = ({ session, events, expected, at }: Batch): void => {
+    const log = logs.get(session) ?? [];
+    events.forEach((event, index) => void log.push({ ...event, seq: expected + index + 1, at }));
+    logs.set(session, log);
+  };
+  const store = new Proxy<Store>(memory, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      if (name === "close") return () => Promise.resolve();
+      return async (...asked: readonly unknown[]): Promise<unknown> => {
+        outstanding += 1;
+        try {
+          // The memory store has appended, or not, when it returns.
+          const answering: Promise<unknown> = value.apply(target, asked);
+          const answer = await answering;
+          if (name === "append" && Reflect.get(Object(answer), "kind") === "appended") note(asked[0] as Batch);
+          return answer;
+        } finally {
+          outstanding -= 1;
+        }
+      };
+    },
+  });
+  return { store, logs, outstanding: () => outstanding };
+}

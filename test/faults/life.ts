@@ -1,0 +1,117 @@
+// One life of the house on a store in trouble: from a start to an orderly end, or to a crash. The disk and the clock go
+// on; nothing else does.
+import { Engine } from "../../src/engine/engine.ts";
+import { Belay } from "../../src/library/belay.ts";
+import { directoryChoice } from "../../src/library/directories.ts";
+import type { Agent, Clock, Ids, Notice, Store } from "../../src/ports.ts";
+import type { ManualClock } from "../../src/testing/manual-clock.ts";
+import { type ScriptedSpawner, scriptedSpawner } from "../../src/testing/scripted-spawner.ts";
+
+export interface LifeParts {
+  readonly number: number;
+  readonly store: Store;
+  readonly clock: ManualClock;
+  readonly ids: Ids;
+  readonly agent: Agent;
+  readonly liveRunsMax: number;
+  readonly runLimitMs: number | undefined;
+  readonly carriedOut: (id: string) => void;
+  readonly notice: (notice: Notice) => void;
+}
+
+export const GRACE_MS = 1_500;
+
+export class Life {
+  readonly number: number;
+  readonly engine: Engine;
+  readonly belay: Belay;
+  readonly spawner: ScriptedSpawner;
+  /** Crashed: nothing of it happens any more. */
+  over = false;
+  readonly #clock: ManualClock;
+  readonly #timers = new Set<{ takeBack: () => void; readonly idle: boolean }>();
+
+  constructor(parts: LifeParts) {
+    this.number = parts.number;
+    this.#clock = parts.clock;
+    const clock = this.#lifeClock();
+    this.spawner = scriptedSpawner({ clock, started: ({ request }) => parts.carriedOut(request.id) });
+    this.engine = new Engine({
+      store: this.#lifeStore(parts.store),
+      agent: parts.agent,
+      clock,
+      ids: parts.ids,
+      notify: parts.notice,
+      graceMs: GRACE_MS,
+      liveRunsMax: parts.liveRunsMax,
+      resume: "resume",
+      hooks: {},
+      spawner: () => Promise.resolve(this.spawner),
+      tap: undefined,
+      runLimitMs: parts.runLimitMs,
+    });
+    this.belay = new Belay(this.engine, directoryChoice("workspace", "/"));
+  }
+
+  /** Timers that keep a program alive. */
+  get busyTimers(): number {
+    return [...this.#timers].filter(({ idle }) => !idle).length;
+  }
+
+  get idleTimers(): number {
+    return this.#timers.size - this.busyTimers;
+  }
+
+  /** As after kill -9: it answers nobody and sets nothing in motion any more. */
+  crash(): void {
+    this.over = true;
+    for (const timer of this.#timers) timer.takeBack();
+    this.#timers.clear();
+  }
+
+  #lifeClock(): Clock {
+    return {
+      now: () => this.#clock.now(),
+      elapsed: () => this.#clock.elapsed(),
+      after: (ms, call, kind) => {
+        if (this.over) return () => {};
+        const timer = { takeBack: () => {}, idle: kind === "idle" };
+        this.#timers.add(timer);
+        const takeBack = this.#clock.after(
+          ms,
+          () => {
+            this.#timers.delete(timer);
+            call();
+          },
+          kind,
+        );
+        timer.takeBack = takeBack;
+        return () => {
+          this.#timers.delete(timer);
+          takeBack();
+        };
+      },
+    };
+  }
+
+  /** A dead worker neither asks the store nor hears its answers; what it had asked may still happen. */
+  #lifeStore(store: Store): Store {
+    const never = new Promise<never>(() => {});
+    return new Proxy<Store>(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== "function") return value;
+        return async (...asked: readonly unknown[]): Promise<unknown> => {
+          if (this.over) return never;
+          try {
+            const answer: unknown = await value.apply(target, asked);
+            return this.over ? never : answer;
+          } catch (error) {
+            if (this.over) return never;
+            throw error;
+          }
+        };
+      },
+    });
+  }
+}

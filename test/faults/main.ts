@@ -1,0 +1,80 @@
+// node test/faults/main.ts [--seed S] [--pairs N] [--story NAME [--fault verb:n:fault …]] [--mistakes] [--json]
+//
+// Every call of the store with every fault, in every story; then pairs of faults. See inject.ts. With --mistakes:
+// whether the same finds every known mistake.
+import { parseArgs } from "node:util";
+import { conclude, progress, say, wholeNumber } from "../suite.ts";
+import { hunt } from "./hunt.ts";
+import { play } from "./inject.ts";
+import { MISTAKES } from "./mistakes.ts";
+import { readInjection, replay, searchPairs, searchStories, type Violation } from "./search.ts";
+import { STORIES } from "./stories.ts";
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string", default: "1" },
+    pairs: { type: "string", default: "2000" },
+    story: { type: "string" },
+    fault: { type: "string", multiple: true, default: [] },
+    mistakes: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+
+const seed = wholeNumber(values.seed, "--seed");
+const pairs = wholeNumber(values.pairs, "--pairs");
+if (values.mistakes) await huntAll();
+else if (values.story === undefined) await searchAll();
+else await playOne(values.story, values.fault);
+
+async function searchAll(): Promise<void> {
+  say(`faults: ${STORIES.length} stories, seed ${seed}`);
+  const single = await searchStories(STORIES, { progress: (done) => progress(`${done} faults`) });
+  const double = await searchPairs(STORIES, {
+    from: seed,
+    count: pairs,
+    progress: (done) => progress(`${done} pairs`),
+  });
+  const violations = [...single.violations, ...double.violations];
+  for (const violation of violations) tell(violation);
+  conclude(
+    {
+      suite: "faults",
+      seed,
+      stories: STORIES.length,
+      injections: single.injections + double.injections,
+      violations: violations.length,
+    },
+    { json: values.json, holds: violations.length === 0 },
+  );
+}
+
+async function playOne(name: string, faults: readonly string[]): Promise<void> {
+  const story = STORIES.find((one) => one.name === name);
+  if (story === undefined) throw new TypeError(`There is no story called ${JSON.stringify(name)}.`);
+  const injections = faults.map(readInjection);
+  const { found } = await play(story, injections);
+  for (const one of found) tell({ story: name, injections, found: one });
+  conclude(
+    { suite: "faults", seed, stories: 1, injections: injections.length, violations: found.length },
+    { json: values.json, holds: found.length === 0 },
+  );
+}
+
+async function huntAll(): Promise<void> {
+  const missed: string[] = [];
+  for (const { name, edits } of MISTAKES) {
+    const by = await hunt(edits);
+    say(`${by === undefined ? "✗" : "✓"} ${name}: ${by ?? "was not found"}`);
+    if (by === undefined) missed.push(name);
+  }
+  const found = MISTAKES.length - missed.length;
+  conclude(
+    { suite: "fault-mistakes", known: MISTAKES.length, found, missed },
+    { json: values.json, holds: missed.length === 0 },
+  );
+}
+
+function tell(violation: Violation): void {
+  say(`✗ ${violation.story}: ${violation.found}\n  again: ${replay(violation)}`);
+}

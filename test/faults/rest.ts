@@ -1,0 +1,103 @@
+// The liveness phase: the trouble is over, everybody is let go on, and everything must come to rest by itself.
+import type { Recorded } from "../../src/core/event.ts";
+import type { SessionId } from "../../src/core/ids.ts";
+import { broken } from "./laws.ts";
+import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, type Stage } from "./stage.ts";
+
+/** Steps from timer to timer. A play at rest needs a few; one that needs more goes round in circles. */
+const STEPS_MAX = 200;
+
+/** Brings everything to rest, looks at it, asks for one more run, ends the house. Answers what is broken. */
+export async function restAndLook(stage: Stage): Promise<readonly string[]> {
+  await comeToRest(stage);
+  const found = [...broken(stage), ...left(stage)];
+  if (found.length > 0) return found;
+  const next = [...stage.sessions].filter((session) => canGoOn(stage, session));
+  for (const session of next) stage.prompt("say next", {}, session);
+  await comeToRest(stage);
+  stage.leave();
+  await stage.calm();
+  const stays = stage.followed.filter(({ ended }) => ended.told.kind === "waiting" && !stage.crashed.has(ended.life));
+  if (stays.length > 0) found.push(`G33: ${stays.length} who follow could not leave.`);
+  for (const { runId, outcome, accepted } of stage.prompts.slice(stage.prompts.length - next.length)) {
+    const { told } = outcome;
+    const kind = told.kind === "value" ? (told.value as { readonly kind: string }).kind : JSON.stringify(accepted.told);
+    if (kind !== "completed") found.push(`G28: after the trouble ${runId} came to ${kind}.`);
+  }
+  const { life } = stage;
+  const closed = stage.hold("the last close", life.belay.close({ mode: "cancel", limitMs: CLOSE_LIMIT_MS }));
+  await stage.calm();
+  if (closed.told.kind === "waiting") {
+    found.push("G33: a house at rest did not close without waiting.");
+    await stage.pass(CLOSE_LIMIT_MS + CLOSE_EXTRA_MS);
+  }
+  if (closed.told.kind === "value") {
+    const { unfinished } = closed.told.value as { readonly unfinished: readonly string[] };
+    if (unfinished.length > 0) found.push(`G33: a house at rest left ${unfinished.join(", ")} unfinished.`);
+  }
+  if (life.busyTimers > 0) found.push(`G33: ${life.busyTimers} timers outlive the house.`);
+  if (stage.disk.outstanding() > 0) found.push(`G33: ${stage.disk.outstanding()} questions to the store are open.`);
+  return [...found, ...broken(stage)];
+}
+
+/** One that was never made, or was closed, has no next prompt. */
+function canGoOn({ logs }: Stage, session: SessionId): boolean {
+  const log = logs.get(session) ?? [];
+  return log.length > 0 && !log.some(({ type }) => type === "session.closed");
+}
+
+async function comeToRest(stage: Stage): Promise<void> {
+  for (let step = 0; step < STEPS_MAX; step += 1) {
+    await stage.calm();
+    stage.gates.openAll();
+    for (const child of stage.life.spawner.children) if (child.end === undefined) child.exit();
+    await stage.calm();
+    if (atRest(stage)) return;
+    const [soonest] = stage.clock.pending;
+    if (soonest === undefined) return;
+    await stage.pass(soonest.inMs);
+  }
+}
+
+function atRest(stage: Stage): boolean {
+  const waiting = stage.held.some(({ told, life }) => told.kind === "waiting" && !stage.crashed.has(life));
+  return !waiting && unsettled(stage).length === 0 && left(stage).length === 0;
+}
+
+/** Runs and processes that have begun and not ended. */
+function unsettled({ logs }: Stage): readonly string[] {
+  return [...logs.values()].flatMap((log) => {
+    const open = new Set<string>();
+    for (const event of log) note(open, event);
+    return [...open];
+  });
+}
+
+function note(open: Set<string>, event: Recorded): void {
+  if (event.type === "run.accepted") open.add(event.runId);
+  if (event.type === "run.settled") open.delete(event.runId);
+  if (event.type === "process.requested") open.add(event.processId);
+  if (event.type === "process.settled") open.delete(event.processId);
+}
+
+/** What lies about in a house in which nothing is going on. */
+export function left({ life, prompts, notices }: Stage): readonly string[] {
+  const found: string[] = [];
+  for (const lane of life.engine.lanes.all()) {
+    const commands = lane.mailbox.length + lane.pending.length + lane.flying.length;
+    if (lane.phase === "loading") found.push(`G33: ${lane.id} is still being loaded.`);
+    if (lane.doubt) found.push(`G33: ${lane.id} is still in doubt.`);
+    if (lane.works.length > 0) found.push(`G33: ${lane.id} still holds ${lane.works.length} pieces of work.`);
+    if (commands > 0) found.push(`G33: ${lane.id} still holds ${commands} commands.`);
+    if (lane.quiet.length + lane.still.length > 0) found.push(`G33: somebody still waits for ${lane.id} to be quiet.`);
+  }
+  const { live, waiting } = life.engine.dispatch.load;
+  if (live + waiting > 0) found.push(`G33: ${live} places are taken and ${waiting} sessions wait, at rest.`);
+  if (life.engine.processes.count > 0) found.push(`G33: ${life.engine.processes.count} processes are left.`);
+  if (life.busyTimers > 0) found.push(`G33: ${life.busyTimers} timers are left.`);
+  for (const { runId } of prompts) {
+    if (life.engine.lanes.home(runId) !== undefined) found.push(`G33: ${runId} is over and still has a home.`);
+  }
+  for (const notice of notices) if (notice.type === "bug") found.push(`a bug was noticed: ${String(notice.error)}`);
+  return found;
+}

@@ -1,0 +1,66 @@
+// What the store imports as `node:fs`, on the simulated disk. Only what the store uses of it.
+import { disk } from "./disk-vfs.ts";
+import { DiskError, type SimFile } from "./sim-disk.ts";
+
+/** The one folder of the disk. */
+export const FOLDER = "/disk";
+
+interface Stats {
+  readonly size: number;
+  isDirectory(): boolean;
+  isFile(): boolean;
+}
+
+const opened = new Map<number, SimFile>();
+let lastDescriptor = 100;
+
+export const existsSync = (path: string): boolean => path === FOLDER || disk().file(path) !== undefined;
+
+export function statSync(path: string, options: { readonly throwIfNoEntry?: boolean } = {}): Stats | undefined {
+  if (path === FOLDER) return { size: 0, isDirectory: () => true, isFile: () => false };
+  const file = disk().file(path);
+  if (file !== undefined) return { size: file.size, isDirectory: () => false, isFile: () => true };
+  if (options.throwIfNoEntry === false) return undefined;
+  throw new DiskError("ENOENT");
+}
+
+export const realpathSync = (path: string): string => path;
+
+export function openSync(path: string): number {
+  const file = disk().file(path);
+  if (file === undefined) throw new DiskError("ENOENT");
+  lastDescriptor += 1;
+  opened.set(lastDescriptor, file);
+  return lastDescriptor;
+}
+
+export function readSync(
+  descriptor: number,
+  into: Uint8Array,
+  ...[offset, length, at]: [number, number, number]
+): number {
+  const file = opened.get(descriptor);
+  if (file === undefined) throw new DiskError("EIO");
+  const bytes = file.bytes.subarray(at, Math.min(at + length, file.size));
+  into.set(bytes, offset);
+  return bytes.length;
+}
+
+export const closeSync = (descriptor: number): void => void opened.delete(descriptor);
+
+export function rmSync(path: string): void {
+  try {
+    disk().remove(path);
+  } catch (error) {
+    if (!(error instanceof DiskError) || error.code !== "ENOENT") throw error;
+  }
+}
+
+export function writeFileSync(path: string, bytes: Uint8Array): void {
+  const file = disk().file(path) ?? disk().create(path);
+  if (file.size > 0) disk().truncate(file, 0);
+  disk().write(file, bytes, 0);
+}
+
+/** ext4, as the numbers of file systems go. It does not say how much room it has. */
+export const statfsSync = () => ({ type: 0xef53, bsize: 4_096, blocks: 0, bavail: 0 });

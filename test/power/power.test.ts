@@ -1,0 +1,55 @@
+// Power loss, in short; `npm run power` is the long one.
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { patch } from "../../sim/patch.ts";
+import { countOf, sendCrew } from "./crew.ts";
+import { SMALL_RESERVE } from "./errand.ts";
+import { MISTAKES, SYNC_NORMAL } from "./mistakes.ts";
+
+/** One of each kind; `node test/power/main.ts --mistakes` hunts them all. */
+const SAMPLE = ["commit-not-heard", "migration-in-pieces", "database-not-synced"];
+
+describe("D7: power loss", { timeout: 240_000 }, () => {
+  test("takes nothing that was answered, and leaves no half of anything, at whatever moment it comes", async () => {
+    const seen = await sendCrew({ seed: 1, cuts: 300 });
+    expect(seen.found).toEqual([]);
+    expect(seen.cuts).toBe(300);
+    expect(seen.acked).toBeGreaterThan(500);
+    const moments = [...seen.moments.keys()].join("\n");
+    for (const doing of ["create", "open", "append", "close"]) expect(moments).toContain(`${doing}: `);
+    for (const what of ["write wal", "write database", "sync wal"]) expect(moments).toContain(what);
+  });
+
+  test("the same seed has the same end", async () => {
+    const [one, other] = await Promise.all([1, 1].map((seed) => sendCrew({ seed, cuts: 10, world: 3 })));
+    expect([...(one?.moments ?? [])]).toEqual([...(other?.moments ?? [])]);
+    expect(one?.acked).toBe(other?.acked);
+  });
+
+  test("is found to take answers back if commits are not synced", async () => {
+    const seen = await sendCrew({ seed: 1, cuts: 60, edits: [SYNC_NORMAL] });
+    expect(countOf(seen, "lost")).toBeGreaterThan(0);
+  });
+
+  test("D8: is found to take answers back if the disk lies about its syncs", async () => {
+    const seen = await sendCrew({ seed: 1, cuts: 60, lies: ["all"] });
+    expect(seen.found.length).toBeGreaterThan(0);
+  });
+
+  test.each(SAMPLE)("%s is found", async (name) => {
+    const mistake = MISTAKES.find((one) => one.name === name);
+    const seen = await sendCrew({ seed: 1, cuts: 400, ...mistake, foundMax: 1 });
+    expect(seen.found.length).toBeGreaterThan(0);
+  });
+
+  test.each([...MISTAKES, { name: "the small reserve", about: "Is one.", edits: [SMALL_RESERVE] }])(
+    "$name fits the source as it is",
+    ({ edits, about }) => {
+      expect(about).toMatch(/^[A-Z].*\.$/);
+      for (const edit of edits) {
+        const source = readFileSync(new URL(`../../${edit.file}`, import.meta.url), "utf8");
+        expect(patch(source, edit)).not.toBe(source);
+      }
+    },
+  );
+});
