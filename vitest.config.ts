@@ -6,7 +6,7 @@ export default defineConfig({
     include: ["src/**/*.test.ts", "test/**/*.test.ts", "sim/**/*.test.ts"],
     pool: "forks",
     maxWorkers: 2,
-    testTimeout: 10_000,
+    testTimeout: 30_000,
     hookTimeout: 20_000,
     // A test that needs a second attempt has found something.
     retry: 0,

@@ -48,14 +48,21 @@ const WHOLE_HOUSE = [
     (file) => `src/cli/${file}.test.ts`,
   ),
 ];
+/** What goes wrong on purpose: crashes, faults, cut power, and whatever the failure map asks for. */
+const TROUBLE = ["crash", "power", "damage", "faults", "soak", "failures", "mutate"].map((folder) => `test/${folder}/`);
 const exclude = (place: string): string => `--exclude=${place.endsWith("/") ? `${place}**` : place}`;
 
 const steps: readonly Step[] = [
   { name: "format and lint", run: [biome, "ci", "--error-on-warnings", "."], count: asOne },
   { name: "types", run: [tsc, "-p", "."], count: asOne },
   { name: "what processes need", run: ["test/prepare-machine.ts"], count: asOne, slow: true },
-  { name: "tests", run: [vitest, "run", ...reporters, ...WHOLE_HOUSE.map(exclude)], count: fromVitest },
+  {
+    name: "tests",
+    run: [vitest, "run", ...reporters, ...[...WHOLE_HOUSE, ...TROUBLE].map(exclude)],
+    count: fromVitest,
+  },
   { name: "whole-house tests", run: [vitest, "run", ...reporters, ...WHOLE_HOUSE], count: fromVitest, slow: true },
+  { name: "crashes, faults, power", run: [vitest, "run", ...reporters, ...TROUBLE], count: fromVitest, slow: true },
   {
     name: "simulation",
     run: ["sim/main.ts", "--schedules", `${SCHEDULES}`, "--json"],
