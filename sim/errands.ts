@@ -1,5 +1,5 @@
-// What threads of the simulation are asked, what they answer, and how they are started.
-import { Worker } from "node:worker_threads";
+// What processes of the simulation are asked, what they answer, and how they are started.
+import { fork } from "node:child_process";
 import type { Edit } from "./bugs/bug.ts";
 import type { Focus } from "./flavour.ts";
 import type { Violation } from "./oracle.ts";
@@ -31,11 +31,15 @@ export type Answer =
       readonly violation: Violation & { readonly choices: readonly number[] };
     }
   | { readonly kind: "explored"; readonly scopes: number; readonly interleavings: number }
+  /** It could not even be tried. */
+  | { readonly kind: "failed"; readonly message: string }
   /** `by`: what gave the mistake away. */
   | { readonly kind: "hunted"; readonly by: string | undefined };
 
 /**
- * Runs an errand in a thread of its own; resolves when the thread has ended by itself, or has been ended at the limit.
+ * Runs an errand in a process of its own; resolves when that has ended by itself, or has been ended at the limit. Not
+ * in a thread: many of them in one program, each with much code that is compiled while it runs, now and then bring the
+ * whole program down.
  */
 export function runErrand(
   errand: Errand,
@@ -43,20 +47,24 @@ export function runErrand(
   limitMs?: number,
 ): Promise<"ended" | "limit"> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: errand });
+    const child = fork(new URL("./worker.ts", import.meta.url), { execArgv: [], serialization: "advanced" });
     let limited = false;
-    const timer =
-      limitMs === undefined
-        ? undefined
-        : setTimeout(() => {
-            limited = true;
-            void worker.terminate();
-          }, limitMs);
-    worker.on("message", heard);
-    worker.on("error", reject);
-    worker.on("exit", () => {
-      clearTimeout(timer);
-      resolve(limited ? "limit" : "ended");
+    const end = (): void => {
+      limited = true;
+      child.kill("SIGKILL");
+    };
+    const timer = limitMs === undefined ? undefined : setTimeout(end, limitMs);
+    child.on("message", (answer: Answer) => {
+      if (answer.kind === "failed") reject(new Error(answer.message));
+      else heard(answer);
     });
+    child.on("error", reject);
+    child.on("exit", (code, signal) => {
+      clearTimeout(timer);
+      if (limited) resolve("limit");
+      else if (code === 0) resolve("ended");
+      else reject(new Error(`A process of the simulation ended with ${signal ?? code}.`));
+    });
+    child.send(errand);
   });
 }

@@ -11,7 +11,7 @@ const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   see
            [--focus ${FOCUSES.join("|")}]           all of them about one thing
            [--twice]                                           each seed twice, which must be the same schedule
 npm run sim -- --exhaustive [--ops 4] [--json]                 every interleaving of small scopes
-npm run sim -- --bugs [--only NAME] [--seed S] [--json]        known mistakes, each of which must be found`;
+npm run sim -- --bugs [--only NAME] [--sample N] [--json]      known mistakes, each (or one in N) must be found`;
 
 const { values } = parseArgs({
   options: {
@@ -21,6 +21,7 @@ const { values } = parseArgs({
     only: { type: "string" },
     exhaustive: { type: "boolean", default: false },
     bugs: { type: "boolean", default: false },
+    sample: { type: "string", default: "1" },
     trace: { type: "boolean", default: false },
     focus: { type: "string" },
     twice: { type: "boolean", default: false },
@@ -108,6 +109,7 @@ async function bugs(): Promise<void> {
   const { known, missed } = await huntBugs({
     seed,
     only: values.only,
+    sample: wholeNumber(values.sample, "--sample"),
     found: (name, by, ms) => say(`${name}: found in ${Math.round(ms)} ms by ${by}`),
     missed: (name) => say(`${name}: NOT FOUND`),
   });

@@ -1,14 +1,12 @@
-// A thread of the simulation: takes one errand, and answers with what it found. Loads the engine only after the edits
+// A process of the simulation: takes one errand, and answers with what it found. Loads the engine only after the edits
 // of a known mistake, if there is one, are in place.
-import { parentPort, workerData } from "node:worker_threads";
 import type { Answer, Errand } from "./errands.ts";
 import type { Focus } from "./flavour.ts";
 import { patchModules } from "./patch.ts";
 
-const errand = workerData as Errand;
-const say = (answer: Answer): void => parentPort?.postMessage(answer);
+const say = (answer: Answer): void => void process.send?.(answer);
 
-async function work(): Promise<void> {
+async function work(errand: Errand): Promise<void> {
   if (errand.kind === "bug") patchModules(errand.edits);
   if (errand.kind === "scopes") return exploreScopes(errand.ops, errand.share);
   const { searchSeeds } = await import("./search.ts");
@@ -54,4 +52,11 @@ async function hunt(seed: number, seeds: number, focus: Focus): Promise<{ readon
   return { by: first === undefined ? undefined : `${violation?.rule} with seed ${first.seed}: ${violation?.message}` };
 }
 
-await work();
+process.once("message", async (errand: Errand) => {
+  try {
+    await work(errand);
+  } catch (error) {
+    say({ kind: "failed", message: String(error) });
+  }
+  process.disconnect();
+});

@@ -86,11 +86,11 @@ export const PERMITS: readonly Permit[] = [
   { reach: "files", in: "src/demo/demo-folder.ts", because: "the demo's tools really read and write" },
   { reach: "this process", in: "src/library/signals.ts", because: "signals are sent to a process" },
   { reach: "this process", in: "sim/main.ts", because: "arguments and exit codes; the simulation itself has none" },
+  { reach: "this process", in: "sim/worker.ts", because: "it hears its errand from who started it" },
   { reach: "time", in: "sim/main.ts", because: "it tells how fast it was, and decides nothing by it" },
   { reach: "this process", in: "sim/rejections.ts", because: "only the process hears of rejections nobody heeds" },
-  { reach: "threads", in: "sim/errands.ts", because: "each known mistake needs modules of its own" },
-  { reach: "timers", in: "sim/errands.ts", because: "a thread that goes round in circles is ended from outside" },
-  { reach: "threads", in: "sim/worker.ts", because: "it is the other end of such a thread" },
+  { reach: "processes", in: "sim/errands.ts", because: "each known mistake needs modules of its own" },
+  { reach: "timers", in: "sim/errands.ts", because: "what goes round in circles is ended from outside" },
   { reach: "time", in: "sim/hunt.ts", because: "it tells a slow thread from one that has stopped" },
 ];
 

@@ -213,8 +213,13 @@ describe("verify", () => {
     await open.close();
     const database = new DatabaseSync(file());
     const tampered = database.prepare("UPDATE event SET data = REPLACE(data, 'run.started', 'run.parked')").run();
-    database.close();
     expect(tampered.changes).toBeGreaterThan(0);
+    const damaged = await belay(["verify", file()]);
+    expect(damaged.code).toBe(12);
+    expect(damaged.err).toMatch(/damaged/);
+    // As if it had been written so.
+    database.exec("UPDATE event SET sum = NULL");
+    database.close();
     const text = await belay(["verify", file()]);
     expect(text.code).toBe(1);
     expect(text.out).toMatch(/finding/);
