@@ -6,7 +6,7 @@ import type { Turn } from "../../src/ports.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { untilAborted } from "../open-house.ts";
 import { SKIPPED, type SmallDisk, smallDisk } from "./small-disk.ts";
-import { exists, type TroubledHouse, troubledHouse } from "./troubled-house.ts";
+import { exists, startedPid, type TroubledHouse, troubledHouse } from "./troubled-house.ts";
 
 describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout: 60_000 }, () => {
   let disk: SmallDisk;
@@ -158,11 +158,6 @@ async function heard(run: RunControl, type: string): Promise<void> {
 }
 
 /** The pid of the last process that its session has started. */
-async function startedPid(session: SessionControl): Promise<number> {
-  for await (const event of session.events()) if (event.type === "process.started") return event.pid;
-  return expect.fail("no process was started");
-}
-
 /** Asks until it says so: its answers count for a second. */
 async function says(house: TroubledHouse, wanted: string): Promise<number> {
   for (;;) {

@@ -5,19 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { SessionControl } from "../../src/control.ts";
 import type { Turn } from "../../src/ports.ts";
-import { exists, type TroubledHouse, troubledHouse } from "./troubled-house.ts";
+import { exists, startedPid, type TroubledHouse, troubledHouse } from "./troubled-house.ts";
 
 /** A command that would go on for ever, in a call. */
 async function sleeps(turn: Turn): Promise<string> {
   const { kind } = await turn.call("shell", null, async ({ processes }) => (await processes.run("sleep 1000")).kind);
   return kind;
-}
-
-async function startedPid(session: SessionControl): Promise<number> {
-  for await (const event of session.events()) if (event.type === "process.started") return event.pid;
-  return expect.fail("no process was started");
 }
 
 /** Looks until it is gone: by then nothing of it waits for the disk. */

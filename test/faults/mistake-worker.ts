@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { Edit } from "../../sim/bugs/bug.ts";
 import { patchModules } from "../../sim/patch.ts";
-import type { Heard } from "./hunt.ts";
+import type { Heard } from "../mistake-hunt.ts";
 
 const say = (heard: Heard): void => parentPort?.postMessage(heard);
 
@@ -10,7 +10,10 @@ patchModules((workerData as { readonly edits: readonly Edit[] }).edits);
 const { searchPairs, searchStories } = await import("./search.ts");
 const { STORIES } = await import("./stories.ts");
 
-const single = await searchStories(STORIES, { violationsMax: 1, progress: () => say({ kind: "progress" }) });
+const single = await searchStories(STORIES, {
+  violationsMax: 1,
+  progress: () => say({ kind: "trying", what: "it goes round in circles" }),
+});
 const [first] = single.violations;
 const [second] = first === undefined ? (await searchPairs(STORIES, { from: 1, count: 4_000 })).violations : [];
 say({ kind: "found", by: (first ?? second)?.found });

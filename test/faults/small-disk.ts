@@ -10,7 +10,6 @@ export interface SmallDisk {
   fill(): void;
   /** Takes away what `fill` has put there. */
   makeRoom(): void;
-  remountReadOnly(how: "ro" | "rw"): void;
   remove(): void;
 }
 
@@ -34,7 +33,6 @@ export function smallDisk(): SmallDisk {
       }
     },
     makeRoom: () => rmSync(filler, { force: true }),
-    remountReadOnly: (how) => void execFileSync("mount", ["-o", `remount,${how}`, folder]),
     remove: () => {
       execFileSync("umount", ["-l", folder]);
       rmSync(folder, { recursive: true, force: true });

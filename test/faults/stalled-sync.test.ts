@@ -8,8 +8,7 @@ import { createInterface } from "node:readline";
 import { setImmediate as round } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BelayClient, connectBelay } from "../../src/client/belay-client.ts";
-import type { SessionControl } from "../../src/control.ts";
-import { exists } from "./troubled-house.ts";
+import { exists, startedPid } from "./troubled-house.ts";
 
 const HERE = import.meta.dirname;
 let folder = "";
@@ -70,11 +69,6 @@ test("G28: a stop is carried out while the disk stands still, and told once it i
   expect(await prompt.outcome).toEqual({ kind: "completed" });
   expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
 });
-
-async function startedPid(session: SessionControl): Promise<number> {
-  for await (const event of session.events()) if (event.type === "process.started") return event.pid;
-  return expect.fail("no process was started");
-}
 
 /** The test's own limit ends the wait. */
 async function until(holds: () => boolean): Promise<void> {

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { type BelayClient, connectBelay } from "../../src/client/belay-client.ts";
+import type { SessionControl } from "../../src/control.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { serveBelay } from "../../src/library/serve.ts";
@@ -86,6 +87,12 @@ function ask(
     sent.on("error", reject);
     sent.end(body);
   });
+}
+
+/** The pid of the session's first process, once it has started. */
+export async function startedPid(session: SessionControl): Promise<number> {
+  for await (const event of session.events()) if (event.type === "process.started") return event.pid;
+  throw new Error("No process was started.");
 }
 
 /** Whether a process exists. */
