@@ -11,6 +11,8 @@ import { ROOT } from "./house.ts";
 interface Count {
   readonly passed: number;
   readonly failed: number;
+  /** What failed, by name and with the first words of why: the end of a long output is all that is often kept. */
+  readonly which?: readonly string[];
 }
 
 interface Step {
@@ -31,6 +33,8 @@ interface Ended {
 const STEP_MS_MAX = 8 * 60_000;
 /** Enough to visit every kind of fault many times, and over in seconds. Long runs have their own command. */
 const SCHEDULES = 2_000;
+/** Of one failure, in the list at the end. */
+const WHY_CHARS_MAX = 600;
 const REPORT = join(mkdtempSync(join(tmpdir(), "belay-test-")), "vitest.json");
 
 const biome = "node_modules/@biomejs/biome/bin/biome";
@@ -89,15 +93,15 @@ const notes: string[] = [];
 for (const step of steps.filter((one) => which === "all" || one.slow === undefined)) {
   say(`\n▶ ${step.name}`);
   const began = performance.now();
-  const { passed, failed } = await take(step);
+  const { passed, failed, which: names = [] } = await take(step);
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   say(`${failed === 0 ? "✓" : "✗"} ${step.name}: ${passed} passed, ${failed} failed (${seconds} s)`);
-  if (failed > 0) notes.push(step.name);
+  if (failed > 0) notes.push(step.name, ...names.map((name) => `  ${name}`));
   total.passed += passed;
   total.failed += failed;
 }
 rmSync(join(REPORT, ".."), { recursive: true, force: true });
-if (notes.length > 0) say(`\nfailed: ${notes.join(", ")}`);
+if (notes.length > 0) say(`\nfailed:\n${notes.join("\n")}`);
 say(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
@@ -151,7 +155,18 @@ function fromVitest(): Count {
   return {
     passed: numberIn(report, "numPassedTests"),
     failed: numberIn(report, "numFailedTests") + broken.length,
+    which: [
+      ...broken.map((file) => named(file, "name", field(file, "message"))),
+      ...files
+        .flatMap((file) => listIn(file, "assertionResults"))
+        .filter((test) => field(test, "status") === "failed")
+        .map((test) => named(test, "fullName", listIn(test, "failureMessages")[0])),
+    ],
   };
+}
+
+function named(value: unknown, name: string, why: unknown): string {
+  return `${field(value, name)}: ${`${why}`.slice(0, WHY_CHARS_MAX).replaceAll("\n", "\n    ")}`;
 }
 
 /** The suites say how it went in their last line; what they found is what failed. */
