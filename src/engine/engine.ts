@@ -26,6 +26,7 @@ import { HookRunner } from "./hooks.ts";
 import { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveProcess } from "./live-process.ts";
+import { look, NOTHING } from "./look.ts";
 import { type Modes, modesOf } from "./modes.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { HandleDesk } from "./process-handle.ts";
@@ -216,15 +217,12 @@ export class Engine {
   }
 
   /**
-   * The lane with everything decided so far durable; undefined if there is no such session. While the store can record
-   * nothing, with what is durable: whoever only looks is not refused for what others wait to have recorded.
+   * The lane with everything decided so far durable, or with what is while the store is in trouble; undefined if there
+   * is no such session.
    */
   async loaded(session: SessionId): Promise<LiveLane | undefined> {
     const lane = this.lanes.get(session);
-    // Any command waits for the load; this one changes nothing.
-    await this.commit.submit(lane, NOTHING).catch((error: unknown) => {
-      if (lane.phase !== "ready" || lane.durable.phase === "absent") throw error;
-    });
+    await look(lane, this);
     return lane.durable.phase === "absent" ? undefined : lane;
   }
 
@@ -392,5 +390,3 @@ export type QueueChange = Extract<Command, { readonly type: "edit" | "move" | "w
 function isRefused(answer: unknown): answer is Refused {
   return typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
 }
-
-const NOTHING = { type: "extend", turnId: "turn_none.0", text: "" } as const;

@@ -99,9 +99,15 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
     spawner: door.open,
     tap: guarded(options.onRecorded, notify),
   });
-  // Whatever an earlier life has left going on is ended before it is said to be lost.
-  if (door.atOnce) await openNow(engine);
-  await engine.start();
+  try {
+    // Whatever an earlier life has left going on is ended before it is said to be lost.
+    if (door.atOnce) await engine.processes.spawner();
+    await engine.start();
+  } catch (error) {
+    // Nothing has begun yet. The store is left for whoever tries again.
+    await engine.store.close();
+    throw error;
+  }
   const workspace = resolve(options.processes?.workspace ?? ".");
   return new Belay(engine, directoryChoice(options.directories ?? "workspace", workspace));
 }
@@ -295,15 +301,6 @@ function guarded(tap: BelayOptions["onRecorded"], notify: Notify): BelayOptions[
       notify({ type: "bug", session, error });
     }
   };
-}
-
-async function openNow(engine: Engine): Promise<void> {
-  try {
-    await engine.processes.spawner();
-  } catch (error) {
-    await engine.store.close();
-    throw error;
-  }
 }
 
 /** Loaded on demand: whoever brings a store of their own does not pay for ours. */

@@ -1,10 +1,12 @@
 // Following, closing, parking and coming back.
 import { describe, expect, test } from "vitest";
 import { deaf, gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
+import { ControlError } from "../core/control-error.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { manualClock } from "../testing/manual-clock.ts";
+import { openBelay } from "./belay.ts";
 
 /** A store that survives the Belay that used it. */
 function lasting(): MemoryStore {
@@ -12,6 +14,19 @@ function lasting(): MemoryStore {
   store.close = async () => {};
   return store;
 }
+
+test("a start that fails leaves the store open, and locked for the next", async () => {
+  const store = new MemoryStore({ clock: systemClock });
+  let closed = false;
+  store.close = async () => {
+    closed = true;
+  };
+  store.unattended = async () => {
+    throw new ControlError("store_locked", "The disk does not answer.");
+  };
+  await expect(openBelay({ agent: () => undefined, store })).rejects.toThrow("The disk does not answer.");
+  expect(closed).toBe(true);
+});
 
 describe("following", () => {
   test("G29: every subscriber sees one gapless slice, from wherever it begins", async () => {

@@ -59,6 +59,7 @@ test("G28: a stop is carried out while the disk stands still, and told once it i
   await until(() => !exists(pid));
   // Whoever looks is answered meanwhile, and what is not durable is neither seen nor told.
   expect((await quiet.runs()).map(({ outcome }) => outcome)).toEqual([{ kind: "completed" }]);
+  expect((await session.runs()).map(({ outcome }) => outcome)).toEqual([undefined]);
   expect(await client.status()).toMatchObject({ phase: "open", trouble: "unavailable" });
   expect(told).toEqual([]);
 
