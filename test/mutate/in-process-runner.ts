@@ -21,6 +21,7 @@ import {
   toMutantRunResult,
 } from "@stryker-mutator/api/test-runner";
 import { type CollectedTest, collect, runTest, tests } from "./collected-tests.ts";
+import { KillOrder } from "./kill-order.ts";
 
 interface Options extends StrykerOptions {
   /** Relative to the folder that the mutants are in. */
@@ -38,6 +39,7 @@ const STAND_IN = new URL("./vitest-stand-in.ts", import.meta.url).href;
 class InProcessRunner implements TestRunner {
   readonly #files: readonly string[];
   readonly #context: InstrumenterContext;
+  readonly #order = new KillOrder<CollectedTest>();
   #late: unknown;
 
   constructor(files: readonly string[], context: InstrumenterContext) {
@@ -71,11 +73,12 @@ class InProcessRunner implements TestRunner {
     await this.#load();
     const wanted = testFilter === undefined ? undefined : new Set(testFilter);
     const results: TestResult[] = [];
-    for (const test of tests) {
-      if (wanted !== undefined && !wanted.has(test.id)) continue;
+    for (const test of this.#order.sorted(tests.filter(({ id }) => wanted?.has(id) ?? true))) {
       const result = await this.#result(test);
       results.push(result);
-      if (result.status === TestStatus.Failed) break;
+      const found = result.status === TestStatus.Failed;
+      this.#order.ran(test, result.timeSpentMs, found);
+      if (found) break;
     }
     const reached = determineHitLimitReached(this.#context.hitCount, this.#context.hitLimit);
     this.#activate(undefined, undefined);
