@@ -7,7 +7,7 @@
 import { registerHooks } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { InstrumenterContext, StrykerOptions } from "@stryker-mutator/api/core";
+import type { InstrumenterContext, MutantCoverage, StrykerOptions } from "@stryker-mutator/api/core";
 import { commonTokens, declareFactoryPlugin, PluginKind, tokens } from "@stryker-mutator/api/plugin";
 import {
   type DryRunResult,
@@ -65,7 +65,7 @@ class InProcessRunner implements TestRunner {
     }
     delete this.#context.currentTestId;
     const { mutantCoverage = { static: {}, perTest: {} } } = this.#context;
-    return { status: DryRunStatus.Complete, tests: results, mutantCoverage };
+    return { status: DryRunStatus.Complete, tests: results, mutantCoverage: whileTestsRun(mutantCoverage) };
   }
 
   async mutantRun({ activeMutant, testFilter, hitLimit }: MutantRunOptions): Promise<MutantRunResult> {
@@ -111,6 +111,15 @@ class InProcessRunner implements TestRunner {
       await collect(path, () => import(pathToFileURL(resolve(path)).href));
     }
   }
+}
+
+/**
+ * What tests reach while they run, and what is only reached while files are loaded. Of what is in both, only the first:
+ * else the tester takes a new process for each such mutant, and half of the core is used to make rows of tests.
+ */
+function whileTestsRun({ perTest, static: loading }: MutantCoverage): MutantCoverage {
+  const reached = new Set(Object.values(perTest).flatMap((counts) => Object.keys(counts)));
+  return { perTest, static: Object.fromEntries(Object.entries(loading).filter(([mutant]) => !reached.has(mutant))) };
 }
 
 function openRunner(options: StrykerOptions): TestRunner {
