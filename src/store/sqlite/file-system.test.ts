@@ -1,33 +1,31 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import fs, { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { openFile } from "./open-file.ts";
 
-/** What the system says of the place, or nothing, if it is to say the truth. */
-const said = vi.hoisted(() => ({ type: undefined as number | undefined, fails: false }));
+const { statfsSync } = fs;
 
-vi.mock("node:fs", async (original) => {
-  const real = await original<typeof import("node:fs")>();
-  const statfsSync = (path: string) => {
-    if (said.fails) throw new Error("not permitted");
-    return { ...real.statfsSync(path), ...(said.type === undefined ? {} : { type: said.type }) };
-  };
-  return { ...real, statfsSync };
-});
+/** What the system says of every place from now on. */
+function says(answer: (path: string) => object): void {
+  Object.assign(fs, { statfsSync: answer });
+  syncBuiltinESMExports();
+}
+
+const saysType = (type: number): void => says((path) => ({ ...statfsSync(path), type }));
 
 let directory = "";
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "belay-place-"));
 });
 afterEach(() => {
-  said.type = undefined;
-  said.fails = false;
-  vi.unstubAllEnvs();
+  says(statfsSync);
+  delete process.env.BELAY_STORE_ANYWHERE;
   rmSync(directory, { recursive: true, force: true });
 });
 
-it.each([
+test.each([
   ["NFS", 0x6969],
   ["CIFS", 0xff534d42],
   // The same, as a system of 32 bits tells it.
@@ -35,20 +33,20 @@ it.each([
   ["SMB", 0xfe534d42],
   ["Ceph", 0x00c36400],
 ])("D10: a database on %s is refused before anything is put there", (name, type) => {
-  said.type = type;
+  saysType(type);
   expect(() => openFile(join(directory, "belay.db"))).toThrow(
     expect.objectContaining({ code: "invalid", message: expect.stringContaining(`share (${name})`) }),
   );
   expect(readdirSync(directory)).toEqual([]);
 });
 
-it("D10: whoever knows better opens it all the same", () => {
-  said.type = 0x6969;
-  vi.stubEnv("BELAY_STORE_ANYWHERE", "1");
+test("D10: whoever knows better opens it all the same", () => {
+  saysType(0x6969);
+  process.env.BELAY_STORE_ANYWHERE = "1";
   openFile(join(directory, "belay.db")).close();
 });
 
-it.each([
+test.each([
   ["what this machine says of its own disk", undefined],
   ["ext4", 0xef53],
   ["overlay", 0x794c7630],
@@ -56,11 +54,13 @@ it.each([
   ["9P, the disk of a sandbox", 0x01021997],
   ["a number that nobody knows", 7],
 ])("D10: %s is no obstacle", (_, type) => {
-  said.type = type;
+  if (type !== undefined) saysType(type);
   openFile(join(directory, "belay.db")).close();
 });
 
-it("D10: a place that cannot be asked is no obstacle either", () => {
-  said.fails = true;
+test("D10: a place that cannot be asked is no obstacle either", () => {
+  says(() => {
+    throw new Error("not permitted");
+  });
   openFile(join(directory, "belay.db")).close();
 });
