@@ -10,7 +10,7 @@ import { MISTAKES, SYNC_NORMAL } from "./mistakes.ts";
 const SAMPLE = ["commit-not-heard", "migration-in-pieces", "database-not-synced"];
 
 describe("D7: power loss", { timeout: 240_000 }, () => {
-  test("takes nothing that was answered, and leaves no half of anything, at whatever moment it comes", async () => {
+  test("G1: takes nothing that was answered, and leaves no half of anything, at whatever moment it comes", async () => {
     const seen = await sendCrew({ seed: 1, cuts: 300 });
     expect(seen.found).toEqual([]);
     expect(seen.cuts).toBe(300);
