@@ -1,7 +1,7 @@
 // Failures as a caller sees them.
 import { expect, test } from "vitest";
 import { Bug, unreachable } from "./bug.ts";
-import { ADVICE, ControlError, toControlError } from "./control-error.ts";
+import { ADVICE, ControlError, messageOf, toControlError } from "./control-error.ts";
 
 test("an error carries its code, its advice and its cause", () => {
   const cause = new Error("disk");
@@ -27,6 +27,30 @@ test("G35: what somebody else threw is told as a fault of ours, its details only
     expect(error).toMatchObject({ code: "internal", retryable: false, cause: thrown });
     expect(error.message).toBe("Something went wrong inside Belay.");
   }
+});
+
+test.each([
+  ["an error", new Error("The disk is full."), "The disk is full."],
+  ["an error without a message", new Error(), "It failed without a message."],
+  ["a text", "no", "no"],
+  ["an empty text", "", "It failed without a message."],
+  ["a number", 7, "7"],
+  ["nothing", undefined, "undefined"],
+])("what can be read of what was thrown: %s", (_, thrown, message) => {
+  expect(messageOf(thrown)).toBe(message);
+});
+
+test("G12: something thrown that has no words, or odd ones, is told all the same, and as a text", () => {
+  const wordless = Object.create(null);
+  const unwilling = {
+    toString: () => {
+      throw new Error("I will not say.");
+    },
+  };
+  for (const thrown of [wordless, unwilling, Object.assign(new Error(), { message: wordless })]) {
+    expect(messageOf(thrown)).toBe("It failed without a message.");
+  }
+  expect(messageOf(Object.assign(new Error(), { message: 7 }))).toBe("7");
 });
 
 test("every advice is a sentence, and only what may help later is retryable", () => {

@@ -85,9 +85,17 @@ export class ControlError extends Error {
   }
 }
 
-/** What somebody can read of whatever was thrown. */
-export const messageOf = (thrown: unknown): string =>
-  (thrown instanceof Error ? thrown.message : String(thrown)) || "It failed without a message.";
+/** What somebody can read of whatever was thrown. Never throws: whoever tells of a failure must not fail of it. */
+export function messageOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown) || WORDLESS;
+  } catch {
+    // Something that is no text and cannot be made one.
+    return WORDLESS;
+  }
+}
+
+const WORDLESS = "It failed without a message.";
 
 /** Whatever was thrown, as something a client may see. Details of foreign errors stay in `cause`, for the log. */
 export function toControlError(thrown: unknown): ControlError {

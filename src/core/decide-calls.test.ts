@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import {
   abandonedBy,
+  added,
   answer,
   approval,
   ask,
@@ -12,6 +13,7 @@ import {
   callSettled,
   cancelCall,
   cancelledBy,
+  cancelReminding,
   cancelRequested,
   cancelRun,
   completed,
@@ -36,6 +38,7 @@ import { type Given, given } from "../testing/given.ts";
 import { decide } from "./decide.ts";
 import { demand } from "./demand.ts";
 import type { Event } from "./event.ts";
+import { reminder } from "./inbox.ts";
 import { CALLS_LIVE_MAX } from "./limits.ts";
 
 const live = given(...running("run_a"));
@@ -198,6 +201,17 @@ describe("G25: after a crash", () => {
       .then(questionWithdrawn("ask_a.1", { kind: "parent", id: "call_a.3" }), recovered("run_a", 2));
   });
 
+  test("G9: a question of a call that is not kept is withdrawn once, with that call", () => {
+    live
+      .and(settleAsking("turn_a.1", one, again), ask("call_a.1", plainQuestion))
+      .when(recover())
+      .then(
+        questionWithdrawn("ask_a.1", { kind: "parent", id: "call_a.1" }),
+        callSettled("call_a.1", lost),
+        recovered("run_a", 2),
+      );
+  });
+
   test("calls from within a turn are lost whatever they are: the turn is asked again, and asks for them again", () => {
     const within = live.and({ ...call("call_a.1"), idempotent: true }, call("call_a.2"), ask("call_a.2"));
     within
@@ -306,5 +320,16 @@ describe("a parked run", () => {
       .and(answer("ask_a.1", { kind: "denied" }))
       .when(recover())
       .then(callSettled("call_a.1", denied), recovered("run_a", 1));
+  });
+
+  test("G15: one that was denied meanwhile and is then cancelled is cancelled, and the model is reminded", () => {
+    parked
+      .and(answer("ask_a.1", { kind: "denied" }))
+      .when(cancelReminding("call_a.1"))
+      .then(
+        { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user, remind: true },
+        callSettled("call_a.1", cancelledBy(user)),
+        added(reminder("call_a.1", "tool", user)),
+      );
   });
 });

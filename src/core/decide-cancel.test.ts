@@ -173,6 +173,10 @@ describe("cancel a run", () => {
       .when(cancelRun("run_x"))
       .then()
       .answers({ kind: "unknown" });
+    given(...running("run_a"), steer("run_s"))
+      .when(cancelRun("run_x"))
+      .then()
+      .answers({ kind: "unknown" });
     given(...running("run_a"), settleTurn("turn_a.1"))
       .when(cancelRun("run_a"))
       .then()

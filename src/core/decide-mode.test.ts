@@ -12,6 +12,7 @@ describe("a mode is set", () => {
       .when({ ...read, by: "ann" })
       .then({ type: "session.mode_set", mode: "read-only", by: "ann" })
       .answers({ kind: "changed", mode: "read-only", seq: 2 });
+    given().when(read).then({ type: "session.mode_set", mode: "read-only" });
     expect(given().lane.mode).toBeUndefined();
     expect(given(read, setMode("auto")).lane.mode).toBe("auto");
   });

@@ -283,6 +283,26 @@ describe("a cancel of one process", () => {
     expect(demandStops(both.lane)).toEqual([{ id: first, reason: policy }]);
   });
 
+  test("G10: one that was cancelled before its call has been stopping since its own cancel", () => {
+    owned
+      .and(cancelProcess(first), cancelCall("call_a.1", policy))
+      .when(cancelProcess(first, policy))
+      .then()
+      .answers({ kind: "stopping", since: 8, first: false });
+  });
+
+  test("G9: is kept while another call is being stopped, or a run it does not belong to", () => {
+    const other = calling.and(beginProcess("call_a.2"), cancelCall("call_a.1"));
+    const behind = calling.and(beginProcess(), cancelRun("run_a"));
+    for (const past of [other, behind]) {
+      expect(demandStops(past.lane)).toEqual([]);
+      past
+        .when(cancelProcess(first))
+        .then(processCancelled(first))
+        .answers({ kind: "stopping", since: 9, first: true });
+    }
+  });
+
   test("is kept in a run that is ending: nobody had cancelled anything", () => {
     const past = owned.and(settleTurn("turn_a.1"));
     past.when(cancelProcess(first)).then(processCancelled(first)).answers({ kind: "stopping", since: 9, first: true });
@@ -492,6 +512,14 @@ describe("G19: a call ends when none of its processes is left", () => {
         processSettled(first, stopped),
         callSettled("call_a.1", stopped),
         runSettled("run_a", stopped),
+      );
+    byEnd
+      .and(park)
+      .when(cancelCall("call_a.1"))
+      .then(
+        { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user },
+        processSettled(first, stopped),
+        callSettled("call_a.1", stopped),
       );
   });
 });

@@ -79,6 +79,23 @@ describe("a question is asked", () => {
       );
   });
 
+  test("an approval and another question of the same call stand beside each other, whichever came first", () => {
+    const [one, other] = [approval(), plainQuestion];
+    for (const [first, second] of [[one, other] as const, [other, one] as const]) {
+      calling
+        .and(ask("call_a.1", first))
+        .when(ask("call_a.1", second))
+        .then(asked("ask_a.2", "call_a.1", second));
+    }
+  });
+
+  test("G33: what open questions carry is bounded to the byte", () => {
+    const around = JSON.stringify({ kind: "question", text: "" }).length;
+    const sized = (bytes: number): About => ({ kind: "question", text: "x".repeat(bytes - around) });
+    live.when(ask("turn_a.1", sized(QUESTIONS_BYTES_MAX))).answers({ kind: "asked", questionId: "ask_a.1" });
+    live.when(ask("turn_a.1", sized(QUESTIONS_BYTES_MAX + 1))).then();
+  });
+
   test("G33: what open questions carry is bounded", () => {
     const large: About = { kind: "question", text: "x".repeat(QUESTIONS_BYTES_MAX / 4) };
     const full = live.and(...Array.from({ length: 3 }, () => ask("turn_a.1", large)));
@@ -152,13 +169,15 @@ describe("a question is answered", () => {
 
   const value = (one: string): Reply => ({ kind: "answered", value: one });
   const only: About = { kind: "question", text: "Which?", options: ["a", "b"], only: true };
+  const unsaid: About = { kind: "question", text: "Which?", only: true };
   const either: About = { kind: "question", text: "Which?", options: ["a", "b"] };
 
   test.each([
     ["an approval with a value", approval(), value("a"), "An approval is answered with `allowed` or `denied`."],
     ["a question with a yes", plainQuestion, { kind: "allowed" } as const, "A question is answered with a value."],
     ["a choice with something else", only, value("c"), "The answer is one of: a, b."],
-    ["a choice without options", { ...only, options: [] }, value("c"), "The answer is one of: ."],
+    ["a choice of nothing", { ...only, options: [] }, value("c"), "The answer is one of: ."],
+    ["a choice without options", unsaid, value("c"), "The answer is one of: ."],
   ])("G3: %s is no answer, and nothing is recorded", (_, about, reply, message) => {
     live
       .and(ask("turn_a.1", about))
@@ -221,6 +240,21 @@ describe("an approval for the whole session", () => {
   test("one that is not for the session, and a denial, are not remembered", () => {
     for (const reply of [{ kind: "allowed" }, { kind: "denied" }] as const) {
       calling.and(ask("call_a.1"), answer("ask_a.1", reply)).when(ask("call_a.2")).then(asked("ask_a.2", "call_a.2"));
+    }
+  });
+
+  test("one of two that wait is for that one alone, whoever was first to ask", () => {
+    const two = calling.and(ask("call_a.1", approval("d1", "build")), ask("call_a.2", approval("d2", "test")));
+    const after = two.and(answer("ask_a.2", { kind: "allowed", remember: "session" }));
+    expect(after.lane.grants).toEqual(["test"]);
+    expect(after.lane.live?.live.map((one) => one.verdict)).toEqual([undefined, { digest: "d2", allowed: true }]);
+    expect(open(after)).toEqual(["ask_a.1"]);
+  });
+
+  test("one that is not for the session is not one for what waits already", () => {
+    const both = calling.and(ask("call_a.1"), ask("call_a.2", approval("d2")));
+    for (const reply of [{ kind: "allowed" }, { kind: "denied" }] as const) {
+      both.when(answer("ask_a.1", reply)).then(questionSettled("ask_a.1", reply));
     }
   });
 

@@ -146,6 +146,11 @@ describe("withdraw", () => {
     expect(asked.after.lane.steers).toEqual([]);
     steered.and({ type: "take", turnId: "turn_live.1" }).when(withdraw("run_b")).then().answers({ kind: "unknown" });
   });
+
+  test("a steer that waits makes nobody else one", () => {
+    steered.when(withdraw("run_live")).then().answers({ kind: "started" });
+    steered.when(withdraw("run_x")).then().answers({ kind: "unknown" });
+  });
 });
 
 describe("steer", () => {

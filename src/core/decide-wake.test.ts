@@ -178,9 +178,18 @@ describe("the words", () => {
     });
   });
 
+  test("say if nobody knows its exit code", () => {
+    expect(feedbackItem(one, { processId: first }, completed)).toEqual({
+      kind: "result",
+      text: "The background process proc_1.1 (make -j 8) ended by itself with exit code unknown.",
+      data: { processId: first, outcome: "completed" },
+    });
+  });
+
   test("name the command on one line, cut where it is too long to be read", () => {
     expect(titleOf(["git", "commit", "-m", "one\ntwo"])).toBe("git commit -m one two");
     expect(titleOf("  ls\t-l \n")).toBe("ls -l");
+    expect(titleOf("ls \t\n  -l")).toBe("ls -l");
     const long = titleOf(`echo ${"x".repeat(200)}`);
     expect(long).toHaveLength(120);
     expect(long.endsWith("x…")).toBe(true);
@@ -196,6 +205,8 @@ describe("G22: whoever waited for a result is not told it again", () => {
 
   test("not for one that has ended meanwhile, or was never there", () => {
     busy.and(settleCall("call_a.1")).when(settleFor("call_a.1", first)).then(over(first), fed(first));
+    const other = busy.and(call("call_a.2"), settleCall("call_a.1"));
+    other.when(settleFor("call_a.1", first)).then(over(first), fed(first));
     idle.when(settleFor("call_a.1", first)).then(over(first), fed(first), wokenRun("run_1.w5"));
   });
 
@@ -320,6 +331,7 @@ describe("a result that wants to be heard begins a run", () => {
     expect(wakesIn(waiting.and(cancelRun("run_a"), settleTurn("turn_a.1")))).toHaveLength(1);
     expect(wakesIn(waiting.and(recover("lose")))).toHaveLength(1);
     expect(wakesIn(waiting.and(park, cancelRun("run_a")))).toHaveLength(1);
+    expect(wakesIn(waiting.and(post("news"), settleTurn("turn_a.1")))).toHaveLength(1);
   });
 
   test("not while others wait: the next of them is told", () => {

@@ -88,6 +88,9 @@ describe("accept", () => {
     given(accept("run_a"), accept("run_b"))
       .when(accept("run_c"))
       .answers({ ...receipt, runId: "run_c", seq: 4, ahead: 2 });
+    given(...running("run_a"), park)
+      .when(accept("run_b"))
+      .answers({ ...receipt, runId: "run_b", seq: 7, ahead: 1 });
   });
 
   test("G3: a session that nobody created refuses, and leaves no record", () => {
@@ -222,6 +225,13 @@ describe("idempotency", () => {
       .when({ ...again, delivery: "steer" })
       .then()
       .answers({ ...receipt, joined: "steer", runId: "run_a", seq: 5, ahead: 1, repeated: true });
+  });
+
+  test("G2: a repeated request is told of its own run, not of a steer that waits beside it", () => {
+    given(...running("run_live"), steer("run_s"), first)
+      .when(again)
+      .then()
+      .answers({ ...receipt, runId: "run_a", seq: 6, ahead: 1, repeated: true });
   });
 
   test("G2: a run that settled long ago still stands under its key, also in a closed session", () => {
@@ -452,6 +462,26 @@ describe("requests under a key", () => {
       .when(cancel)
       .then({ type: "request.answered", ...once, answer })
       .answers(answer);
+  });
+
+  test("G2: another key is another request", () => {
+    const other = { ...cancelSession(), once: { key: "l", content: "c" } };
+    given(cancel, accept("run_a"))
+      .when(other)
+      .answers({ kind: "withdrawn", runs: [{ runId: "run_a", receipt: { kind: "withdrawn" } }] });
+  });
+
+  test("G2: an answer that is a name or a list is kept as well", () => {
+    given(accept("run_a"))
+      .when({ type: "start", once })
+      .then({ type: "run.started", runId: "run_a" }, turnRequested("run_a", "turn_a.1"), {
+        type: "request.answered",
+        ...once,
+        answer: "run_a",
+      });
+    given(...running("run_a"))
+      .when({ type: "take", turnId: "turn_a.1", once })
+      .then({ type: "request.answered", ...once, answer: [] });
   });
 
   test("G7: a repeated cancel covers what the first one covered, and nobody who came between", () => {

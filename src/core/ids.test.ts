@@ -11,6 +11,8 @@ import {
   runOf,
   type SessionId,
   sessionOf,
+  tenantOf,
+  tenantPrefix,
   turnId,
   wakeRunId,
 } from "./ids.ts";
@@ -43,9 +45,28 @@ test.each(["ses_abc", "ses_a.b", "ses_a_b.7"] satisfies SessionId[])(
 test("a process's id ends in its number", () => {
   expect(processId("ses_abc", 2)).toBe("proc_abc.2");
   expect(isProcessId("proc_a.b.12")).toBe(true);
-  for (const bad of ["proc_", "proc_abc", "proc_.1", "proc_abc.", "proc_abc.x", "proc_a b.1", "proc_abc.1\n"]) {
+  for (const bad of [
+    "proc_",
+    "proc_abc",
+    "proc_.1",
+    "proc_abc.",
+    "proc_abc.x",
+    "proc_a b.1",
+    "proc_abc.1\n",
+    "proc_a.1x",
+  ]) {
     expect(isProcessId(bad)).toBe(false);
   }
+});
+
+test.each([
+  ["ses_abc", undefined],
+  ["ses_a_b-c", undefined],
+  ["ses_acme.1", "acme"],
+  ["ses_acme.a.b", "acme"],
+] satisfies [SessionId, string | undefined][])("G35: %s belongs to the tenant %j", (id, tenant) => {
+  expect(tenantOf(id)).toBe(tenant);
+  expect(id.startsWith(tenantPrefix("acme"))).toBe(tenant === "acme");
 });
 
 test("G33: the id of whatever is named after the longest id there may be is one", () => {

@@ -1,6 +1,6 @@
 // How a lane changes with each fact, and what it does with a log that contradicts itself.
 import { describe, expect, test } from "vitest";
-import { completed, user } from "../../test/commands.ts";
+import { approval, completed, plainQuestion, user } from "../../test/commands.ts";
 import { Bug } from "./bug.ts";
 import type { Event } from "./event.ts";
 import type { RunId } from "./ids.ts";
@@ -24,10 +24,12 @@ const ids = (runs: readonly { readonly id: RunId }[]) => runs.map((run) => run.i
 
 describe("the session", () => {
   test("an empty log is no session", () => {
-    expect(emptyLane("ses_1")).toEqual({
+    expect(emptyLane("ses_1")).toStrictEqual({
       id: "ses_1",
       phase: "absent",
       head: 0,
+      cwd: undefined,
+      mode: undefined,
       live: undefined,
       queue: [],
       steers: [],
@@ -43,6 +45,8 @@ describe("the session", () => {
     expect(idle.queue).toBe(emptyLane("ses_2").queue);
     expect(idle.steers).toBe(emptyLane("ses_2").steers);
     expect(idle.answered).toBe(emptyLane("ses_2").answered);
+    const cancelled = evolve(idle, { type: "session.cancel_requested", reason: user, covers: [] });
+    expect(cancelled.inbox).toBe(emptyLane("ses_2").inbox);
   });
 
   test("it is open once created, and closed once closed", () => {
@@ -81,8 +85,20 @@ describe("what waits in the inbox", () => {
     for (const event of [woken, cancelled]) {
       expect(fold(created, fed({ wake: true }), event).inbox).toEqual([{ item: x, processId: "proc_1.1" }]);
     }
+    for (const event of [woken, cancelled]) {
+      expect(fold(created, fed(), fed({ wake: true }), event).inbox).toEqual([
+        { item: x, processId: "proc_1.1" },
+        { item: x, processId: "proc_1.1" },
+      ]);
+    }
     const { wake: _, ...plain } = woken;
     expect(fold(created, fed({ wake: true }), plain).inbox).toEqual([{ item: x, processId: "proc_1.1", wake: true }]);
+  });
+
+  test("wants its run still when the model is given a summary", () => {
+    const compacted: Event = { type: "session.compacted", turnId: "turn_a.1", summary: "in short" };
+    const before = fold(created, accepted("run_a"), started("run_a"), fed({ wake: true }));
+    expect(evolve(before, compacted)).toEqual({ ...before, head: 5 });
   });
 
   test("is taken, unless a call that goes on holds it", () => {
@@ -348,6 +364,12 @@ describe("live", () => {
 
 describe("a log that contradicts itself is a bug", () => {
   const events = [created, accepted("run_a"), started("run_a"), accepted("run_b")];
+  const granted: Event = {
+    type: "question.settled",
+    runId: "run_a",
+    questionId: "ask_a.1",
+    ending: { kind: "allowed", remember: "session" },
+  };
 
   test.each([
     ["starts", started("run_x")],
@@ -363,5 +385,17 @@ describe("a log that contradicts itself is a bug", () => {
     const event: Event = { type: "turn.requested", runId: "run_b", turnId: "turn_b.1" };
     expect(() => fold(...events, event)).toThrow(new Bug("run_b is not live in ses_1"));
     expect(() => fold(created, event)).toThrow(new Bug("run_b is not live in ses_1"));
+    const allowed: Event = { ...granted, runId: "run_b", questionId: "ask_b.1" };
+    for (const past of [events, [created]]) {
+      expect(() => fold(...past, allowed)).toThrow(new Bug("run_b is not live in ses_1"));
+    }
+  });
+
+  test("an approval of what nobody asked, or of what is none, grants nothing", () => {
+    const owner = "turn_a.1";
+    const asked: Event = { type: "question.asked", runId: "run_a", questionId: "ask_a.1", owner, about: plainQuestion };
+    expect(fold(...events, granted).grants).toEqual([]);
+    expect(fold(...events, asked, granted).grants).toEqual([]);
+    expect(fold(...events, { ...asked, about: approval() }, granted).grants).toEqual(["tool"]);
   });
 });

@@ -16,6 +16,8 @@ test.each([
   ["\ue000", 3],
   ["\uffff", 3],
   ["😀", 4],
+  ["\u{10000}", 4],
+  ["\u{10ffff}", 4],
   ["a😀é€", 10],
 ])("%j is %i bytes of UTF-8", (text, bytes) => {
   expect(utf8Bytes(text)).toBe(bytes);

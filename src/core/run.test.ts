@@ -6,12 +6,14 @@ import {
   cancelledBy,
   completed,
   failed,
+  lost,
   plainQuestion,
   policy,
   user,
 } from "../../test/commands.ts";
 import { Bug } from "./bug.ts";
 import { evolveCall } from "./call.ts";
+import type { Outcome } from "./cancel.ts";
 import type { About, Ending } from "./question.ts";
 import { evolveRun, type LiveEvent, type Run } from "./run.ts";
 
@@ -75,8 +77,25 @@ test("kept text changes nothing", () => {
   expect(after({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" })).toBe(run);
 });
 
+test("G18: what a turn is known to have cost so far is kept with its text", () => {
+  const usage = { inputTokens: 3, outputTokens: 1, estimated: true };
+  const extended = { type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" } as const;
+  expect(after({ ...extended, usage })).toEqual({ ...run, meter: usage });
+  expect(after({ ...extended, usage }, extended)).toEqual({ ...run, meter: usage });
+});
+
+test("G5: what was taken in is kept for the turn that is asked again, until one that had it completes", () => {
+  const taken = [{ text: "and quickly" }];
+  const settled = (outcome: Outcome): Run =>
+    evolveRun({ ...run, taken }, { ...turnSettled, outcome, next: "turn" }, 10);
+  expect(settled(completed).taken).toEqual([]);
+  for (const outcome of [lost, failed, cancelledBy({ kind: "shutdown" })]) {
+    expect(settled(outcome).taken).toEqual(taken);
+  }
+});
+
 test("requested calls are owned and counted, in their order", () => {
-  expect(after(requested, { ...requested, callId: "call_a.2", name: "test" })).toEqual({
+  expect(after(requested, { ...requested, callId: "call_a.2", name: "test" })).toStrictEqual({
     ...run,
     calls: 2,
     live: [

@@ -28,6 +28,10 @@ describe("what is near enough", () => {
     ["three wrong letters", "xyzdef", "abcdef", true],
     ["four wrong letters", "wxyzef", "abcdef", false],
     ["half of a short word", "xb", "ab", true],
+    ["another letter", "x", "y", true],
+    ["the same letter", "X", "x", true],
+    ["a letter too few, at the beginning", "b", "ab", true],
+    ["a letter too few, at the end", "a", "ab", true],
     ["half of an odd one, and the letter in the middle", "xyc", "abc", true],
     ["more than half of a short word", "xyzd", "abcd", false],
   ])("%s", (_, typed, word, near) => {

@@ -155,6 +155,12 @@ describe("a turn that was cut off and asked again", () => {
     expect(read(live.and(extend("hel"), recover("lose")))[1]).not.toHaveProperty("again");
   });
 
+  test("a turn that ended as stopped although nobody had stopped it is none: it was not cut off", () => {
+    const past = live.and(settleTurn("turn_a.1", { outcome: cancelledBy(user), next: "turn", text: "one" }));
+    expect(roles(past)).toEqual(["user", "assistant", "assistant"]);
+    expect(read(past)[1]).not.toHaveProperty("again");
+  });
+
   test("a turn whose calls were lost is none: it had ended", () => {
     const past = called.and(recover());
     expect(read(past)[1]).not.toHaveProperty("again");

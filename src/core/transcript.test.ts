@@ -33,7 +33,9 @@ const read = (past: Given): readonly Message[] => transcript(past.events);
 
 describe("a run", () => {
   test("a prompt and its answer", () => {
-    expect(read(live.and(settleTurn("turn_a.1", { text: "hello" })))).toEqual([said("run_a"), answered("hello")]);
+    const past = live.and(settleTurn("turn_a.1", { text: "hello" }));
+    // Nothing else, not even a key without a value: a message is handed on as it is.
+    expect(read(past)).toStrictEqual([said("run_a"), answered("hello")]);
   });
 
   test("data travels with the prompt", () => {
@@ -105,7 +107,7 @@ describe("G17: every run has a user message and an assistant message with a fini
   test("runs that never began, in the order in which they were withdrawn", () => {
     const never = (runId: RunId) =>
       ({ role: "assistant", runId, text: "", calls: [], finish: { kind: "cancelled", reason: policy } }) as const;
-    expect(read(given(accept("run_a"), accept("run_b"), cancelSession(policy)))).toEqual([
+    expect(read(given(accept("run_a"), accept("run_b"), cancelSession(policy)))).toStrictEqual([
       said("run_a"),
       never("run_a"),
       said("run_b"),
@@ -139,7 +141,7 @@ describe("G17: every call has exactly one result", () => {
       settleCall("call_a.1", { outcome: failed }),
       settleTurn("turn_a.2", { text: "done" }),
     );
-    expect(read(past)).toEqual([
+    expect(read(past)).toStrictEqual([
       said("run_a"),
       {
         ...answered("let me see", { kind: "calls" }),
@@ -227,6 +229,11 @@ describe("steers", () => {
     expect(read(past).at(-1)).toMatchObject({ role: "assistant", text: "second", turnId: "turn_a.2" });
   });
 
+  test("G5: a steer taken into a turn that has only called something is said after that", () => {
+    const past = live.and(call("call_a.1"), steer("run_s"), { type: "take", turnId: "turn_a.1" });
+    expect(speakers(past)).toEqual(["user run_a", "assistant run_a", "tool run_a", "user run_s"]);
+  });
+
   test("a steer is said once, and its outcome adds no message", () => {
     const past = live.and(steer("run_s"), { type: "take", turnId: "turn_a.1" }, settleTurn("turn_a.1"));
     expect(speakers(past).filter((one) => one.endsWith("run_s"))).toEqual(["user run_s"]);
@@ -247,6 +254,13 @@ describe("a slice of a log", () => {
     expect(from("turn.settled")).toEqual([
       { role: "assistant", runId: "run_a", text: "hi", calls: [], finish: { kind: "end" } },
     ]);
+  });
+
+  test("of a run whose prompt is missing, only the prompt is: it began, or it never will", () => {
+    expect(from("run.started").map((message) => message.role)).toEqual(["assistant", "tool"]);
+    const begun = live.and(accept("run_b"), cancelRun("run_b")).events;
+    const slice = transcript(begun.filter((event) => event.type !== "run.accepted"));
+    expect(slice.map(({ role, runId }) => `${role} ${runId}`)).toEqual(["assistant run_a", "assistant run_b"]);
   });
 
   test("a result whose call is missing is not told: providers would refuse it", () => {

@@ -113,6 +113,15 @@ const idle: readonly Event[] = [created, processRequested(first)];
 /** The same in a busy one. */
 const behind: readonly Event[] = [...busy, processRequested(first)];
 const woken = wokenRun("run_1.w5");
+/** call_a.1 has a process, and so has this call. */
+const pair = (other: CallId): readonly Event[] => [...owned, processRequested(second, other)];
+const processStarted = (processId: ProcessId): Event => ({
+  type: "process.started",
+  processId,
+  pid: 1,
+  tier: "A",
+  profile: "open",
+});
 
 /** The run that was begun for it is carried out. */
 function carriedOut(past: Given): Given {
@@ -294,6 +303,9 @@ describe("a process that begins", () => {
     expect(broken(...busy, processRequested(first, "call_b.1"))).toEqual(["G19"]);
     expect(broken(...busy, callSettled("call_a.1"), processRequested(first, "call_a.1"))).toEqual(["G19"]);
     expect(broken(created, processRequested(first, "ses_2"))).toEqual(["G19"]);
+    const astray = [...busy, processRequested(first, "call_a.3")];
+    expect(broken(...astray, processCancelled(first))).toEqual(["G19"]);
+    expect(broken(...astray, processDetached(first))).toEqual(["G19"]);
   });
   test("G25: of a call whose run is set down", () => {
     const kept = callRequested(wanted("call_a.1", { idempotent: true }));
@@ -312,7 +324,7 @@ describe("a process that begins", () => {
     expect(broken(created, ...many, processRequested(`proc_1.${PROCESSES_LIVE_MAX + 1}`))).toEqual(["G33"]);
   });
   test("G16: and is said to have started when it is over, or never began", () => {
-    const started: Event = { type: "process.started", processId: first, pid: 1, tier: "A", profile: "open" };
+    const started = processStarted(first);
     expect(broken(...idle, started)).toEqual([]);
     expect(broken(created, started)).toEqual(["G16"]);
     expect(broken(...owned, processSettled(first), started)).toEqual(["G16"]);
@@ -354,7 +366,7 @@ describe("a cancel of a process", () => {
   test("G9: that the end of its session does not bring at once", () => {
     const both: readonly Event[] = [...idle, processRequested(second), closed, sessionCancelled()];
     const cancels = [processCancelled(first, closing), processCancelled(second, closing)];
-    const later: Event = { type: "process.started", processId: first, pid: 1, tier: "A", profile: "open" };
+    const later = processStarted(first);
     expect(broken(...both, ...cancels, later)).toEqual([]);
     expect(broken(...both, processCancelled(first, closing), later)).toEqual(["G9"]);
     expect(broken(...idle, closed, later)).toEqual(["G9"]);
@@ -389,6 +401,12 @@ describe("the end of a process", () => {
     expect(broken(...owned, processSettled(first, stopped), added(item("x")))).toEqual(["G15"]);
     expect(broken(...owned, processSettled(first, parent), added(item("x")))).toEqual(["G15"]);
     expect(broken(...owned, processSettled(first, parent), callSettled("call_a.2"))).toEqual(["G15"]);
+    expect(broken(...owned, processSettled(first, parent), callCancelled("call_a.1"))).toEqual(["G15"]);
+    expect(broken(...owned, processSettled(first, parent), processSettled(first))).toEqual(["G15", "G14"]);
+    expect(broken(...pair("call_a.2"), processSettled(first, parent), processSettled(second))).toEqual(["G15"]);
+    expect(broken(...pair("call_a.1"), processSettled(first, parent), processStarted(second))).toEqual(["G15"]);
+    const shortened = recorded([...pair("call_a.1").slice(1), processSettled(first, parent), added(item("x"))], 100);
+    expect(names(verify(shortened))).toEqual(["G15"]);
     expect(broken(...owned, callCancelled("call_a.2"), processSettled(first, parent), parked).at(0)).toBe("G15");
     expect(brokenAtRest(...owned, processSettled(first, parent))).toEqual(["G15", "G24"]);
   });
@@ -400,7 +418,7 @@ describe("the end of a process", () => {
     expect(broken(...owned, processSettled(first, parent), callSettled("call_a.1"))).toEqual([]);
   });
   test("as cancelled with its call and its siblings is as it should be", () => {
-    const both = [...owned, processRequested(second, "call_a.1")];
+    const both = pair("call_a.1");
     const ends = [processSettled(first, parent), processSettled(second, parent)];
     expect(broken(...both, ...ends, callSettled("call_a.1", failed))).toEqual([]);
     expect(broken(...both, ...ends, callSettled("call_a.2"))).toEqual(["G15"]);
@@ -425,11 +443,13 @@ describe("what a process has to tell", () => {
       expect(broken(...behind, processSettled(first, outcome), added(item("x")))).toEqual(["G22"]);
     }
     expect(broken(...ended, callSettled("call_a.1"))).toEqual(["G22"]);
+    expect(broken(...ended, processStarted(first))).toEqual(["G22", "G16"]);
     expect(brokenAtRest(...idle, processSettled(first))).toEqual(["G22"]);
   });
   test("G22: that is told twice, or of one that goes on, or of another", () => {
     expect(broken(...ended, told(first), told(first))).toEqual(["G22"]);
     expect(broken(...behind, told(first))).toEqual(["G22"]);
+    expect(broken(...behind, told(first, {}))).toEqual(["G22"]);
     expect(broken(...ended, told(second))).toEqual(["G22", "G22"]);
   });
   test("G22: of one that was cancelled, could not be started, is silent, or was a call's own", () => {
@@ -472,12 +492,19 @@ describe("a result that is held", () => {
   test("G22: and taken while that call goes on", () => {
     expect(broken(...held, takes)).toEqual(["G22"]);
     expect(broken(...held, added(item("x")), itemsTaken("turn_a.1", item("x")))).toEqual([]);
+    const later = [callSettled("call_a.1"), takes];
+    expect(broken(...held, added(item("x")), itemsTaken("turn_a.1", item("x")), ...later)).toEqual([]);
   });
   test("G22: and not taken once that call is over", () => {
     expect(broken(...held, callSettled("call_a.1"), takes)).toEqual([]);
     const next = [callSettled("call_a.2"), turnSettled("turn_a.1", "turn"), turnRequested("run_a", "turn_a.2")];
     expect(broken(...held, callSettled("call_a.1"), ...next)).toEqual(["G22"]);
     expect(broken(...held, heard(first), ...next)).toEqual([]);
+    const quiet = [...busy, processRequested(first, "ses_1", "next-turn"), processSettled(first)];
+    const over = [callSettled("call_a.1"), callSettled("call_a.2"), turnSettled("turn_a.1", "end")];
+    const ended = [...quiet, told(first, { heldBy: "call_a.1" }), ...over, runSettled("run_a", completed)];
+    expect(broken(...ended)).toEqual([]);
+    expect(broken(...ended, takes)).toEqual(["G22"]);
   });
   test("G22: and told again after the call has told it", () => {
     expect(broken(...held, heard(first), takes)).toEqual(["G22"]);
@@ -502,6 +529,8 @@ describe("a run that nobody asked for", () => {
     expect(broken(...wakes, woken)).toEqual([]);
     expect(broken(...wakes, added(item("x")))).toEqual(["G22"]);
     expect(broken(...wakes, other)).toEqual(["G22"]);
+    const beside = [...idle, processRequested(second), processSettled(first), told(first)];
+    expect(broken(...beside, processStarted(second))).toEqual(["G22"]);
     expect(brokenAtRest(...wakes)).toEqual(["G22"]);
   });
   test("G22: that does not begin when the live run is over, or the last one that waited", () => {
@@ -513,6 +542,9 @@ describe("a run that nobody asked for", () => {
     const queued = [created, processRequested(first), other, processSettled(first), told(first)];
     expect(broken(...queued, added(item("x")))).toEqual([]);
     expect(broken(...queued, runSettled("run_b", stopped), woken)).toEqual([]);
+    const third: Event = { ...other, runId: "run_c" };
+    const none = [runSettled("run_b", stopped), runSettled("run_c", stopped)];
+    expect(broken(...queued, third, ...none, woken)).toEqual([]);
     expect(broken(...queued, runSettled("run_b", stopped), added(item("x")))).toEqual(["G22"]);
   });
   test("G22: that begins for nothing, or while something else is to come", () => {
@@ -531,6 +563,11 @@ describe("a run that nobody asked for", () => {
     const cancelled = [...cut, sessionCancelled("run_b"), runSettled("run_b", stopped)];
     expect(broken(...cancelled, added(item("x")))).toEqual([]);
     expect(broken(...cancelled, wokenRun("run_1.w8"))).toEqual(["G22"]);
+  });
+  test("is not missed in a session that was closed since", () => {
+    const ended = [callSettled("call_a.1"), callSettled("call_a.2"), turnSettled("turn_a.1", "end")];
+    const cut = [closed, cancelRequested("run_a", closing), ...ended, runSettled("run_a", cancelledBy(closing))];
+    expect(brokenAtRest(...behind, processSettled(first), told(first), ...cut)).toEqual([]);
   });
   test("one for all that ends in the same moment", () => {
     const two = [...idle, processRequested(second), processSettled(first, lost), told(first)];

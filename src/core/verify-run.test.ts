@@ -189,6 +189,20 @@ describe("a clean log has no findings", () => {
   });
 });
 
+describe("a log that retention has shortened", () => {
+  const { events } = given(...running("run_z"), settleTurn("turn_z.1"), ...running("run_a"));
+  const shortened = (...more: readonly Event[]): readonly string[] =>
+    verify(recorded([...events.slice(2), ...more], 100)).map((finding) => finding.guarantee);
+  const [x, y] = [item("x"), item("y")];
+
+  test("G22: is held to what it still tells of its inbox", () => {
+    const next = [turnSettled("turn_a.1", "turn"), turnRequested("run_a", "turn_a.2")];
+    expect(shortened(added(x), itemsTaken("turn_a.1", y, x), ...next)).toEqual([]);
+    expect(shortened(added(x), itemsTaken("turn_a.1", y))).toEqual(["G22"]);
+    expect(shortened(added(x), ...next)).toEqual(["G22"]);
+  });
+});
+
 describe("calls by the end of a turn", () => {
   test("are found broken where something comes between", () => {
     expect(broken(...ended, one, two)).toEqual([]);
@@ -203,6 +217,9 @@ describe("calls by the end of a turn", () => {
   });
   test("G17: are found without a result at the next turn", () => {
     expect(broken(...ended, one, turnRequested("run_a", "turn_a.2"))).toEqual(["G17"]);
+  });
+  test("G17: so is a turn that another one goes on beside", () => {
+    expect(broken(...live, turnRequested("run_a", "turn_a.2"))).toEqual(["G17"]);
   });
 });
 
@@ -228,6 +245,13 @@ describe("what is kept when a run changes hands", () => {
     const allowed = questionSettled("ask_a.1", { kind: "allowed" });
     expect(broken(...waiting, allowed, recovered("run_a", 2))).toEqual(["G17"]);
     expect(broken(...waiting, parked, allowed, recovered("run_a", 1))).toEqual([]);
+  });
+  test("G17: is found if it is another call that waits for an approval", () => {
+    expect(broken(...ended, one, two, asked("ask_a.1", "call_a.1"), parked)).toEqual(["G17"]);
+  });
+  test("G25: is found if it begins something while nobody carries it out", () => {
+    expect(broken(...ended, parked, turnRequested("run_a", "turn_a.2"))).toEqual(["G25"]);
+    expect(broken(...ended, repeatable, parked, asked("ask_a.1", "call_a.1"))).toEqual(["G25"]);
   });
   test("G25: is found if it ends while nobody carries it out", () => {
     expect(broken(...ended, repeatable, parked, callSettled("call_a.1"))).toEqual(["G25"]);
@@ -272,6 +296,10 @@ describe("a question", () => {
     const allowed = questionSettled("ask_a.1", { kind: "allowed" });
     expect(broken(...waiting, cancelRequested("run_a"), allowed)).toEqual(["G9"]);
   });
+  test("G9: that is asked again after a cancel, instead of being withdrawn", () => {
+    const again = asked("ask_a.1", "call_a.1");
+    expect(broken(...waiting, cancelRequested("run_a"), again)).toEqual(["G9", "G11", "G17"]);
+  });
   test("G9: that stays open when another call is cancelled is as it should be", () => {
     expect(
       broken(...ended, one, two, asked("ask_a.1", "call_a.1"), callCancelled("call_a.2"), added(item("x"))),
@@ -306,6 +334,11 @@ describe("the inbox", () => {
     const both = [steer, added(x), itemsTaken("turn_a.2", x), ...taken("run_s", "run_a", "turn_a.2")];
     expect(broken(...ended, ...both, next)).toEqual([]);
     expect(broken(...ended, ...both, cancelRequested("run_a"))).toEqual(["G22"]);
+    const forSecond = [...ended, added(x), itemsTaken("turn_a.2", x)];
+    expect(broken(...forSecond, turnRequested("run_a", "turn_a.3"))).toEqual(["G22", "G14"]);
+    const early: Event = { type: "turn.extended", runId: "run_a", turnId: "turn_a.2", text: "x" };
+    expect(broken(...forSecond, early)).toEqual(["G22", "G16"]);
+    expect(broken(...forSecond, runSettled("run_a", completed))).toEqual(["G22"]);
     expect(verifyAtRest(recorded([...ended, added(x), itemsTaken("turn_a.2", x)]))).toMatchObject([
       { guarantee: "G22" },
       { guarantee: "G24" },
@@ -323,6 +356,7 @@ describe("a reminder", () => {
   test("G9: that is missing", () => {
     for (const outcome of [stopped, lost]) {
       expect(broken(...stopping, callSettled("call_a.1", outcome), added(item("x")))).toEqual(["G9"]);
+      expect(broken(...stopping, callSettled("call_a.1", outcome), turnSettled("turn_a.1", "turn"))).toEqual(["G9"]);
     }
     expect(verifyAtRest(recorded([...stopping, callSettled("call_a.1", stopped)]))).toMatchObject([
       { guarantee: "G9" },
@@ -340,6 +374,8 @@ describe("a reminder", () => {
   test("of something else is nobody's business", () => {
     const other = added({ kind: "reminder", text: "Be brief." });
     expect(broken(...live, other, added({ kind: "reminder", text: "x", data: null }))).toEqual([]);
+    const result = added({ kind: "result", text: "x", data: { callId: "call_a.1" } });
+    expect(broken(...live, one, result)).toEqual([]);
   });
 });
 
@@ -357,19 +393,23 @@ describe("a summary", () => {
 });
 
 describe("the cost of a turn", () => {
-  const extended = (inputTokens: number): Event => ({
-    type: "turn.extended",
-    runId: "run_a",
-    turnId: "turn_a.1",
-    text: "x",
-    usage: { inputTokens, outputTokens: 1, estimated: true },
-  });
+  const usage = (inputTokens: number, outputTokens = 1) => ({ inputTokens, outputTokens, estimated: true });
+  const extended: Event = { type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" };
+  const over = turnSettled("turn_a.1", "turn", lost);
+
   test("G18: that is known and not told", () => {
-    expect(broken(...live, extended(1), turnSettled("turn_a.1", "turn", lost))).toEqual(["G18"]);
+    expect(broken(...live, { ...extended, usage: usage(1) }, over)).toEqual(["G18"]);
     const next = turnRequested("run_a", "turn_a.2");
     expect(broken(...ended, next, turnSettled("turn_a.2", "turn"))).toEqual([]);
   });
-  test("G18: that is not a count", () => {
-    expect(broken(...live, extended(-1))).toEqual(["G18"]);
+  test("that is known and told, or not known, is as it should be", () => {
+    expect(broken(...live, { ...extended, usage: usage(1) }, { ...over, usage: usage(2) } as Event)).toEqual([]);
+    expect(broken(...live, extended, over)).toEqual([]);
+  });
+  test.each([usage(-1), usage(1, -1), usage(Number.NaN), usage(1, Number.NaN)])("G18: that is no count: %j", (bad) => {
+    expect(broken(...live, { ...extended, usage: bad })).toEqual(["G18"]);
+  });
+  test("that is nothing is a count", () => {
+    expect(broken(...live, { ...extended, usage: usage(0, 0) })).toEqual([]);
   });
 });

@@ -173,8 +173,8 @@ class LogCheck {
     this.#live?.follows(event, this.#report);
     this.#wakes(event);
     const { run, into } = this.#taken ?? {};
-    this.#taken = undefined;
     if (run !== undefined && !(event.type === "run.settled" && event.runId === run)) {
+      this.#taken = undefined;
       this.#report("G5", `${run} was taken into ${into}, but its own outcome did not follow at once.`);
     }
     const interrupted = this.#interrupts;
@@ -318,13 +318,19 @@ class LogCheck {
   }
 
   #settleWaiting(run: WaitingCheck, outcome: Outcome): void {
-    const taken = this.#steers.includes(run) && outcome.kind === "completed" && outcome.into !== undefined;
-    if (taken && this.#live?.id !== outcome.into) {
-      this.#report("G5", `${run.id} ended as taken into ${outcome.into}, which is not live.`);
-    } else if (!taken && outcome.kind !== "cancelled") {
+    const heard = this.#taken?.into;
+    this.#taken = undefined;
+    if (outcome.kind === "cancelled") {
+      if (heard !== undefined) this.#report("G15", `${run.id} was taken into ${heard} and then ended as cancelled.`);
+      else if (run.reason !== undefined && JSON.stringify(run.reason) !== JSON.stringify(outcome.reason)) {
+        this.#report("G10", `${run.id} was cancelled for one reason and ended with another.`);
+      }
+    } else if (outcome.kind !== "completed" || outcome.into === undefined) {
       this.#report("G15", `${run.id} ended as ${outcome.kind}, but it had not begun.`);
-    } else if (taken && run.reason !== undefined) {
+    } else if (run.reason !== undefined) {
       this.#report("G15", `${run.id} was cancelled and then ended as ${outcome.kind}.`);
+    } else if (outcome.into !== heard) {
+      this.#report("G5", `${run.id} ended as taken into ${outcome.into}, which has not heard it.`);
     }
     this.#queue = this.#queue.filter((one) => one !== run);
     this.#steers = this.#steers.filter((one) => one !== run);

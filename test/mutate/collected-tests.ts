@@ -30,7 +30,7 @@ export interface CollectedTest {
 export const tests: CollectedTest[] = [];
 
 /** A test that takes this long hangs. Alone on the machine, none takes a tenth of it. */
-const TEST_MS_MAX = 10_000;
+export const TEST_MS_MAX = 10_000;
 
 let file = "";
 let places: readonly Place[] = [];
@@ -112,25 +112,25 @@ export const onTestFinished = (act: Act): void => {
 };
 
 /** What it failed with; undefined if it passed. `beforeAll` is done for each test: it may be the only one. */
-export async function runTest({ place, body }: CollectedTest): Promise<unknown> {
+export async function runTest({ place, body }: CollectedTest, msMax: number = TEST_MS_MAX): Promise<unknown> {
   const line = [...place.around, place];
   atEnd = [];
   const acts = [...line.flatMap((one) => one.beforeAll), ...line.flatMap((one) => one.beforeEach), body];
-  const failure = await firstFailure(acts, "stop");
+  const failure = await firstFailure(acts, msMax, "stop");
   const ends = [
     ...atEnd.toReversed(),
     ...line.toReversed().flatMap((one) => one.afterEach),
     ...line.toReversed().flatMap((one) => one.afterAll),
   ];
-  const afterwards = await firstFailure(ends, "go on");
+  const afterwards = await firstFailure(ends, msMax, "go on");
   return failure ?? afterwards;
 }
 
-async function firstFailure(acts: readonly Act[], then: "stop" | "go on"): Promise<unknown> {
+async function firstFailure(acts: readonly Act[], msMax: number, then: "stop" | "go on"): Promise<unknown> {
   let failure: unknown;
   for (const act of acts) {
     try {
-      await inTime(act());
+      await inTime(act(), msMax);
     } catch (error) {
       failure ??= error ?? new Error("It threw nothing.");
       if (then === "stop") break;
@@ -139,10 +139,10 @@ async function firstFailure(acts: readonly Act[], then: "stop" | "go on"): Promi
   return failure;
 }
 
-function inTime(going: unknown): unknown {
+function inTime(going: unknown, msMax: number): unknown {
   if (!(going instanceof Promise)) return going;
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("It took too long.")), TEST_MS_MAX);
+    const timer = setTimeout(() => reject(new Error("It took too long.")), msMax);
     going.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -34,6 +34,10 @@ export const strykerValidationSchema = {
   },
 };
 
+/** A test that takes so much longer than it did without a mutant waits for something that will not come. */
+const HANGS_MS = 2_000;
+const HANGS_TIMES = 20;
+
 const STAND_IN = new URL("./vitest-stand-in.ts", import.meta.url).href;
 
 class InProcessRunner implements TestRunner {
@@ -74,7 +78,8 @@ class InProcessRunner implements TestRunner {
     const wanted = testFilter === undefined ? undefined : new Set(testFilter);
     const results: TestResult[] = [];
     for (const test of this.#order.sorted(tests.filter(({ id }) => wanted?.has(id) ?? true))) {
-      const result = await this.#result(test);
+      const usualMs = this.#order.usualMs(test);
+      const result = await this.#result(test, usualMs === undefined ? undefined : HANGS_MS + HANGS_TIMES * usualMs);
       results.push(result);
       const found = result.status === TestStatus.Failed;
       this.#order.ran(test, result.timeSpentMs, found);
@@ -92,10 +97,10 @@ class InProcessRunner implements TestRunner {
     else process.env.__STRYKER_ACTIVE_MUTANT__ = mutant;
   }
 
-  async #result(test: CollectedTest): Promise<TestResult> {
+  async #result(test: CollectedTest, msMax?: number): Promise<TestResult> {
     const began = performance.now();
     this.#late = undefined;
-    const own = await runTest(test);
+    const own = await runTest(test, msMax);
     await new Promise<void>((resolve) => setImmediate(resolve));
     const failure = own ?? this.#late;
     const { id, name, file } = test;

@@ -32,5 +32,7 @@ test("a find of long ago counts for nothing", () => {
 test("a test is as quick as it ever was", () => {
   const order = timed();
   order.ran(slow, 0.1, false);
+  expect(order.usualMs(slow)).toBe(0.1);
+  expect(order.usualMs({ id: "new" })).toBeUndefined();
   expect(order.sorted([quick, slow])).toEqual([slow, quick]);
 });

@@ -20,6 +20,11 @@ export class KillOrder<T extends { readonly id: string }> {
     }
   }
 
+  /** How long it takes as a rule; undefined: it has not been run yet. */
+  usualMs({ id }: T): number | undefined {
+    return this.#ms.get(id);
+  }
+
   sorted(tests: readonly T[]): readonly T[] {
     const recent = (id: string): number => {
       const at = this.#found.get(id);

@@ -29,7 +29,7 @@ const { values } = parseArgs({
 });
 
 /** A mutant without an end is given up after this, on top of what its tests took before. */
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 10_000;
 
 process.chdir(ROOT);
 const lookedAt = readLookedAt();
