@@ -1,15 +1,15 @@
 // How SQLite goes about our queries: none may take longer because a log has become long.
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Database } from "./database.ts";
 import { queries } from "./log-reader.ts";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { Statements } from "./statements.ts";
 
+/** In memory, for all of them: it goes with the program. */
 const database = new DatabaseSync(":memory:");
 migrate(database, MIGRATIONS);
-afterAll(() => database.close());
 
 describe("the plan of a query", () => {
   const asked = prepared();
