@@ -44,6 +44,21 @@ test("what is around a test is done around it, from the outside to the inside an
   expect(done).toEqual(["outer", "inner", "finished", "/inner", "/outer"]);
 });
 
+test("what a test makes for all is made for each; what a file has made while it was loaded stays for the next", async () => {
+  const done: string[] = [];
+  const note = (word: string) => () => void done.push(word);
+  await outcomesOf("for all", () => {
+    standIn.afterAll(note("put away what was loaded"));
+    standIn.describe("within", () => {
+      standIn.beforeAll(note("made"));
+      standIn.afterAll(note("put away"));
+      standIn.test("one", note("one"));
+      standIn.test("other", note("other"));
+    });
+  });
+  expect(done).toEqual(["made", "one", "put away", "made", "other", "put away"]);
+});
+
 test("a failure in what is done after a test is the test's", async () => {
   const outcomes = await outcomesOf("after", () => {
     standIn.afterEach(() => {

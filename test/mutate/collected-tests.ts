@@ -111,7 +111,11 @@ export const onTestFinished = (act: Act): void => {
   atEnd.push(act);
 };
 
-/** What it failed with; undefined if it passed. `beforeAll` is done for each test: it may be the only one. */
+/**
+ * What it failed with; undefined if it passed. `beforeAll` is done for each test: it may be the only one, and a mutant
+ * may be in it. `afterAll` puts away what `beforeAll` has made; where there is none, what was made while the file was
+ * loaded, which the next test needs.
+ */
 export async function runTest({ place, body }: CollectedTest, msMax: number = TEST_MS_MAX): Promise<unknown> {
   const line = [...place.around, place];
   atEnd = [];
@@ -120,7 +124,7 @@ export async function runTest({ place, body }: CollectedTest, msMax: number = TE
   const ends = [
     ...atEnd.toReversed(),
     ...line.toReversed().flatMap((one) => one.afterEach),
-    ...line.toReversed().flatMap((one) => one.afterAll),
+    ...line.toReversed().flatMap((one) => (one.beforeAll.length === 0 ? [] : one.afterAll)),
   ];
   const afterwards = await firstFailure(ends, msMax, "go on");
   return failure ?? afterwards;

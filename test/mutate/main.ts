@@ -7,7 +7,7 @@
 //   --json         the last line is one object
 //
 // Exits with 1 if a promised score is missed, or if somebody survived whom nobody has looked at (looked-at.json).
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
@@ -32,6 +32,10 @@ const { values } = parseArgs({
 const TIMEOUT_MS = 10_000;
 
 process.chdir(ROOT);
+// What tests leave behind when their process is ended goes with it.
+process.env.TMPDIR = mkdtempSync(join(tmpdir(), "belay-mutants-"));
+process.once("exit", () => rmSync(process.env.TMPDIR ?? "", { recursive: true, force: true }));
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 const lookedAt = readLookedAt();
 const wanted = rooms().filter(({ name }) => values.room === undefined || values.room === name);
 if (wanted.length === 0) throw new TypeError(`There is no room ${values.room}.`);
@@ -92,7 +96,7 @@ async function mutate({ name, mutate: files, tests }: Room): Promise<{ tally: Ta
     coverageAnalysis: "perTest",
     concurrency: availableParallelism(),
     reporters: process.stderr.isTTY ? ["progress"] : ["progress-append-only"],
-    tempDirName: join(tmpdir(), `belay-mutants-${process.pid}-${name}`),
+    tempDirName: join(tmpdir(), name),
     timeoutMS: TIMEOUT_MS,
     allowConsoleColors: false,
     logLevel: "warn" as LogLevel,
