@@ -9,6 +9,7 @@ import {
   cancelledBy,
   cancelRequested,
   completed,
+  failed,
   item,
   itemsTaken,
   lost,
@@ -95,7 +96,7 @@ describe("one mistake is one finding, however the log goes on", () => {
       "G9",
     ],
     "a question that outlived its call": [
-      [...ended, one, asked("ask_a.1", "call_a.1"), callSettled("call_a.1"), runSettled("run_a", completed)],
+      [...ended, one, asked("ask_a.1", "call_a.1"), callSettled("call_a.1"), runSettled("run_a", failed)],
       "G9",
     ],
     "a question whose asker was gone": [

@@ -22,6 +22,7 @@ import {
   compact,
   completed,
   expire,
+  failed,
   item,
   itemsTaken,
   lost,
@@ -223,6 +224,22 @@ describe("calls by the end of a turn", () => {
   });
 });
 
+describe("the end of a run", () => {
+  const end = (outcome: Outcome): readonly Event[] => [turnSettled("turn_a.1", "end", outcome)];
+
+  test("G15: is found if it completed, and its last turn did not", () => {
+    expect(broken(...live, ...end(failed), runSettled("run_a", completed))).toEqual(["G15"]);
+    expect(broken(...live, turnSettled("turn_a.1", "turn"), runSettled("run_a", completed))).toEqual(["G15"]);
+    const unbegun = live.filter(({ type }) => type !== "turn.requested");
+    expect(broken(...unbegun, runSettled("run_a", completed))).toEqual(["G15"]);
+  });
+  test("is like its last turn, also if somebody else records it after a crash", () => {
+    expect(broken(...live, ...end(completed), runSettled("run_a", completed))).toEqual([]);
+    expect(broken(...live, ...end(completed), recovered("run_a", 2), runSettled("run_a", completed))).toEqual([]);
+    expect(broken(...live, ...end(failed), runSettled("run_a", failed))).toEqual([]);
+  });
+});
+
 describe("what is kept when a run changes hands", () => {
   test("may be repeated, or waits for an approval", () => {
     for (const change of [parked, recovered("run_a", 2)]) {
@@ -338,7 +355,7 @@ describe("the inbox", () => {
     expect(broken(...forSecond, turnRequested("run_a", "turn_a.3"))).toEqual(["G22", "G14"]);
     const early: Event = { type: "turn.extended", runId: "run_a", turnId: "turn_a.2", text: "x" };
     expect(broken(...forSecond, early)).toEqual(["G22", "G16"]);
-    expect(broken(...forSecond, runSettled("run_a", completed))).toEqual(["G22"]);
+    expect(broken(...forSecond, runSettled("run_a", failed))).toEqual(["G22"]);
     expect(verifyAtRest(recorded([...ended, added(x), itemsTaken("turn_a.2", x)]))).toMatchObject([
       { guarantee: "G22" },
       { guarantee: "G24" },

@@ -43,6 +43,8 @@ export class LiveCheck {
   /** Something is known of what the live turn costs. */
   #metered = false;
   #turns = 0;
+  /** How the turn ended that said the run ends like it. */
+  #last: Outcome["kind"] | undefined;
   #asked = 0;
   #attempt = 1;
 
@@ -130,10 +132,13 @@ export class LiveCheck {
 
   /** Its outcome is being recorded: may it end, and may it end like this? */
   settle(outcome: Outcome, report: Report): void {
+    const cutOff = this.turn !== undefined || this.#calls.size > 0;
     this.#questions.over(this.id, report);
     this.#ownsNothing("ended", report);
     if (this.covered === "no") {
       if (outcome.kind === "cancelled") report("G15", `${this.id} ended as cancelled, but nobody had cancelled it.`);
+      else if (outcome.kind === "completed" && this.#last !== "completed" && !cutOff)
+        report("G15", `${this.id} ended as completed, and no last turn of it did.`);
       return;
     }
     if (outcome.kind !== "cancelled") {
@@ -186,7 +191,10 @@ export class LiveCheck {
     this.turn = id;
   }
 
-  #settleTurn({ turnId: id, next, usage, seq }: Of<"turn.settled"> & { readonly seq: Seq }, report: Report): void {
+  #settleTurn(
+    { turnId: id, outcome, next, usage, seq }: Of<"turn.settled"> & { readonly seq: Seq },
+    report: Report,
+  ): void {
     if (this.turn !== id) {
       report("G14", `${id} ended, but it was not going on.`);
       return;
@@ -195,6 +203,7 @@ export class LiveCheck {
     if (usage === undefined && this.#metered)
       report("G18", `${id} ended, and what it is known to have cost is not told.`);
     this.turn = undefined;
+    this.#last = next === "end" ? outcome.kind : undefined;
     this.#questions.over(id, report);
     if (next === "turn") this.#asksAt = seq + 1;
     else if (this.#phase === "running") {
