@@ -44,7 +44,7 @@ test("what is around a test is done around it, from the outside to the inside an
   expect(done).toEqual(["outer", "inner", "finished", "/inner", "/outer"]);
 });
 
-test("what a test makes for all is made for each; what a file has made while it was loaded stays for the next", async () => {
+test("what is made for all is made for each; what a file has made while it was loaded stays", async () => {
   const done: string[] = [];
   const note = (word: string) => () => void done.push(word);
   await outcomesOf("for all", () => {

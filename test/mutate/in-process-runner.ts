@@ -73,8 +73,9 @@ class InProcessRunner implements TestRunner {
   }
 
   async mutantRun({ activeMutant, testFilter, hitLimit }: MutantRunOptions): Promise<MutantRunResult> {
-    this.#activate(activeMutant.id, hitLimit);
+    // Loaded with nothing active: what files make while they are loaded serves all mutants of this process.
     await this.#load();
+    this.#activate(activeMutant.id, hitLimit);
     const wanted = testFilter === undefined ? undefined : new Set(testFilter);
     const results: TestResult[] = [];
     for (const test of this.#order.sorted(tests.filter(({ id }) => wanted?.has(id) ?? true))) {
