@@ -338,9 +338,14 @@ export function failure(error: unknown): Outcome {
 }
 
 function codeOf(error: unknown): string {
-  if (error instanceof ControlError) return error.code;
-  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  return typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) ? code : "error";
+  try {
+    if (error instanceof ControlError) return error.code;
+    const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+    return typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) ? code : "error";
+  } catch {
+    // Something that cannot be looked at.
+    return "error";
+  }
 }
 
 const ignore = (): void => {};

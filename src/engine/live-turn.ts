@@ -139,6 +139,7 @@ export class LiveTurn implements WorkOwner {
 
   emit(given: string, kind: "text" | "reasoning" = "text"): void {
     if (typeof given !== "string") throw invalid("emit() takes a string.");
+    if (kind !== "text" && kind !== "reasoning") throw invalid('emit() takes "text" or "reasoning" as its kind.');
     if (this.work.phase !== "live" && this.work.phase !== "stopping") return; // Given up: nobody listens any more.
     const text = given.toWellFormed();
     this.desk.delta({ text, kind, from: kind === "text" ? this.#text.length + this.#dropped : this.#thought });

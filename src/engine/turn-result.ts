@@ -1,6 +1,6 @@
 // What an agent hands back, checked before anything of it is recorded.
 import type { CallAsk } from "../core/call.ts";
-import type { Next, TurnFinish, TurnPart, Usage } from "../core/event.ts";
+import type { Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/event.ts";
 import type { CallId } from "../core/ids.ts";
 import { CALLS_LIVE_MAX } from "../core/limits.ts";
 import type { CallRequest } from "../ports.ts";
@@ -50,20 +50,29 @@ export function checkMeter(value: unknown): Metered {
   if (value === undefined) return {};
   if (!isObject(value)) throw invalid(NOT_A_RESULT);
   const { usage, parts } = value;
-  if (usage !== undefined && !isUsage(usage)) throw invalid(NOT_A_RESULT);
   return {
-    ...(usage === undefined ? {} : { usage }),
+    ...(usage === undefined ? {} : { usage: checkUsage(usage) }),
     ...(parts === undefined ? {} : { parts: checkParts(parts) }),
   };
 }
 
 /** A call as an agent asks for it. */
 export function checkCall(given: CallRequest): CallRequest {
-  const { name, input, execute, timeoutMs } = given;
+  const { name, input, execute, timeoutMs, provider } = given;
   if (typeof name !== "string" || name === "" || name.length > 256) throw invalid("A call's name is a short string.");
   if (typeof execute !== "function") throw invalid("A call needs a function to execute.");
   if (timeoutMs !== undefined) checkMs(timeoutMs, "timeoutMs", 2 ** 40);
-  return { ...given, input: checkCallJson(input ?? null, `The input of ${name}`) };
+  return {
+    ...given,
+    input: checkCallJson(input ?? null, `The input of ${name}`),
+    ...(provider === undefined ? {} : { provider: checkProvider(provider) }),
+  };
+}
+
+/** Its name and what else there is of it on the provider's side. */
+function checkProvider({ id, data }: ProviderCall): ProviderCall {
+  if (typeof id !== "string") throw invalid("`provider.id` is the call's name on the provider's side: a string.");
+  return { id, ...(data === undefined ? {} : { data: checkCallJson(data, "`provider.data`") }) };
 }
 
 /** What the log is to know of it. */
@@ -97,13 +106,15 @@ function isPart(part: unknown): part is TurnPart {
   return part.kind === "call" ? Number.isInteger(part.index) : part.kind === "provider" && part.provider !== undefined;
 }
 
-function isUsage(usage: unknown): usage is Usage {
-  if (!isObject(usage)) return false;
-  const { inputTokens, outputTokens } = usage;
-  return isCount(inputTokens) && isCount(outputTokens);
+/** Only what the log keeps of it: what else there is may be anything. */
+function checkUsage(usage: unknown): Usage {
+  if (!isObject(usage)) throw invalid(NOT_A_RESULT);
+  const { inputTokens, outputTokens, estimated } = usage;
+  if (!isCount(inputTokens) || !isCount(outputTokens)) throw invalid(NOT_A_RESULT);
+  return { inputTokens, outputTokens, estimated: estimated === true };
 }
 
-const isCount = (value: unknown): boolean => typeof value === "number" && Number.isFinite(value) && value >= 0;
+const isCount = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value) && value >= 0;
 
 const FINISHES: ReadonlySet<unknown> = new Set<TurnFinish>(["stop", "calls", "length", "refusal", "other"]);
 const isFinish = (value: unknown): value is TurnFinish => FINISHES.has(value);
