@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { logOf, openHouse } from "../../test/open-house.ts";
 import { verifyAtRest } from "../core/verify.ts";
 import type { Agent, Execute, LiveCall, Turn } from "../ports.ts";
+import type { Belay } from "./belay.ts";
+import type { Session } from "./session.ts";
 
 const refuses = (): never => {
   throw new Error("Nobody looks at me.");
@@ -172,5 +174,36 @@ describe("G3, G12: a turn that hands over what cannot be recorded is told so, an
     expect(outcome).toEqual({ kind: "completed" });
     const counts = { inputTokens: 1, outputTokens: 2, estimated: false };
     expect(log.find(({ type }) => type === "turn.settled")).toMatchObject({ usage: counts });
+  });
+});
+
+describe("G3: whoever asks for something with what cannot be recorded is refused, and leaves no trace:", () => {
+  type Ask = (belay: Belay, session: Session, wild: never) => Promise<unknown>;
+  const asks: Readonly<Record<string, Ask>> = {
+    "a title": (belay, _, wild) => belay.createSession({ title: wild }),
+    "a prompt": (_, session, wild) => session.prompt(wild).accepted,
+    "the text of a prompt": (_, session, wild) => session.prompt({ text: wild }).accepted,
+    "the data of a prompt": (_, session, wild) => session.prompt({ text: "x", data: wild }).accepted,
+    "a key": (_, session, wild) => session.prompt("x", { key: wild }).accepted,
+    "a reason": (_, session, wild) => session.cancel({ reason: wild }),
+    "the note of a reason": (_, session, wild) => session.cancel({ reason: { kind: "user", note: wild } }),
+    "who has a reason": (_, session, wild) => session.cancel({ reason: { kind: "user", by: wild } }),
+    "an item": (_, session, wild) => session.post(wild),
+    "the text of an item": (_, session, wild) => session.post({ text: wild } as never),
+    "a mode": (_, session, wild) => session.setMode(wild),
+    "a queued run": (_, session, wild) => session.queue.edit("run_1", wild),
+  };
+
+  test.each(Object.keys(asks))("%s", async (name) => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const before = await logOf(session);
+    for (const [what, make] of Object.entries(RETURNED)) {
+      const asked = async (): Promise<unknown> => asks[name]?.(belay, session, make() as never);
+      // With our own words, or with those of whoever did not want to be looked at.
+      await expect(asked(), what).rejects.toThrow();
+    }
+    expect(await logOf(session)).toEqual(before);
+    await belay.close();
   });
 });
