@@ -178,13 +178,14 @@ describe("its events", () => {
     const text = run.text();
     accept(await house.server.next(PROMPT));
     const server = (await house.server.next("GET /v1/runs/run_1/events?after=1&deltas=without")).stream();
-    const turn = (ordinal: number, type: string, said: string): object => ({
-      ...{ type, runId: "run_1", turnId: `turn_1.${ordinal}`, text: said },
-    });
-    server.say(eventText(3, turn(1, "turn.settled", "One. ")));
-    server.say(eventText(4, turn(2, "turn.extended", "Tw")));
-    server.say(eventText(5, { type: "run.recovered", runId: "run_1", attempt: 2 }));
-    server.say(eventText(6, turn(3, "turn.extended", "Two"))).say(eventText(7, turn(3, "turn.extended", ".")));
+    const of = (ordinal: number): object => ({ runId: "run_1", turnId: `turn_1.${ordinal}` });
+    const said = (ordinal: number, text: string): object => ({ ...of(ordinal), type: "turn.extended", text });
+    const over = { type: "turn.settled", next: "turn" };
+    server.say(eventText(3, { ...over, ...of(1), text: "One. ", outcome: COMPLETED }));
+    server.say(eventText(4, said(2, "Tw")));
+    server.say(eventText(5, { ...over, ...of(2), outcome: { kind: "lost" } }));
+    server.say(eventText(6, { type: "run.recovered", runId: "run_1", attempt: 2 }));
+    server.say(eventText(7, said(3, "Two"))).say(eventText(8, said(3, ".")));
     server.say(settledText(9));
     expect(await text).toBe("One. Two.");
   });

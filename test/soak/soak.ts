@@ -148,7 +148,8 @@ function namesOf({ work, seed }: SoakOptions, which: Half["which"], stage: Stage
     const left = Math.ceil((until - performance.now()) / MINUTE_MS);
     progress(
       `seed ${seed}, ${which}: ${runs} runs in ${sessions} sessions, ${cancels} cancels, ${faults} faults, ` +
-        `${[`${wrong.length} wrong`, ...wrong.slice(-1)].join(": ")}, RSS ${inMB(watch.rss)} MB, heap ${inMB(watch.heap)} MB; ${left} min left`,
+        `${[`${wrong.length} wrong`, ...wrong.slice(-1)].join(": ")}, ` +
+        `RSS ${inMB(watch.rss)} MB, heap ${inMB(watch.heap)} MB; ${left} min left`,
     );
     return names.pop();
   };
