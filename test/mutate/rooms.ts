@@ -13,7 +13,10 @@ export interface Room {
 /** Go through so many states that a mutant they let live would cost a minute. What they find is found besides. */
 const LONG = ["src/core/phases.test.ts", "src/core/histories.test.ts"];
 /** Start real programs, or wait for real files, once for each mutant. */
-const REAL = ["src/library/processes.test.ts", "src/library/directories.test.ts"];
+const REAL = [
+  ...["src/library/processes.test.ts", "src/library/directories.test.ts"],
+  ...["src/agent/process-tools-real.test.ts", "src/agent/untrusted.test.ts"],
+];
 
 const sources = (folder: string): readonly string[] =>
   globSync(`${folder}/**/*.ts`)
@@ -31,7 +34,7 @@ export const rooms = (): readonly Room[] => [
   {
     name: "engine",
     mutate: sources("src/engine"),
-    tests: [...tests("src/engine", "src/library"), "test/mutate/schedules.ts"],
+    tests: [...tests("src/engine", "src/library", "src/agent"), "test/mutate/schedules.ts"],
     scoreMin: 85,
   },
   { name: "store", mutate: sources("src/store"), tests: tests("src/store"), scoreMin: 85 },
