@@ -34,7 +34,13 @@ const TIMEOUT_MS = 10_000;
 process.chdir(ROOT);
 // What tests leave behind when their process is ended goes with it.
 process.env.TMPDIR = mkdtempSync(join(tmpdir(), "belay-mutants-"));
-process.once("exit", () => rmSync(process.env.TMPDIR ?? "", { recursive: true, force: true }));
+process.once("exit", () => {
+  try {
+    rmSync(process.env.TMPDIR ?? "", { recursive: true, force: true });
+  } catch {
+    // A disk that a test has mounted, and was killed before it could take it away.
+  }
+});
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 const lookedAt = readLookedAt();
 const wanted = rooms().filter(({ name }) => values.room === undefined || values.room === name);
