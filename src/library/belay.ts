@@ -104,7 +104,8 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
     if (door.atOnce) await engine.processes.spawner();
     await engine.start();
   } catch (error) {
-    // Nothing has begun yet. The store is left for whoever tries again.
+    // Nothing has begun yet, and nothing is kept from whoever tries again.
+    await engine.processes.close();
     await engine.store.close();
     throw error;
   }

@@ -1,5 +1,5 @@
 // Processes as a host and its tools meet them, with real children.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -7,9 +7,11 @@ import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
 import { heard, hostileTree, mark, marked, markedAtLeast } from "../../test/processes/marked.ts";
 import type { Json } from "../core/prompt.ts";
 import { verifyAtRest } from "../core/verify.ts";
+import { systemClock } from "../engine/system-clock.ts";
 import type { LiveCall, Turn } from "../ports.ts";
 import type { Ran } from "../spawner.ts";
-import type { Belay } from "./belay.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { type Belay, openBelay } from "./belay.ts";
 import type { Session } from "./session.ts";
 
 const open: Belay[] = [];
@@ -36,6 +38,23 @@ async function types(session: Session): Promise<readonly string[]> {
 async function isSound(session: Session): Promise<void> {
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 }
+
+test("a start that fails leaves nothing behind of what processes need", async () => {
+  const place = mkdtempSync(join(tmpdir(), "belay-failed-start-"));
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = place;
+  try {
+    const store = new MemoryStore({ clock: systemClock });
+    store.unattended = () => Promise.reject(new Error("The disk does not answer."));
+    const opening = openBelay({ agent: () => undefined, store, processes: { requireTier: "group" } });
+    await expect(opening).rejects.toThrow("The disk does not answer.");
+    expect(readdirSync(place)).toEqual([]);
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+    rmSync(place, { recursive: true, force: true });
+  }
+});
 
 describe("a command that is waited for", () => {
   test("tells how it ended and what it said", async () => {
