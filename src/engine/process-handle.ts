@@ -113,7 +113,8 @@ export class ProcessHandle implements Handle {
     let offset = first.offset ?? 0;
     while (kept !== undefined && signal?.aborted !== true) {
       const page = await kept.read({ ...first, offset });
-      if (page.to > page.from || page.missing > 0) yield page;
+      // The last one says so, even if it has nothing else to say: whoever is far away would come back for it for ever.
+      if (page.to > page.from || page.missing > 0 || page.end) yield page;
       if (page.end || page.to === offset) return;
       offset = page.to;
     }
