@@ -44,16 +44,21 @@ export function lookAt(pid: number): Outside {
 function openIn(pid: number): readonly string[] {
   return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
     try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`)
-        .replace(/:\[\d+\]$/, "")
-        .replace(/ \(deleted\)$/, "")
-        .replace(/^.*\//, "");
+      return nameOf(readlinkSync(`/proc/${pid}/fd/${fd}`));
     } catch {
       // Closed since it was listed.
       return [];
     }
   });
 }
+
+/** The same for what takes the place of another: a pipe, a file that was begun anew under the next number. */
+export const nameOf = (target: string): string =>
+  target
+    .replace(/:\[\d+\]$/, "")
+    .replace(/ \(deleted\)$/, "")
+    .replace(/^.*\//, "")
+    .replace(/\.\d+(?=\.)/, ".N");
 
 export function countOf(names: readonly string[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
