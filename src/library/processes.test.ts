@@ -188,7 +188,11 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
   });
 
   test("G17: what a stopped command had said is kept with its call", async () => {
-    const { belay } = await house({ go: calls((call) => call.processes.run("echo partial; exec sleep 600")) });
+    // Time enough for a busy machine: this is about what is kept, not about how soon.
+    const { belay } = await house(
+      { go: calls((call) => call.processes.run("echo partial; exec sleep 600")) },
+      { graceMs: 20_000 },
+    );
     const session = await belay.createSession();
     const run = session.prompt("go");
     for await (const event of session.events()) if (event.type === "process.started") break;
