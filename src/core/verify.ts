@@ -4,14 +4,15 @@
 // Invariants
 // 1. One pass. Per run without an outcome a small bounded state; per settled run its id, and its key if it had one.
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
-import type { CancelReason, Outcome } from "./cancel.ts";
+import type { Outcome } from "./cancel.ts";
 import type { Event, Recorded } from "./event.ts";
-import { type RunId, runOf, type Seq, type SessionId } from "./ids.ts";
+import { type RunId, runOf, type Seq } from "./ids.ts";
 import { ATTEMPTS_MAX } from "./limits.ts";
-import type { Delivery } from "./prompt.ts";
 import { InboxCheck, type Report } from "./verify-inbox.ts";
 import { type Around, ProcessCheck } from "./verify-process.ts";
+import { joined, returned, type WaitingCheck } from "./verify-queue.ts";
 import { LiveCheck, type LiveRunEvent } from "./verify-run.ts";
+import { SessionCheck } from "./verify-session.ts";
 
 /** A promise of the contract that this log shows broken, where, and how. */
 export interface Finding {
@@ -43,15 +44,6 @@ function checked(events: Iterable<Recorded>, options: VerifyOptions): LogCheck {
   return check;
 }
 
-/** A run that has not begun. */
-interface WaitingCheck {
-  readonly id: RunId;
-  readonly delivery: Delivery;
-  readonly acceptedAt: Seq;
-  /** Why it must end without beginning, once a cancel of the session has named it. */
-  reason: CancelReason | undefined;
-}
-
 type Of<T extends Event["type"]> = Extract<Event, { type: T }>;
 
 class LogCheck {
@@ -61,8 +53,7 @@ class LogCheck {
   #begun = false;
   /** The log was trimmed: it speaks of runs whose acceptance is not kept. */
   #partial = false;
-  #phase: "absent" | "open" | "closed" = "absent";
-  #session: SessionId | undefined;
+  readonly #session = new SessionCheck();
   #live: LiveCheck | undefined;
   #queue: WaitingCheck[] = [];
   #steers: WaitingCheck[] = [];
@@ -84,16 +75,14 @@ class LogCheck {
     this.#followsAtOnce(event);
     switch (event.type) {
       case "session.created":
-        if (this.#phase !== "absent") this.#report("G3", "The session was created twice.");
-        this.#phase = "open";
-        this.#session = event.sessionId;
+        this.#session.create(event.sessionId, this.#report);
         return;
       case "session.closed":
-        this.#phase = "closed";
+        this.#session.close(this.#isBusy, this.#report);
         this.#processes.closed();
         return;
       case "session.mode_set":
-        if (this.#phase !== "open") this.#report("G3", `The mode was set although the session is ${this.#phase}.`);
+        this.#session.needs("open", "given a mode", this.#report);
         return;
       case "session.cancel_requested":
         this.#cancelSession(event);
@@ -158,7 +147,7 @@ class LogCheck {
     if (!this.#begun) {
       this.#begun = true;
       this.#partial = seq > 1;
-      if (this.#partial) this.#phase = "open";
+      if (this.#partial) this.#session.phase = "open";
     } else if (seq !== this.#seq + 1) {
       this.#seq = seq;
       this.#report("G29", `${seq} does not follow the position before it; the log has a gap or a repetition.`);
@@ -168,6 +157,7 @@ class LogCheck {
 
   /** Some facts come in pairs: the second must be the very next event. */
   #followsAtOnce(event: Recorded): void {
+    this.#session.follows(event, this.#report);
     this.#inbox.follows(event, this.#report);
     this.#processes.follows(event, this.#report);
     this.#live?.follows(event, this.#report);
@@ -190,10 +180,15 @@ class LogCheck {
     this.#steers = [];
   }
 
+  /** A run waits, or goes on that nobody has cancelled. */
+  get #isBusy(): boolean {
+    return this.#queue.length > 0 || this.#steers.length > 0 || this.#live?.covered === "no";
+  }
+
   /** Something in the inbox wants a run, and none comes by itself. */
   get #mustWake(): boolean {
     const rests = this.#live === undefined && this.#queue.length === 0 && this.#steers.length === 0;
-    return rests && !this.#partial && this.#phase === "open" && this.#inbox.wakes;
+    return rests && !this.#partial && this.#session.phase === "open" && this.#inbox.wakes;
   }
 
   /** Then one is begun at once; only what else has ended in the same moment comes before it. */
@@ -209,7 +204,8 @@ class LogCheck {
 
   #accept({ runId, delivery, key, wake }: Of<"run.accepted">): void {
     if (wake === true) this.#inbox.woken();
-    if (this.#phase !== "open") this.#report("G3", `${runId} was accepted although the session is ${this.#phase}.`);
+    const { phase } = this.#session;
+    if (phase !== "open") this.#report("G3", `${runId} was accepted although the session is ${phase}.`);
     if (this.#waits(runId) !== undefined || this.#live?.id === runId || this.#settled.has(runId)) {
       this.#report("G2", `${runId} was accepted twice.`);
       return;
@@ -222,14 +218,8 @@ class LogCheck {
     }
     const run: WaitingCheck = { id: runId, delivery, acceptedAt: this.#seq, reason: undefined };
     if (delivery === "steer" && this.#live?.takesSteers === true) this.#steers.push(run);
-    else if (delivery === "interrupt") this.#queue.splice(this.#interruptsAhead(), 0, run);
-    else this.#queue.push(run);
+    else this.#queue = joined(this.#queue, run);
     if (delivery === "interrupt" && this.#live?.covered === "no") this.#interrupts = this.#live.id;
-  }
-
-  #interruptsAhead(): number {
-    const first = this.#queue.findIndex((run) => run.delivery !== "interrupt");
-    return first === -1 ? this.#queue.length : first;
   }
 
   #change(event: Of<"run.edited" | "run.moved" | "run.steered">): void {
@@ -243,7 +233,8 @@ class LogCheck {
     if (event.type === "run.edited") return;
     this.#queue = this.#queue.filter((one) => one !== run);
     if (event.type === "run.moved") {
-      if (event.index > this.#queue.length) this.#report("G6", `${run.id} was moved to a place the queue has not.`);
+      if (!(event.index >= 0 && event.index <= this.#queue.length))
+        this.#report("G6", `${run.id} was moved to a place the queue has not.`);
       this.#queue.splice(event.index, 0, run);
       return;
     }
@@ -257,9 +248,12 @@ class LogCheck {
       this.#unlessPartial("G5", `${runId} went back to the queue, but it was no steer.`);
       return;
     }
+    // One that was just taken in, and did not end so, has been reported.
+    if (this.#live?.takesSteers === true && this.findings.at(-1)?.seq !== this.#seq) {
+      this.#report("G5", `${runId} went back to the queue, though ${this.#live.id} can still take it in.`);
+    }
     this.#steers = this.#steers.filter((one) => one !== run);
-    const after = this.#queue.findIndex((one) => one.delivery !== "interrupt" && one.acceptedAt > run.acceptedAt);
-    this.#queue.splice(after === -1 ? this.#queue.length : after, 0, run);
+    this.#queue = returned(this.#queue, run);
   }
 
   #take({ runId, into, turnId }: Of<"run.taken">): void {
@@ -357,8 +351,8 @@ class LogCheck {
   }
 
   get #around(): Around {
-    const [session, phase, live] = [this.#session, this.#phase, this.#live];
-    return { session, phase, live, inbox: this.#inbox, partial: this.#partial };
+    const { id: session, phase } = this.#session;
+    return { session, phase, live: this.#live, inbox: this.#inbox, partial: this.#partial };
   }
 
   #noteLive(event: LiveRunEvent & { readonly seq: Seq }): void {

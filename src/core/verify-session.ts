@@ -1,0 +1,35 @@
+// The part of the history checker that follows the session itself: created once, closed once, and stopped as it closes.
+import type { Event } from "./event.ts";
+import type { SessionId } from "./ids.ts";
+import type { Report } from "./verify-inbox.ts";
+
+export class SessionCheck {
+  phase: "absent" | "open" | "closed" = "absent";
+  id: SessionId | undefined;
+  /** It was closed with runs in it, which a cancel must name at once. */
+  #leaves = false;
+
+  create(id: SessionId, report: Report): void {
+    if (this.phase !== "absent") report("G3", "The session was created twice.");
+    this.phase = "open";
+    this.id = id;
+  }
+
+  close(busy: boolean, report: Report): void {
+    this.needs("open", "closed", report);
+    this.phase = "closed";
+    this.#leaves = busy;
+  }
+
+  /** What is only done in a session that is in this phase. */
+  needs(phase: "open", what: string, report: Report): void {
+    if (this.phase !== phase) report("G3", `The session was ${what} although it is ${this.phase}.`);
+  }
+
+  follows(event: Event, report: Report): void {
+    if (this.#leaves && event.type !== "session.cancel_requested") {
+      report("G9", "The session was closed, but what it had taken on was not cancelled at once.");
+    }
+    this.#leaves = false;
+  }
+}
