@@ -86,7 +86,7 @@ export function checkAsk(given: Ask): { readonly about: About; readonly deadline
   const about: About = {
     kind: "question",
     text: text.toWellFormed(),
-    ...(options === undefined ? {} : { options: [...options] }),
+    ...(options === undefined ? {} : { options: options.map((one) => one.toWellFormed()) }),
     ...(only ? { only } : {}),
     ...(data === undefined ? {} : { data: checkJson(data, "`data`") }),
   };
@@ -127,7 +127,8 @@ function checkJson(given: unknown, what: string, depth = 0): Json {
       throw invalid(`${what} contains ${given}, which JSON does not have.`);
     case "object":
       if (given === null) return null;
-      if (Array.isArray(given)) return given.map((item) => checkJson(item, what, depth + 1));
+      // Not `map`, which passes over the holes of a list.
+      if (Array.isArray(given)) return Array.from(given, (item) => checkJson(item, what, depth + 1));
       return checkObject(given, what, depth);
     default:
       throw invalid(
@@ -137,10 +138,8 @@ function checkJson(given: unknown, what: string, depth = 0): Json {
 }
 
 function checkObject(given: object, what: string, depth: number): Json {
-  if (Object.hasOwn(given, "toJSON") || "toJSON" in given) {
-    const { toJSON } = given as { readonly toJSON: unknown };
-    if (typeof toJSON === "function") return checkJson(toJSON.call(given), what, depth + 1);
-  }
+  const { toJSON } = given as { readonly toJSON?: unknown };
+  if (typeof toJSON === "function") return checkJson(toJSON.call(given), what, depth + 1);
   const prototype: unknown = Object.getPrototypeOf(given);
   if (prototype !== Object.prototype && prototype !== null)
     throw invalid(`${what} contains an object that is not plain data.`);
@@ -158,7 +157,7 @@ export function rejectUnknown(rest: object, what: string): void {
 
 /** A whole number of milliseconds within a bound, as options give it. */
 export function checkMs(given: unknown, what: string, max: number): number {
-  if (typeof given !== "number" || !Number.isInteger(given) || given < 0 || given > max) {
+  if (!isWhole(given) || given < 0 || given > max) {
     throw invalid(`${what} is a whole number of milliseconds from 0 to ${max}.`);
   }
   return given;
@@ -167,7 +166,7 @@ export function checkMs(given: unknown, what: string, max: number): number {
 /** How many rows of a list at once. */
 export function checkLimit(given: unknown): number {
   if (given === undefined) return 100;
-  if (typeof given !== "number" || !Number.isInteger(given) || given < 1 || given > PAGE_ROWS_MAX) {
+  if (!isWhole(given) || given < 1 || given > PAGE_ROWS_MAX) {
     throw invalid(`\`limit\` is a whole number from 1 to ${PAGE_ROWS_MAX}.`);
   }
   return given;
@@ -183,6 +182,7 @@ export function checkNote(given: unknown): string {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+const isWhole = (value: unknown): value is number => Number.isInteger(value);
 const isDelivery = (value: unknown): value is Delivery => DELIVERIES.has(value);
 export const invalid = (message: string): ControlError => new ControlError("invalid", message);
 const show = (value: unknown): string => (typeof value === "string" ? `"${value.slice(0, 40)}"` : typeof value);
