@@ -58,6 +58,7 @@ export function checkMeter(value: unknown): Metered {
 
 /** A call as an agent asks for it. */
 export function checkCall(given: CallRequest): CallRequest {
+  if (!isObject(given)) throw invalid("A call is an object with `name`, `input` and `execute`.");
   const { name, input, execute, timeoutMs, provider } = given;
   if (typeof name !== "string" || name === "" || name.length > 256) throw invalid("A call's name is a short string.");
   if (typeof execute !== "function") throw invalid("A call needs a function to execute.");
@@ -70,7 +71,8 @@ export function checkCall(given: CallRequest): CallRequest {
 }
 
 /** Its name and what else there is of it on the provider's side. */
-function checkProvider({ id, data }: ProviderCall): ProviderCall {
+function checkProvider(given: ProviderCall): ProviderCall {
+  const { id, data } = isObject(given) ? given : {};
   if (typeof id !== "string") throw invalid("`provider.id` is the call's name on the provider's side: a string.");
   return { id, ...(data === undefined ? {} : { data: checkCallJson(data, "`provider.data`") }) };
 }
@@ -114,7 +116,7 @@ function checkUsage(usage: unknown): Usage {
   return { inputTokens, outputTokens, estimated: estimated === true };
 }
 
-const isCount = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value) && value >= 0;
+const isCount = (value: unknown): value is number => Number.isFinite(value) && Number(value) >= 0;
 
 const FINISHES: ReadonlySet<unknown> = new Set<TurnFinish>(["stop", "calls", "length", "refusal", "other"]);
 const isFinish = (value: unknown): value is TurnFinish => FINISHES.has(value);
