@@ -1,6 +1,23 @@
 // Why a session is busy, in every state a person may ask in.
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import {
+  accept,
+  ask,
+  beginProcess,
+  call,
+  cancelRun,
+  close,
+  park,
+  plainQuestion,
+  running,
+  settleTurn,
+} from "../../test/commands.ts";
 import { deaf, gate, openHouse, waits } from "../../test/open-house.ts";
+import type { CallId, RunId } from "../core/ids.ts";
+import { type Given, given } from "../testing/given.ts";
+import { explain } from "./explain.ts";
+import { LiveLane } from "./live-lane.ts";
+import { LiveWork, type WorkOwner } from "./live-work.ts";
 
 test("G36: an idle session says so, and that a cancel would change nothing", async () => {
   const { belay } = await openHouse();
@@ -75,4 +92,101 @@ test("G36: a session that waits for a slot, and one that is closed, say that", a
   await two.close();
   expect((await two.explain()).summary).toBe("Closed.");
   await one.cancel();
+});
+
+describe("G36: in one sentence", () => {
+  /** What the worker that drives it says, or another one. */
+  function said({ lane }: Given, by: "driver" | "other" = "driver") {
+    const live = new LiveLane("ses_1");
+    live.durable = lane;
+    live.epoch = by === "driver" ? 1 : undefined;
+    return explain(live, { worker: "wrk_1", processes: [], times: new Map(), mode: undefined });
+  }
+  const live = given(...running("run_a"));
+  const calling = live.and(call("call_a.1", "build"), call("call_a.2", "test"));
+  const asking = live.and(ask("turn_a.1", plainQuestion));
+  const later = [accept("run_b"), accept("run_c")];
+  const ending = calling.and(settleTurn("turn_a.1"));
+
+  test.each<readonly [what: string, past: Given, sentence: string]>([
+    ["idle", given(), "Idle. A cancel would change nothing."],
+    ["with a process", given(beginProcess()), "Idle. A process goes on in the background. A cancel would stop it all."],
+    [
+      "with processes",
+      given(beginProcess(), beginProcess()),
+      "Idle. 2 processes go on in the background. A cancel would stop it all.",
+    ],
+    ["closed", given(close()), "Closed."],
+    [
+      "closed, with a process that is being stopped",
+      given(beginProcess(), close()),
+      "Closed. A process goes on in the background. A cancel would stop it all.",
+    ],
+    ["waiting for a slot", given(...later), "Not running: 2 queued, waiting for a free slot."],
+    ["running", live, "run_a is running. A cancel would stop it."],
+    [
+      "running, with others behind it",
+      live.and(...later),
+      "run_a is running. A cancel would stop it. 2 queued behind it.",
+    ],
+    ["with calls", calling, "run_a is running; calls: build, test. A cancel would stop it."],
+    ["with a question", asking, "run_a is running; it waits for an answer (ask_a.1). A cancel would stop it."],
+    [
+      "with questions",
+      asking.and(ask("turn_a.1", plainQuestion)),
+      "run_a is running; it waits for 2 answers (ask_a.1, ask_a.2). A cancel would stop it.",
+    ],
+    [
+      "stopping, with its turn left",
+      live.and(cancelRun("run_a")),
+      "run_a has been stopping since 5; it waits for its turn.",
+    ],
+    [
+      "stopping, with calls left",
+      calling.and(accept("run_b"), cancelRun("run_a")),
+      "run_a has been stopping since 8; it waits for build, test. 1 queued behind it.",
+    ],
+    ["ending", ending.and(accept("run_b")), "run_a has ended and waits for build, test. 1 queued behind it."],
+    ["parked", live.and(park, accept("run_b")), "run_a is parked until a worker takes it up. 1 queued behind it."],
+  ])("%s", (_, past, sentence) => {
+    const { live, queue } = past.lane;
+    const busy = live !== undefined || queue.length > 0;
+    expect(said(past)).toMatchObject({ summary: sentence, driver: "wrk_1", busy });
+  });
+
+  test("another worker than the one that drives it says so", () => {
+    const other = "(driven by another worker)";
+    expect(said(live, "other")).toMatchObject({
+      ...{ summary: `run_a is running ${other}. A cancel would stop it.`, driver: undefined },
+    });
+    expect(said(live.and(cancelRun("run_a")), "other").summary).toContain(`stopping since 5 ${other}; it waits`);
+    expect(said(ending, "other").summary).toBe(`run_a has ended and waits for build, test ${other}.`);
+  });
+});
+
+test("G36: what a call waits for before it begins is told by the worker that carries it out", () => {
+  const lane = new LiveLane("ses_1");
+  lane.durable = given(...running("run_a"), call("call_a.1"), call("call_a.2")).lane;
+  const owner = (waits?: "slot"): WorkOwner => ({ waits, begin: () => {}, giveUp: () => {} });
+  lane.works.push(new LiveWork("call_a.1", "tool", owner()), new LiveWork("call_a.2", "tool", owner("slot")));
+  const { live } = explain(lane, { worker: "wrk_1", processes: [], times: new Map(), mode: undefined });
+  expect(live?.calls.map((one) => one.waits)).toEqual([undefined, "slot"]);
+});
+
+test("G36: everything that goes on is told, each with its time, also by a worker that carries nothing of it out", () => {
+  const lane = new LiveLane("ses_1");
+  const past = given(...running("run_a"), call("call_a.1", "build"), ask("turn_a.1", plainQuestion));
+  lane.durable = past.and(accept("run_b", { prompt: { text: "later" } })).lane;
+  const times = new Map<RunId | CallId, number>([
+    ["run_a", 7],
+    ["call_a.1", 8],
+  ]);
+  expect(explain(lane, { worker: "wrk_1", processes: [], times, mode: "ask" })).toMatchObject({
+    ...{ asOf: 7, busy: true, queue: [{ runId: "run_b", text: "later" }], mode: "ask" },
+    live: {
+      ...{ runId: "run_a", phase: "running", reason: undefined, turn: "turn_a.1", since: 7 },
+      calls: [{ callId: "call_a.1", name: "build", phase: "running", waits: undefined, since: 8 }],
+      questions: [{ id: "ask_a.1", about: plainQuestion }],
+    },
+  });
 });

@@ -1,10 +1,9 @@
 // Why is this session busy? Read off the state, in the words of the glossary.
-import type { Explanation, LiveExplained, Waits } from "../control.ts";
-import type { CallId, WorkerId } from "../core/ids.ts";
+import type { Explanation, LiveExplained } from "../control.ts";
+import type { WorkerId } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
 import type { Run } from "../core/run.ts";
 import type { ProcessInfo } from "../spawner.ts";
-import { LiveCall } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveWork } from "./live-work.ts";
 import type { Times } from "./since.ts";
@@ -46,17 +45,12 @@ function liveExplained(state: Lane, works: readonly LiveWork[], times: Times): L
       callId: call.id,
       name: call.name,
       phase: call.phase,
-      waits: waits(works, call.id),
+      waits: works.find((work) => work.id === call.id)?.owner.waits,
       since: times.get(call.id),
     })),
     questions: run.questions,
     since: times.get(run.id),
   };
-}
-
-function waits(works: readonly LiveWork[], id: CallId): Waits | undefined {
-  const owner = works.find((work) => work.id === id)?.owner;
-  return owner instanceof LiveCall ? owner.waits : undefined;
 }
 
 function summary(state: Lane, ours: boolean): string {

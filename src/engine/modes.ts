@@ -32,7 +32,7 @@ export function modesOf(agent: Agent): Modes {
  * set any, and the host's own default holds.
  */
 export function modeInForce(agent: Agent, set: string | undefined): string | undefined {
-  return set !== undefined && agent.modes?.some(({ id }) => id === set) === true ? set : startOf(agent);
+  return agent.modes?.some(({ id }) => id === set) === true ? set : startOf(agent);
 }
 
 const startOf = ({ modes, mode }: Agent): string | undefined => mode ?? modes?.[0]?.id;

@@ -42,7 +42,7 @@ export async function readReplay(store: Store, session: SessionId, run: RunId, a
     if (event.type === "call.requested" && event.runId === run) {
       names.set(event.callId, { name: event.name, input: JSON.stringify(event.input) });
     }
-    if (event.type === "call.settled" && event.runId === run) {
+    if (event.type === "call.settled") {
       const asked = names.get(event.callId);
       if (asked !== undefined) made.push({ ...asked, result: toResult(event.callId, event.outcome, event.result) });
     }

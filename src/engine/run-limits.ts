@@ -31,7 +31,6 @@ export class RunLimits {
 
   close(): void {
     for (const takeBack of this.#running.values()) takeBack();
-    this.#running.clear();
   }
 
   #start(session: SessionId, runId: RunId, limitMs: number): void {

@@ -20,8 +20,8 @@ export async function since(store: Store, { id, durable }: LiveLane): Promise<Ti
   while (after < head) {
     const { events, gapTo } = await store.read(id, { after, limit: PAGE_EVENTS_MAX });
     for (const event of events) note(times, event, { run: live, wanted });
-    const last: Seq | undefined = events.at(-1)?.seq ?? gapTo;
-    if (last === undefined || last <= after) break;
+    // A page of nothing is the end, wherever the head is said to be.
+    const last: Seq = events.at(-1)?.seq ?? gapTo ?? head;
     // The start of the run is near its acceptance, and what is going on near the end.
     after = Math.max(last, times.has(live.id) ? head - LOOK_BACK_EVENTS : last);
   }

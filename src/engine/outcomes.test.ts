@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import type { Outcome } from "../core/cancel.ts";
+import type { Recorded } from "../core/event.ts";
+import type { RunId } from "../core/ids.ts";
+import { Outcomes } from "./outcomes.ts";
+
+const completed: Outcome = { kind: "completed" };
+const settled = (runId: RunId): Recorded => ({ type: "run.settled", runId, outcome: completed, seq: 9, at: 0 });
+const started = (runId: RunId): Recorded => ({ type: "run.started", runId, seq: 8, at: 0 });
+
+/** Somebody waits for each of these; what they are told, in order. */
+function waiting(...runs: readonly RunId[]) {
+  const outcomes = new Outcomes();
+  const told: (readonly [who: number, outcome: Outcome | undefined])[] = [];
+  const takeBack = runs.map((run, who) => outcomes.wait(run, (outcome) => told.push([who, outcome])));
+  return { outcomes, told, takeBack };
+}
+
+test("G8: everybody who waits for a run is told once, by its own outcome and nothing else", () => {
+  const { outcomes, told } = waiting("run_a", "run_b", "run_a", "run_a");
+  outcomes.recorded([started("run_a"), settled("run_none")]);
+  expect(told).toEqual([]);
+  outcomes.recorded([settled("run_a")]);
+  outcomes.recorded([settled("run_a")]);
+  expect(told).toEqual([
+    [0, completed],
+    [2, completed],
+    [3, completed],
+  ]);
+  expect(outcomes.size).toBe(1);
+  outcomes.recorded([settled("run_b")]);
+  expect(told.at(-1)).toEqual([1, completed]);
+  expect(outcomes.size).toBe(0);
+});
+
+test("whoever has taken it back is not told, those beside them are, and nothing stays of it", () => {
+  const { outcomes, told, takeBack } = waiting("run_a", "run_a", "run_a", "run_b", "run_c", "run_c");
+  takeBack[1]?.();
+  takeBack[3]?.();
+  // Twice does no harm to those who still wait.
+  takeBack[1]?.();
+  expect(outcomes.size).toBe(2);
+  takeBack[4]?.();
+  takeBack[5]?.();
+  expect(outcomes.size).toBe(1);
+  outcomes.recorded([settled("run_a"), settled("run_b"), settled("run_c")]);
+  expect(told).toEqual([
+    [0, completed],
+    [2, completed],
+  ]);
+  takeBack[0]?.();
+  expect(outcomes.size).toBe(0);
+});
+
+test("one who waits alone is forgotten by nobody else's taking back", () => {
+  const { outcomes, told, takeBack } = waiting("run_a");
+  outcomes.recorded([settled("run_a")]);
+  const other = outcomes.wait("run_a", () => told.push([7, completed]));
+  takeBack[0]?.();
+  expect(outcomes.size).toBe(1);
+  other();
+  expect(outcomes.size).toBe(0);
+});
+
+test("G8: whoever waits for a run that is let go of is told that nobody here will learn it, and no one else is", () => {
+  const { outcomes, told } = waiting("run_a", "run_b", "run_b", "run_c");
+  outcomes.leave(["run_a", "run_b", "run_none"]);
+  expect(told).toEqual([
+    [0, undefined],
+    [1, undefined],
+    [2, undefined],
+  ]);
+  expect(outcomes.size).toBe(1);
+  outcomes.close();
+  expect(told.at(-1)).toEqual([3, undefined]);
+  expect(outcomes.size).toBe(0);
+});
+
+test("nobody waits for ever for a worker that has closed", () => {
+  const { outcomes, told } = waiting("run_a", "run_b", "run_b");
+  outcomes.close();
+  outcomes.close();
+  expect(told).toEqual([
+    [0, undefined],
+    [1, undefined],
+    [2, undefined],
+  ]);
+  expect(outcomes.size).toBe(0);
+});

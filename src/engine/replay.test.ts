@@ -1,0 +1,118 @@
+// What a run did before its worker vanished: each answer is given once, to the same call.
+import { describe, expect, test } from "vitest";
+import {
+  call,
+  cancelCall,
+  cancelledBy,
+  completed,
+  failed,
+  lost,
+  running,
+  settleCall,
+  settleTurn,
+} from "../../test/commands.ts";
+import { logStore } from "../../test/log-store.ts";
+import type { Outcome } from "../core/cancel.ts";
+import type { Event } from "../core/event.ts";
+import type { CallId } from "../core/ids.ts";
+import { PAGE_EVENTS_MAX } from "../core/limits.ts";
+import type { Json } from "../core/prompt.ts";
+import { given } from "../testing/given.ts";
+import { readAll, readCall, readReplay } from "./replay.ts";
+
+const asked = (callId: CallId, name: string, input: Json) => ({ ...call(callId, name), input }) as const;
+
+describe("G14: a turn that is asked again", () => {
+  const made = (outcome: Outcome, result?: Json) => {
+    const { events } = given(
+      ...running("run_a"),
+      asked("call_a.1", "build", { fast: true }),
+      settleCall("call_a.1", { outcome, ...(result === undefined ? {} : { result }) }),
+    );
+    return readReplay(logStore(events).store, "ses_1", "run_a", 0);
+  };
+
+  test("is told how a call of the same name and input ended, once", async () => {
+    const replay = await made(completed, "built");
+    expect(replay.take("test", { fast: true }, {})).toBeUndefined();
+    expect(replay.take("build", { fast: false }, {})).toBeUndefined();
+    expect(replay.take("build", { fast: true }, {})).toEqual({ kind: "completed", callId: "call_a.1", value: "built" });
+    expect(replay.take("build", { fast: true }, {})).toBeUndefined();
+  });
+
+  test("is told of calls that are the same in the order in which they ended", async () => {
+    const { events } = given(
+      ...running("run_a"),
+      ...[asked("call_a.1", "roll", null), asked("call_a.2", "roll", null)],
+      ...[settleCall("call_a.2", { result: "second" }), settleCall("call_a.1", { result: "first" })],
+    );
+    const replay = await readReplay(logStore(events).store, "ses_1", "run_a", 0);
+    expect(replay.take("roll", null, {})).toMatchObject({ value: "second" });
+    expect(replay.take("roll", null, {})).toMatchObject({ value: "first" });
+  });
+
+  const shutdown = cancelledBy({ kind: "shutdown" });
+  test.each<readonly [how: string, outcome: Outcome, again: "begun again" | "answered"]>([
+    ["whose end nobody knows", lost, "begun again"],
+    ["that a shutdown stopped", shutdown, "begun again"],
+    ["that somebody stopped", cancelledBy({ kind: "user" }), "answered"],
+    ["that failed", failed, "answered"],
+    ["that completed", completed, "answered"],
+  ])("a call %s that may be repeated is %s", async (_, outcome, again) => {
+    const repeated = (await made(outcome)).take("build", { fast: true }, { idempotent: true });
+    expect(repeated?.kind).toBe(again === "answered" ? outcome.kind : undefined);
+    // One that may not be repeated never is: its turn is told what is known.
+    for (const options of [{}, { idempotent: false }]) {
+      expect((await made(outcome)).take("build", { fast: true }, options)?.kind).toBe(outcome.kind);
+    }
+  });
+
+  test("hears of its own run's calls only, and of those that have ended", async () => {
+    const { events } = given(
+      ...[...running("run_z"), asked("call_z.1", "build", null), settleCall("call_z.1"), settleTurn("turn_z.1")],
+      ...[...running("run_a"), asked("call_a.1", "test", null), cancelCall("call_a.1")],
+    );
+    const replay = await readReplay(logStore(events).store, "ses_1", "run_a", 0);
+    expect(replay.take("build", null, {})).toBeUndefined();
+    expect(replay.take("test", null, {})).toBeUndefined();
+  });
+});
+
+describe("a call as it was asked for", () => {
+  const past = given(
+    ...[...running("run_z"), asked("call_z.1", "old", 0), settleCall("call_z.1"), settleTurn("turn_z.1")],
+    ...[...running("run_a"), asked("call_a.1", "build", { fast: true }), asked("call_a.2", "test", null)],
+  );
+
+  test("is found in the log", async () => {
+    const { store } = logStore(past.events);
+    expect(await readCall(store, "ses_1", "call_a.1", 0)).toEqual({
+      ...{ callId: "call_a.1", name: "build", input: { fast: true } },
+    });
+    expect(await readCall(store, "ses_1", "call_a.2", 0)).toMatchObject({ name: "test" });
+    expect(await readCall(store, "ses_1", "call_z.1", 0)).toMatchObject({ name: "old" });
+  });
+
+  test("is not looked for behind the end of its run, nor found where it is not", async () => {
+    const more = Array.from(
+      { length: 3 * PAGE_EVENTS_MAX },
+      (): Event => ({
+        ...{ type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" },
+      }),
+    );
+    const { store, reads } = logStore([...past.events, ...more]);
+    expect(await readCall(store, "ses_1", "call_z.9", 0)).toBeUndefined();
+    expect(reads).toEqual([0]);
+    expect(await readCall(store, "ses_1", "call_a.9", 0)).toBeUndefined();
+  });
+});
+
+test("a log is read from a position to its end, page by page, each event once", async () => {
+  const events = Array.from(
+    { length: 2 * PAGE_EVENTS_MAX + 1 },
+    (): Event => ({ type: "run.started", runId: "run_a" }),
+  );
+  const seen: number[] = [];
+  for await (const { seq } of readAll(logStore(events).store, "ses_1", 3)) seen.push(seq);
+  expect(seen).toEqual(Array.from({ length: events.length - 3 }, (_, index) => index + 4));
+});

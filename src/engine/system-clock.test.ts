@@ -1,0 +1,60 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { systemClock } from "./system-clock.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
+
+test("the wall clock tells the time of day, and the other one only goes forward", () => {
+  const [before, elapsed] = [Date.now(), systemClock.elapsed()];
+  expect(systemClock.now()).toBeGreaterThanOrEqual(before);
+  expect(systemClock.now() - before).toBeLessThan(DAY_MS);
+  expect(systemClock.elapsed()).toBeGreaterThanOrEqual(elapsed);
+});
+
+test("a timer fires once, and one that was taken back does not", async () => {
+  const fired: string[] = [];
+  const takeBack = systemClock.after(0, () => fired.push("taken back"));
+  systemClock.after(0, () => fired.push("first"));
+  takeBack();
+  // Timers of the same length fire in the order in which they were set.
+  await new Promise<void>((resolve) => systemClock.after(0, resolve));
+  expect(fired).toEqual(["first"]);
+});
+
+test("a program ends although something idle is timed, and does not while something else is", () => {
+  const holding = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
+  const before = holding();
+  const takeBackIdle = systemClock.after(DAY_MS, () => {}, "idle");
+  expect(holding()).toBe(before);
+  const takeBack = systemClock.after(DAY_MS, () => {});
+  expect(holding()).toBe(before + 1);
+  takeBack();
+  takeBackIdle();
+});
+
+test("a wait of months fires when it is over, not at once, and can be taken back in its middle", () => {
+  const set: { readonly ms: number; fire(): void }[] = [];
+  const timers = vi.spyOn(globalThis, "setTimeout").mockImplementation(((fire: () => void, ms: number) => {
+    set.push({ ms, fire });
+    return set.length as unknown as NodeJS.Timeout;
+  }) as typeof setTimeout);
+  const cleared = vi.spyOn(globalThis, "clearTimeout").mockImplementation(() => {});
+  onTestFinished(() => {
+    timers.mockRestore();
+    cleared.mockRestore();
+  });
+  let fired = 0;
+  const takeBack = systemClock.after(60 * DAY_MS, () => {
+    fired += 1;
+  });
+  for (let step = 0; step < set.length && step < 9; step += 1) {
+    expect(fired).toBe(0);
+    // What is longer than this, Node fires at once.
+    expect(set[step]?.ms).toBeLessThan(2 ** 31);
+    if (step === 1) takeBack();
+    set[step]?.fire();
+  }
+  expect(fired).toBe(1);
+  expect(set.reduce((sum, { ms }) => sum + ms, 0)).toBe(60 * DAY_MS);
+  // The one that was set last by then.
+  expect(cleared.mock.calls).toEqual([[2]]);
+});
