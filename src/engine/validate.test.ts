@@ -137,12 +137,12 @@ describe("G3: what is too large is refused, and what just fits is not", () => {
     [
       ...(["the data of a prompt", checkPrompt] as const),
       // Two quotes around the data, and one byte of text.
-      (many) => ({ text: "x", data: bytes(many - 3) }),
+      (many: number) => ({ text: "x", data: bytes(many - 3) }),
       ...([PROMPT_BYTES_MAX, "The prompt has 1048577 bytes; the limit is 1048576."] as const),
     ],
     [
       ...(["what a call is given", json] as const),
-      (many) => bytes(many - 2),
+      (many: number) => bytes(many - 2),
       ...([CALL_BYTES_MAX, "It has 1048577 bytes; the limit is 1048576."] as const),
     ],
     ["a question", checkAsk, question, QUESTION_BYTES_MAX, "A question has at most 65536 bytes."],
