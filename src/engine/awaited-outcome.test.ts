@@ -161,7 +161,7 @@ describe("whoever waits for a run", () => {
     expect(told()).toEqual(completed);
   });
 
-  test("is told that it was let go of, also while it is looked up; and what the store says first, if that fails", async () => {
+  test("is told that it was let go of while it was looked up, or what the store says if that fails", async () => {
     const slow = new Gate();
     const late = slow.opened.then(() => row);
     const live = waiting({ rows: [late], lane: given(...running("run_a")).lane });

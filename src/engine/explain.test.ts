@@ -173,7 +173,7 @@ test("G36: what a call waits for before it begins is told by the worker that car
   expect(live?.calls.map((one) => one.waits)).toEqual([undefined, "slot"]);
 });
 
-test("G36: everything that goes on is told, each with its time, also by a worker that carries nothing of it out", () => {
+test("G36: everything that goes on is told with its time, also by a worker that carries nothing of it out", () => {
   const lane = new LiveLane("ses_1");
   const past = given(...running("run_a"), call("call_a.1", "build"), ask("turn_a.1", plainQuestion));
   lane.durable = past.and(accept("run_b", { prompt: { text: "later" } })).lane;

@@ -131,7 +131,7 @@ describe("before a call", () => {
     expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message: "broken" }]);
   });
 
-  test("a host that says nothing is waited for as long as a hook may take, and no program stays alive for it", async () => {
+  test("a host that says nothing is waited for as long as a hook may take, and keeps no program alive", async () => {
     const { hooks, clock } = runner({ beforeCall: () => new Promise(() => {}) });
     let said: unknown;
     hooks.before(hookedCall()).catch((error: unknown) => {
