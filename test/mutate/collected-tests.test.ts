@@ -92,3 +92,11 @@ test("what is skipped is not collected, and what is only perhaps skipped is if i
   });
   expect(outcomes).toEqual({ here: undefined });
 });
+
+test("the title of a row has of it what the name asks for: it is the same in every process", async () => {
+  const outcomes = await outcomesOf("titles", () => {
+    standIn.test.each([["one", new Error("with a stack")]])("takes %s", () => {});
+    standIn.test.each([["two"]])("takes none", () => {});
+  });
+  expect(Object.keys(outcomes)).toEqual(["takes one", "takes none"]);
+});
