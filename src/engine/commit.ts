@@ -91,7 +91,7 @@ export class Commit {
     let entry = lane.mailbox[0];
     while (entry !== undefined) {
       if (entry.prepare !== undefined) {
-        void this.#prepare(lane, entry);
+        void this.#prepare(lane, entry, entry.prepare);
         return;
       }
       lane.mailbox.shift();
@@ -109,9 +109,9 @@ export class Commit {
     });
   }
 
-  async #prepare(lane: LiveLane, entry: Entry): Promise<void> {
+  async #prepare(lane: LiveLane, entry: Entry, prepare: NonNullable<Entry["prepare"]>): Promise<void> {
     try {
-      entry.command = (await entry.prepare?.(entry.command)) ?? entry.command;
+      entry.command = await prepare(entry.command);
       if (lane.mailbox.shift() === entry) this.#decide(lane, entry);
     } catch (error) {
       lane.mailbox.shift();
@@ -122,22 +122,20 @@ export class Commit {
   }
 
   #decide(lane: LiveLane, entry: Entry): void {
-    if (!this.#tryApply(lane, entry)) return;
+    this.#tryApply(lane, entry);
     this.#flushSoon(lane);
     if (entry.events.length > 0) this.#then.decided(lane, entry.command);
   }
 
-  #tryApply(lane: LiveLane, entry: Entry): boolean {
+  #tryApply(lane: LiveLane, entry: Entry): void {
     try {
       this.#apply(lane, entry);
+      lane.pending.push(entry);
     } catch (error) {
       // A contradiction in our own state must not take the worker down, nor leave the asker waiting.
       this.#notify({ type: "bug", session: lane.id, error });
       entry.reject(toControlError(error));
-      return false;
     }
-    lane.pending.push(entry);
-    return true;
   }
 
   #apply(lane: LiveLane, entry: Entry): void {
@@ -151,22 +149,17 @@ export class Commit {
 
   /** In a microtask, so that what is decided in one tick is one batch. */
   #flushSoon(lane: LiveLane): void {
-    if (lane.flushing || lane.flying.length > 0 || lane.doubt) return;
-    lane.flushing = true;
-    queueMicrotask(() => {
-      lane.flushing = false;
-      this.#flush(lane);
-    });
+    queueMicrotask(() => this.#flush(lane));
   }
 
   #flush(lane: LiveLane): void {
-    if (lane.flying.length > 0 || lane.pending.length === 0 || lane.phase !== "ready" || lane.doubt) return;
+    if (lane.flying.length > 0 || lane.pending.length === 0 || lane.doubt) return;
     lane.takeBackRetry?.();
     lane.takeBackRetry = undefined;
     lane.flying = lane.pending;
     lane.pending = [];
     lane.sent = lane.decided;
-    const events = eventsOf(lane.flying);
+    const events = lane.flying.flatMap((entry) => entry.events);
     if (events.length === 0) {
       this.#landed(lane, events, 0);
       return;
@@ -241,7 +234,7 @@ export class Commit {
     // All of them before anything follows from them: work must not begin whose stop comes next in the list, and what
     // was received after them must not be decided between two of them.
     for (const entry of entries) this.#tryApply(lane, entry);
-    if (lane.pending.length > 0) this.#flushSoon(lane);
+    this.#flushSoon(lane);
     this.#then.caughtUp(lane);
     this.pump(lane);
   }
@@ -277,7 +270,7 @@ export class Commit {
   /** What was lost may have been written after all: read before writing. */
   async #retry(lane: LiveLane): Promise<void> {
     lane.takeBackRetry = undefined;
-    if (lane.flying.length > 0 || lane.phase !== "ready") return;
+    if (lane.phase !== "ready") return;
     lane.flying = lane.pending;
     lane.pending = [];
     try {
@@ -335,13 +328,13 @@ const WROTE_NOTHING: ReadonlySet<string> = new Set(["store_full", "store_locked"
 function begins(read: readonly Recorded[], events: readonly Event[]): boolean {
   const name = (event: Event | undefined): string =>
     JSON.stringify(event, ["type", "runId", "turnId", "callId", "questionId", "processId", "covers"]) ?? "";
-  return events.length > 0 && events.every((event, index) => name(event) === name(read[index]));
+  return events.every((event, index) => name(event) === name(read[index]));
 }
 
 const NO_EVENTS: readonly Event[] = [];
 
 function batch(lane: LiveLane, events: readonly Event[], at: number): Batch {
-  const state = lane.sent ?? lane.decided;
+  const state = lane.decided;
   return {
     session: lane.id,
     expected: lane.durable.head,
@@ -350,11 +343,6 @@ function batch(lane: LiveLane, events: readonly Event[], at: number): Batch {
     ...(lane.epoch === undefined ? {} : { epoch: lane.epoch }),
     ...(state.head - lane.snapshotAt >= SNAPSHOT_EVENTS ? { snapshot: state } : {}),
   };
-}
-
-function eventsOf(entries: readonly Entry[]): readonly Event[] {
-  if (entries.length === 1) return entries[0]?.events ?? NO_EVENTS;
-  return entries.flatMap((entry) => entry.events);
 }
 
 /** Not that of a question: whether there is still one to take back is known only from the log. */

@@ -59,7 +59,6 @@ export class LiveLane {
   doubt = false;
   /** The batch that nobody knows about, and what was read since. */
   unsure: Unsure | undefined = undefined;
-  flushing = false;
   /** Its place among the live runs of this worker; `starting`: taken, and the start is being decided. */
   slot: "free" | "starting" | "held" = "free";
   takeBackRetry: (() => void) | undefined = undefined;
