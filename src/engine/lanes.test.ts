@@ -1,29 +1,20 @@
 import { expect, test } from "vitest";
+import { asked, type EngineHouse, engineHouse } from "../../test/engine-house.ts";
 import { IDLE_LANES_MAX } from "../core/limits.ts";
 import type { Turn } from "../ports.ts";
-import { MemoryStore } from "../store/memory/memory-store.ts";
-import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
-import { manualClock, settled } from "../testing/manual-clock.ts";
-import { sequentialIds } from "../testing/sequential-ids.ts";
-import { Engine } from "./engine.ts";
+import { settled } from "../testing/manual-clock.ts";
+import type { Engine } from "./engine.ts";
 import { shutDown } from "./shutdown.ts";
 
 function house(begun: (turn: Turn, engine: Engine) => void = () => {}) {
-  const clock = manualClock();
-  const store = faultyStore(new MemoryStore({ clock }));
   const agent = (turn: Turn): Promise<undefined> => {
-    begun(turn, engine);
+    begun(turn, made.engine);
     return new Promise(() => {});
   };
-  const engine: Engine = new Engine({
-    ...{ store, clock, ids: sequentialIds(), agent, hooks: {}, notify: () => {}, graceMs: 1_000 },
-    ...{ liveRunsMax: 1, resume: "resume", runLimitMs: undefined, tap: undefined, spawner: undefined },
-  });
-  return { clock, store, engine };
+  const made: EngineHouse = engineHouse({ agent });
+  return made;
 }
-
-const asked = (text: string, key?: string) => ({ prompt: { text }, delivery: "queue", key }) as const;
 
 test("a lane that was let go of while it was loaded does not give the lease of its successor away", async () => {
   const { store, engine } = house();

@@ -1,0 +1,367 @@
+// The house as a whole: what it takes, what it keeps in mind, whom it tells, and how it lets go.
+import { describe, expect, test } from "vitest";
+import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/engine-house.ts";
+import { watch } from "../../test/office.ts";
+import type { SessionId } from "../core/ids.ts";
+import { LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
+import { Gate } from "../testing/gate.ts";
+import { settled } from "../testing/manual-clock.ts";
+
+const SHUTTING_DOWN = { code: "shutting_down", message: "Belay is shutting down and accepts nothing new." };
+const USER = { kind: "user" } as const;
+
+/** What a follower hears, as it comes. */
+function follow({ engine }: EngineHouse, session: SessionId): string[] {
+  const heard: string[] = [];
+  void (async () => {
+    for await (const one of engine.follow(session, { after: 0, signal: undefined, deltas: "with" })) {
+      heard.push(one.type === "delta" ? one.text : one.type);
+    }
+    heard.push("over");
+  })();
+  return heard;
+}
+
+async function typesOf({ log }: EngineHouse, session: SessionId): Promise<readonly string[]> {
+  const { events } = await log.read(session, { after: 0, limit: 1_000 });
+  return events.map(({ type }) => type);
+}
+
+describe("sessions", () => {
+  test("a new one costs one lease, and no look at what cannot be there", async () => {
+    const { engine, store } = engineHouse();
+    const { id, created } = await engine.create(undefined, { title: "new" });
+    expect(created).toEqual({ kind: "created", seq: 1 });
+    await engine.begin(undefined, {}, asked("one")).accepted;
+    expect([store.calls("claim"), store.calls("load")]).toEqual([2, 0]);
+    expect(await store.session(id)).toMatchObject({ title: "new", phase: "open" });
+  });
+
+  test("one of a given name is made with its first prompt, which is run; it is the same one the next time", async () => {
+    const house = engineHouse();
+    const { engine } = house;
+    const { turn } = await live(house, "ses_given");
+    const lane = engine.lanes.peek("ses_given");
+    expect(await engine.create("ses_given", {})).toMatchObject({ created: { kind: "existed" } });
+    const joined = engine.begin("ses_given", {}, asked("second"));
+    expect(await joined.accepted).toMatchObject({ ahead: 1 });
+    expect(engine.lanes.peek("ses_given")).toBe(lane);
+    turn.complete();
+    expect((await house.agent.nextTurn()).given.prompt).toEqual({ text: "second" });
+  });
+
+  test("one that does not exist is not kept, and cannot be changed", async () => {
+    const { engine } = engineHouse();
+    expect(await engine.loaded("ses_none")).toBeUndefined();
+    expect(engine.lanes.peek("ses_none")).toBeUndefined();
+    expect(await engine.change("ses_none", { type: "steer", runId: "run_1" })).toEqual({
+      ...{ kind: "refused", code: "not_found", message: "There is no session ses_none." },
+    });
+  });
+
+  test("a change is answered as it is decided; that of a run that is not there as unknown", async () => {
+    const house = engineHouse();
+    const { sessionId } = await live(house);
+    const { runId, accepted } = house.engine.prompt(sessionId, asked("waits"));
+    await accepted;
+    const change = { type: "edit", prompt: { text: "edited" } } as const;
+    expect(await house.engine.change(sessionId, { ...change, runId })).toMatchObject({ kind: "changed" });
+    expect(await house.engine.change(sessionId, { ...change, runId: "run_9" })).toMatchObject({ kind: "unknown" });
+  });
+
+  test("G11: a key is answered as it was before; for something else it is a conflict, and a refusal is no conflict", async () => {
+    const { engine } = engineHouse();
+    const { id } = await engine.create(undefined, {});
+    const mode = { type: "set-mode", mode: "plan" } as const;
+    const first = await engine.ask(id, mode, "k");
+    expect(await engine.ask(id, mode, "k")).toEqual(first);
+    await expect(engine.ask(id, { ...mode, mode: "act" }, "k")).rejects.toMatchObject({
+      ...{ code: "conflict", message: "This idempotency key was used for a different request." },
+    });
+    await engine.ask(id, { type: "close", reason: USER });
+    expect(await engine.ask(id, mode, "other")).toMatchObject({ kind: "refused", code: "closed" });
+  });
+});
+
+describe("what is kept in mind", () => {
+  test("a run until its end, whoever waits for it, a question, a follower; and then nothing", async () => {
+    const house = engineHouse();
+    const { engine } = house;
+    const { sessionId, runId, turn } = await live(house);
+    expect(engine.lanes.home(runId)).toBe(sessionId);
+    expect(engine.held).toBe(1);
+    const outcome = engine.outcome(runId);
+    expect(engine.held).toBe(2);
+    const question = turn.given.ask({ text: "Which?" }).catch(() => "stopped");
+    await settled();
+    expect(engine.held).toBe(3);
+    const stop = new AbortController();
+    const following = engine.follow(sessionId, { after: 99, signal: stop.signal, deltas: "without" }).next();
+    expect(engine.held).toBe(4);
+    await engine.cancel.run(runId, USER);
+    turn.heedCancel();
+    expect(await outcome).toMatchObject({ kind: "cancelled" });
+    expect(await question).toBe("stopped");
+    stop.abort();
+    await following;
+    expect(engine.held).toBe(0);
+  });
+
+  test("of a prompt that is refused, that the store cannot take, or that came before, nothing", async () => {
+    const house = engineHouse();
+    const { engine, store } = house;
+    const { id } = await engine.create(undefined, {});
+    const first = await engine.prompt(id, asked("once", "k")).accepted;
+    expect(engine.held).toBe(1);
+    expect(await engine.prompt(id, asked("once", "k")).accepted).toMatchObject({ runId: first.runId, repeated: true });
+    expect(engine.held).toBe(1);
+    const busy = engine.prompt(id, { ...asked("now"), delivery: "reject" }).accepted;
+    await expect(busy).rejects.toMatchObject({ code: "busy" });
+    store.plan("append", 1, { kind: "fail", code: "store_full" });
+    await expect(engine.prompt(id, asked("lost")).accepted).rejects.toMatchObject({ code: "store_full" });
+    expect(engine.held).toBe(1);
+    expect(engine.late).toBe(0);
+  });
+
+  test("nothing of a run whose acceptance comes after its session was let go of", async () => {
+    const { engine, store } = engineHouse();
+    const { id } = await engine.create(undefined, {});
+    const late = new Gate();
+    store.plan("append", 1, { kind: "delay-answer", until: late });
+    const refused = watch(engine.prompt(id, asked("late")).accepted);
+    await settled();
+    const lane = engine.lanes.get(id);
+    engine.commit.fence(lane);
+    late.open();
+    await settled();
+    expect(refused.is).toBe("refused");
+    expect(engine.held).toBe(0);
+  });
+
+  test("the log of a prompt without a key says nothing of one", async () => {
+    const house = engineHouse();
+    const { sessionId, runId } = await live(house);
+    const { events } = await house.log.read(sessionId, { after: 1, limit: 1 });
+    expect(Object.keys(events[0] ?? {}).toSorted()).toEqual(["at", "delivery", "prompt", "runId", "seq", "type"]);
+    expect(events[0]).toMatchObject({ type: "run.accepted", runId, prompt: { text: "live" } });
+  });
+
+  test("what was said so far is read once for a run, and not kept after it", async () => {
+    const house = engineHouse();
+    const { engine, store, agent } = house;
+    const { sessionId, turn } = await live(house);
+    await turn.given.transcript();
+    turn.askAgain("more");
+    const second = await agent.nextTurn();
+    const reads = store.calls("read");
+    expect(await second.given.transcript()).toHaveLength(2);
+    expect(store.calls("read")).toBe(reads);
+    second.complete();
+    await settled();
+    expect(engine.lanes.peek(sessionId)?.transcript).toBeUndefined();
+  });
+
+  test("where a run stands, that was accepted before", async () => {
+    const house = engineHouse();
+    const { engine, store } = house;
+    const { sessionId } = await live(house);
+    await engine.prompt(sessionId, asked("second")).accepted;
+    const { runId, accepted } = engine.prompt(sessionId, asked("third"));
+    await accepted;
+    const row = await store.run(runId);
+    expect(row && (await engine.standing(row))).toMatchObject({ runId, ahead: 2, repeated: true });
+  });
+});
+
+describe("a stop", () => {
+  test("G1: a close stops what is live before it is recorded", async () => {
+    const house = engineHouse();
+    const { sessionId, turn } = await live(house);
+    const late = new Gate();
+    house.store.plan("append", 1, { kind: "delay", until: late });
+    const closed = watch(house.engine.ask(sessionId, { type: "close", reason: USER }));
+    await settled();
+    expect([turn.given.signal.aborted, closed.is]).toEqual([true, "waiting"]);
+    late.open();
+  });
+
+  test("an interrupt stops what is live once it is recorded, because until then it can be refused", async () => {
+    const house = engineHouse();
+    const { sessionId, turn } = await live(house);
+    const late = new Gate();
+    house.store.plan("append", 1, { kind: "delay", until: late });
+    const accepted = house.engine.prompt(sessionId, { ...asked("now"), delivery: "interrupt" });
+    await settled();
+    expect(turn.given.signal.aborted).toBe(false);
+    late.open();
+    await accepted.accepted;
+    expect(turn.given.signal.aborted).toBe(true);
+  });
+
+  test("G11: asked for again under its key is answered as it was, also by the next life and after the end", async () => {
+    const house = engineHouse();
+    const { runId, turn } = await live(house);
+    const first = await house.engine.cancel.run(runId, USER, "k");
+    turn.heedCancel();
+    await house.engine.outcome(runId);
+    const next = neighbour(house);
+    expect(first).toMatchObject({ kind: "stopping" });
+    expect(await next.engine.cancel.run(runId, USER, "k")).toEqual(first);
+    expect(await next.engine.cancel.run(runId, USER, "other")).toMatchObject({ kind: "settled" });
+  });
+});
+
+describe("with another worker", () => {
+  test("whoever follows a session that another drives hears of what happens there", async () => {
+    const house = engineHouse();
+    const { sessionId, turn } = await live(house);
+    const here = neighbour(house);
+    const heard = follow(here, sessionId);
+    await settled();
+    turn.complete();
+    await settled();
+    expect(heard).toEqual(await typesOf(house, sessionId));
+    expect(heard.at(-1)).toBe("run.settled");
+    expect(here.engine.lanes.peek(sessionId)).toBeUndefined();
+  });
+
+  test("whoever follows a session that is driven here is told without asking the store time and again", async () => {
+    const house = engineHouse();
+    const { sessionId, turn } = await live(house);
+    const heard = follow(house, sessionId);
+    await settled();
+    const { store } = house;
+    const before = [store.calls("grown"), store.calls("read")];
+    turn.say("hello");
+    await settled();
+    turn.complete();
+    await settled();
+    expect(heard.slice(-3)).toEqual(["hello", "turn.settled", "run.settled"]);
+    expect([store.calls("grown"), store.calls("read")]).toEqual(before);
+  });
+
+  test("G26: a session that is lost is stopped here, gives its slot away, and its followers go on", async () => {
+    const house = engineHouse();
+    const { engine, log, clock } = house;
+    const { sessionId, turn } = await live(house);
+    const { sessionId: other } = engine.begin(undefined, {}, asked("other"));
+    const heard = follow(house, sessionId);
+    const outcome = watch(engine.outcome(turn.given.runId));
+    await settled();
+    await log.release(sessionId, engine.worker);
+    const there = neighbour(house);
+    await there.engine.start();
+    const again = await there.agent.nextTurn();
+    engine.commit.fence(engine.lanes.get(sessionId));
+    expect(turn.given.signal.aborted).toBe(true);
+    expect(engine.lanes.peek(sessionId)).toBeUndefined();
+    expect((await house.agent.nextTurn()).given.sessionId).toBe(other);
+    again.complete();
+    await clock.advance(1_000);
+    expect(outcome).toMatchObject({ is: "refused", value: { code: "unavailable" } });
+    expect(heard).toEqual(await typesOf(house, sessionId));
+    expect(heard.at(-1)).toBe("run.settled");
+  });
+
+  test("followers hear what was recorded elsewhere before a session came back", async () => {
+    const house = engineHouse();
+    const { engine, log } = house;
+    const { id } = await engine.create(undefined, {});
+    const heard = follow(house, id);
+    await settled();
+    engine.commit.fence(engine.lanes.get(id));
+    await log.release(id, engine.worker);
+    const there = neighbour(house, { liveRunsMax: 0 });
+    await there.engine.prompt(id, asked("there")).accepted;
+    await log.release(id, there.engine.worker);
+    await engine.loaded(id);
+    await settled();
+    expect(heard.slice(0, 3)).toEqual(["session.created", "run.accepted", "run.started"]);
+    expect((await house.agent.nextTurn()).given.prompt).toEqual({ text: "there" });
+  });
+
+  test("what cannot be loaded is tried again a little later, because the lease is ours", async () => {
+    const house = engineHouse({ liveRunsMax: 0 });
+    const { id } = await house.engine.create(undefined, {});
+    await house.engine.prompt(id, asked("waits")).accepted;
+    await house.log.release(id, house.engine.worker);
+    const next = neighbour(house);
+    next.store.plan("load", 1, { kind: "fail", code: "unavailable" });
+    await next.engine.start();
+    await next.clock.advance(RETRY_LAST_MS);
+    expect(next.agent.turns).toHaveLength(1);
+  });
+
+  test("what cannot be loaded is not tried again by a house that closes", async () => {
+    const { engine, store, clock } = engineHouse();
+    store.plan("load", 1, { kind: "fail", code: "unavailable" });
+    await expect(engine.loaded("ses_1")).rejects.toMatchObject({ code: "unavailable" });
+    engine.stopAccepting("closing");
+    await clock.advance(RETRY_LAST_MS);
+    expect(store.calls("load")).toBe(1);
+  });
+});
+
+describe("a house that closes", () => {
+  test("takes nothing new, and writes nothing of what it refuses", async () => {
+    const house = engineHouse();
+    const { engine, store } = house;
+    const { id } = await engine.create(undefined, {});
+    const lane = engine.lanes.get(id);
+    engine.stopAccepting("closing");
+    const begun = engine.begin(undefined, {}, asked("one"));
+    await expect(begun.accepted).rejects.toMatchObject(SHUTTING_DOWN);
+    await expect(engine.prompt(id, asked("one")).accepted).rejects.toMatchObject(SHUTTING_DOWN);
+    await expect(engine.create(undefined, {})).rejects.toMatchObject(SHUTTING_DOWN);
+    await expect(engine.ask(id, { type: "set-mode", mode: "plan" })).rejects.toMatchObject(SHUTTING_DOWN);
+    await expect(engine.beginProcess(lane, {} as never)).rejects.toMatchObject(SHUTTING_DOWN);
+    await settled();
+    expect(await store.session(begun.sessionId)).toBeUndefined();
+    expect(await typesOf(house, id)).toEqual(["session.created"]);
+  });
+
+  test("starts nothing that waits, and takes no lease", async () => {
+    const house = engineHouse();
+    const { engine, store } = house;
+    const { sessionId, turn } = await live(house);
+    await engine.prompt(sessionId, asked("second")).accepted;
+    const elsewhere = await neighbour(house).engine.create(undefined, {});
+    const claims = store.calls("claim");
+    engine.stopAccepting("closing");
+    turn.complete();
+    await engine.loaded(elsewhere.id);
+    expect(house.agent.turns).toHaveLength(1);
+    expect(store.calls("claim")).toBe(claims);
+  });
+
+  test("leaves nobody waiting, and nothing ticking", async () => {
+    const house = engineHouse({ runLimitMs: 60_000 });
+    const { engine, store, clock } = house;
+    await engine.start();
+    const { sessionId, runId } = await live(house);
+    const heard = follow(house, sessionId);
+    const outcome = watch(engine.outcome(runId));
+    const chronicle = engine.chronicle.watch({ after: undefined, prefix: "", signal: undefined });
+    await chronicle.next();
+    const watched = watch(chronicle.next());
+    await settled();
+    store.always("append", { kind: "fail", code: "store_full" });
+    await engine.cancel.run(runId, USER).catch(() => {});
+    // Its leases are being renewed while it closes.
+    const late = new Gate();
+    store.plan("renew", 1, { kind: "delay-answer", until: late });
+    await clock.advance(LEASE_RENEW_MS);
+    engine.stopAccepting("closing");
+    late.open();
+    await settled();
+    engine.closed();
+    await clock.advance(LEASE_TTL_MS);
+    const message = `Belay has shut down; ${runId} has no outcome yet and is taken up at the next start.`;
+    expect(outcome).toMatchObject({ is: "refused", value: { code: "shutting_down", message } });
+    expect(heard.at(-1)).toBe("over");
+    expect(watched).toEqual({ is: "answered", value: { done: true, value: undefined } });
+    expect(clock.pending).toEqual([]);
+    await expect(engine.outcome(runId)).rejects.toMatchObject({ message });
+    await expect(engine.cancel.session(sessionId, { reason: USER })).rejects.toMatchObject(SHUTTING_DOWN);
+  });
+});
