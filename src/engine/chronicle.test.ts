@@ -1,8 +1,10 @@
 // What is told to those who watch a whole house.
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import type { Told } from "../control.ts";
 import type { Recorded } from "../core/event.ts";
 import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../core/limits.ts";
+import { settled } from "../testing/manual-clock.ts";
 import { Chronicle } from "./chronicle.ts";
 
 const event = (seq: number, text = ""): Recorded => ({
@@ -92,6 +94,56 @@ test("a watcher ends with its signal and with the house, also while it waits", a
   expect(await ends[0]).toMatchObject({ done: true });
   chronicle.close();
   expect(await ends[1]).toMatchObject({ done: true });
+});
+
+test("a watcher that waits hears of what happens next", async () => {
+  const chronicle = new Chronicle("wrk_1");
+  const watch = chronicle.watch(started(new AbortController().signal));
+  await next(watch);
+  const heard = next(watch);
+  await settled();
+  chronicle.push("ses_a", [event(1)]);
+  expect(await heard).toMatchObject({ cursor: "wrk_1.1", event: { seq: 1 } });
+});
+
+test("a watcher that is stopped hears nothing more of what is kept, and holds on to nothing", async () => {
+  const chronicle = new Chronicle("wrk_1");
+  const [stop, other] = [new AbortController(), new AbortController()];
+  const [stopped, left] = [chronicle.watch(started(stop.signal)), chronicle.watch(started(other.signal))];
+  await Promise.all([next(stopped), next(left)]);
+  chronicle.push("ses_a", [event(1), event(2)]);
+  expect(await next(stopped)).toMatchObject({ event: { seq: 1 } });
+  stop.abort();
+  expect(await stopped.next()).toMatchObject({ done: true });
+  await left.return();
+  expect(getEventListeners(other.signal, "abort")).toEqual([]);
+});
+
+test.each(["wrk_1.0", "wrk_1.2"])("a cursor at either end of what is kept has missed nothing: %s", async (after) => {
+  const chronicle = new Chronicle("wrk_1");
+  await next(chronicle.watch(started()));
+  chronicle.push("ses_a", [event(1), event(2)]);
+  expect(await next(chronicle.watch({ ...started(), after }))).toEqual({ type: "here", cursor: after });
+});
+
+test("G31: as much as may be kept is kept; one more, and the older half goes", async () => {
+  const chronicle = new Chronicle("wrk_1");
+  await next(chronicle.watch(started()));
+  const many = Array.from({ length: CHRONICLE_EVENTS_MAX }, (_, index) => event(index + 1));
+  chronicle.push("ses_a", many);
+  expect(chronicle.kept).toBe(CHRONICLE_EVENTS_MAX);
+  chronicle.push("ses_a", [event(1)]);
+  expect(chronicle.kept).toBe(CHRONICLE_EVENTS_MAX / 2);
+});
+
+test("G31: the same by size", async () => {
+  const chronicle = new Chronicle("wrk_1");
+  await next(chronicle.watch(started()));
+  const sized = (chars: number) => event(1, "x".repeat(chars - JSON.stringify(event(1)).length));
+  chronicle.push("ses_a", [sized(CHRONICLE_CHARS_MAX / 2), sized(CHRONICLE_CHARS_MAX / 2)]);
+  expect(chronicle.kept).toBe(2);
+  chronicle.push("ses_a", [sized(1_000), sized(CHRONICLE_CHARS_MAX / 2 - 1_000)]);
+  expect(chronicle.kept).toBe(2);
 });
 
 test("before anybody has asked nothing is kept", () => {

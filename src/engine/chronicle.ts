@@ -60,7 +60,7 @@ export class Chronicle {
   async *watch({ after, prefix, signal }: Watching): AsyncGenerator<Told, void> {
     this.#watched = true;
     const wake = (): void => this.#wake();
-    signal?.addEventListener("abort", wake, { once: true });
+    signal?.addEventListener("abort", wake);
     try {
       const asked = after === undefined ? this.#end : this.#position(after);
       let at = asked ?? this.#end;
@@ -73,7 +73,7 @@ export class Chronicle {
         }
         if (at === this.#end) await this.#grown();
         // Not an iterator over what is kept: it may be shortened while the watcher thinks.
-        for (let next = this.#at(at); next !== undefined && at >= this.#first; next = this.#at(at)) {
+        for (let next = this.#at(at); next !== undefined; next = this.#at(at)) {
           at += 1;
           const { sessionId, event } = next;
           if (sessionId.startsWith(prefix)) yield { type: "event", cursor: this.#cursor(at), sessionId, event };
@@ -113,14 +113,12 @@ export class Chronicle {
   #shorten(): void {
     if (this.#kept.length <= CHRONICLE_EVENTS_MAX && this.#chars <= CHRONICLE_CHARS_MAX) return;
     let drop = 0;
-    let chars = this.#chars;
-    const { length } = this.#kept;
-    while (drop < length && (length - drop > CHRONICLE_EVENTS_MAX / 2 || chars > CHRONICLE_CHARS_MAX / 2)) {
-      chars -= this.#kept[drop]?.chars ?? 0;
+    for (const { chars } of this.#kept) {
+      if (this.#kept.length - drop <= CHRONICLE_EVENTS_MAX / 2 && this.#chars <= CHRONICLE_CHARS_MAX / 2) break;
+      this.#chars -= chars;
       drop += 1;
     }
     this.#kept = this.#kept.slice(drop);
-    this.#chars = chars;
     this.#first += drop;
   }
 

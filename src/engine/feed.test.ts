@@ -1,9 +1,12 @@
 // The live end of a session: what it keeps for followers is bounded, whatever they do.
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
+import { watch } from "../../test/office.ts";
 import { openHouse } from "../../test/open-house.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { DELTA_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
+import { settled } from "../testing/manual-clock.ts";
 import { Ear, Feeds } from "./feed.ts";
 
 const delta = (text: string, turn = 1): Delta => ({
@@ -29,6 +32,22 @@ test("G31: a single piece larger than the limit is dropped, not kept", () => {
   const ear = new Ear();
   ear.hear(delta("x".repeat(DELTA_BYTES_MAX)), 1);
   expect(ear.take()).toEqual([]);
+  expect(ear.dropped).toBe(1);
+});
+
+test("G31: what has been taken or forgotten makes room; what is left still counts", () => {
+  const ear = new Ear();
+  const half = (turn: number) => delta(String(turn).repeat(DELTA_BYTES_MAX / 4), turn);
+  ear.hear(half(1), 1);
+  ear.hear(half(2), 2);
+  expect(ear.take(2)).toEqual([half(1)]);
+  ear.hear(half(3), 2);
+  expect(ear.dropped).toBe(0);
+  ear.hear(half(4), 2);
+  expect(ear.dropped).toBe(1);
+  ear.forget("turn_a.3");
+  ear.hear(half(5), 2);
+  expect(ear.take()).toEqual([half(4), half(5)]);
   expect(ear.dropped).toBe(1);
 });
 
@@ -67,18 +86,74 @@ test("whoever follows a run from its prompt on hears every delta, in its place, 
 test("G31: the tail kept for all followers together is bounded; who stands before it is sent to the store", () => {
   const feeds = new Feeds();
   const feed = feeds.open("ses_a");
-  for (let seq = 1; seq <= 3 * TAIL_EVENTS_MAX; seq += 1) feeds.push("ses_a", [event(seq)]);
+  const last = 3 * TAIL_EVENTS_MAX + 7;
+  for (let seq = 1; seq <= last; seq += 1) feeds.push("ses_a", [event(seq)]);
   expect(feed.after(0)).toBeUndefined();
-  expect(feed.after(2 * TAIL_EVENTS_MAX)).toHaveLength(TAIL_EVENTS_MAX);
-  expect(feed.after(3 * TAIL_EVENTS_MAX)).toEqual([]);
+  expect(feed.after(last - TAIL_EVENTS_MAX - 1)).toBeUndefined();
+  expect(feed.after(last - TAIL_EVENTS_MAX)).toHaveLength(TAIL_EVENTS_MAX);
+  expect(feed.after(last)).toEqual([]);
+  expect([last - TAIL_EVENTS_MAX - 1, last - TAIL_EVENTS_MAX, last].map((at) => feed.covers(at))).toEqual([
+    ...[false, true, true],
+  ]);
 });
 
 test("a session that nobody follows any more keeps nothing", () => {
   const feeds = new Feeds();
   feeds.open("ses_a");
   feeds.push("ses_a", [event(1)]);
+  expect(feeds.size).toBe(1);
   feeds.close("ses_a");
+  feeds.close("ses_a");
+  expect(feeds.size).toBe(0);
   expect(feeds.open("ses_a").after(0)).toEqual([]);
+});
+
+test("whoever must look into the store is woken, and finds nothing here", async () => {
+  const feeds = new Feeds();
+  const feed = feeds.open("ses_a");
+  feeds.push("ses_a", [event(1)]);
+  const woken = feed.sleeper(undefined).sleep();
+  feeds.reset("ses_a");
+  await woken;
+  expect([feed.resets, feed.after(0), feed.covers(0)]).toEqual([1, [], false]);
+});
+
+test("whoever sleeps is woken by what happens, by what is said to those who listen, and by its own signal", async () => {
+  const feeds = new Feeds();
+  const feed = feeds.open("ses_a");
+  const stop = new AbortController();
+  const sleeper = feed.sleeper(stop.signal);
+  const deaf = watch(sleeper.sleep());
+  feeds.delta("ses_a", delta("nobody listens"), 1);
+  await settled();
+  expect(deaf.is).toBe("waiting");
+  feeds.push("ses_a", [event(1)]);
+  await settled();
+  expect(deaf.is).toBe("answered");
+  const ear = new Ear();
+  const stopListening = feed.listen(ear);
+  const said = sleeper.sleep();
+  feeds.delta("ses_a", delta("heard"), 1);
+  await said;
+  stopListening();
+  feeds.delta("ses_a", delta("not heard"), 1);
+  expect(ear.take()).toEqual([delta("heard")]);
+  const aborted = sleeper.sleep();
+  stop.abort();
+  await aborted;
+  await sleeper.sleep();
+});
+
+test("whoever has left is woken by nobody, and holds on to nothing", async () => {
+  const feed = new Feeds().open("ses_a");
+  const stop = new AbortController();
+  const sleeper = feed.sleeper(stop.signal);
+  sleeper.leave();
+  const asleep = watch(sleeper.sleep());
+  feed.wake();
+  await settled();
+  expect(asleep.is).toBe("waiting");
+  expect(getEventListeners(stop.signal, "abort")).toEqual([]);
 });
 
 test("G31: followers that stopped reading delay neither the run nor those who read", async () => {

@@ -116,7 +116,7 @@ export class Sleeper {
   constructor(signal: AbortSignal | undefined, left: () => void) {
     this.#signal = signal;
     this.#left = left;
-    signal?.addEventListener("abort", this, { once: true });
+    signal?.addEventListener("abort", this);
   }
 
   /** Resolves at the next push or delta, or when the signal aborts. */
@@ -140,7 +140,6 @@ export class Sleeper {
   leave(): void {
     this.#signal?.removeEventListener("abort", this);
     this.#left();
-    this.wake();
   }
 }
 
