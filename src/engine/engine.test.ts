@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/engine-house.ts";
 import { watch } from "../../test/office.ts";
 import type { SessionId } from "../core/ids.ts";
-import { LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
+import { IDLE_LANES_MAX, LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 
@@ -33,7 +33,7 @@ describe("sessions", () => {
     const { id, created } = await engine.create(undefined, { title: "new" });
     expect(created).toEqual({ kind: "created", seq: 1 });
     await engine.begin(undefined, {}, asked("one")).accepted;
-    expect([store.calls("claim"), store.calls("load")]).toEqual([2, 0]);
+    expect([store.calls("claim"), store.calls("load"), store.calls("run")]).toEqual([2, 0, 0]);
     expect(await store.session(id)).toMatchObject({ title: "new", phase: "open" });
   });
 
@@ -53,7 +53,9 @@ describe("sessions", () => {
   test("one that does not exist is not kept, and cannot be changed", async () => {
     const { engine } = engineHouse();
     expect(await engine.loaded("ses_none")).toBeUndefined();
-    expect(engine.lanes.peek("ses_none")).toBeUndefined();
+    engine.lanes.get("ses_neither");
+    await settled();
+    expect([...engine.lanes.all()]).toEqual([]);
     expect(await engine.change("ses_none", { type: "steer", runId: "run_1" })).toEqual({
       ...{ kind: "refused", code: "not_found", message: "There is no session ses_none." },
     });
@@ -243,10 +245,10 @@ describe("with another worker", () => {
   test("G26: a session that is lost is stopped here, gives its slot away, and its followers go on", async () => {
     const house = engineHouse();
     const { engine, log, clock } = house;
-    const { sessionId, turn } = await live(house);
-    const { sessionId: other } = engine.begin(undefined, {}, asked("other"));
+    const { sessionId, runId, turn } = await live(house);
+    const { sessionId: other, runId: unharmed } = engine.begin(undefined, {}, asked("other"));
     const heard = follow(house, sessionId);
-    const outcome = watch(engine.outcome(turn.given.runId));
+    const [outcome, waits] = [watch(engine.outcome(runId)), watch(engine.outcome(unharmed))];
     await settled();
     await log.release(sessionId, engine.worker);
     const there = neighbour(house);
@@ -254,11 +256,12 @@ describe("with another worker", () => {
     const again = await there.agent.nextTurn();
     engine.commit.fence(engine.lanes.get(sessionId));
     expect(turn.given.signal.aborted).toBe(true);
-    expect(engine.lanes.peek(sessionId)).toBeUndefined();
+    expect([engine.lanes.peek(sessionId), engine.lanes.home(runId)]).toEqual([undefined, undefined]);
     expect((await house.agent.nextTurn()).given.sessionId).toBe(other);
     again.complete();
     await clock.advance(1_000);
     expect(outcome).toMatchObject({ is: "refused", value: { code: "unavailable" } });
+    expect(waits.is).toBe("waiting");
     expect(heard).toEqual(await typesOf(house, sessionId));
     expect(heard.at(-1)).toBe("run.settled");
   });
@@ -278,6 +281,38 @@ describe("with another worker", () => {
     await settled();
     expect(heard.slice(0, 3)).toEqual(["session.created", "run.accepted", "run.started"]);
     expect((await house.agent.nextTurn()).given.prompt).toEqual({ text: "there" });
+  });
+
+  test("followers hear of what was recorded elsewhere while they looked, and the session came back", async () => {
+    const house = engineHouse();
+    const { engine, log, store } = house;
+    const { id } = await engine.create(undefined, {});
+    engine.commit.fence(engine.lanes.get(id));
+    await log.release(id, engine.worker);
+    const late = new Gate();
+    store.plan("read", 2, { kind: "delay-answer", until: late });
+    const heard = follow(house, id);
+    await settled();
+    const there = neighbour(house, { liveRunsMax: 0 });
+    await there.engine.ask(id, { type: "set-mode", mode: "plan" });
+    await log.release(id, there.engine.worker);
+    await engine.loaded(id);
+    late.open();
+    await settled();
+    expect(heard).toEqual(["session.created", "session.mode_set"]);
+  });
+
+  test("followers of a session that was let go for room hear of what another does with it", async () => {
+    const house = engineHouse();
+    const { engine } = house;
+    const { id } = await engine.create(undefined, {});
+    const heard = follow(house, id);
+    for (let others = 0; others < IDLE_LANES_MAX; others += 1) await engine.create(undefined, {});
+    await settled();
+    expect(engine.lanes.peek(id)).toBeUndefined();
+    await neighbour(house).engine.ask(id, { type: "set-mode", mode: "plan" });
+    await settled();
+    expect(heard).toEqual(["session.created", "session.mode_set"]);
   });
 
   test("what cannot be loaded is tried again a little later, because the lease is ours", async () => {
@@ -303,6 +338,14 @@ describe("with another worker", () => {
 });
 
 describe("a house that closes", () => {
+  test("stops renewing its leases", async () => {
+    const { engine, clock } = engineHouse();
+    await engine.start();
+    expect(clock.pending).not.toEqual([]);
+    engine.stopAccepting("parking");
+    expect(clock.pending).toEqual([]);
+  });
+
   test("takes nothing new, and writes nothing of what it refuses", async () => {
     const house = engineHouse();
     const { engine, store } = house;

@@ -6,7 +6,7 @@ import { standing } from "../core/decide.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane } from "../core/lane.ts";
-import { LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
+import { RETRY_LAST_MS } from "../core/limits.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Clock, Ids, Notify, Store } from "../ports.ts";
@@ -127,6 +127,7 @@ export class Engine {
         this.#feeds.reset(lane.id);
         this.#changed(lane);
       },
+      letGo: (session) => this.#feeds.reset(session),
       unloaded: (session) => this.#loadLater(session),
     });
     const { worker, lanes, processes } = this;
@@ -164,7 +165,10 @@ export class Engine {
   async #create(lane: LiveLane, made: Made): Promise<Created> {
     const created = await this.commit.submit(lane, { type: "create", ...made });
     // A session that was absent had no lease to take.
-    if (lane.epoch === undefined) await this.#adopt(lane);
+    if (lane.epoch === undefined) {
+      await this.lanes.claim(lane);
+      this.#changed(lane);
+    }
     return created;
   }
 
@@ -367,12 +371,6 @@ export class Engine {
     return answer;
   }
 
-  async #adopt(lane: LiveLane): Promise<void> {
-    const claim = await this.store.claim(lane.id, this.worker, LEASE_TTL_MS);
-    if (claim.kind === "claimed") lane.epoch = claim.epoch;
-    this.#changed(lane);
-  }
-
   #loadLater(session: SessionId): void {
     const again = (): void => {
       if (this.phase === "open") this.lanes.get(session);
@@ -388,5 +386,5 @@ export class Engine {
 export type QueueChange = Extract<Command, { readonly type: "edit" | "move" | "withdraw" | "steer" }>;
 
 function isRefused(answer: unknown): answer is Refused {
-  return typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
+  return (answer as Partial<Refused> | undefined)?.kind === "refused";
 }

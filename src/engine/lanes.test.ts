@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { asked, type EngineHouse, engineHouse } from "../../test/engine-house.ts";
-import { IDLE_LANES_MAX } from "../core/limits.ts";
+import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/engine-house.ts";
+import { ControlError } from "../core/control-error.ts";
+import { IDLE_LANES_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
 import type { Turn } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
@@ -102,9 +103,121 @@ test("idle lanes beyond the maximum are let go, oldest first, and none that some
   // Its key is looked up: nothing is decided yet, and nothing is on its way.
   store.plan("run", 1, { kind: "delay", until: late });
   const { accepted } = engine.prompt(busy, asked("one", "key"));
+  expect(engine.lanes.peek(next)?.phase).toBe("ready");
   await engine.create(undefined, {});
   expect(engine.lanes.peek(busy)?.phase).toBe("ready");
   expect(engine.lanes.peek(next)).toBeUndefined();
+  // Whoever comes next need not wait for the lease to run out.
+  expect(await store.claim(next, "wrk_other", 1)).toMatchObject({ kind: "claimed" });
   late.open();
   await expect(accepted).resolves.toMatchObject({ kind: "accepted" });
+});
+
+test("a session that was looked at lately is not the oldest", async () => {
+  const { engine } = house();
+  const { id: first } = await engine.create(undefined, {});
+  const { id: second } = await engine.create(undefined, {});
+  for (let others = 2; others < IDLE_LANES_MAX; others += 1) await engine.create(undefined, {});
+  await engine.loaded(first);
+  await engine.create(undefined, {});
+  expect([engine.lanes.peek(first)?.phase, engine.lanes.peek(second)?.phase]).toEqual(["ready", undefined]);
+});
+
+test("a new session whose lease the store cannot give is refused, and leaves nothing", async () => {
+  const { engine, store } = house();
+  store.plan("claim", 1, { kind: "fail", code: "unavailable" });
+  await expect(engine.create(undefined, {})).rejects.toMatchObject({ code: "unavailable" });
+  expect([...engine.lanes.all()]).toEqual([]);
+});
+
+test("what was on its way when a session was let go of is known to whoever loads it next", async () => {
+  const made = engineHouse();
+  const { id } = await made.engine.create(undefined, {});
+  const late = new Gate();
+  made.store.plan("append", 1, { kind: "delay", until: late });
+  const lost = made.engine.prompt(id, asked("on its way")).accepted.catch(() => "lost");
+  await settled();
+  made.engine.commit.fence(made.engine.lanes.get(id));
+  const loaded = made.engine.loaded(id);
+  await settled();
+  late.open();
+  expect(await lost).toBe("lost");
+  await loaded;
+  expect((await made.agent.nextTurn()).given.prompt).toEqual({ text: "on its way" });
+});
+
+test("a session that fails to load late does not take its successor along", async () => {
+  const { engine, log } = house();
+  const { id } = await engine.create(undefined, {});
+  engine.commit.fence(engine.lanes.get(id));
+  const load = log.load.bind(log);
+  const late = new Gate();
+  log.load = () => late.opened.then(() => Promise.reject(new Error("gone")));
+  const first = engine.lanes.get(id);
+  engine.lanes.drop(first, new ControlError("unavailable", "dropped"));
+  log.load = load;
+  const second = engine.lanes.get(id);
+  await settled();
+  late.open();
+  await settled();
+  expect(engine.lanes.peek(id)).toBe(second);
+});
+
+test("a session that is let go of while it is loaded begins nothing, and gives its lease back", async () => {
+  const made = engineHouse({ liveRunsMax: 0 });
+  const { sessionId, accepted } = made.engine.begin(undefined, {}, asked("waits"));
+  await accepted;
+  await made.log.release(sessionId, made.engine.worker);
+  const next = neighbour(made);
+  const late = new Gate();
+  next.store.plan("load", 1, { kind: "delay-answer", until: late });
+  const lane = next.engine.lanes.get(sessionId);
+  await settled();
+  next.engine.lanes.drop(lane, new ControlError("unavailable", "dropped"));
+  late.open();
+  await settled();
+  expect(next.agent.turns).toEqual([]);
+  expect(await made.log.claim(sessionId, "wrk_other", 1)).toMatchObject({ kind: "claimed" });
+});
+
+test("G24: a session that another drives is left to it; once it is ours, all of its runs are known", async () => {
+  const made = engineHouse();
+  const { sessionId, runId } = await live(made);
+  const queued = made.engine.prompt(sessionId, asked("queued"));
+  const steers = made.engine.prompt(sessionId, { ...asked("steers"), delivery: "steer" });
+  await Promise.all([queued.accepted, steers.accepted]);
+  const here = neighbour(made);
+  const head = (await here.engine.loaded(sessionId))?.durable.head;
+  expect((await made.log.load(sessionId))?.head).toBe(head);
+  const homes = [runId, queued.runId, steers.runId].map((run) => here.engine.lanes.home(run));
+  expect(homes).toEqual([sessionId, sessionId, sessionId]);
+});
+
+test("a process that an earlier life has left is said to be lost, also if no run is live", async () => {
+  const made = engineHouse();
+  const { id } = await made.engine.create(undefined, {});
+  const lane = made.engine.lanes.get(id);
+  const command = { type: "begin-process", owner: id, command: "sleep 9", feedback: "none" } as const;
+  await made.engine.commit.submit(lane, command);
+  await made.log.release(id, made.engine.worker);
+  const here = neighbour(made);
+  expect((await here.engine.loaded(id))?.durable.processes.live).toEqual([]);
+});
+
+test("a session that was loaded from a snapshot is not written as one again before it has grown", async () => {
+  const made = engineHouse({ liveRunsMax: 0 });
+  const { sessionId, runId, accepted } = made.engine.begin(undefined, {}, asked("edited"));
+  await accepted;
+  const edit = { type: "edit", runId, prompt: { text: "again" } } as const;
+  await Promise.all(Array.from({ length: SNAPSHOT_EVENTS }, () => made.engine.change(sessionId, edit)));
+  expect((await made.log.load(sessionId))?.snapshot).toBeDefined();
+  const here = neighbour(made, { liveRunsMax: 0 });
+  const append = made.log.append.bind(made.log);
+  const snapshots: unknown[] = [];
+  made.log.append = (batch) => {
+    snapshots.push(batch.snapshot);
+    return append(batch);
+  };
+  await here.engine.change(sessionId, edit);
+  expect(snapshots).toEqual([undefined]);
 });

@@ -22,8 +22,9 @@ interface Parts {
   readonly commit: () => Commit;
   /** While we shut down, what another worker left is the next one's to recover. */
   readonly open: () => boolean;
-  /** A lane became ready, or was let go. */
   readonly ready: (lane: LiveLane) => void;
+  /** For room. Another worker may go on with it, and nobody here would be told. */
+  readonly letGo: (session: SessionId) => void;
   /** The store could not load this session. There may be work in it that only we can do, since the lease is ours. */
   readonly unloaded: (session: SessionId) => void;
 }
@@ -61,7 +62,7 @@ export class Lanes {
 
   async #begin(lane: LiveLane): Promise<void> {
     try {
-      await this.#claim(lane);
+      await this.claim(lane);
     } catch (error) {
       this.drop(lane, toControlError(error));
       return;
@@ -98,7 +99,7 @@ export class Lanes {
 
   /** The runs of a session that is not driven here any more. */
   moveAllOut(session: SessionId): readonly RunId[] {
-    const runs = [...this.#homes].flatMap(([run, home]) => (home === session ? [run] : []));
+    const runs = [...this.#homes.keys()].filter((run) => this.#homes.get(run) === session);
     for (const run of runs) this.#homes.delete(run);
     return runs;
   }
@@ -118,6 +119,7 @@ export class Lanes {
       // Something was asked of it since: it is noted again once that is recorded.
       if (!oldest.idle) continue;
       this.forget(oldest);
+      this.#parts.letGo(oldest.id);
       void this.#release(oldest).catch(ignore);
     }
   }
@@ -125,10 +127,12 @@ export class Lanes {
   forget(lane: LiveLane): void {
     lane.phase = "gone";
     const { id, landing } = lane;
-    if (landing !== undefined) {
-      const landed = landing.finally(() => this.#landing.get(id) === landed && this.#landing.delete(id));
-      this.#landing.set(id, landed);
-    }
+    // Its successor sends nothing before this has landed, so there is never more than one of a session.
+    if (landing !== undefined)
+      this.#landing.set(
+        id,
+        landing.finally(() => this.#landing.delete(id)),
+      );
     this.#idle.delete(lane);
     if (this.#lanes.get(lane.id) === lane) this.#lanes.delete(lane.id);
   }
@@ -138,7 +142,7 @@ export class Lanes {
       // What was on its way when the lane was let go is in what is read, or nowhere.
       if (landing !== undefined) await landing;
       // Claimed before it is read: what another driver wrote until then is in it, and later it can write nothing.
-      await this.#claim(lane);
+      await this.claim(lane);
       const loaded = await this.#parts.store.load(lane.id);
       if (loaded === undefined) await this.#release(lane);
       else lane.durable = fold(lane.id, loaded);
@@ -174,7 +178,8 @@ export class Lanes {
     this.#parts.ready(lane);
   }
 
-  async #claim(lane: LiveLane): Promise<void> {
+  /** Takes the right to drive it, unless another worker has it. */
+  async claim(lane: LiveLane): Promise<void> {
     // A worker that leaves takes nothing up: whoever comes next would have to wait until its lease has run out.
     if (!this.#parts.open()) return;
     const claim = await this.#parts.store.claim(lane.id, this.#parts.worker, LEASE_TTL_MS);
