@@ -7,6 +7,47 @@ import { Attendance } from "./attendance.ts";
 import type { Lanes } from "./lanes.ts";
 import { LiveLane } from "./live-lane.ts";
 
+/** A worker with these lanes, over a store that answers when the test says so, and what became of them. */
+function worker(lanes: readonly LiveLane[], { workers, unattended = [] }: Given = {}) {
+  const clock = manualClock();
+  const renewed = { until: new Gate(), open: true, attended: 0 };
+  renewed.until.open();
+  const [fenced, forgotten, taken]: readonly string[][] = [[], [], []];
+  const store = {
+    workers,
+    unattended: () => {
+      renewed.attended += 1;
+      return Promise.resolve(unattended);
+    },
+    renew: async () => {
+      await renewed.until.opened;
+      return [];
+    },
+  } as Partial<Store> as Store;
+  const known = {
+    all: () => lanes,
+    peek: (id: SessionId) => lanes.find((lane) => lane.id === id),
+    get: (id: SessionId) => taken?.push(id),
+    forget: ({ id }: LiveLane) => forgotten?.push(id),
+  } as Partial<Record<keyof Lanes, unknown>> as Lanes;
+  const fence = (lane: LiveLane): void => {
+    lane.epoch = undefined;
+    fenced?.push(lane.id);
+  };
+  const open = (): boolean => renewed.open;
+  const attendance = new Attendance({ ...{ store, clock, worker: "wrk_1", lanes: known, open, fence } });
+  return { attendance, clock, renewed, fenced, forgotten, taken };
+}
+
+interface Given {
+  readonly workers?: "one";
+  readonly unattended?: readonly SessionId[];
+}
+
+function lane(id: SessionId, epoch?: number): LiveLane {
+  return Object.assign(new LiveLane(id), { phase: "ready", epoch });
+}
+
 /** A worker whose only lane is told, by the answer to a renewal, that its lease is gone. */
 async function toldThatItIsGone(taken: "before it was asked" | "since"): Promise<readonly LiveLane[]> {
   const clock = manualClock();
@@ -41,4 +82,59 @@ test("G24: an old answer about a lost lease does not let go of a session that wa
 
 test("G26: a session whose lease is gone is let go of", async () => {
   expect(await toldThatItIsGone("before it was asked")).toHaveLength(1);
+});
+
+test("a worker that is alone with its store renews nothing", async () => {
+  const { attendance, clock } = worker([lane("ses_1", 1)], { workers: "one" });
+  await attendance.start();
+  expect(clock.pending).toEqual([]);
+});
+
+test("G26: what could not be renewed for two thirds of the term is let go of in time, and taken up again once", async () => {
+  const [ours, theirs] = [lane("ses_ours", 1), lane("ses_theirs")];
+  const { attendance, clock, renewed, fenced, taken } = worker([ours, theirs]);
+  // A clock that has run for long says nothing about the lease.
+  await clock.advance(60_000);
+  await attendance.start();
+  renewed.until = new Gate();
+  await clock.advance(6_666);
+  expect(fenced).toEqual([]);
+  await clock.advance(1);
+  expect(fenced).toEqual(["ses_ours"]);
+  // What was taken up since has a term of its own.
+  ours.epoch = 2;
+  await clock.advance(6_666);
+  expect(fenced).toEqual(["ses_ours"]);
+  await clock.advance(1);
+  expect(fenced).toEqual(["ses_ours", "ses_ours"]);
+  renewed.until.open();
+  await settled();
+  expect(taken).toEqual(["ses_ours"]);
+  await clock.advance(3_000);
+  expect(taken).toEqual(["ses_ours"]);
+});
+
+test("G26: a session that nobody drives is loaded anew, unless it is ours, or something of it is on its way", async () => {
+  const busy = lane("ses_busy");
+  busy.doubt = true;
+  const all = [lane("ses_ours", 1), busy, lane("ses_left")];
+  const { attendance, forgotten, taken } = worker(all, {
+    unattended: ["ses_ours", "ses_busy", "ses_left", "ses_new"],
+  });
+  await attendance.start();
+  expect(forgotten).toEqual(["ses_left"]);
+  expect(taken).toEqual(["ses_ours", "ses_busy", "ses_left", "ses_new"]);
+});
+
+test("a worker that closes takes nothing up, and renews no more", async () => {
+  const { attendance, clock, renewed } = worker([]);
+  await attendance.start();
+  renewed.until = new Gate();
+  await clock.advance(3_000);
+  renewed.open = false;
+  attendance.stop();
+  renewed.until.open();
+  await settled();
+  expect(renewed.attended).toBe(1);
+  expect(clock.pending).toEqual([]);
 });

@@ -72,9 +72,9 @@ export class Dispatch {
       );
   }
 
-  /** A start that came to nothing gives its slot back. */
+  /** A start that came to nothing gives its slot back; one that did not takes it again at once. */
   #settleStart(lane: LiveLane, pauseMs: number): void {
-    if (lane.decided.live === undefined) this.#free(lane);
+    this.#free(lane);
     if (pauseMs === 0 || lane.decided.live !== undefined) {
       this.note(lane);
       return;

@@ -99,10 +99,9 @@ async function grown(
     await sleeper.sleep();
     return true;
   }
-  // Either may come first; the other must not be left waiting for ever.
+  // Either may come first; the other must not be left waiting for ever. The sleeper is woken by the follower's signal.
   const either = new AbortController();
-  const signal = following.signal === undefined ? either.signal : AbortSignal.any([following.signal, either.signal]);
-  await Promise.race([sleeper.sleep(), store.grown(session, following.after, signal)]);
+  await Promise.race([sleeper.sleep(), store.grown(session, following.after, either.signal)]);
   either.abort(OVER);
   return false;
 }

@@ -78,14 +78,10 @@ export class LiveLane {
 
   get idle(): boolean {
     return (
-      this.phase === "ready" &&
-      !this.doubt &&
+      this.atRest &&
       this.decided.live === undefined &&
       this.decided.queue.length === 0 &&
-      this.decided.processes.live.length === 0 &&
-      this.mailbox.length === 0 &&
-      this.pending.length === 0 &&
-      this.flying.length === 0
+      this.decided.processes.live.length === 0
     );
   }
 

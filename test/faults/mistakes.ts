@@ -66,8 +66,8 @@ export const MISTAKES: readonly Bug[] = [
     "place-kept-by-a-failed-start",
     "A start that the store refuses keeps its place among the live runs.",
     DISPATCH,
-    "if (lane.decided.live === undefined) this.#free(lane);",
-    "",
+    "this.#free(lane);\n    if (pauseMs",
+    "if (pauseMs",
   ),
   bug(
     "refused-run-keeps-its-home",
