@@ -1,4 +1,5 @@
 // What the engine's own tests share: an engine over a store in memory, with a clock that is moved by hand.
+import type { Recorded } from "../src/core/event.ts";
 import type { SessionId } from "../src/core/ids.ts";
 import { type Asked, Engine } from "../src/engine/engine.ts";
 import type { EngineParts } from "../src/engine/engine-parts.ts";
@@ -50,4 +51,9 @@ export async function live({ engine, agent }: EngineHouse, session?: SessionId) 
   const begun = engine.begin(session, {}, asked("live"));
   await begun.accepted;
   return { ...begun, turn: await agent.nextTurn() };
+}
+
+/** All that is in the log of a session. */
+export async function eventsOf({ log }: EngineHouse, session: SessionId): Promise<readonly Recorded[]> {
+  return (await log.read(session, { after: 0, limit: 1_000 })).events;
 }

@@ -1,6 +1,6 @@
 // The house as a whole: what it takes, what it keeps in mind, whom it tells, and how it lets go.
 import { describe, expect, test } from "vitest";
-import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/engine-house.ts";
+import { asked, type EngineHouse, engineHouse, eventsOf, live, neighbour } from "../../test/engine-house.ts";
 import { watch } from "../../test/office.ts";
 import type { SessionId } from "../core/ids.ts";
 import { IDLE_LANES_MAX, LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
@@ -22,9 +22,8 @@ function follow({ engine }: EngineHouse, session: SessionId): string[] {
   return heard;
 }
 
-async function typesOf({ log }: EngineHouse, session: SessionId): Promise<readonly string[]> {
-  const { events } = await log.read(session, { after: 0, limit: 1_000 });
-  return events.map(({ type }) => type);
+async function typesOf(house: EngineHouse, session: SessionId): Promise<readonly string[]> {
+  return (await eventsOf(house, session)).map(({ type }) => type);
 }
 
 describe("sessions", () => {

@@ -1,0 +1,190 @@
+// An orderly end: what is stopped, what is set down, who is told, and that it comes to its end.
+import { describe, expect, test } from "vitest";
+import { asked, engineHouse, eventsOf, live, neighbour } from "../../test/engine-house.ts";
+import { watch } from "../../test/office.ts";
+import { Gate } from "../testing/gate.ts";
+import { settled } from "../testing/manual-clock.ts";
+import { shutDown } from "./shutdown.ts";
+
+const SHUTTING_DOWN = { code: "shutting_down", message: "Belay is shutting down and accepts nothing new." };
+const USER = { kind: "user" } as const;
+const unlimited = (): Promise<void> => new Promise(() => {});
+
+describe("a house that cancels", () => {
+  test("ends what is live and what waits, gives its leases up, and leaves nothing ticking", async () => {
+    const house = engineHouse();
+    const { engine, clock, store } = house;
+    const { sessionId, turn } = await live(house);
+    await engine.prompt(sessionId, asked("waits")).accepted;
+    await engine.create(undefined, {});
+    const closed = shutDown(engine, "cancel", unlimited());
+    expect(engine.phase).toBe("closing");
+    await turn.cancelled;
+    turn.heedCancel();
+    const { close } = store;
+    const log: unknown[] = [];
+    store.close = async () => {
+      log.push(...(await eventsOf(house, sessionId)).slice(-3));
+      await close();
+    };
+    expect(await closed).toEqual({ unfinished: [] });
+    const outcome = { kind: "cancelled", reason: { kind: "shutdown" } };
+    expect(log).toMatchObject([
+      { type: "run.settled", outcome },
+      { type: "turn.settled", outcome },
+      { type: "run.settled", outcome },
+    ]);
+    expect(store.calls("release")).toBe(2);
+    expect([engine.phase, clock.pending]).toEqual(["closed", []]);
+  });
+
+  test("leaves alone what another worker drives", async () => {
+    const there = engineHouse();
+    const { sessionId, turn } = await live(there);
+    const here = neighbour(there);
+    await here.engine.loaded(sessionId);
+    here.store.close = async () => {};
+    expect(await shutDown(here.engine, "cancel", unlimited())).toEqual({ unfinished: [] });
+    expect(turn.given.signal.aborted).toBe(false);
+    expect((await eventsOf(there, sessionId)).at(-1)).toMatchObject({ type: "turn.requested" });
+    expect(here.store.calls("release")).toBe(0);
+  });
+
+  test("says what had not come to rest when the limit came, and tells whoever waits for it", async () => {
+    const house = engineHouse();
+    const { sessionId } = await live(house);
+    const limit = new Gate();
+    const closed = watch(shutDown(house.engine, "cancel", limit.opened));
+    await settled();
+    expect(closed.is).toBe("waiting");
+    limit.open();
+    await settled();
+    expect(closed).toEqual({ is: "answered", value: { unfinished: [sessionId] } });
+  });
+
+  test("does not touch what is not loaded yet, and tells whoever waits for it", async () => {
+    const there = engineHouse({ liveRunsMax: 0 });
+    const { sessionId, accepted } = there.engine.begin(undefined, {}, asked("waits"));
+    await accepted;
+    await there.log.release(sessionId, there.engine.worker);
+    const here = neighbour(there);
+    here.store.close = async () => {};
+    // It has the lease by now, but not what the log says.
+    here.store.plan("load", 1, { kind: "delay", until: new Gate() });
+    const refused = watch(here.engine.prompt(sessionId, asked("second")).accepted);
+    await settled();
+    expect(await shutDown(here.engine, "cancel", unlimited())).toEqual({ unfinished: [] });
+    expect(refused).toMatchObject({ is: "refused", value: SHUTTING_DOWN });
+    expect((await eventsOf(there, sessionId)).at(-1)).toMatchObject({ type: "run.accepted" });
+  });
+
+  test("lets nobody wait for what it began to load while it closed", async () => {
+    const house = engineHouse();
+    await live(house);
+    const limit = new Gate();
+    const closed = shutDown(house.engine, "cancel", limit.opened);
+    house.store.plan("load", 1, { kind: "delay", until: new Gate() });
+    const cancelled = watch(house.engine.cancel.session("ses_other", { reason: USER }));
+    limit.open();
+    await closed;
+    expect(cancelled).toMatchObject({ is: "refused", value: SHUTTING_DOWN });
+  });
+
+  test("comes to its end although the store does not: whoever waits is told, and it is not waited for long", async () => {
+    const house = engineHouse();
+    const { engine, clock, store } = house;
+    const { id } = await engine.create(undefined, {});
+    store.always("append", { kind: "delay", until: new Gate() });
+    const sent = watch(engine.prompt(id, asked("sent")).accepted);
+    await settled();
+    store.close = unlimited;
+    const closed = watch(shutDown(engine, "cancel", Promise.resolve()));
+    await clock.advance(999);
+    expect(closed.is).toBe("waiting");
+    await clock.advance(1);
+    expect(closed).toEqual({ is: "answered", value: { unfinished: [id] } });
+    expect(sent).toMatchObject({ is: "refused", value: { code: "unavailable" } });
+    // Whoever still looks sees what is durable.
+    expect((await engine.loaded(id))?.durable).toMatchObject({ phase: "open", head: 1 });
+  });
+});
+
+describe("a house that parks", () => {
+  test("sets down what is live, leaves what waits as it is, and the next one takes both up", async () => {
+    const house = engineHouse();
+    const { sessionId, turn } = await live(house);
+    await house.engine.prompt(sessionId, asked("waits")).accepted;
+    house.store.close = async () => {};
+    const closed = shutDown(house.engine, "park", unlimited());
+    expect(house.engine.phase).toBe("parking");
+    await turn.cancelled;
+    turn.heedCancel();
+    expect(await closed).toEqual({ unfinished: [] });
+    expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({ type: "run.parked" });
+    const next = neighbour(house);
+    await next.engine.start();
+    const again = await next.agent.nextTurn();
+    expect(again.given.prompt).toEqual({ text: "live" });
+    again.complete();
+    expect((await next.agent.nextTurn()).given.prompt).toEqual({ text: "waits" });
+  });
+
+  test("leaves a queue as it is", async () => {
+    const house = engineHouse({ liveRunsMax: 0 });
+    const { sessionId, accepted } = house.engine.begin(undefined, {}, asked("waits"));
+    await accepted;
+    house.store.close = async () => {};
+    expect(await shutDown(house.engine, "park", unlimited())).toEqual({ unfinished: [] });
+    expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({ type: "run.accepted" });
+  });
+
+  test("ends a run that is already being stopped", async () => {
+    const house = engineHouse();
+    const { sessionId, runId, turn } = await live(house);
+    await house.engine.cancel.run(runId, USER);
+    house.store.close = async () => {};
+    const closed = shutDown(house.engine, "park", unlimited());
+    turn.heedCancel();
+    expect(await closed).toEqual({ unfinished: [] });
+    expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({
+      ...{ type: "run.settled", outcome: { kind: "cancelled", reason: USER } },
+    });
+  });
+
+  test("ends a run that was cancelled after its work had been set down", async () => {
+    const house = engineHouse();
+    const { sessionId, runId, turn } = await live(house);
+    house.store.close = async () => {};
+    const late = new Gate();
+    house.store.plan("append", 1, { kind: "delay", until: late });
+    const waits = house.engine.prompt(sessionId, asked("waits")).accepted;
+    const closed = shutDown(house.engine, "park", unlimited());
+    await turn.cancelled;
+    turn.heedCancel();
+    await settled();
+    const cancelled = house.engine.cancel.run(runId, USER);
+    late.open();
+    await Promise.all([waits, cancelled]);
+    expect(await closed).toEqual({ unfinished: [] });
+    expect((await eventsOf(house, sessionId)).filter(({ type }) => type === "run.settled")).toMatchObject([
+      { runId, outcome: { kind: "cancelled", reason: USER } },
+    ]);
+  });
+
+  test("ends a run whose turn came to its end after its calls had been set down", async () => {
+    const house = engineHouse();
+    const { sessionId, runId, turn } = await live(house);
+    const call = turn.call("write");
+    const { signal } = await call.begun;
+    house.store.close = async () => {};
+    const closed = shutDown(house.engine, "park", unlimited());
+    await turn.cancelled;
+    call.fail(signal.reason);
+    await settled();
+    turn.complete("done");
+    expect(await closed).toEqual({ unfinished: [] });
+    expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({
+      ...{ type: "run.settled", runId, outcome: { kind: "completed" } },
+    });
+  });
+});

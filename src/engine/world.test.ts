@@ -1,0 +1,86 @@
+// Work that this worker has not asked for itself: what an earlier life has left, and what nobody was told of.
+import { expect, test } from "vitest";
+import { type EngineHouse, engineHouse, eventsOf, live, neighbour } from "../../test/engine-house.ts";
+import { watch } from "../../test/office.ts";
+import type { Agent, CallRequest, LiveCall, Turn } from "../ports.ts";
+import { settled } from "../testing/manual-clock.ts";
+
+const never = (): Promise<undefined> => new Promise(() => {});
+const request = (name: string): CallRequest => ({ name, input: null, execute: never, idempotent: true });
+
+/** Two calls that a turn asked for at its end, whose worker is gone; and who takes them up. */
+async function takenUp(resume: Agent["resume"]): Promise<EngineHouse & { readonly turns: Turn[] }> {
+  const house = engineHouse();
+  const { sessionId, turn } = await live(house);
+  turn.complete({ calls: [request("first"), request("second")] });
+  await settled();
+  await house.log.release(sessionId, house.engine.worker);
+  const turns: Turn[] = [];
+  const agent: Agent = Object.assign(
+    (begun: Turn) => {
+      turns.push(begun);
+      return never();
+    },
+    resume === undefined ? {} : { resume },
+  );
+  const next = neighbour(house, { agent });
+  await next.engine.start();
+  await settled();
+  return { ...next, turns };
+}
+
+test("G24: calls that an earlier life was asked for at the end of a turn are begun again, each by its own name", async () => {
+  const begun: LiveCall[] = [];
+  const execute = (call: LiveCall) => {
+    begun.push(call);
+    return never();
+  };
+  const house = await takenUp(({ name, input }) => ({ ...request(name), input, execute }));
+  expect(begun.map(({ name }) => name)).toEqual(["first", "second"]);
+  for (const { callId } of begun) await house.engine.cancel.call(callId, { reason: { kind: "user" } });
+  // They do not stop, and are given up.
+  await house.clock.advance(1_000);
+  const ends = (await eventsOf(house, "ses_1")).filter(({ type }) => type === "call.settled");
+  expect(ends).toMatchObject([{ outcome: { abandoned: ["first"] } }, { outcome: { abandoned: ["second"] } }]);
+  expect(house.turns).toHaveLength(1);
+});
+
+test.each<readonly [string, Agent["resume"]]>([
+  ["takes nothing up", undefined],
+  ["does not know them", () => undefined],
+])("G24: calls fail, and the run goes on, if the agent %s", async (_, resume) => {
+  const house = await takenUp(resume);
+  const ends = (await eventsOf(house, "ses_1")).filter(({ type }) => type === "call.settled");
+  const message = "Nobody can carry it out any more: the agent does not know this call.";
+  const outcome = { kind: "failed", code: "unavailable", message };
+  expect(ends).toMatchObject([{ outcome }, { outcome }]);
+  expect(house.turns).toHaveLength(1);
+});
+
+test.each(["first", "next"])(
+  "G28: in the %s life, a call that was recorded although nobody said so fails unbegun",
+  async (life) => {
+    const first = engineHouse();
+    const { sessionId, turn: asked } = await live(first);
+    let [house, turn] = [first, asked];
+    if (life === "next") {
+      await first.log.release(sessionId, first.engine.worker);
+      house = neighbour(first);
+      await house.engine.start();
+      turn = await house.agent.nextTurn();
+    }
+    house.store.plan("append", 1, { kind: "lose-answer" });
+    const call = turn.call("write");
+    const result = watch(call.result);
+    await house.clock.advance(1_000);
+    expect(result).toMatchObject({ is: "refused", value: { code: "unavailable" } });
+    expect(call.hasBegun).toBe(false);
+    const message = "It was never begun: the store did not say in time that it was recorded.";
+    expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({
+      ...{ type: "call.settled", outcome: { kind: "failed", code: "unavailable", message } },
+    });
+    turn.complete();
+    await settled();
+    expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({ type: "run.settled" });
+  },
+);
