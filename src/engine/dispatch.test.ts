@@ -74,14 +74,14 @@ test("a lane that comes with a live run holds a slot; one that another worker dr
   expect(started).toEqual([]);
 });
 
-test.each<readonly [string, LiveLane]>([
-  ["has nothing in its queue", lane(IDLE)],
-  ["has a live run", lane(LIVE)],
-  ["another worker drives", Object.assign(lane(WAITS), { epoch: undefined })],
-  ["was let go of", Object.assign(lane(WAITS), { phase: "gone" as const })],
-])("a lane is not started that %s", (_, one) => {
+test.each<readonly [string, Partial<LiveLane>]>([
+  ["has nothing in its queue", { decided: IDLE }],
+  ["has a live run", { decided: LIVE }],
+  ["another worker drives", { epoch: undefined }],
+  ["was let go of", { phase: "gone" }],
+])("a lane is not started that %s", (_, state) => {
   const { dispatch, started } = house(9);
-  dispatch.note(one);
+  dispatch.note(Object.assign(lane(WAITS), state));
   expect(started).toEqual([]);
 });
 
@@ -111,13 +111,14 @@ test("the slot of a lane that is lost goes to whoever waits", async () => {
 });
 
 test("a start that came to nothing gives its slot to the next", async () => {
-  const { dispatch, started } = house(1, (one) => become(one, started.length === 1 ? IDLE : LIVE));
+  const { clock, dispatch, started } = house(1, (one) => become(one, started.length === 1 ? IDLE : LIVE));
   const [withdrawn, waits] = [lane(WAITS), lane(WAITS)];
   dispatch.note(withdrawn);
   dispatch.note(waits);
   await settled();
   expect(started).toEqual([withdrawn, waits]);
   expect(dispatch.load).toEqual({ live: 1, waiting: 0, max: 1 });
+  expect(clock.pending).toEqual([]);
 });
 
 test("G28: a start that could not be recorded lets others go first, and is tried again a little later", async () => {

@@ -97,6 +97,16 @@ test("G31: the tail kept for all followers together is bounded; who stands befor
   ]);
 });
 
+test("followers of one session share what is kept, and one that leaves takes nothing from the other", () => {
+  const feeds = new Feeds();
+  const [first, second] = [feeds.open("ses_a"), feeds.open("ses_a")];
+  feeds.push("ses_a", [event(1)]);
+  expect([first.after(0), second.after(0)]).toEqual([[event(1)], [event(1)]]);
+  feeds.close("ses_a");
+  feeds.push("ses_a", [event(2)]);
+  expect(second.after(0)).toEqual([event(1), event(2)]);
+});
+
 test("a session that nobody follows any more keeps nothing", () => {
   const feeds = new Feeds();
   feeds.open("ses_a");

@@ -49,9 +49,10 @@ export async function* followPages(
       const near = feed.after(cursor);
       if (!caughtUp || near === undefined) {
         const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });
-        if (page.gapTo !== undefined && page.gapTo > cursor) {
-          yield [{ type: "gap", from: cursor + 1, to: page.gapTo }];
-          cursor = page.gapTo;
+        const { gapTo = 0 } = page;
+        if (gapTo > cursor) {
+          yield [{ type: "gap", from: cursor + 1, to: gapTo }];
+          cursor = gapTo;
         }
         caughtUp = page.events.length === 0;
         for (const event of page.events) if (event.type === "turn.settled") ear.forget(event.turnId);
