@@ -103,8 +103,8 @@ const FOLLOWERS: readonly Bug[] = [
     "gap-told-twice",
     "Whoever comes back below what is kept is told so twice.",
     FOLLOW,
-    'yield [{ type: "gap", from: cursor + 1, to: page.gapTo }];',
-    'for (const _ of [1, 2]) yield [{ type: "gap", from: cursor + 1, to: page.gapTo }];',
+    'yield [{ type: "gap", from: cursor + 1, to: gapTo }];',
+    'for (const _ of [1, 2]) yield [{ type: "gap", from: cursor + 1, to: gapTo }];',
   ),
   ofFollowers(
     "gap-told-again-at-the-next-page",

@@ -131,7 +131,7 @@ export const WORLD_BUGS: readonly Bug[] = [
     "gap-not-announced",
     "A follower below what is kept is silently moved on.",
     "src/engine/follow.ts",
-    'yield [{ type: "gap", from: cursor + 1, to: page.gapTo }];',
+    'yield [{ type: "gap", from: cursor + 1, to: gapTo }];',
     "",
   ),
   bug(

@@ -14,7 +14,7 @@ import type { LiveLane } from "./live-lane.ts";
 import type { LiveWork } from "./live-work.ts";
 
 export interface World {
-  /** False while the worker sets its runs down: then nothing new begins. */
+  /** False once the worker leaves: what is live is set down or stopped, and nothing new begins. */
   begins(): boolean;
   /** The handle of a piece of work the state demands; made when it is first met. Undefined: nobody here can do it. */
   handle(lane: LiveLane, work: Work): LiveWork | undefined;

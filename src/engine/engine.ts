@@ -112,7 +112,7 @@ export class Engine {
       commit,
       drive: () => this.drive,
       parking: () => this.phase === "parking",
-      begins: () => this.phase === "open" || this.phase === "closing",
+      begins: () => this.phase === "open",
     });
     this.drive = new Drive({ clock, graceMs: parts.graceMs, world });
     this.dispatch = new Dispatch({ slotsMax: parts.liveRunsMax, clock, commit });

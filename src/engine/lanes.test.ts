@@ -118,6 +118,7 @@ test("a session that was looked at lately is not the oldest", async () => {
   const { id: first } = await engine.create(undefined, {});
   const { id: second } = await engine.create(undefined, {});
   for (let others = 2; others < IDLE_LANES_MAX; others += 1) await engine.create(undefined, {});
+  expect(engine.lanes.peek(first)?.phase).toBe("ready");
   await engine.loaded(first);
   await engine.create(undefined, {});
   expect([engine.lanes.peek(first)?.phase, engine.lanes.peek(second)?.phase]).toEqual(["ready", undefined]);
@@ -154,6 +155,7 @@ test("a session that fails to load late does not take its successor along", asyn
   const late = new Gate();
   log.load = () => late.opened.then(() => Promise.reject(new Error("gone")));
   const first = engine.lanes.get(id);
+  await settled();
   engine.lanes.drop(first, new ControlError("unavailable", "dropped"));
   log.load = load;
   const second = engine.lanes.get(id);
@@ -197,7 +199,7 @@ test("a process that an earlier life has left is said to be lost, also if no run
   const made = engineHouse();
   const { id } = await made.engine.create(undefined, {});
   const lane = made.engine.lanes.get(id);
-  const command = { type: "begin-process", owner: id, command: "sleep 9", feedback: "none" } as const;
+  const command = { type: "begin-process", owner: id, command: "sleep 9", feedback: "silent" } as const;
   await made.engine.commit.submit(lane, command);
   await made.log.release(id, made.engine.worker);
   const here = neighbour(made);

@@ -8,7 +8,7 @@ import { settled } from "../testing/manual-clock.ts";
 import type { LiveLane } from "./live-lane.ts";
 
 const entry = {} as LiveLane["pending"][number];
-const process = { type: "begin-process", owner: "ses_1", command: "sleep 9", feedback: "none" } as const;
+const process = { type: "begin-process", owner: "ses_1", command: "sleep 9", feedback: "silent" } as const;
 
 test("a lane is idle, and at rest, if nothing is going on in it and nothing is on its way", () => {
   expect([readyLane().idle, readyLane().atRest]).toEqual([true, true]);

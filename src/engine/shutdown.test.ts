@@ -129,6 +129,17 @@ describe("a house that parks", () => {
     expect((await next.agent.nextTurn()).given.prompt).toEqual({ text: "waits" });
   });
 
+  test("begins no further turn, although the one that ends asks for it", async () => {
+    const house = engineHouse();
+    const { sessionId, turn } = await live(house);
+    house.store.close = async () => {};
+    const closed = shutDown(house.engine, "park", unlimited());
+    turn.askAgain("more");
+    expect(await closed).toEqual({ unfinished: [] });
+    expect(house.agent.turns).toHaveLength(1);
+    expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({ type: "run.parked" });
+  });
+
   test("leaves a queue as it is", async () => {
     const house = engineHouse({ liveRunsMax: 0 });
     const { sessionId, accepted } = house.engine.begin(undefined, {}, asked("waits"));

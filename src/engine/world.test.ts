@@ -37,7 +37,7 @@ test("G24: calls that an earlier life was asked for at the end of a turn are beg
   };
   const house = await takenUp(({ name, input }) => ({ ...request(name), input, execute }));
   expect(begun.map(({ name }) => name)).toEqual(["first", "second"]);
-  for (const { callId } of begun) await house.engine.cancel.call(callId, { reason: { kind: "user" } });
+  for (const { callId } of begun) await house.engine.cancel.call(callId, { reason: { kind: "user" }, remind: false });
   // They do not stop, and are given up.
   await house.clock.advance(1_000);
   const ends = (await eventsOf(house, "ses_1")).filter(({ type }) => type === "call.settled");

@@ -13,7 +13,7 @@ import { readCall } from "./replay.ts";
 import { TurnDesk } from "./turn-desk.ts";
 
 interface Parts extends DeskParts {
-  /** False once runs are being set down, and after that. */
+  /** False once the worker leaves. */
   readonly begins: () => boolean;
 }
 
