@@ -63,6 +63,7 @@ export class Attendance {
   async #renew(): Promise<void> {
     const { store, worker, clock, lanes, open, fence } = this.#parts;
     const asked = clock.elapsed();
+    this.#limit();
     // The answer is about these: what is taken up while it is on its way has a lease of its own.
     const driven = new Set([...lanes.all()].filter((lane) => lane.epoch !== undefined));
     try {
