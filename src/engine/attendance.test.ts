@@ -90,7 +90,7 @@ test("a worker that is alone with its store renews nothing", async () => {
   expect(clock.pending).toEqual([]);
 });
 
-test("G26: what could not be renewed for two thirds of the term is let go of in time, and taken up again once", async () => {
+test("G26: what could not be renewed for two thirds of the term is let go of, and taken up again once", async () => {
   const [ours, theirs] = [lane("ses_ours", 1), lane("ses_theirs")];
   const { attendance, clock, renewed, fenced, taken } = worker([ours, theirs]);
   // A clock that has run for long says nothing about the lease.
@@ -114,7 +114,7 @@ test("G26: what could not be renewed for two thirds of the term is let go of in 
   expect(taken).toEqual(["ses_ours"]);
 });
 
-test("G26: a session that nobody drives is loaded anew, unless it is ours, or something of it is on its way", async () => {
+test("G26: a session that nobody drives is loaded anew, unless something of it is on its way", async () => {
   const busy = lane("ses_busy");
   busy.doubt = true;
   const all = [lane("ses_ours", 1), busy, lane("ses_left")];

@@ -24,7 +24,7 @@ test("what is asked in one tick is one write, in the order in which it was asked
   ]);
 });
 
-test("one write at a time is on its way; what comes meanwhile is the next one, and nobody is told too early", async () => {
+test("one write at a time is on its way; what comes meanwhile is the next, and nobody is told too early", async () => {
   const office = await new Office().begin();
   const late = new Gate();
   office.store.plan("append", 1, { kind: "delay-answer", until: late });
@@ -321,7 +321,7 @@ describe("a store that does not say what it has written", () => {
     expect(waiting(office.lane.durable)).toBe("");
   });
 
-  test("of two stops that were sent together, the one that another has written does not take the other along", async () => {
+  test("of two stops that were sent together, one that another has written does not hide the other", async () => {
     const office = await new Office().begin("run_1", "run_2");
     const other = await new Office(office).begin();
     office.store.plan("append", 1, { kind: "fail", code: "unavailable" });
@@ -360,7 +360,7 @@ describe("a store that does not say what it has written", () => {
     expect(types.at(-1)).toBe("run.settled");
   });
 
-  test("nothing is decided until the log has been read, and then what was received before anything begins", async () => {
+  test("nothing is decided until the log has been read, and then all of it before anything begins", async () => {
     const office = await new Office().begin();
     office.store.plan("append", 1, { kind: "fail", code: "unavailable" });
     await office.submit(accept("run_1")).catch(() => {});

@@ -36,7 +36,7 @@ describe("sessions", () => {
     expect(await store.session(id)).toMatchObject({ title: "new", phase: "open" });
   });
 
-  test("one of a given name is made with its first prompt, which is run; it is the same one the next time", async () => {
+  test("one of a given name is made with its first prompt, which is run; later it is the same one", async () => {
     const house = engineHouse();
     const { engine } = house;
     const { turn } = await live(house, "ses_given");
@@ -70,7 +70,7 @@ describe("sessions", () => {
     expect(await house.engine.change(sessionId, { ...change, runId: "run_9" })).toMatchObject({ kind: "unknown" });
   });
 
-  test("G11: a key is answered as it was before; for something else it is a conflict, and a refusal is no conflict", async () => {
+  test("G11: a key is answered as before, and is a conflict for something else; a refusal is none", async () => {
     const { engine } = engineHouse();
     const { id } = await engine.create(undefined, {});
     const mode = { type: "set-mode", mode: "plan" } as const;
@@ -199,7 +199,7 @@ describe("a stop", () => {
     expect(turn.given.signal.aborted).toBe(true);
   });
 
-  test("G11: asked for again under its key is answered as it was, also by the next life and after the end", async () => {
+  test("G11: asked for again under its key, it is answered as it was, also after the end", async () => {
     const house = engineHouse();
     const { runId, turn } = await live(house);
     const first = await house.engine.cancel.run(runId, USER, "k");

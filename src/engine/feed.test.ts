@@ -122,18 +122,18 @@ test("whoever must look into the store is woken, and finds nothing here", async 
   const feeds = new Feeds();
   const feed = feeds.open("ses_a");
   feeds.push("ses_a", [event(1)]);
-  const woken = feed.sleeper(undefined).sleep();
+  const woken = feed.sleeper(undefined).woken();
   feeds.reset("ses_a");
   await woken;
   expect([feed.resets, feed.after(0), feed.covers(0)]).toEqual([1, [], false]);
 });
 
-test("whoever sleeps is woken by what happens, by what is said to those who listen, and by its own signal", async () => {
+test("whoever waits is woken by what happens, by what is said to those who listen, and by its signal", async () => {
   const feeds = new Feeds();
   const feed = feeds.open("ses_a");
   const stop = new AbortController();
   const sleeper = feed.sleeper(stop.signal);
-  const deaf = watch(sleeper.sleep());
+  const deaf = watch(sleeper.woken());
   feeds.delta("ses_a", delta("nobody listens"), 1);
   await settled();
   expect(deaf.is).toBe("waiting");
@@ -142,16 +142,16 @@ test("whoever sleeps is woken by what happens, by what is said to those who list
   expect(deaf.is).toBe("answered");
   const ear = new Ear();
   const stopListening = feed.listen(ear);
-  const said = sleeper.sleep();
+  const said = sleeper.woken();
   feeds.delta("ses_a", delta("heard"), 1);
   await said;
   stopListening();
   feeds.delta("ses_a", delta("not heard"), 1);
   expect(ear.take()).toEqual([delta("heard")]);
-  const aborted = sleeper.sleep();
+  const aborted = sleeper.woken();
   stop.abort();
   await aborted;
-  await sleeper.sleep();
+  await sleeper.woken();
 });
 
 test("whoever has left is woken by nobody, and holds on to nothing", async () => {
@@ -159,7 +159,7 @@ test("whoever has left is woken by nobody, and holds on to nothing", async () =>
   const stop = new AbortController();
   const sleeper = feed.sleeper(stop.signal);
   sleeper.leave();
-  const asleep = watch(sleeper.sleep());
+  const asleep = watch(sleeper.woken());
   feed.wake();
   await settled();
   expect(asleep.is).toBe("waiting");

@@ -120,7 +120,7 @@ export class Sleeper {
   }
 
   /** Resolves at the next push or delta, or when the signal aborts. */
-  sleep(): Promise<void> {
+  woken(): Promise<void> {
     if (this.#signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
       this.#wake = resolve;

@@ -97,12 +97,12 @@ async function grown(
   following: Following & { readonly after: Seq },
 ): Promise<boolean> {
   if (following.drives()) {
-    await sleeper.sleep();
+    await sleeper.woken();
     return true;
   }
   // Either may come first; the other must not be left waiting for ever. The sleeper is woken by the follower's signal.
   const either = new AbortController();
-  await Promise.race([sleeper.sleep(), store.grown(session, following.after, either.signal)]);
+  await Promise.race([sleeper.woken(), store.grown(session, following.after, either.signal)]);
   either.abort(OVER);
   return false;
 }

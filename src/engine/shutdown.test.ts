@@ -90,7 +90,7 @@ describe("a house that cancels", () => {
     expect(cancelled).toMatchObject({ is: "refused", value: SHUTTING_DOWN });
   });
 
-  test("comes to its end although the store does not: whoever waits is told, and it is not waited for long", async () => {
+  test("comes to its end although the store does not: whoever waits is told, and soon", async () => {
     const house = engineHouse();
     const { engine, clock, store } = house;
     const { id } = await engine.create(undefined, {});

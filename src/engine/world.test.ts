@@ -29,7 +29,7 @@ async function takenUp(resume: Agent["resume"]): Promise<EngineHouse & { readonl
   return { ...next, turns };
 }
 
-test("G24: calls that an earlier life was asked for at the end of a turn are begun again, each by its own name", async () => {
+test("G24: calls that an earlier life was asked for at the end of a turn are begun again, by their names", async () => {
   const begun: LiveCall[] = [];
   const execute = (call: LiveCall) => {
     begun.push(call);
