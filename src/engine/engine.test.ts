@@ -372,7 +372,7 @@ describe("a house that closes", () => {
     engine.stopAccepting("closing");
     turn.complete();
     await engine.loaded(elsewhere.id);
-    expect(house.agent.turns).toHaveLength(1);
+    expect((await typesOf(house, sessionId)).at(-1)).toBe("run.settled");
     expect(store.calls("claim")).toBe(claims);
   });
 

@@ -72,8 +72,13 @@ describe("a house that cancels", () => {
     // It has the lease by now, but not what the log says.
     here.store.plan("load", 1, { kind: "delay", until: new Gate() });
     const refused = watch(here.engine.prompt(sessionId, asked("second")).accepted);
+    const { sessionId: busy } = await live(here);
+    const limit = new Gate();
+    const closed = shutDown(here.engine, "cancel", limit.opened);
     await settled();
-    expect(await shutDown(here.engine, "cancel", unlimited())).toEqual({ unfinished: [] });
+    expect(refused.is).toBe("refused");
+    limit.open();
+    expect(await closed).toEqual({ unfinished: [busy] });
     expect(refused).toMatchObject({ is: "refused", value: SHUTTING_DOWN });
     expect((await eventsOf(there, sessionId)).at(-1)).toMatchObject({ type: "run.accepted" });
   });

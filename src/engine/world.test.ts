@@ -1,6 +1,13 @@
 // Work that this worker has not asked for itself: what an earlier life has left, and what nobody was told of.
 import { expect, test } from "vitest";
-import { type EngineHouse, engineHouse, eventsOf, live, neighbour } from "../../test/engine-house.ts";
+import {
+  asked as askedFor,
+  type EngineHouse,
+  engineHouse,
+  eventsOf,
+  live,
+  neighbour,
+} from "../../test/engine-house.ts";
 import { watch } from "../../test/office.ts";
 import type { Agent, CallRequest, LiveCall, Turn } from "../ports.ts";
 import { settled } from "../testing/manual-clock.ts";
@@ -8,11 +15,14 @@ import { settled } from "../testing/manual-clock.ts";
 const never = (): Promise<undefined> => new Promise(() => {});
 const request = (name: string): CallRequest => ({ name, input: null, execute: never, idempotent: true });
 
-/** Two calls that a turn asked for at its end, whose worker is gone; and who takes them up. */
-async function takenUp(resume: Agent["resume"]): Promise<EngineHouse & { readonly turns: Turn[] }> {
+/** Calls that a turn asked for at its end, whose worker is gone; and who takes them up. */
+async function takenUp(
+  resume: Agent["resume"],
+  names = ["first", "second"],
+): Promise<EngineHouse & { readonly turns: Turn[] }> {
   const house = engineHouse();
   const { sessionId, turn } = await live(house);
-  turn.complete({ calls: [request("first"), request("second")] });
+  turn.complete({ calls: names.map(request) });
   await settled();
   await house.log.release(sessionId, house.engine.worker);
   const turns: Turn[] = [];
@@ -29,19 +39,19 @@ async function takenUp(resume: Agent["resume"]): Promise<EngineHouse & { readonl
   return { ...next, turns };
 }
 
-test("G24: calls that an earlier life was asked for at the end of a turn are begun again, by their names", async () => {
+test.each([[["first"]], [["first", "second"]]])("G24: an earlier life's calls are begun again: %j", async (names) => {
   const begun: LiveCall[] = [];
   const execute = (call: LiveCall) => {
     begun.push(call);
     return never();
   };
-  const house = await takenUp(({ name, input }) => ({ ...request(name), input, execute }));
-  expect(begun.map(({ name }) => name)).toEqual(["first", "second"]);
+  const house = await takenUp(({ name, input }) => ({ ...request(name), input, execute }), names);
+  expect(begun.map(({ name }) => name)).toEqual(names);
   for (const { callId } of begun) await house.engine.cancel.call(callId, { reason: { kind: "user" }, remind: false });
   // They do not stop, and are given up.
   await house.clock.advance(1_000);
   const ends = (await eventsOf(house, "ses_1")).filter(({ type }) => type === "call.settled");
-  expect(ends).toMatchObject([{ outcome: { abandoned: ["first"] } }, { outcome: { abandoned: ["second"] } }]);
+  expect(ends).toMatchObject(names.map((name) => ({ outcome: { abandoned: [name] } })));
   expect(house.turns).toHaveLength(1);
 });
 
@@ -82,5 +92,7 @@ test.each(["first", "next"])(
     turn.complete();
     await settled();
     expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({ type: "run.settled" });
+    await house.engine.prompt(sessionId, askedFor("next")).accepted;
+    expect((await house.agent.nextTurn()).given.prompt).toEqual({ text: "next" });
   },
 );
