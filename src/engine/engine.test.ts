@@ -314,6 +314,19 @@ describe("with another worker", () => {
     expect(heard).toEqual(["session.created", "session.mode_set"]);
   });
 
+  test("a run that nobody drives is taken up by whoever waits for it", async () => {
+    const house = engineHouse({ liveRunsMax: 0 });
+    const { sessionId, runId, accepted } = house.engine.begin(undefined, {}, asked("waits"));
+    await accepted;
+    await house.log.release(sessionId, house.engine.worker);
+    const next = neighbour(house);
+    const outcome = watch(next.engine.outcome(runId));
+    await settled();
+    next.agent.turns[0]?.complete();
+    await settled();
+    expect(outcome).toEqual({ is: "answered", value: { kind: "completed" } });
+  });
+
   test("what cannot be loaded is tried again a little later, because the lease is ours", async () => {
     const house = engineHouse({ liveRunsMax: 0 });
     const { id } = await house.engine.create(undefined, {});
