@@ -1,0 +1,336 @@
+// One call: what it waits for, in which order, and what is recorded of it however it ends.
+import { describe, expect, test } from "vitest";
+import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
+import { slots } from "../agent/slots.ts";
+import { ControlError } from "../core/control-error.ts";
+import type { Recorded } from "../core/event.ts";
+import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
+import type { About, Question } from "../core/question.ts";
+import type { BelayOptions } from "../library/belay.ts";
+import type { CallOptions, CallResult, Execute, HookedCall, Slots, Verdict } from "../ports.ts";
+import { manualClock, settled } from "../testing/manual-clock.ts";
+
+type Settled = Recorded & { readonly type: "call.settled" };
+
+/** A run whose one turn makes one call, with this input, and waits for its end. */
+async function call(execute: Execute, options: CallOptions = {}, house: Partial<BelayOptions> = {}) {
+  const clock = manualClock();
+  const result = Promise.withResolvers<CallResult>();
+  const { belay, notices } = await openHouse(
+    {
+      go: async (turn) => {
+        turn.call("tool", { n: 1 }, execute, options).then(result.resolve, result.reject);
+        await result.promise.catch(() => {});
+        return "went on";
+      },
+    },
+    { clock, graceMs: 1_000, ...house },
+  );
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  await settled();
+  const questions = (): Promise<readonly Question[]> => session.questions();
+  const live = async () => (await session.explain()).live?.calls[0];
+  const recorded = async (): Promise<Settled | undefined> =>
+    (await logOf(session)).find((event): event is Settled => event.type === "call.settled");
+  return { belay, clock, notices, session, run, result: result.promise, questions, live, recorded };
+}
+
+const fails = (thrown: unknown) => (): never => {
+  throw thrown;
+};
+
+const coded = (code: unknown): Error => Object.assign(new Error("no"), { code });
+
+describe("what a tool throws is told with its message, and with its code if that is a word", () => {
+  const cases: readonly (readonly [string, unknown, string, string])[] = [
+    ["an error", new Error("broken"), "error", "broken"],
+    ["one with a word", coded("not_there"), "not_there", "no"],
+    ["one with a letter", coded("x"), "x", "no"],
+    ["one with a word that is just short enough", coded("a".repeat(64)), "a".repeat(64), "no"],
+    ["one with a word that is too long", coded("a".repeat(65)), "error", "no"],
+    ["one of the operating system", coded("ENOENT"), "error", "no"],
+    ["one with a word and more", coded("not there"), "error", "no"],
+    ["one with more and a word", coded("-there"), "error", "no"],
+    ["one with a number", coded(7), "error", "no"],
+    ["one of Belay's own", new ControlError("busy", "not now"), "busy", "not now"],
+    ["an object that has a code", { code: "word", toString: () => "an object" }, "error", "an object"],
+    ["half a character", new Error("\ud800"), "error", "\ufffd"],
+    ["more than anybody reads", new Error("x".repeat(NOTE_CHARS_MAX + 1)), "error", "x".repeat(NOTE_CHARS_MAX)],
+  ];
+  test.each(cases)("%s", async (_, thrown, code, message) => {
+    const { result, recorded, run } = await call(fails(thrown));
+    const { callId } = await result;
+    expect(await result).toEqual({ kind: "failed", callId, message });
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    expect((await recorded())?.outcome).toEqual({ kind: "failed", code, message });
+  });
+});
+
+describe("what a tool hands back", () => {
+  test("is its result; nothing is no result", async () => {
+    const value = await call(() => ({ lines: 3 }));
+    expect(await value.result).toMatchObject({ kind: "completed", value: { lines: 3 } });
+    expect(await value.recorded()).toMatchObject({ outcome: { kind: "completed" }, result: { lines: 3 } });
+    const nothing = await call(() => undefined);
+    expect(await nothing.result).toMatchObject({ kind: "completed", value: undefined });
+    expect(await nothing.recorded()).not.toHaveProperty("result");
+  });
+
+  test("fails the call if it is too large, and what was put aside is kept", async () => {
+    const { result, recorded } = await call(({ partial }) => {
+      partial("the beginning");
+      return "x".repeat(CALL_BYTES_MAX);
+    });
+    const message = `The result of tool has ${CALL_BYTES_MAX + 2} bytes; the limit is ${CALL_BYTES_MAX}.`;
+    expect(await result).toMatchObject({ kind: "failed", message });
+    expect(await recorded()).toMatchObject({ outcome: { kind: "failed", code: "invalid" }, result: "the beginning" });
+  });
+
+  test("what was put aside is kept if it throws, and forgotten if it ends well", async () => {
+    const failed = await call(({ partial }) => {
+      partial("half");
+      throw new Error("broken");
+    });
+    await failed.result;
+    expect(await failed.recorded()).toMatchObject({ result: "half" });
+    const done = await call(({ partial }) => partial("half"));
+    expect(await done.result).toMatchObject({ kind: "completed", value: undefined });
+    expect(await done.recorded()).not.toHaveProperty("result");
+  });
+});
+
+test("what a tool has changed is kept in its own words, shortened, and only so many of them", async () => {
+  const { result, recorded } = await call(({ changed }) => {
+    expect(() => changed("")).toThrow("changed() takes a short text: what was changed.");
+    expect(() => changed(7 as never)).toThrow("changed() takes a short text: what was changed.");
+    changed(`\ud800${"x".repeat(NOTE_CHARS_MAX)}`);
+    for (let index = 1; index <= CHANGES_MAX; index += 1) changed(`file ${index}`);
+  });
+  expect(await result).toMatchObject({ kind: "completed" });
+  const changes = (await recorded())?.changes ?? [];
+  expect(changes).toHaveLength(CHANGES_MAX);
+  expect(changes[0]).toBe(`\ufffd${"x".repeat(NOTE_CHARS_MAX - 1)}`);
+  expect(changes.at(-1)).toBe(`file ${CHANGES_MAX - 1}`);
+  const none = await call(() => "done");
+  expect(await none.recorded()).not.toHaveProperty("changes");
+});
+
+test("a tool is told whose call it is, of what, where and when", async () => {
+  const clock = manualClock();
+  let seen: unknown;
+  const { result, session, run } = await call(
+    ({ callId, name, input, sessionId, runId, cwd, mode, clock: time }) => {
+      seen = { callId, name, input, sessionId, runId, cwd, mode, sameClock: time === clock };
+    },
+    {},
+    { clock },
+  );
+  const { callId } = await result;
+  const place = { cwd: undefined, mode: undefined, sameClock: true };
+  expect(seen).toEqual({ callId, name: "tool", input: { n: 1 }, sessionId: session.id, runId: run.id, ...place });
+});
+
+describe("before a call begins, the host", () => {
+  test("is told whose call it is, of what, and where it can hear of its stop", async () => {
+    let heard: HookedCall | undefined;
+    const hooks = {
+      beforeCall: (one: HookedCall) => {
+        heard = one;
+        return untilAborted(one.signal);
+      },
+    };
+    const { result, session, run, live, belay } = await call(() => "never", {}, { hooks });
+    expect(await live()).toMatchObject({ waits: "hook" });
+    const { signal, ...rest } = heard ?? {};
+    const callId = heard?.callId ?? "";
+    expect(rest).toEqual({ callId, name: "tool", input: { n: 1 }, runId: run.id, sessionId: session.id });
+    await belay.cancel(callId, { reason: "no" });
+    expect(signal?.aborted).toBe(true);
+    expect(await result).toEqual({
+      ...{ kind: "cancelled", callId, reason: { kind: "user", note: "no" }, partial: undefined, abandoned: false },
+    });
+  });
+
+  const verdict = (given: Verdict | undefined, options: CallOptions = {}) =>
+    call(({ input }) => input, options, { hooks: { beforeCall: () => given } });
+
+  test("may forbid it, and the model is told why", async () => {
+    const { result, recorded } = await verdict({ kind: "deny", note: "Not on Sundays." });
+    const message = "Not carried out: a rule of the host forbids it. Not on Sundays.";
+    expect(await result).toMatchObject({ kind: "failed", message });
+    expect((await recorded())?.outcome).toEqual({ kind: "failed", code: "denied", message });
+  });
+
+  test("may have nothing against it, and then people are asked if the call wants that", async () => {
+    for (const nothing of [undefined, { kind: "allow" } as const]) {
+      expect(await (await verdict(nothing)).result).toMatchObject({ kind: "completed", value: { n: 1 } });
+      expect(await (await verdict(nothing, { approval: true })).questions()).toHaveLength(1);
+    }
+  });
+
+  test("may approve it in people's place, and nobody is asked", async () => {
+    const { result, questions } = await verdict({ kind: "allow", approved: true }, { approval: true });
+    expect(await questions()).toEqual([]);
+    expect(await result).toMatchObject({ kind: "completed", value: { n: 1 } });
+  });
+
+  test("may put another input in its place, but none that cannot be recorded", async () => {
+    const { result } = await verdict({ kind: "allow", input: { n: 2 } });
+    expect(await result).toMatchObject({ kind: "completed", value: { n: 2 } });
+    const bad = await verdict({ kind: "allow", input: Number.NaN });
+    expect(await bad.result).toMatchObject({
+      kind: "failed",
+      message: "The input of tool contains NaN, which JSON does not have.",
+    });
+  });
+});
+
+describe("whether people are asked is said by the call", () => {
+  const approvals: readonly (readonly [string, NonNullable<CallOptions["approval"]>, Partial<About> | undefined])[] = [
+    ["no", false, undefined],
+    ["yes", true, { scope: "tool" }],
+    ["nothing in particular", {}, { scope: "tool" }],
+    ["for a scope, with a note", { scope: "disk", note: "writes" }, { scope: "disk", note: "writes" }],
+    ["with a long note", { note: "x".repeat(9_999) }, { scope: "tool", note: "x".repeat(NOTE_CHARS_MAX) }],
+    ["no, by its input", () => false, undefined],
+    ["yes, by its input", (input) => (input as { n: number }).n === 1, { scope: "tool" }],
+    ["later, by its input", async () => ({ scope: "disk" }), { scope: "disk" }],
+    [
+      "not at all: it throws",
+      fails(new Error("no idea")),
+      { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
+    ],
+    [
+      "not at all: it rejects",
+      async () => fails(new Error("no idea"))(),
+      { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
+    ],
+  ];
+  test.each(approvals)("%s", async (_, approval, about) => {
+    const { questions, live, result, belay } = await call(() => "carried out", { approval });
+    const [question] = await questions();
+    if (about === undefined) {
+      expect(question).toBeUndefined();
+    } else {
+      const digest = expect.stringMatching(/./);
+      expect(question?.about).toEqual({ kind: "approval", name: "tool", input: { n: 1 }, digest, ...about });
+      expect(await live()).toMatchObject({ waits: "approval" });
+      await belay.questions.allow(question?.id ?? "");
+    }
+    expect(await result).toMatchObject({ kind: "completed", value: "carried out" });
+  });
+
+  test("and a stop while it is being found out is a stop, and asks nobody", async () => {
+    const { live, result, belay, questions } = await call(() => "never", { approval: () => new Promise(() => {}) });
+    await belay.cancel((await live())?.callId ?? "");
+    expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
+    expect(await questions()).toEqual([]);
+  });
+});
+
+describe("a call that people do not let in tells the model", () => {
+  const answers: readonly (readonly [string, { by?: string; note?: string }, string])[] = [
+    ["who and why", { by: "bob", note: "not there" }, "Not carried out: denied by bob: not there"],
+    ["who", { by: "bob" }, "Not carried out: denied by bob."],
+    ["why", { note: "not there" }, "Not carried out: denied by the user: not there"],
+    ["that it was denied", {}, "Not carried out: denied by the user."],
+  ];
+  test.each(answers)("%s", async (_, reply, message) => {
+    const { questions, result, belay, recorded } = await call(() => "never", { approval: true });
+    await belay.questions.deny((await questions())[0]?.id ?? "", reply);
+    expect(await result).toMatchObject({ kind: "failed", message });
+    expect((await recorded())?.outcome).toEqual({ kind: "failed", code: "denied", message });
+  });
+
+  test("that nobody answered in time", async () => {
+    const { clock, result } = await call(() => "never", { approval: { deadlineMs: 5_000 } });
+    await clock.advance(5_000);
+    expect(await result).toMatchObject({ message: "Not carried out: nobody approved it within 5000 ms." });
+  });
+});
+
+describe("a call that needs one of few places", () => {
+  /** One place, and whoever has it. */
+  const taken = () => {
+    const places = slots(1);
+    const held = Promise.withResolvers<() => void>();
+    places.take(held.resolve);
+    return { places, free: async () => (await held.promise)() };
+  };
+  const isFree = (places: Slots): boolean => {
+    let free = false;
+    const takeBack = places.take((giveBack) => {
+      free = true;
+      giveBack();
+    });
+    takeBack();
+    return free;
+  };
+
+  test("waits for it, has it while it goes on, and gives it back", async () => {
+    const { places, free } = taken();
+    const goOn = gate();
+    const { live, result } = await call(() => goOn.passed, { slots: places });
+    expect(await live()).toMatchObject({ waits: "slot" });
+    await free();
+    await settled();
+    expect((await live())?.waits).toBeUndefined();
+    expect(isFree(places)).toBe(false);
+    goOn.open();
+    expect(await result).toMatchObject({ kind: "completed" });
+    expect(isFree(places)).toBe(true);
+  });
+
+  test("gives it back if it fails", async () => {
+    const places = slots(1);
+    expect(await (await call(fails(new Error("no")), { slots: places })).result).toMatchObject({ kind: "failed" });
+    expect(isFree(places)).toBe(true);
+  });
+
+  test("gives it back if it is given up, although it may go on", async () => {
+    const places = slots(1);
+    const { live, result, belay, clock } = await call(() => new Promise(() => {}), { slots: places });
+    expect(isFree(places)).toBe(false);
+    const receipt = belay.cancel((await live())?.callId ?? "", { waitMs: 0 });
+    await clock.advance(1_000);
+    await receipt;
+    expect(await result).toMatchObject({ kind: "cancelled", abandoned: true });
+    expect(isFree(places)).toBe(true);
+  });
+
+  test("does not begin if its place and its stop come together, and gives the place back", async () => {
+    const { places, free } = taken();
+    let begun = false;
+    const { live, result, belay } = await call(() => void (begun = true), { slots: places });
+    const { callId = "" } = (await live()) ?? {};
+    const receipt = belay.cancel(callId);
+    await free();
+    await receipt;
+    expect(await result).toMatchObject({ kind: "cancelled" });
+    expect(begun).toBe(false);
+    expect(isFree(places)).toBe(true);
+  });
+});
+
+describe("the time limit of a call", () => {
+  test("runs from its beginning, not while it waits for people", async () => {
+    const { clock, questions, belay, result, recorded } = await call(({ signal }) => untilAborted(signal), {
+      approval: true,
+      timeoutMs: 500,
+    });
+    await clock.advance(10_000);
+    await belay.questions.allow((await questions())[0]?.id ?? "");
+    await clock.advance(499);
+    expect(await recorded()).toBeUndefined();
+    await clock.advance(1);
+    expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "timeout", limitMs: 500 } });
+  });
+
+  test("is forgotten when it ends", async () => {
+    const { clock, result, run } = await call(() => "done", { timeoutMs: 77_777 });
+    expect(await result).toMatchObject({ kind: "completed" });
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
+  });
+});
