@@ -5,16 +5,21 @@ import { slots } from "../agent/slots.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
-import type { About, Question } from "../core/question.ts";
+import type { About, Ending, Question } from "../core/question.ts";
 import type { BelayOptions } from "../library/belay.ts";
 import type { CallOptions, CallResult, Execute, HookedCall, Slots, Verdict } from "../ports.ts";
-import { manualClock, settled } from "../testing/manual-clock.ts";
+import type { CallProcesses, SpawnRequest } from "../spawner.ts";
+import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
+import { type ChildScript, scriptedSpawner } from "../testing/scripted-spawner.ts";
+import { type CallDesk, LiveCall } from "./live-call.ts";
 
 type Settled = Recorded & { readonly type: "call.settled" };
 
+type House = Partial<BelayOptions> & { readonly clock?: ManualClock };
+
 /** A run whose one turn makes one call, with this input, and waits for its end. */
-async function call(execute: Execute, options: CallOptions = {}, house: Partial<BelayOptions> = {}) {
-  const clock = manualClock();
+async function call(execute: Execute, options: CallOptions = {}, house: House = {}) {
+  const { clock = manualClock() } = house;
   const result = Promise.withResolvers<CallResult>();
   const { belay, notices } = await openHouse(
     {
@@ -24,7 +29,7 @@ async function call(execute: Execute, options: CallOptions = {}, house: Partial<
         return "went on";
       },
     },
-    { clock, graceMs: 1_000, ...house },
+    { graceMs: 1_000, ...house, clock },
   );
   const session = await belay.createSession();
   const run = session.prompt("go");
@@ -39,6 +44,16 @@ async function call(execute: Execute, options: CallOptions = {}, house: Partial<
 const fails = (thrown: unknown) => (): never => {
   throw thrown;
 };
+
+/** Until what follows from what was asked for has happened, also where one thing waits for the next. */
+async function calm(): Promise<void> {
+  for (let round = 0; round < 5; round += 1) await settled();
+}
+
+const ignore = (): void => {};
+
+/** A text of which the limit cuts the last character in two, if it is one of two halves. */
+const long = (last: string): string => `${"x".repeat(NOTE_CHARS_MAX - 1)}${last}`;
 
 const coded = (code: unknown): Error => Object.assign(new Error("no"), { code });
 
@@ -56,7 +71,7 @@ describe("what a tool throws is told with its message, and with its code if that
     ["one of Belay's own", new ControlError("busy", "not now"), "busy", "not now"],
     ["an object that has a code", { code: "word", toString: () => "an object" }, "error", "an object"],
     ["half a character", new Error("\ud800"), "error", "\ufffd"],
-    ["more than anybody reads", new Error("x".repeat(NOTE_CHARS_MAX + 1)), "error", "x".repeat(NOTE_CHARS_MAX)],
+    ["more than anybody reads", new Error(long("\u{1f600}")), "error", long("\ufffd")],
   ];
   test.each(cases)("%s", async (_, thrown, code, message) => {
     const { result, recorded, run } = await call(fails(thrown));
@@ -104,13 +119,13 @@ test("what a tool has changed is kept in its own words, shortened, and only so m
   const { result, recorded } = await call(({ changed }) => {
     expect(() => changed("")).toThrow("changed() takes a short text: what was changed.");
     expect(() => changed(7 as never)).toThrow("changed() takes a short text: what was changed.");
-    changed(`\ud800${"x".repeat(NOTE_CHARS_MAX)}`);
+    changed(`\ud800${long("\u{1f600}").slice(1)}`);
     for (let index = 1; index <= CHANGES_MAX; index += 1) changed(`file ${index}`);
   });
   expect(await result).toMatchObject({ kind: "completed" });
   const changes = (await recorded())?.changes ?? [];
   expect(changes).toHaveLength(CHANGES_MAX);
-  expect(changes[0]).toBe(`\ufffd${"x".repeat(NOTE_CHARS_MAX - 1)}`);
+  expect(changes[0]).toBe(`\ufffd${long("\ufffd").slice(1)}`);
   expect(changes.at(-1)).toBe(`file ${CHANGES_MAX - 1}`);
   const none = await call(() => "done");
   expect(await none.recorded()).not.toHaveProperty("changes");
@@ -192,7 +207,7 @@ describe("whether people are asked is said by the call", () => {
     ["yes", true, { scope: "tool" }],
     ["nothing in particular", {}, { scope: "tool" }],
     ["for a scope, with a note", { scope: "disk", note: "writes" }, { scope: "disk", note: "writes" }],
-    ["with a long note", { note: "x".repeat(9_999) }, { scope: "tool", note: "x".repeat(NOTE_CHARS_MAX) }],
+    ["with a long note", { note: long("\u{1f600}") }, { scope: "tool", note: long("\ufffd") }],
     ["no, by its input", () => false, undefined],
     ["yes, by its input", (input) => (input as { n: number }).n === 1, { scope: "tool" }],
     ["later, by its input", async () => ({ scope: "disk" }), { scope: "disk" }],
@@ -223,6 +238,8 @@ describe("whether people are asked is said by the call", () => {
 
   test("and a stop while it is being found out is a stop, and asks nobody", async () => {
     const { live, result, belay, questions } = await call(() => "never", { approval: () => new Promise(() => {}) });
+    // There is no hook that it could wait for.
+    expect((await live())?.waits).toBeUndefined();
     await belay.cancel((await live())?.callId ?? "");
     expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
     expect(await questions()).toEqual([]);
@@ -301,14 +318,14 @@ describe("a call that needs one of few places", () => {
 
   test("does not begin if its place and its stop come together, and gives the place back", async () => {
     const { places, free } = taken();
-    let begun = false;
-    const { live, result, belay } = await call(() => void (begun = true), { slots: places });
+    const begun: string[] = [];
+    const { live, result, belay } = await call(() => void begun.push("begun"), { slots: places });
     const { callId = "" } = (await live()) ?? {};
     const receipt = belay.cancel(callId);
     await free();
     await receipt;
     expect(await result).toMatchObject({ kind: "cancelled" });
-    expect(begun).toBe(false);
+    expect(begun).toEqual([]);
     expect(isFree(places)).toBe(true);
   });
 });
@@ -332,5 +349,212 @@ describe("the time limit of a call", () => {
     expect(await result).toMatchObject({ kind: "completed" });
     expect(await run.outcome).toEqual({ kind: "completed" });
     expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
+  });
+});
+
+describe("the processes of a call", () => {
+  const processes = (plan: readonly ChildScript[] = []) => {
+    const clock = manualClock();
+    const spawner = scriptedSpawner({ clock, graceMs: 1_000 });
+    for (const script of plan) spawner.plan(script);
+    return { spawner, house: { clock, processes: { spawner } } };
+  };
+  const cancel = async ({ belay, live, clock }: Awaited<ReturnType<typeof call>>): Promise<void> => {
+    const receipt = belay.cancel((await live())?.callId ?? "");
+    await clock.advance(5_000);
+    await receipt;
+  };
+
+  test("end with it, and only then is it over", async () => {
+    const { spawner, house } = processes([{ whenStopped: "ignores" }]);
+    const one = await call(
+      async (self) => {
+        void self.processes.run("work").catch(() => {});
+        await settled();
+        return "left it going";
+      },
+      {},
+      house,
+    );
+    await calm();
+    await one.clock.advance(999);
+    expect(spawner.children[0]?.alive).toBe(true);
+    expect(await one.recorded()).toBeUndefined();
+    await one.clock.advance(1);
+    expect(spawner.children[0]?.alive).toBe(false);
+    expect(await one.result).toMatchObject({ kind: "completed", value: "left it going" });
+  });
+
+  test("leave what they have said with it if it is stopped, unless it has put something aside itself", async () => {
+    for (const own of [undefined, "my own"]) {
+      const { spawner, house } = processes();
+      const one = await call(
+        async (self) => {
+          if (own !== undefined) self.partial(own);
+          await self.processes.run("work");
+        },
+        {},
+        house,
+      );
+      const child = await spawner.next();
+      child.say("so far");
+      await cancel(one);
+      const left = { processId: child.request.id, exit: { signal: "SIGTERM" }, output: { tail: "so far" } };
+      expect(await one.result).toMatchObject({ kind: "cancelled", partial: own ?? left });
+      expect(await one.recorded()).not.toHaveProperty("result.outcome");
+    }
+  });
+
+  test("G12: one that comes into being after its call was given up gets no time", async () => {
+    const { spawner, house } = processes([{ whenStopped: "ignores" }]);
+    const slow = gate();
+    // One that cannot be stopped before it exists.
+    const held = new Proxy(spawner, {
+      get: (target, name) =>
+        name === "spawn"
+          ? async ({ signal: _, ...request }: SpawnRequest) => slow.passed.then(() => target.spawn(request))
+          : Reflect.get(target, name),
+    });
+    const one = await call(
+      (self) => self.processes.run("work").then(() => null),
+      {},
+      { ...house, processes: { spawner: held } },
+    );
+    const receipt = one.belay.cancel((await one.live())?.callId ?? "");
+    await calm();
+    await one.clock.advance(1_249);
+    slow.open();
+    await calm();
+    expect(spawner.children[0]?.alive).toBe(true);
+    await one.clock.advance(1);
+    expect(spawner.children[0]?.alive).toBe(false);
+    expect(await one.result).toMatchObject({ kind: "cancelled", abandoned: true });
+    await receipt;
+  });
+
+  test("are none any more once it has returned", async () => {
+    const { spawner, house } = processes();
+    let kept: CallProcesses | undefined;
+    const one = await call(
+      (self) => {
+        kept = self.processes;
+      },
+      {},
+      house,
+    );
+    expect(await one.result).toMatchObject({ kind: "completed" });
+    await expect(kept?.start("work")).rejects.toThrow("This call begins nothing new.");
+    expect(spawner.children).toEqual([]);
+  });
+
+  test("G22: what it has waited for is noted as heard, once, and nothing if it waited for none", async () => {
+    const { spawner, house } = processes();
+    const one = await call(
+      async (self) => {
+        const handle = await self.processes.start("work");
+        await handle.wait();
+        await handle.wait();
+      },
+      {},
+      house,
+    );
+    const child = await spawner.next();
+    child.exit();
+    expect(await one.result).toMatchObject({ kind: "completed" });
+    expect((await one.recorded())?.heard).toEqual([child.request.id]);
+    const none = await call(() => "done");
+    expect(await none.recorded()).not.toHaveProperty("heard");
+  });
+
+  test("G22: what ends after it has returned was not heard, although somebody still waits for it", async () => {
+    const { spawner, house } = processes([{}, { whenStopped: "ignores" }]);
+    const one = await call(
+      async (self) => {
+        const handle = await self.processes.start("background");
+        void handle.wait();
+        void self.processes.run("foreground").catch(() => {});
+        await settled();
+      },
+      {},
+      house,
+    );
+    await calm();
+    spawner.children[0]?.exit();
+    await calm();
+    await one.clock.advance(1_000);
+    expect(await one.result).toMatchObject({ kind: "completed" });
+    expect(await one.recorded()).not.toHaveProperty("heard");
+  });
+});
+
+describe("a call begins only if nothing speaks against it in that very tick", () => {
+  /** A desk at which everything is granted and recorded, but for what a test says. */
+  const deskWith = (own: Partial<CallDesk>): CallDesk => ({
+    ...{ clock: manualClock(), sessionId: "ses_1", cwd: undefined, mode: undefined },
+    hooks: { beforeCalls: false, before: async () => undefined },
+    ...{ ended: async () => {}, gaveUp: async () => {}, limitReached: ignore, progress: ignore },
+    inquire: async () => ({ kind: "allowed" }),
+    ...{ digest: (text) => text, unsure: () => false, known: async () => {} },
+    ...{ ownsProcesses: () => false, endProcesses: async () => {}, abandonProcesses: ignore },
+    processesOf: fails(new Error("It has none.")),
+    ...own,
+  });
+  const begin = (own: Partial<CallDesk>, options: CallOptions = {}) => {
+    const begun: string[] = [];
+    const execute: Execute = () => void begun.push("begun");
+    const request = { ...options, name: "tool", input: null, execute };
+    const live = new LiveCall("call_1.1", "tool", request, deskWith(own));
+    const result = live.result();
+    live.begin();
+    return { live, result, begun };
+  };
+
+  const refusals: readonly (readonly [string, Ending, string])[] = [
+    [
+      "its approval was taken back",
+      { kind: "withdrawn", reason: { kind: "user", by: "bob" } },
+      "Not carried out: the approval was taken back by bob.",
+    ],
+    [
+      "its approval was answered with anything else",
+      { kind: "answered", value: "perhaps" },
+      "Not carried out: the approval was answered with something else than yes.",
+    ],
+  ];
+  test.each(refusals)("not if %s", async (_, ending, message) => {
+    const { result, begun } = begin({ inquire: async () => ending }, { approval: true });
+    expect(await result).toEqual({ kind: "failed", callId: "call_1.1", message });
+    expect(begun).toEqual([]);
+  });
+
+  test("not while its stop may be in the log, but once it is known that there is none", async () => {
+    let unsure = true;
+    const known = gate();
+    const { result, begun } = begin({ unsure: () => unsure, known: () => known.passed });
+    await settled();
+    expect(begun).toEqual([]);
+    unsure = false;
+    known.open();
+    expect(await result).toMatchObject({ kind: "completed" });
+    expect(begun).toEqual(["begun"]);
+  });
+
+  test("not if its stop comes just after what it waited for", async () => {
+    const place = Promise.withResolvers<() => void>();
+    const slot: Slots = {
+      take: (taken) => {
+        void place.promise.then(taken);
+        return ignore;
+      },
+    };
+    let givenBack = 0;
+    const { live, result, begun } = begin({}, { slots: slot });
+    place.resolve(() => (givenBack += 1));
+    // It has the place by now, and is about to go on.
+    for (let step = 0; step < 3; step += 1) await Promise.resolve();
+    live.work.scope.cancel({ kind: "user" });
+    expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
+    expect(begun).toEqual([]);
+    expect(givenBack).toBeGreaterThan(0);
   });
 });

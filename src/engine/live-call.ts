@@ -115,7 +115,7 @@ export class LiveCall implements WorkOwner {
       how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
     // Whoever waits for its place must not wait for a call that may never end.
     this.#giveBack();
-    if (how === "abandoned") this.desk.abandonProcesses(this.callId);
+    this.desk.abandonProcesses(this.callId);
     this.#settle(this.desk.gaveUp(this.work, this.#end(outcome, this.#partial)), outcome, this.#partial);
   }
 
@@ -126,7 +126,7 @@ export class LiveCall implements WorkOwner {
   noteChange(what: string): void {
     if (typeof what !== "string" || what === "") throw invalid("changed() takes a short text: what was changed.");
     this.#changes ??= [];
-    if (this.#changes.length < CHANGES_MAX) this.#changes.push(what.toWellFormed().slice(0, NOTE_CHARS_MAX));
+    if (this.#changes.length < CHANGES_MAX) this.#changes.push(what.slice(0, NOTE_CHARS_MAX).toWellFormed());
   }
 
   get processes(): CallProcesses {
@@ -210,7 +210,7 @@ export class LiveCall implements WorkOwner {
       input: this.input,
       digest: this.desk.digest(JSON.stringify([this.name, this.input])),
       scope: scope ?? this.name,
-      ...(note === undefined ? {} : { note: note.slice(0, NOTE_CHARS_MAX) }),
+      ...(note === undefined ? {} : { note: note.slice(0, NOTE_CHARS_MAX).toWellFormed() }),
     };
     checkApproved(await this.desk.inquire(this.work.scope, this.callId, about, deadlineMs));
   }
@@ -334,7 +334,7 @@ export function toResult(callId: CallId, outcome: Outcome, result: Json | undefi
 
 /** What a person or a model can use: the message, not the stack; and the code, if it has one that is a word. */
 export function failure(error: unknown): Outcome {
-  return { kind: "failed", code: codeOf(error), message: messageOf(error).toWellFormed().slice(0, NOTE_CHARS_MAX) };
+  return { kind: "failed", code: codeOf(error), message: messageOf(error).slice(0, NOTE_CHARS_MAX).toWellFormed() };
 }
 
 function codeOf(error: unknown): string {

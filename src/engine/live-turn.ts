@@ -148,7 +148,7 @@ export class LiveTurn implements WorkOwner {
       return;
     }
     const room = TURN_CHARS_MAX - this.#text.length;
-    this.#text += text.length <= room ? text : text.slice(0, room);
+    this.#text += text.slice(0, room).toWellFormed();
     this.#dropped += Math.max(0, text.length - room);
     if (text !== "") this.#takeBackExtend ??= this.desk.clock.after(EXTEND_EVERY_MS, () => void this.#extend());
   }
@@ -191,12 +191,11 @@ export class LiveTurn implements WorkOwner {
     this.#takeBackExtend?.();
     const { requests, finish, parts, usage, next } = result;
     const calls = requests.map((request) => new LiveCall(this.#nextCallId(), request.name, request, this.desk));
-    const text = result.text ?? this.#wholeText();
     const end: TurnEnd = {
       turnId: this.turnId,
       outcome: completed(next === "end" ? finish : undefined),
       next,
-      text: text.toWellFormed().slice(0, TURN_CHARS_MAX),
+      text: result.text?.slice(0, TURN_CHARS_MAX).toWellFormed() ?? this.#wholeText(),
       ...(usage === undefined ? {} : { usage }),
       ...(finish === undefined ? {} : { finish }),
       ...(parts === undefined ? {} : { parts }),

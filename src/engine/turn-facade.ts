@@ -104,7 +104,7 @@ export class TurnFacade implements Turn {
   get compact(): Turn["compact"] {
     return (summary) => {
       if (typeof summary !== "string" || summary.trim() === "") throw invalid("compact() takes a summary.");
-      return quiet(this.#turn.desk.compact(summary.toWellFormed().slice(0, SUMMARY_CHARS_MAX)));
+      return quiet(this.#turn.desk.compact(summary.slice(0, SUMMARY_CHARS_MAX).toWellFormed()));
     };
   }
 
