@@ -1,0 +1,352 @@
+// What the state demands is begun and stopped, once each: never too early, and never late.
+import { describe, expect, test } from "vitest";
+import {
+  accept,
+  beginProcess,
+  call,
+  cancelCall,
+  cancelRun,
+  park,
+  running,
+  settleTurn,
+  user,
+  wanted,
+} from "../../test/commands.ts";
+import type { CancelReason } from "../core/cancel.ts";
+import type { Work } from "../core/ids.ts";
+import { PROCESS_GRACE_EXTRA_MS, TURN_GRACE_EXTRA_MS } from "../core/limits.ts";
+import { type Given, given } from "../testing/given.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import { Drive } from "./drive.ts";
+import { LiveLane } from "./live-lane.ts";
+import { LiveWork, type WorkOwner } from "./live-work.ts";
+
+const GRACE_MS = 1_000;
+const TURN = "turn_a.1";
+const CALL = "call_a.1";
+
+const inTurn = given(...running("run_a"));
+const inCall = inTurn.and(call(CALL));
+const interrupted = inTurn.and(accept("run_b", { delivery: "interrupt" }));
+
+/** A lane that has decided this, of which that is durable, and a world that writes down what it is asked to do. */
+function stage(decided: Given, durable: Given = decided) {
+  const clock = manualClock();
+  const done: string[] = [];
+  const lane = new LiveLane("ses_1");
+  Object.assign(lane, { phase: "ready", epoch: 1, decided: decided.lane, durable: durable.lane });
+  const world = { opens: true, unknown: [] as Work[] };
+  const owner = (id: Work): WorkOwner & { waits?: WorkOwner["waits"] } => ({
+    waits: undefined,
+    begin: () => void done.push(`begin ${id}`),
+    giveUp: (reason, how) => void done.push(`${how} ${id}: ${reason.kind}`),
+  });
+  const add = (id: Work): LiveWork => {
+    const work = new LiveWork(id, id, owner(id));
+    lane.works.push(work);
+    return work;
+  };
+  const drive = new Drive({
+    clock,
+    graceMs: GRACE_MS,
+    world: {
+      begins: () => world.opens,
+      handle: (_, id) => lane.work(id) ?? (world.unknown.includes(id) ? undefined : add(id)),
+      unbegun: (_, id) => void done.push(`unbegun ${id}`),
+    },
+  });
+  /** What is decided, and durable too, unless that is said to be something else. */
+  const becomes = (next: Given, known: Given = next): void => {
+    Object.assign(lane, { decided: next.lane, durable: known.lane });
+    drive.satisfy(lane);
+  };
+  return { clock, done, lane, world, add, drive, becomes };
+}
+
+/** A live piece of work of this id, with what it is asked to do by now. */
+function liveOne(decided: Given, id: Work = CALL) {
+  const one = stage(decided);
+  one.drive.satisfy(one.lane);
+  one.done.length = 0;
+  const work = one.lane.work(id);
+  if (work === undefined) throw new Error(`${id} is not live`);
+  return { ...one, work };
+}
+
+describe("what is demanded begins", () => {
+  test("once, however often the state is looked at", () => {
+    const { drive, lane, done } = stage(inCall);
+    drive.satisfy(lane);
+    drive.satisfy(lane);
+    expect(done).toEqual([`begin ${TURN}`, `begin ${CALL}`]);
+    expect(lane.works.map(({ phase }) => phase)).toEqual(["live", "live"]);
+  });
+
+  test("not before its request is durable, and without a handle until then", () => {
+    const { done, lane, becomes } = stage(inCall);
+    becomes(inCall, inTurn);
+    expect(done).toEqual([`begin ${TURN}`]);
+    expect(lane.work(CALL)).toBeUndefined();
+    becomes(inCall);
+    expect(done).toEqual([`begin ${TURN}`, `begin ${CALL}`]);
+  });
+
+  test("not if what is durable stops it, or is over, or belongs to another run", () => {
+    for (const known of [
+      inCall.and(cancelRun("run_a")),
+      inCall.and(cancelCall(CALL), cancelRun("run_a")),
+      given(),
+      given(...running("run_b"), call("call_b.1")),
+    ]) {
+      const { done, drive, lane } = stage(inCall, known);
+      drive.satisfy(lane);
+      expect(done).toEqual([]);
+      expect(lane.works).toEqual([]);
+    }
+    const { done, drive, lane } = stage(inCall, inCall.and(cancelCall(CALL)));
+    drive.satisfy(lane);
+    expect(done).toEqual([`begin ${TURN}`]);
+  });
+
+  test("not while nobody knows what is durable, nor while runs are set down, nor without the lease", () => {
+    for (const [what, value] of [
+      ["doubt", true],
+      ["epoch", undefined],
+    ] as const) {
+      const { done, drive, lane } = stage(inCall);
+      Object.assign(lane, { [what]: value });
+      drive.satisfy(lane);
+      expect(done).toEqual([]);
+    }
+    const { done, drive, lane, world } = stage(inCall);
+    world.opens = false;
+    drive.satisfy(lane);
+    expect(done).toEqual([]);
+    expect(lane.works).toEqual([]);
+  });
+
+  test("or is settled as never begun, if it is durable and nobody here can do it", () => {
+    const { done, lane, world, becomes } = stage(inCall);
+    world.unknown.push(CALL);
+    becomes(inCall.and(cancelCall(CALL)), inTurn);
+    expect(done).toEqual([`begin ${TURN}`]);
+    becomes(inCall);
+    expect(done).toEqual([`begin ${TURN}`, `unbegun ${CALL}`]);
+    expect(lane.work(CALL)).toBeUndefined();
+  });
+
+  test("and nothing for a lane without a live run, or with one that is set down", () => {
+    for (const state of [given(), given(accept("run_a")), inTurn.and(park)]) {
+      const { done, drive, lane } = stage(state);
+      drive.satisfy(lane);
+      expect(done).toEqual([]);
+    }
+  });
+});
+
+describe("what is to stop", () => {
+  test("is told in the tick in which that is decided, durable or not, and only once", () => {
+    const { work, done, becomes, clock } = liveOne(inCall);
+    becomes(inCall.and(cancelCall(CALL)), inCall);
+    expect(work.scope.reason).toEqual(user);
+    expect(work.phase).toBe("stopping");
+    becomes(inCall.and(cancelCall(CALL)));
+    expect(done).toEqual([]);
+    expect(clock.pending).toHaveLength(1);
+  });
+
+  test("with a run takes its turn and its calls, and a call that was stopped before keeps its reason", () => {
+    const note = (text: string): CancelReason => ({ kind: "user", note: text });
+    const { lane, becomes } = liveOne(inCall);
+    becomes(inCall.and(cancelCall(CALL, note("call")), cancelRun("run_a", note("run"))));
+    expect(lane.work(CALL)?.scope.reason).toEqual(note("call"));
+    expect(lane.work(TURN)?.scope.reason).toEqual(note("run"));
+  });
+
+  test("before it has begun never begins, and is over at once", () => {
+    const { add, done, drive, lane, clock } = stage(inTurn);
+    const work = add(CALL);
+    drive.stop(lane, work, user);
+    expect(done).toEqual([`unbegun ${CALL}: user`]);
+    expect(work.scope.reason).toEqual(user);
+    expect(work.phase).toBe("abandoned");
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("and does not, is given up when its time is over, and what it says then is too late", async () => {
+    const { work, done, drive, lane, clock } = liveOne(inCall);
+    drive.stop(lane, work, user);
+    await clock.advance(GRACE_MS - 1);
+    expect(done).toEqual([]);
+    await clock.advance(1);
+    expect(done).toEqual([`abandoned ${CALL}: user`]);
+    drive.stop(lane, work, user);
+    expect(drive.ended(lane, work)).toBe(false);
+    expect(work.phase).toBe("abandoned");
+    expect(done).toEqual([`abandoned ${CALL}: user`]);
+  });
+
+  test("and does, has ended by itself, and its time is forgotten", () => {
+    const { work, done, drive, lane, clock } = liveOne(inCall);
+    drive.stop(lane, work, user);
+    expect(drive.ended(lane, work)).toBe(true);
+    expect(clock.pending).toEqual([]);
+    drive.stop(lane, work, user);
+    expect(work.phase).toBe("ended");
+    expect(done).toEqual([]);
+  });
+
+  const graces: readonly (readonly [string, Given, Work, number])[] = [
+    ["a call", inCall, CALL, GRACE_MS],
+    ["a turn", inTurn, TURN, GRACE_MS],
+    ["a turn that waits for its calls", inCall, TURN, GRACE_MS + TURN_GRACE_EXTRA_MS],
+    ["a call with a process", inCall.and(beginProcess(CALL)), CALL, GRACE_MS + PROCESS_GRACE_EXTRA_MS],
+    [
+      "a turn that waits for a call with a process",
+      inCall.and(beginProcess(CALL)),
+      TURN,
+      GRACE_MS + TURN_GRACE_EXTRA_MS + PROCESS_GRACE_EXTRA_MS,
+    ],
+  ];
+  test.each(graces)("has its time: %s", (_, state, id, ms) => {
+    const { work, drive, lane, clock } = liveOne(state, id);
+    drive.stop(lane, work, user);
+    expect(clock.pending).toEqual([{ inMs: ms, idle: false }]);
+  });
+
+  test("has no more time for a call that has ended, or for another that was asked for by nobody here", () => {
+    const { work, drive, lane, clock } = liveOne(inCall, TURN);
+    const done = lane.work(CALL);
+    if (done !== undefined) drive.ended(lane, done);
+    drive.stop(lane, work, user);
+    expect(clock.pending).toEqual([{ inMs: GRACE_MS, idle: false }]);
+  });
+});
+
+describe("a stop that need not be carried out at once waits until it is durable:", () => {
+  const withCall = inCall.and(cancelCall(CALL));
+
+  test("that of a call which waits for an approval, so that an answer that came before it counts", () => {
+    for (const waits of ["approval", "slot", "hook", undefined] as const) {
+      const { work, becomes } = liveOne(inCall);
+      Object.assign(work.owner, { waits });
+      becomes(withCall, inCall);
+      expect(work.scope.reason).toEqual(waits === "approval" ? undefined : user);
+      becomes(withCall);
+      expect(work.scope.reason).toEqual(user);
+    }
+  });
+
+  test("that of a call which has not begun", () => {
+    const { add, lane, done, becomes } = stage(inCall);
+    const work = add(CALL);
+    becomes(withCall, inCall);
+    expect(work.phase).toBe("waiting");
+    expect(lane.work(TURN)?.phase).toBe("live");
+    becomes(withCall);
+    expect(done).toEqual([`begin ${TURN}`, `unbegun ${CALL}: user`]);
+  });
+
+  test("but not if its request is not durable either, or the whole run stops", () => {
+    const unasked = stage(inTurn);
+    const work = unasked.add(CALL);
+    unasked.becomes(withCall, inTurn);
+    expect(work.phase).toBe("abandoned");
+    const whole = liveOne(inCall);
+    Object.assign(whole.work.owner, { waits: "approval" });
+    whole.becomes(inCall.and(cancelRun("run_a")), inCall);
+    expect(whole.work.scope.reason).toEqual(user);
+  });
+
+  test("an interrupt, which the store can still refuse", () => {
+    const { work, becomes } = liveOne(inTurn, TURN);
+    becomes(interrupted, inTurn);
+    expect(work.scope.reason).toBeUndefined();
+    becomes(interrupted);
+    expect(work.scope.reason).toEqual({ kind: "superseded", by: "run_b" });
+  });
+
+  test("an interrupt, also if an earlier run is known to stop", () => {
+    const { work, becomes } = liveOne(inTurn, TURN);
+    becomes(interrupted, given(...running("run_z")).and(cancelRun("run_z")));
+    expect(work.scope.reason).toBeUndefined();
+  });
+});
+
+describe("a lane is still", () => {
+  const isStill = async (promise: Promise<void>): Promise<boolean> =>
+    Promise.race([promise.then(() => true), new Promise<boolean>((resolve) => setImmediate(resolve, false))]);
+
+  test("if nothing goes on in the world", async () => {
+    const { drive, lane } = stage(given());
+    expect(await isStill(drive.still(lane))).toBe(true);
+  });
+
+  const ends: Readonly<Record<string, (one: ReturnType<typeof liveOne>) => Promise<void> | void>> = {
+    "has ended": ({ drive, lane, work }) => void drive.ended(lane, work),
+    "was given up": async ({ drive, lane, work, clock }) => {
+      drive.stop(lane, work, user);
+      await clock.advance(GRACE_MS);
+    },
+    "was forgotten": ({ drive, lane, work }) => drive.forget(lane, work),
+  };
+  test.each(Object.keys(ends))("once the last piece of work %s", async (how) => {
+    const one = liveOne(inCall);
+    const still = [one.drive.still(one.lane), one.drive.still(one.lane)];
+    await ends[how]?.(one);
+    expect(await isStill(Promise.any(still))).toBe(false);
+    const turn = one.lane.work(TURN);
+    if (turn !== undefined) one.drive.ended(one.lane, turn);
+    for (const each of still) expect(await isStill(each)).toBe(true);
+    expect(one.lane.still).toEqual([]);
+  });
+
+  test("once what had not begun never will", async () => {
+    const { add, drive, lane } = stage(inTurn);
+    const work = add(CALL);
+    const still = drive.still(lane);
+    drive.stop(lane, work, user);
+    expect(await isStill(still)).toBe(true);
+  });
+});
+
+test("a lane that is let go of stops all that goes on, and what has ended waits for no answer any more", () => {
+  const { add, drive, lane, done } = stage(inCall);
+  const [live, waiting, ended, stopping] = [add(TURN), add(CALL), add("call_a.2"), add("call_a.3")];
+  live.phase = "live";
+  ended.phase = "ended";
+  stopping.phase = "live";
+  drive.stop(lane, stopping, user);
+  drive.letGo(lane);
+  expect([live, waiting, ended, stopping].map(({ scope, phase }) => [scope.reason?.kind, phase])).toEqual([
+    ["shutdown", "stopping"],
+    ["shutdown", "abandoned"],
+    ["shutdown", "ended"],
+    ["user", "stopping"],
+  ]);
+  expect(done).toEqual([`unbegun ${CALL}: shutdown`]);
+});
+
+test("what is forgotten is demanded anew, and what was forgotten before is no other's end", () => {
+  const { drive, lane, work, done } = liveOne(inCall);
+  drive.forget(lane, work);
+  drive.forget(lane, work);
+  expect(lane.works.map(({ id }) => id)).toEqual([TURN]);
+  drive.satisfy(lane);
+  expect(done).toEqual([`begin ${CALL}`]);
+});
+
+test("a call that outlives its turn is stopped as its child", () => {
+  const { work, becomes } = liveOne(inCall);
+  becomes(inCall.and(settleTurn(TURN)));
+  expect(work.scope.reason).toEqual({ kind: "parent", id: "run_a" });
+});
+
+test("calls that a turn asked for at its end begin when that is durable", () => {
+  const asked = inTurn.and(settleTurn(TURN, { next: "turn", calls: [wanted(CALL)] }));
+  const { done, becomes } = liveOne(inTurn, TURN);
+  becomes(asked, inTurn);
+  expect(done).toEqual([]);
+  becomes(asked);
+  expect(done).toEqual([`begin ${CALL}`]);
+});
