@@ -5,7 +5,6 @@ import type { CancelReason, CancelReceipt, SessionReceipt } from "../core/cancel
 import type { Answer, Command } from "../core/command.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
 import type { Store } from "../ports.ts";
-import type { Commit } from "./commit.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { Processes } from "./processes.ts";
@@ -23,7 +22,6 @@ export type PromptReceipt = Answer<Command & { type: "cancel-key" }>;
 interface Parts {
   readonly store: Store;
   readonly lanes: Lanes;
-  readonly commit: Commit;
   readonly processes: Processes;
   /** Resolves when what the log says of this lane is known here. */
   readonly load: (lane: LiveLane) => Promise<unknown>;
@@ -43,11 +41,10 @@ export class Cancels {
   }
 
   async process(processId: ProcessId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
-    const { lanes, store, commit } = this.#parts;
+    const { lanes, store } = this.#parts;
     const lane = lanes.get(sessionOf(processId));
     const receipt = await this.#submit(lane, { type: "cancel-process", processId, reason }, key);
     if (receipt.kind !== "unknown") return receipt;
-    await commit.quiet(lane);
     const outcome = (await store.process(processId))?.outcome;
     return outcome === undefined ? receipt : { kind: "settled", outcome };
   }
@@ -70,13 +67,12 @@ export class Cancels {
   }
 
   async call(callId: CallId, { reason, remind }: Stop, key?: string): Promise<CancelReceipt> {
-    const { lanes, store, commit } = this.#parts;
+    const { lanes, store } = this.#parts;
     const session = lanes.home(runOf(callId)) ?? (await store.run(runOf(callId)))?.session;
     if (session === undefined) return { kind: "unknown" };
     const lane = lanes.get(session);
     const receipt = await this.#submit(lane, { type: "cancel-call", callId, reason, remind }, key);
     if (receipt.kind !== "unknown") return receipt;
-    await commit.quiet(lane);
     const row = await store.call(callId);
     return row === undefined ? receipt : { kind: "settled", outcome: row.outcome };
   }
@@ -87,7 +83,7 @@ export class Cancels {
     const waits = lane.pumping || lane.doubt || lane.mailbox.length > 0;
     const behind = waits || lane.decided.live?.phase === "stopping";
     const repeated = key !== undefined && lane.decided.answered.some((answered) => answered.key === key);
-    if (lane.phase === "ready" && behind && !repeated) {
+    if (behind && !repeated) {
       stopNow(lane, command);
       this.#parts.processes.stopNow(lane, command);
     }

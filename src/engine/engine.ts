@@ -133,7 +133,7 @@ export class Engine {
     const { worker, lanes, processes } = this;
     const load = async (lane: LiveLane): Promise<unknown> =>
       this.phase !== "closed" && this.commit.submit(lane, NOTHING);
-    this.cancel = new Cancels({ store, lanes, commit: this.commit, processes, submit, load });
+    this.cancel = new Cancels({ store, lanes, processes, submit, load });
     const fence = (lane: LiveLane): void => this.commit.fence(lane);
     this.#attendance = new Attendance({ store, clock, worker, lanes, open: () => this.phase === "open", fence });
     this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });

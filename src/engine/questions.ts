@@ -115,7 +115,6 @@ export class Questions {
 
   /** Read off the log: rare, and as long as the run. */
   async #ended(lane: LiveLane, id: QuestionId): Promise<Ending | undefined> {
-    await this.#parts.commit().quiet(lane);
     const row = await this.#parts.store.run(runOf(id));
     if (row === undefined) return undefined;
     for await (const event of readAll(this.#parts.store, lane.id, row.acceptedAt)) {

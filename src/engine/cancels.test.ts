@@ -1,0 +1,185 @@
+// Cancelling while the store is slow, silent, or the only one who knows: what stops at once, and what the receipts say.
+import { describe, expect, test } from "vitest";
+import { gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
+import type { CallId } from "../core/ids.ts";
+import { LEASE_TTL_MS } from "../core/limits.ts";
+import type { Turn } from "../ports.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { faultyStore } from "../testing/faulty-store.ts";
+import { Gate } from "../testing/gate.ts";
+import { manualClock, settled } from "../testing/manual-clock.ts";
+import { scriptedSpawner } from "../testing/scripted-spawner.ts";
+
+const cancelled = { kind: "cancelled", reason: { kind: "user" } } as const;
+
+/** A run under a key whose turn waits for two calls, and a second one behind it; all of them end when they are told. */
+async function busy() {
+  const clock = manualClock();
+  const store = faultyStore(new MemoryStore({ clock }));
+  const spawner = scriptedSpawner({ clock });
+  const signals: Record<string, AbortSignal> = {};
+  const ids: Record<string, CallId> = {};
+  const live = async (turn: Turn): Promise<undefined> => {
+    signals.turn = turn.signal;
+    const call = (name: string) =>
+      turn.call(name, null, ({ signal, callId }) => {
+        signals[name] = signal;
+        ids[name] = callId;
+        return untilAborted(signal);
+      });
+    await Promise.all([call("one"), call("two")]);
+    return untilAborted(turn.signal);
+  };
+  const { belay } = await openHouse({ live }, { clock, store, processes: { spawner }, graceMs: 1_000 });
+  const session = await belay.createSession();
+  const run = session.prompt("live", { key: "live" });
+  const queued = session.prompt("queued", { key: "queued" });
+  for (let round = 0; round < 4; round += 1) await settled();
+  const stopped = (): readonly string[] => Object.keys(signals).filter((name) => signals[name]?.aborted);
+  return { clock, store, spawner, belay, session, run, queued, ids, stopped };
+}
+
+type Busy = Awaited<ReturnType<typeof busy>>;
+
+/** The ways in which what is asked must wait for the store. */
+const HELD: Readonly<Record<string, (one: Busy) => void>> = {
+  "that looks up a key": ({ store, session }) => {
+    store.always("run", { kind: "delay", until: new Gate() });
+    session.prompt("held", { key: "new" }).outcome.catch(() => {});
+  },
+  "that has not said what it has written": ({ store, session }) => {
+    store.always("append", { kind: "fail", code: "unavailable" });
+    store.always("read", { kind: "fail", code: "unavailable" });
+    session.prompt("lost").outcome.catch(() => {});
+  },
+};
+
+const CANCELS: readonly (readonly [string, (one: Busy) => Promise<unknown>, readonly string[]])[] = [
+  ["the session", ({ session }) => session.cancel(), ["turn", "one", "two"]],
+  ["the run", ({ run }) => run.cancel(), ["turn", "one", "two"]],
+  ["the prompt by its key", ({ session }) => session.cancelPrompt("live"), ["turn", "one", "two"]],
+  ["one call", ({ belay, ids }) => belay.cancel(ids.two ?? ""), ["two"]],
+  ["another run", ({ queued }) => queued.cancel(), []],
+  ["another prompt by its key", ({ session }) => session.cancelPrompt("queued"), []],
+  ["a call that is not there", ({ belay, run }) => belay.cancel(`call_${run.id.slice(4)}.99`), []],
+];
+
+describe.each(Object.keys(HELD))("G28: behind a store %s,", (held) => {
+  test.each(CANCELS)("a cancel of %s stops what it covers at once, and nothing else", async (_, cancel, covered) => {
+    const one = await busy();
+    HELD[held]?.(one);
+    await settled();
+    expect(one.stopped()).toEqual([]);
+    cancel(one).catch(() => {});
+    await settled();
+    expect(one.stopped()).toEqual(covered);
+  });
+
+  test("a cancel that is repeated under its key stops nothing newer", async () => {
+    const one = await busy();
+    const other = await one.belay.createSession();
+    expect(await other.cancel({ key: "c1" })).toMatchObject({ kind: "idle" });
+    const run = other.prompt("live");
+    for (let round = 0; round < 4; round += 1) await settled();
+    HELD[held]?.({ ...one, session: other, run });
+    await settled();
+    other.cancel({ key: "c1" }).catch(() => {});
+    await settled();
+    expect(one.stopped()).toEqual([]);
+    other.cancel({ key: "c2" }).catch(() => {});
+    await settled();
+    expect(one.stopped()).toEqual(["turn", "one", "two"]);
+  });
+});
+
+test("G28: a cancel behind an interrupt that is not durable yet does not wait for it", async () => {
+  const one = await busy();
+  const stalled = new Gate();
+  one.store.always("append", { kind: "delay", until: stalled });
+  const urgent = one.session.prompt("urgent", { delivery: "interrupt" });
+  await settled();
+  expect(one.stopped()).toEqual([]);
+  const receipt = one.run.cancel();
+  await settled();
+  expect(one.stopped()).toEqual(["turn", "one", "two"]);
+  stalled.open();
+  one.store.heal();
+  expect(await receipt).toMatchObject({ kind: "stopping", first: false });
+  expect(await one.run.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "superseded", by: urgent.id } });
+});
+
+describe("G10: the receipt for what has ended says how, and for what never was that nobody knows it", () => {
+  const ended = { kind: "settled", outcome: { kind: "completed" } } as const;
+
+  test("a run, in this life and in the next one", async () => {
+    const clock = manualClock();
+    const store = new MemoryStore({ clock });
+    store.close = async () => {};
+    const first = await openHouse({}, { clock, store });
+    const session = await first.belay.createSession();
+    const run = session.prompt("go", { key: "mine" });
+    await run.outcome;
+    const second = await openHouse({}, { clock, store });
+    for (const belay of [first.belay, second.belay]) {
+      expect(await belay.cancel(run.id)).toEqual(ended);
+      expect(await belay.cancel(run.id, { key: "fresh" })).toEqual(ended);
+      expect(await belay.session(session.id).cancelPrompt("mine")).toEqual({ ...ended, runId: run.id });
+      expect(await belay.session(session.id).cancelPrompt("other")).toEqual({ kind: "unknown" });
+      expect(await belay.cancel("run_none")).toEqual({ kind: "unknown" });
+    }
+  });
+
+  test("a run that ends just before its cancel is decided", async () => {
+    const goOn = gate();
+    const { belay, began } = await openHouse({ go: () => goOn.passed.then(() => "done") });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    await began("go");
+    goOn.open();
+    await run.outcome;
+    const again = session.prompt("go");
+    // Both in one tick: the end of the turn is known here before the cancel, although the log has neither.
+    const receipt = again.outcome.then(() => again.cancel());
+    expect(await receipt).toEqual(ended);
+  });
+
+  test("a run that another life has left, although nobody here has met its session", async () => {
+    const clock = manualClock();
+    const store = new MemoryStore({ clock });
+    const first = await openHouse({ live: waits }, { clock, store });
+    const session = await first.belay.createSession();
+    const live = session.prompt("live");
+    const queued = session.prompt("queued");
+    await first.began("live");
+    await queued.accepted;
+    const second = await openHouse({ live: waits }, { clock, store });
+    // Asked for by one who does not drive it: decided on what the log says.
+    expect(await second.belay.cancel(queued.id, { key: "c1" })).toEqual({ kind: "withdrawn" });
+    expect(await second.belay.cancel(queued.id, { key: "c1" })).toEqual({ kind: "withdrawn" });
+    expect(await second.belay.cancel(queued.id)).toEqual({ kind: "settled", outcome: cancelled });
+    await clock.advance(LEASE_TTL_MS);
+    await live.cancel({ waitMs: 0 });
+  });
+
+  test("a call", async () => {
+    const { belay } = await openHouse({
+      go: async (turn) => String((await turn.call("tool", null, () => "x")).callId),
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    const callId = await run.text();
+    expect(await belay.cancel(callId)).toEqual(ended);
+    expect(await belay.cancel(`call_${run.id.slice(4)}.2`)).toEqual({ kind: "unknown" });
+    expect(await belay.cancel("call_none.1")).toEqual({ kind: "unknown" });
+  });
+
+  test("a process", async () => {
+    const one = await busy();
+    const handle = await one.session.processes.start("work");
+    (await one.spawner.next()).exit(0);
+    await handle.wait();
+    expect(await one.belay.cancel(handle.id)).toMatchObject(ended);
+    expect(await one.belay.cancel(`proc_${one.session.id.slice(4)}.99`)).toMatchObject({ kind: "unknown" });
+  });
+});
+
