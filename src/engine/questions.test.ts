@@ -1,17 +1,55 @@
-import { expect, test } from "vitest";
-import type { Turn } from "../ports.ts";
+// Who waits for which answer, until when, and what those are told who come too late.
+import { describe, expect, test } from "vitest";
+import { questionSettled } from "../../test/commands.ts";
+import { gate } from "../../test/open-house.ts";
+import type { QuestionId } from "../core/ids.ts";
+import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../core/limits.ts";
+import type { Ask, Asked, Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import { faultyStore } from "../testing/faulty-store.ts";
+import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { sequentialIds } from "../testing/sequential-ids.ts";
 import { Engine } from "./engine.ts";
 
+const clockOf = (engine: Engine) => engine.clock as ReturnType<typeof manualClock>;
+
 function house(agent: (turn: Turn) => Promise<undefined>): Engine {
   const clock = manualClock();
+  const store = faultyStore(new MemoryStore({ clock }));
   return new Engine({
-    ...{ store: new MemoryStore({ clock }), clock, ids: sequentialIds(), agent, hooks: {}, notify: () => {} },
+    ...{ store, clock, ids: sequentialIds(), agent, hooks: {}, notify: () => {} },
     ...{ graceMs: 1_000, liveRunsMax: 9, resume: "resume", runLimitMs: undefined, tap: undefined, spawner: undefined },
   });
 }
+
+/** A run whose turn asks this, does what else it has to, and waits for the answer. */
+async function asking(question: Partial<Ask> = {}, besides: (turn: Turn, engine: Engine) => unknown = () => {}) {
+  const heard = Promise.withResolvers<Asked>();
+  const ended = gate();
+  const engine: Engine = house(async (turn) => {
+    turn.ask({ text: "Which?", ...question }).then(heard.resolve, heard.reject);
+    await besides(turn, engine);
+    await heard.promise.catch(() => {});
+    await ended.passed;
+    return undefined;
+  });
+  heard.promise.catch(() => {});
+  await engine.start();
+  const { id: session } = await engine.create(undefined, {});
+  const { runId, accepted } = engine.prompt(session, asked("ask"));
+  await accepted;
+  await settled();
+  const id: QuestionId = `ask_${runId.slice(4)}.1`;
+  const end = async (): Promise<void> => {
+    ended.open();
+    await engine.outcome(runId);
+  };
+  return { engine, clock: clockOf(engine), session, runId, id, heard: heard.promise, end };
+}
+
+const yes = { kind: "answered", value: "yes" } as const;
+const note = (text: string) => ({ kind: "user", note: text }) as const;
 
 const asked = (text: string) => ({ prompt: { text }, delivery: "queue", key: undefined }) as const;
 
@@ -27,4 +65,158 @@ test("K10: of a question whose run was cancelled nothing is kept", async () => {
   await settled();
   expect(await engine.outcome(runId)).toMatchObject({ kind: "cancelled" });
   expect(engine.questions.size).toBe(0);
+});
+
+describe("whoever asks", () => {
+  test("hears the answer, and nothing is kept of the question or of its time", async () => {
+    const { engine, clock, id, heard } = await asking({ deadlineMs: 77_777 });
+    expect(clock.pending.map(({ inMs }) => inMs)).toContain(77_777);
+    expect(await engine.questions.answer(id, yes, {})).toEqual({ kind: "recorded", questionId: id });
+    expect(await heard).toEqual(yes);
+    expect(engine.questions.size).toBe(0);
+    expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
+  });
+
+  test("hears an answer that came in the breath in which it asked, before it knew what its question is called", async () => {
+    const { engine, heard, clock } = await asking({ deadlineMs: 77_777 }, (turn, of) => {
+      of.questions.answer(`ask_${turn.runId.slice(4)}.1`, yes, {});
+    });
+    expect(await heard).toEqual(yes);
+    expect(engine.questions.size).toBe(0);
+    expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
+  });
+
+  test("hears after an hour that nobody has answered, or after as long as it said", async () => {
+    for (const [deadlineMs, limitMs] of [
+      [undefined, QUESTION_MS],
+      [60_000, 60_000],
+    ] as const) {
+      const { engine, clock, heard, id } = await asking(deadlineMs === undefined ? {} : { deadlineMs });
+      await clock.advance(limitMs - 1);
+      expect(engine.questions.size).toBe(1);
+      await clock.advance(1);
+      expect(await heard).toEqual({ kind: "expired", limitMs });
+      expect(await engine.questions.answer(id, yes, {})).toEqual({
+        kind: "settled",
+        ending: { kind: "expired", limitMs },
+      });
+    }
+  });
+
+  test("is refused if too much is open already, and told why", async () => {
+    const refusals: unknown[] = [];
+    const { runId } = await asking({}, (turn) => {
+      for (let open = 1; open < QUESTIONS_OPEN_MAX; open += 1) turn.ask({ text: `Number ${open}?` });
+      turn.ask({ text: "One more?" }).catch((error: unknown) => refusals.push(error));
+    });
+    await settled();
+    const message = `${QUESTIONS_OPEN_MAX} questions of ${runId} are open; that is the limit.`;
+    expect(refusals).toEqual([expect.objectContaining({ code: "queue_full", message })]);
+  });
+
+  test("and is stopped before it knows what its question is called keeps nobody waiting, and nothing in mind", async () => {
+    const { engine, heard } = await asking({}, ({ runId }, of) => {
+      const store = of.store as ReturnType<typeof faultyStore>;
+      const stalled = new Gate();
+      store.always("append", { kind: "delay", until: stalled });
+      setImmediate(() => {
+        void of.cancel.run(runId, { kind: "user" });
+        store.heal();
+        stalled.open();
+      });
+    });
+    await settled();
+    await expect(heard).rejects.toMatchObject({ name: "AbortError" });
+    await settled();
+    expect(engine.questions.size).toBe(0);
+  });
+});
+
+describe("an ending that nobody waits for", () => {
+  const endings = (many: number) =>
+    Array.from({ length: many }, (_, index) => ({
+      ...questionSettled(`ask_z.${index + 1}`, { kind: "expired", limitMs: 1 }),
+      ...{ seq: index + 1, at: 0 },
+    }));
+
+  test("is kept in mind only while somebody does not know yet what they have asked, and only so many of them", async () => {
+    const { engine, runId } = await asking();
+    const before = engine.questions.size;
+    engine.questions.recorded(endings(1_000));
+    expect(engine.questions.size).toBe(before);
+    const stalled = new Gate();
+    (engine.store as ReturnType<typeof faultyStore>).always("append", { kind: "delay", until: stalled });
+    const lane = engine.lanes.get(engine.lanes.home(runId) ?? "ses_none");
+    const turn = lane.works[0];
+    if (turn === undefined) throw new Error("There is no turn.");
+    const about = { kind: "question", text: "Again?" } as const;
+    const again = engine.questions.ask(lane, turn.scope, { owner: turn.id, about, deadlineMs: undefined });
+    engine.questions.recorded(endings(3));
+    expect(engine.questions.size).toBe(before + 3);
+    engine.questions.recorded(endings(1_000));
+    expect(engine.questions.size).toBe(before + 256);
+    stalled.open();
+    await settled();
+    expect(engine.questions.size).toBe(before + 1);
+    again.catch(() => {});
+  });
+});
+
+describe("whoever comes too late", () => {
+  const outcomes: readonly (readonly [string, (one: Awaited<ReturnType<typeof asking>>) => Promise<unknown>, object, object])[] = [
+    [
+      "answered",
+      ({ engine, id }) => engine.questions.answer(id, yes, {}),
+      yes,
+      { kind: "completed" },
+    ],
+    [
+      "expired",
+      ({ clock }) => clock.advance(QUESTION_MS),
+      { kind: "expired", limitMs: QUESTION_MS },
+      { kind: "cancelled", reason: { kind: "timeout", limitMs: QUESTION_MS } },
+    ],
+    [
+      "taken back",
+      ({ engine, id }) =>
+        engine.questions.cancel({ type: "cancel-question", questionId: id, reason: note("mine") }, undefined),
+      { kind: "withdrawn", reason: note("mine") },
+      { kind: "cancelled", reason: note("mine") },
+    ],
+  ];
+  test.each(outcomes)("is told that it was %s, also when its run has ended", async (_, how, ending, outcome) => {
+    const one = await asking();
+    await how(one);
+    const { engine, id } = one;
+    const cancel = () =>
+      engine.questions.cancel({ type: "cancel-question", questionId: id, reason: note("late") }, undefined);
+    const none: QuestionId = `ask_${one.runId.slice(4)}.9`;
+    for (const wait of [async () => {}, one.end]) {
+      await wait();
+      expect(await engine.questions.answer(id, yes, {})).toEqual({ kind: "settled", ending });
+      expect(await cancel()).toEqual({ kind: "settled", outcome });
+      expect(await engine.questions.answer(none, yes, {})).toEqual({ kind: "unknown" });
+      expect(
+        await engine.questions.cancel({ type: "cancel-question", questionId: none, reason: note("x") }, undefined),
+      ).toEqual({ kind: "unknown" });
+    }
+  });
+
+  test("or for what was never asked, is told that nobody knows it", async () => {
+    const { engine } = await asking();
+    const questionId = "ask_none.1";
+    expect(await engine.questions.answer(questionId, yes, {})).toEqual({ kind: "unknown" });
+    expect(
+      await engine.questions.cancel({ type: "cancel-question", questionId, reason: note("x") }, undefined),
+    ).toEqual({ kind: "unknown" });
+  });
+
+  test("G2: repeats under its key, and is answered as before", async () => {
+    const { engine, id, heard } = await asking();
+    const first = await engine.questions.answer(id, yes, { key: "k" });
+    expect(await heard).toEqual(yes);
+    expect(await engine.questions.answer(id, yes, { key: "k" })).toEqual(first);
+    const other = { kind: "answered", value: "no" } as const;
+    await expect(engine.questions.answer(id, other, { key: "k" })).rejects.toMatchObject({ code: "conflict" });
+  });
 });
