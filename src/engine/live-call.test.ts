@@ -7,8 +7,9 @@ import type { Recorded } from "../core/event.ts";
 import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
 import type { About, Ending, Question } from "../core/question.ts";
 import type { BelayOptions } from "../library/belay.ts";
-import type { CallOptions, CallResult, Execute, HookedCall, Slots, Verdict } from "../ports.ts";
+import type { Agent, CallOptions, CallResult, Execute, HookedCall, Slots, Verdict } from "../ports.ts";
 import type { CallProcesses, SpawnRequest } from "../spawner.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
 import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
 import { type ChildScript, scriptedSpawner } from "../testing/scripted-spawner.ts";
 import { type CallDesk, LiveCall } from "./live-call.ts";
@@ -330,6 +331,26 @@ describe("a call that needs one of few places", () => {
   });
 });
 
+test("G25: a call of an earlier life that nobody knows any more is told to the host without an input", async () => {
+  const store = new MemoryStore({ clock: manualClock() });
+  store.close = async () => {};
+  const ask = { name: "forgotten", input: { n: 1 }, idempotent: true, execute: () => new Promise<never>(() => {}) };
+  const agent: Agent = (turn) => (turn.spent.turns === 0 ? { calls: [ask] } : "went on");
+  const first = await openHouse({}, { agent, store });
+  const session = await first.belay.createSession();
+  const run = session.prompt("go");
+  run.outcome.catch(() => {});
+  await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(1);
+  await first.belay.close();
+  const heard: unknown[] = [];
+  const second = await openHouse({}, { agent, store, hooks: { afterCall: (end) => void heard.push(end) } });
+  expect(await (await second.belay.run(run.id)).text()).toBe("went on");
+  const message = "Nobody can carry it out any more: the agent does not know this call.";
+  expect(heard).toMatchObject([
+    { name: "forgotten", input: null, outcome: { kind: "failed", code: "unavailable", message } },
+  ]);
+});
+
 describe("the time limit of a call", () => {
   test("runs from its beginning, not while it waits for people", async () => {
     const { clock, questions, belay, result, recorded } = await call(({ signal }) => untilAborted(signal), {
@@ -556,5 +577,30 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
     expect(begun).toEqual([]);
     expect(givenBack).toBeGreaterThan(0);
+  });
+
+  test("not if its stop comes together with its place, which it gives back", async () => {
+    let give: (giveBack: () => void) => void = ignore;
+    const slot: Slots = {
+      take: (taken) => {
+        give = taken;
+        return ignore;
+      },
+    };
+    const { live, result, begun } = begin({}, { slots: slot });
+    await settled();
+    let givenBack = 0;
+    give(() => (givenBack += 1));
+    live.work.scope.cancel({ kind: "user" });
+    expect(await result).toMatchObject({ kind: "cancelled" });
+    expect(begun).toEqual([]);
+    expect(givenBack).toBe(1);
+  });
+
+  test("and whoever waits for its end is told if that cannot be recorded any more", async () => {
+    const gone = new ControlError("unavailable", "Another worker drives it now.");
+    const { result, begun } = begin({ ended: () => Promise.reject(gone) });
+    await expect(result).rejects.toBe(gone);
+    expect(begun).toEqual(["begun"]);
   });
 });

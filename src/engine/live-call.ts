@@ -2,7 +2,7 @@
 // before anybody hears of it.
 import type { Waits } from "../control.ts";
 import { type CancelReason, type Outcome, who } from "../core/cancel.ts";
-import { ControlError, messageOf, toControlError } from "../core/control-error.ts";
+import { messageOf, toControlError } from "../core/control-error.ts";
 import type { CallEnd } from "../core/decide-run.ts";
 import { type CallId, type ProcessId, type RunId, runOf } from "../core/ids.ts";
 import { CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
@@ -339,7 +339,6 @@ export function failure(error: unknown): Outcome {
 
 function codeOf(error: unknown): string {
   try {
-    if (error instanceof ControlError) return error.code;
     const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
     return typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) ? code : "error";
   } catch {

@@ -8,6 +8,7 @@ import type { BelayOptions } from "../library/belay.ts";
 import type { Agent, Turn, TurnResult } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
+import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 
 type Of<T extends Recorded["type"]> = Extract<Recorded, { readonly type: T }>;
@@ -278,7 +279,9 @@ describe("how a turn ended", () => {
     const receipt = deaf.run.cancel({ waitMs: 0 });
     await deaf.clock.advance(1_000);
     await receipt;
-    expect(await deaf.run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user" }, abandoned: ["turn"] });
+    const abandoned = { kind: "cancelled", reason: { kind: "user" }, abandoned: ["turn"] };
+    expect(await deaf.run.outcome).toEqual(abandoned);
+    expect((await deaf.events("turn.settled"))[0]?.outcome).toEqual(abandoned);
     const one = await run(() => "done");
     await one.run.outcome;
     const unbegun = one.session.prompt("again");
@@ -319,6 +322,48 @@ describe("the calls of a turn", () => {
     expect(results).toEqual([{ kind: "cancelled", callId, reason, partial: undefined, abandoned: false }]);
     expect(begun).toEqual([]);
     expect(await one.events("call.requested")).toEqual([]);
+  });
+
+  test("are cancelled before they begin also if an interrupt was decided that is not durable yet", async () => {
+    let turn: Turn | undefined;
+    const one = await run((given) => {
+      turn = given;
+      return untilAborted(given.signal);
+    });
+    const stalled = new Gate();
+    one.store.always("append", { kind: "delay", until: stalled });
+    const urgent = one.session.prompt("urgent", { delivery: "interrupt" });
+    await settled();
+    expect(turn?.signal.aborted).toBe(false);
+    expect(await turn?.call("late", null, () => null)).toMatchObject({
+      ...{ kind: "cancelled", reason: { kind: "superseded", by: urgent.id } },
+    });
+    stalled.open();
+    await one.run.outcome;
+    expect((await one.events("turn.settled"))[0]?.outcome).toEqual({
+      ...{ kind: "cancelled", reason: { kind: "superseded", by: urgent.id } },
+    });
+  });
+
+  test("G25: which ended before the turn was cut off are answered from the log, unless they are to begin", async () => {
+    const store = new MemoryStore({ clock: manualClock() });
+    store.close = async () => {};
+    const begun: string[] = [];
+    let lives = 1;
+    const agent: Agent = async (turn) => {
+      for (const again of ["recorded", "begin"] as const) {
+        await turn.call(again, null, () => void begun.push(`${again} ${lives}`), { again });
+      }
+      return lives === 1 ? untilAborted(turn.signal) : "done";
+    };
+    const first = await run(agent, { store });
+    first.run.outcome.catch(() => {});
+    await expect.poll(() => begun).toEqual(["recorded 1", "begin 1"]);
+    await first.belay.close();
+    lives = 2;
+    const second = await openHouse({}, { agent, store });
+    expect(await (await second.belay.run(first.run.id)).text()).toBe("done");
+    expect(begun).toEqual(["recorded 1", "begin 1", "begin 2"]);
   });
 
   test("are refused once the turn has ended", async () => {

@@ -72,7 +72,7 @@ export class LiveTurn implements WorkOwner {
   /** How much of the text is on its way into the log. */
   #kept = 0;
   #takeBackExtend: (() => void) | undefined = undefined;
-  #meter: (() => unknown) | undefined = undefined;
+  #meter: () => unknown = nothing;
 
   constructor(desk: TurnDesk, run: Run, turnId: TurnId) {
     this.desk = desk;
@@ -150,7 +150,7 @@ export class LiveTurn implements WorkOwner {
     const room = TURN_CHARS_MAX - this.#text.length;
     this.#text += text.slice(0, room).toWellFormed();
     this.#dropped += Math.max(0, text.length - room);
-    if (text !== "") this.#takeBackExtend ??= this.desk.clock.after(EXTEND_EVERY_MS, () => void this.#extend());
+    this.#takeBackExtend ??= this.desk.clock.after(EXTEND_EVERY_MS, () => void this.#extend());
   }
 
   async call(name: string, given: Json, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
@@ -218,7 +218,7 @@ export class LiveTurn implements WorkOwner {
 
   #metered(): Metered {
     try {
-      return checkMeter(this.#meter?.());
+      return checkMeter(this.#meter());
     } catch {
       // The agent's own reckoning failed; that must not change how its turn ends.
       return {};
@@ -235,3 +235,5 @@ function completed(finish: Result["finish"]): Outcome {
   if (finish === undefined || finish === "stop" || finish === "calls") return { kind: "completed" };
   return { kind: "completed", finish };
 }
+
+const nothing = (): undefined => undefined;
