@@ -1,0 +1,284 @@
+// What comes back from turns and calls: while the store is slow, while runs are set down, and when it comes too late.
+import { describe, expect, test } from "vitest";
+import { gate, openHouse, untilAborted } from "../../test/open-house.ts";
+import { slots } from "../agent/slots.ts";
+import type { Recorded } from "../core/event.ts";
+import { ControlError } from "../core/control-error.ts";
+import type { BelayOptions } from "../library/belay.ts";
+import type { Agent, CallRequest, Execute, LiveCall, Notice, Turn } from "../ports.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { faultyStore } from "../testing/faulty-store.ts";
+import { Gate } from "../testing/gate.ts";
+import { manualClock, settled } from "../testing/manual-clock.ts";
+import { sequentialIds } from "../testing/sequential-ids.ts";
+import { Engine } from "./engine.ts";
+
+async function calm(): Promise<void> {
+  for (let round = 0; round < 5; round += 1) await settled();
+}
+
+/** A run of this agent, in a store that outlives the house. */
+async function stage(agent: Agent, options: Partial<BelayOptions> = {}) {
+  const clock = manualClock();
+  const memory = new MemoryStore({ clock });
+  memory.close = async () => {};
+  const store = faultyStore(memory);
+  const { belay, notices } = await openHouse({}, { agent, clock, store, graceMs: 1_000, ...options });
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  run.outcome.catch(() => {});
+  await calm();
+  const log = async (): Promise<readonly Recorded[]> =>
+    (await memory.read(session.id, { after: 0, limit: 1_000 })).events;
+  /** What is in the log behind the first event of this type, with how things have ended. */
+  const since = async (type: Recorded["type"]): Promise<readonly string[]> => {
+    const events = await log();
+    const after = events.slice(events.findIndex((event) => event.type === type) + 1);
+    return after.map((event) => ("outcome" in event ? `${event.type}: ${event.outcome.kind}` : event.type));
+  };
+  /** Sets everything down, with all the time it takes. */
+  const park = async (): Promise<void> => {
+    const closed = belay.close();
+    await calm();
+    await clock.advance(2_000);
+    await closed;
+  };
+  return { clock, store, belay, notices, session, run, log, since, park };
+}
+
+const calling = (execute: Execute, more: Partial<CallRequest> = {}): Agent => {
+  const agent: Agent = async (turn) =>
+    turn.spent.turns === 0 ? { calls: [{ name: "tool", input: null, execute, ...more }] } : "went on";
+  return agent;
+};
+
+describe("G33: when a worker sets its runs down,", () => {
+  test("what heeds that has not ended: what it has said is kept, and the rest is for the next life", async () => {
+    const { park, since } = await stage(async (turn) => {
+      turn.emit("so far");
+      await turn.call("tool", null, ({ signal }) => untilAborted(signal));
+      return untilAborted(turn.signal);
+    });
+    await park();
+    const downs = ["call.settled: cancelled", "turn.settled: cancelled", "run.parked"];
+    expect(await since("call.requested")).toEqual(downs);
+    const talking = await stage((turn) => {
+      turn.emit("so far");
+      return untilAborted(turn.signal);
+    });
+    await talking.park();
+    expect(await talking.since("turn.requested")).toEqual(["turn.extended", "turn.settled: cancelled", "run.parked"]);
+  });
+
+  test("what does not heed it is not said to have been given up", async () => {
+    const deaf = (): Promise<never> => new Promise(() => {});
+    const turn = await stage(deaf);
+    await turn.park();
+    expect(await turn.since("turn.requested")).toEqual(["turn.settled: cancelled", "run.parked"]);
+    const call = await stage(calling(deaf));
+    await call.park();
+    expect(await call.since("call.requested")).toEqual(["call.settled: cancelled", "run.parked"]);
+    for (const event of [...(await turn.log()), ...(await call.log())]) expect(event).not.toHaveProperty("outcome.abandoned");
+  });
+
+  test("what ends by itself meanwhile has ended", async () => {
+    const finishes: Execute = ({ signal }) => untilAborted(signal).catch(() => "finished anyway");
+    const call = await stage(calling(finishes));
+    await call.park();
+    expect((await call.since("call.requested")).slice(0, 1)).toEqual(["call.settled: completed"]);
+    const turn = await stage(({ signal }) => untilAborted(signal).catch(() => "finished anyway"));
+    await turn.park();
+    expect(await turn.since("turn.requested")).toEqual(["turn.settled: completed", "run.settled: completed"]);
+  });
+
+  test("what a turn asks for at its end is recorded, and does not begin", async () => {
+    const begun: string[] = [];
+    const { park, since } = await stage(async ({ signal }) => {
+      await untilAborted(signal).catch(() => {});
+      return { calls: [{ name: "tool", input: null, execute: () => void begun.push("tool") }] };
+    });
+    await park();
+    const ends = ["turn.settled: completed", "call.requested", "call.settled: cancelled", "run.parked"];
+    expect(await since("turn.requested")).toEqual(ends);
+    expect(begun).toEqual([]);
+  });
+
+  test("a run that somebody has cancelled before is not set down with the others: it ends", async () => {
+    const turn = await stage(async ({ signal }) => {
+      await untilAborted(signal).catch(() => {});
+      return new Promise<undefined>(() => {});
+    });
+    turn.run.cancel().catch(() => {});
+    await turn.park();
+    expect(await turn.since("run.cancel_requested")).toEqual(["turn.settled: cancelled", "run.settled: cancelled"]);
+    const call = await stage(calling(() => new Promise<never>(() => {})));
+    call.run.cancel().catch(() => {});
+    await call.park();
+    expect(await call.since("run.cancel_requested")).toEqual(["call.settled: cancelled", "run.settled: cancelled"]);
+  });
+});
+
+describe("G28: while the store is slow,", () => {
+  const held = async (started: (call: LiveCall) => void, more: Partial<CallRequest> = {}) => {
+    const one = await stage(
+      calling((call) => {
+        started(call);
+        return untilAborted(call.signal);
+      }, more),
+    );
+    return one;
+  };
+
+  test.each(["pumping", "in doubt"])("a call whose time is over is stopped at once: %s", async (how) => {
+    let signal: AbortSignal | undefined;
+    const one = await held((call) => (signal = call.signal), { timeoutMs: 40 });
+    if (how === "pumping") {
+      one.store.always("run", { kind: "delay", until: new Gate() });
+      one.session.prompt("held", { key: "k" }).outcome.catch(() => {});
+    } else {
+      one.store.always("append", { kind: "fail", code: "unavailable" });
+      one.store.always("read", { kind: "fail", code: "unavailable" });
+      one.session.prompt("lost").outcome.catch(() => {});
+    }
+    await one.clock.advance(39);
+    expect(signal?.aborted).toBe(false);
+    await one.clock.advance(1);
+    expect(signal?.aborted).toBe(true);
+    expect(signal?.reason).toMatchObject({ reason: { kind: "timeout", limitMs: 40 } });
+  });
+
+  test.each(["pumping", "in doubt"])("an agent that stops its own run stops all of it at once: %s", async (how) => {
+    const aborted: string[] = [];
+    let stop: Turn["stop"] | undefined;
+    const one = await stage(async (turn) => {
+      stop = turn.stop;
+      turn.signal.addEventListener("abort", () => aborted.push("turn"));
+      await turn.call("tool", null, ({ signal }) => {
+        signal.addEventListener("abort", () => aborted.push("tool"));
+        return untilAborted(signal);
+      });
+      return untilAborted(turn.signal);
+    });
+    if (how === "pumping") {
+      one.store.always("run", { kind: "delay", until: new Gate() });
+      one.session.prompt("held", { key: "k" }).outcome.catch(() => {});
+    } else {
+      one.store.always("append", { kind: "fail", code: "unavailable" });
+      one.store.always("read", { kind: "fail", code: "unavailable" });
+      one.session.prompt("lost").outcome.catch(() => {});
+    }
+    await settled();
+    expect(aborted).toEqual([]);
+    stop?.("The budget is used up.").catch(() => {});
+    expect(aborted.toSorted()).toEqual(["tool", "turn"]);
+  });
+
+  /** A call that has waited for a place, which it gets while something is decided that the store can still refuse. */
+  const about = async (decided: (one: Awaited<ReturnType<typeof stage>>) => void) => {
+    const places = slots(1);
+    const mine = Promise.withResolvers<() => void>();
+    places.take(mine.resolve);
+    const begun: string[] = [];
+    const one = await stage(calling(() => void begun.push("tool"), { slots: places }));
+    const stalled = new Gate();
+    one.store.always("append", { kind: "delay", until: stalled });
+    decided(one);
+    await settled();
+    (await mine.promise)();
+    await calm();
+    expect(begun).toEqual([]);
+    return { ...one, begun, stalled };
+  };
+
+  test("a call does not begin behind an interrupt that is decided, and never if that is recorded", async () => {
+    const one = await about(({ session }) => session.prompt("urgent", { delivery: "interrupt" }).outcome);
+    one.store.heal();
+    one.stalled.open();
+    expect(await one.run.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "superseded" } });
+    expect(one.begun).toEqual([]);
+  });
+
+  test("a call begins once the interrupt that it has waited for was refused", async () => {
+    const one = await about(({ session, store }) => {
+      const refused = new Gate();
+      store.heal();
+      store.plan("append", 1, { kind: "delay", until: refused });
+      session.prompt("first").outcome.catch(() => {});
+      queueMicrotask(() => {
+        store.always("append", { kind: "fail", code: "store_full" });
+        session.prompt("urgent", { delivery: "interrupt" }).outcome.catch(() => {});
+        setTimeout(() => refused.open(), 0);
+      });
+    });
+    await expect.poll(() => one.begun).toEqual(["tool"]);
+  });
+
+  test("a call begins while nothing speaks against it, whatever else is on its way", async () => {
+    const places = slots(1);
+    const mine = Promise.withResolvers<() => void>();
+    places.take(mine.resolve);
+    const begun: string[] = [];
+    const one = await stage(calling(() => void begun.push("tool"), { slots: places }));
+    one.store.always("append", { kind: "delay", until: new Gate() });
+    one.session.prompt("queued").outcome.catch(() => {});
+    await settled();
+    (await mine.promise)();
+    await calm();
+    expect(begun).toEqual(["tool"]);
+  });
+});
+
+test("G28: a call that the store refuses never begins, and whoever asked for it is told", async () => {
+  const begun: string[] = [];
+  const errors: unknown[] = [];
+  const goOn = gate();
+  const one = await stage(async (turn) => {
+    await goOn.passed;
+    one.store.plan("append", 1, { kind: "fail", code: "store_full" });
+    await turn.call("tool", null, () => void begun.push("tool")).catch((error: unknown) => errors.push(error));
+    return "went on";
+  });
+  goOn.open();
+  expect(await one.run.outcome).toEqual({ kind: "completed" });
+  expect(await one.run.text()).toBe("went on");
+  expect(errors).toEqual([expect.any(ControlError)]);
+  expect(errors).toMatchObject([{ code: "store_full" }]);
+  expect(begun).toEqual([]);
+});
+
+describe("G12: what ends after it was given up", () => {
+  const late = async (fenced: boolean) => {
+    const clock = manualClock();
+    const notices: Notice[] = [];
+    const end = gate();
+    const agent: Agent = async (turn) => {
+      await turn.call("tool", null, () => end.passed);
+      return undefined;
+    };
+    const engine = new Engine({
+      ...{ store: new MemoryStore({ clock }), clock, ids: sequentialIds(), agent, hooks: {}, graceMs: 1_000 },
+      ...{ liveRunsMax: 1, resume: "resume", runLimitMs: undefined, tap: undefined, spawner: undefined },
+      notify: (notice) => notices.push(notice),
+    });
+    await engine.start();
+    const { id } = await engine.create(undefined, {});
+    const { runId } = engine.prompt(id, { prompt: { text: "go" }, delivery: "queue", key: undefined });
+    await calm();
+    if (fenced) engine.commit.fence(engine.lanes.get(id));
+    else void engine.cancel.run(runId, { kind: "user" });
+    await clock.advance(1_000);
+    end.open();
+    await calm();
+    return { engine, runId, notices: notices.filter(({ type }) => type === "late") };
+  };
+
+  test("is dropped, said to be, and counted", async () => {
+    const { engine, runId, notices } = await late(false);
+    expect(notices).toEqual([{ type: "late", runId, work: "tool", outcome: "completed" }]);
+    expect(engine.late).toBe(1);
+  });
+
+  test("is not even said to be if the session is another worker's by then", async () => {
+    expect((await late(true)).notices).toEqual([]);
+  });
+});
