@@ -12,8 +12,8 @@ import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 
 const cancelled = { kind: "cancelled", reason: { kind: "user" } } as const;
 
-/** A run under a key whose turn waits for two calls, and a second one behind it; all of them end when they are told. */
-async function busy() {
+/** A run, perhaps under a key, whose turn waits for two calls, and a second one behind it; all of them end when they are told. */
+async function busy(key?: string) {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));
   const spawner = scriptedSpawner({ clock });
@@ -32,7 +32,7 @@ async function busy() {
   };
   const { belay } = await openHouse({ live }, { clock, store, processes: { spawner }, graceMs: 1_000 });
   const session = await belay.createSession();
-  const run = session.prompt("live", { key: "live" });
+  const run = session.prompt("live", key === undefined ? {} : { key });
   const queued = session.prompt("queued", { key: "queued" });
   for (let round = 0; round < 4; round += 1) await settled();
   const stopped = (): readonly string[] => Object.keys(signals).filter((name) => signals[name]?.aborted);
@@ -56,23 +56,33 @@ const HELD: Readonly<Record<string, (one: Busy) => void>> = {
 
 const CANCELS: readonly (readonly [string, (one: Busy) => Promise<unknown>, readonly string[]])[] = [
   ["the session", ({ session }) => session.cancel(), ["turn", "one", "two"]],
-  ["the run", ({ run }) => run.cancel(), ["turn", "one", "two"]],
+  ["the run", ({ belay, run }) => belay.cancel(run.id), ["turn", "one", "two"]],
+  ["the session under a key", ({ session }) => session.cancel({ key: "c1" }), ["turn", "one", "two"]],
   ["the prompt by its key", ({ session }) => session.cancelPrompt("live"), ["turn", "one", "two"]],
   ["one call", ({ belay, ids }) => belay.cancel(ids.two ?? ""), ["two"]],
-  ["another run", ({ queued }) => queued.cancel(), []],
+  ["another run", ({ belay, queued }) => belay.cancel(queued.id), []],
   ["another prompt by its key", ({ session }) => session.cancelPrompt("queued"), []],
   ["a call that is not there", ({ belay, run }) => belay.cancel(`call_${run.id.slice(4)}.99`), []],
 ];
 
 describe.each(Object.keys(HELD))("G28: behind a store %s,", (held) => {
   test.each(CANCELS)("a cancel of %s stops what it covers at once, and nothing else", async (_, cancel, covered) => {
-    const one = await busy();
+    const one = await busy("live");
     HELD[held]?.(one);
     await settled();
     expect(one.stopped()).toEqual([]);
     cancel(one).catch(() => {});
     await settled();
     expect(one.stopped()).toEqual(covered);
+  });
+
+  test("a cancel of one call leaves the rest alone, also in a run without a key", async () => {
+    const one = await busy();
+    HELD[held]?.(one);
+    await settled();
+    one.belay.cancel(one.ids.one ?? "").catch(() => {});
+    await settled();
+    expect(one.stopped()).toEqual(["one"]);
   });
 
   test("a cancel that is repeated under its key stops nothing newer", async () => {
@@ -129,18 +139,30 @@ describe("G10: the receipt for what has ended says how, and for what never was t
     }
   });
 
-  test("a run that ends just before its cancel is decided", async () => {
+  test("a run whose end is decided and not durable yet, once it is", async () => {
+    const clock = manualClock();
+    const store = faultyStore(new MemoryStore({ clock }));
     const goOn = gate();
-    const { belay, began } = await openHouse({ go: () => goOn.passed.then(() => "done") });
+    const { belay, began } = await openHouse({ go: () => goOn.passed.then(() => "done") }, { clock, store });
     const session = await belay.createSession();
     const run = session.prompt("go");
     await began("go");
+    const stalled = new Gate();
+    store.always("append", { kind: "delay", until: stalled });
     goOn.open();
-    await run.outcome;
-    const again = session.prompt("go");
-    // Both in one tick: the end of the turn is known here before the cancel, although the log has neither.
-    const receipt = again.outcome.then(() => again.cancel());
+    await settled();
+    const receipt = belay.cancel(run.id);
+    await settled();
+    stalled.open();
     expect(await receipt).toEqual(ended);
+  });
+
+  test("a run that was refused", async () => {
+    const { belay } = await openHouse();
+    const run = belay.session("ses_none").prompt("go");
+    const receipt = belay.cancel(run.id);
+    await expect(run.accepted).rejects.toMatchObject({ code: "not_found" });
+    expect(await receipt).toEqual({ kind: "unknown" });
   });
 
   test("a run that another life has left, although nobody here has met its session", async () => {
@@ -182,4 +204,3 @@ describe("G10: the receipt for what has ended says how, and for what never was t
     expect(await one.belay.cancel(`proc_${one.session.id.slice(4)}.99`)).toMatchObject({ kind: "unknown" });
   });
 });
-

@@ -82,7 +82,7 @@ export class Cancels {
     // The same if the run is already being stopped by an interrupt that is not durable yet.
     const waits = lane.pumping || lane.doubt || lane.mailbox.length > 0;
     const behind = waits || lane.decided.live?.phase === "stopping";
-    const repeated = key !== undefined && lane.decided.answered.some((answered) => answered.key === key);
+    const repeated = lane.decided.answered.some((answered) => answered.key === key);
     if (behind && !repeated) {
       stopNow(lane, command);
       this.#parts.processes.stopNow(lane, command);

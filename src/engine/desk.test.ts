@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { gate, openHouse, untilAborted } from "../../test/open-house.ts";
 import { slots } from "../agent/slots.ts";
-import type { Recorded } from "../core/event.ts";
 import { ControlError } from "../core/control-error.ts";
+import type { Recorded } from "../core/event.ts";
 import type { BelayOptions } from "../library/belay.ts";
 import type { Agent, CallRequest, Execute, LiveCall, Notice, Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
@@ -78,7 +78,8 @@ describe("G33: when a worker sets its runs down,", () => {
     const call = await stage(calling(deaf));
     await call.park();
     expect(await call.since("call.requested")).toEqual(["call.settled: cancelled", "run.parked"]);
-    for (const event of [...(await turn.log()), ...(await call.log())]) expect(event).not.toHaveProperty("outcome.abandoned");
+    for (const event of [...(await turn.log()), ...(await call.log())])
+      expect(event).not.toHaveProperty("outcome.abandoned");
   });
 
   test("what ends by itself meanwhile has ended", async () => {

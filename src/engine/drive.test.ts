@@ -128,10 +128,13 @@ describe("what is demanded begins", () => {
   test("or is settled as never begun, if it is durable and nobody here can do it", () => {
     const { done, lane, world, becomes } = stage(inCall);
     world.unknown.push(CALL);
-    becomes(inCall.and(cancelCall(CALL)), inTurn);
-    expect(done).toEqual([`begin ${TURN}`]);
+    const sibling = "call_a.2";
+    world.unknown.push(sibling);
+    const both = inCall.and(call(sibling));
+    becomes(both.and(cancelCall(CALL)), inTurn.and(call(sibling)));
+    expect(done).toEqual([`begin ${TURN}`, `unbegun ${sibling}`]);
     becomes(inCall);
-    expect(done).toEqual([`begin ${TURN}`, `unbegun ${CALL}`]);
+    expect(done).toEqual([`begin ${TURN}`, `unbegun ${sibling}`, `unbegun ${CALL}`]);
     expect(lane.work(CALL)).toBeUndefined();
   });
 
@@ -248,10 +251,13 @@ describe("a stop that need not be carried out at once waits until it is durable:
   });
 
   test("but not if its request is not durable either, or the whole run stops", () => {
-    const unasked = stage(inTurn);
-    const work = unasked.add(CALL);
-    unasked.becomes(withCall, inTurn);
-    expect(work.phase).toBe("abandoned");
+    const sibling = "call_a.2";
+    for (const known of [given(), inTurn, inTurn.and(call(sibling))]) {
+      const unasked = stage(inTurn);
+      const work = unasked.add(CALL);
+      unasked.becomes(withCall.and(call(sibling)), known);
+      expect(work.phase).toBe("abandoned");
+    }
     const whole = liveOne(inCall);
     Object.assign(whole.work.owner, { waits: "approval" });
     whole.becomes(inCall.and(cancelRun("run_a")), inCall);
@@ -266,8 +272,10 @@ describe("a stop that need not be carried out at once waits until it is durable:
     expect(work.scope.reason).toEqual({ kind: "superseded", by: "run_b" });
   });
 
-  test("an interrupt, also if an earlier run is known to stop", () => {
+  test("an interrupt, also if its run is not known to have started, or an earlier one is known to stop", () => {
     const { work, becomes } = liveOne(inTurn, TURN);
+    becomes(interrupted, given());
+    expect(work.scope.reason).toBeUndefined();
     becomes(interrupted, given(...running("run_z")).and(cancelRun("run_z")));
     expect(work.scope.reason).toBeUndefined();
   });
@@ -293,10 +301,10 @@ describe("a lane is still", () => {
   test.each(Object.keys(ends))("once the last piece of work %s", async (how) => {
     const one = liveOne(inCall);
     const still = [one.drive.still(one.lane), one.drive.still(one.lane)];
-    await ends[how]?.(one);
-    expect(await isStill(Promise.any(still))).toBe(false);
     const turn = one.lane.work(TURN);
     if (turn !== undefined) one.drive.ended(one.lane, turn);
+    expect(await isStill(Promise.any(still))).toBe(false);
+    await ends[how]?.(one);
     for (const each of still) expect(await isStill(each)).toBe(true);
     expect(one.lane.still).toEqual([]);
   });

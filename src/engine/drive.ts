@@ -40,7 +40,7 @@ export class Drive {
     if (run === undefined || lane.epoch === undefined) return;
     for (const effect of demand(run)) {
       if (effect.type === "stop" && canBeRefused(lane, effect.reason)) continue;
-      const durable = owns(lane.durable, effect.work);
+      const durable = asksFor(lane.durable, effect.work);
       // A handle made for a request that is then refused would be left over.
       if (effect.type === "begin" && !(this.#world.begins() && begins(lane, effect.work))) continue;
       const work = this.#world.handle(lane, effect.work);
@@ -120,7 +120,6 @@ export class Drive {
   }
 
   #abandon(lane: LiveLane, work: LiveWork, reason: CancelReason): void {
-    if (work.phase !== "stopping") return;
     work.phase = "abandoned";
     work.owner.giveUp(reason, "abandoned");
     this.#noteStill(lane);
@@ -156,7 +155,4 @@ function begins(lane: LiveLane, work: Work): boolean {
   return run.turn === work || run.live.some((call) => call.id === work && call.phase === "running");
 }
 
-function owns(lane: Lane, work: Work): boolean {
-  const run = lane.live;
-  return run !== undefined && (run.turn === work || run.live.some((call) => call.id === work));
-}
+const asksFor = (lane: Lane, work: Work): boolean => lane.live?.live.some((call) => call.id === work) === true;

@@ -27,7 +27,8 @@ async function run(agent: Agent, options: Partial<BelayOptions> = {}) {
   const heard: Delta[] = [];
   const stop = new AbortController();
   const listening = (async () => {
-    for await (const event of session.events({ deltas: "with", signal: stop.signal })) if (event.type === "delta") heard.push(event);
+    for await (const event of session.events({ deltas: "with", signal: stop.signal }))
+      if (event.type === "delta") heard.push(event);
   })();
   const started = session.prompt("go");
   for (let round = 0; round < 3; round += 1) await settled();
@@ -110,7 +111,7 @@ describe("what a turn says", () => {
     });
     expect(await one.run.outcome).toMatchObject({ kind: "failed", message: "broken" });
     const [end] = await one.events("turn.settled");
-    expect(end?.text.slice(TURN_CHARS_MAX - 1)).toBe("\ufffd\n[5 more characters were not kept]");
+    expect(end?.text?.slice(TURN_CHARS_MAX - 1)).toBe("\ufffd\n[5 more characters were not kept]");
   });
 
   test("after it has ended is dropped", async () => {
@@ -236,7 +237,12 @@ describe("how a turn ended", () => {
       {},
     ],
     ["with half a character", { text: "\ud800" }, { text: "\ufffd" }, {}],
-    ["with more than is kept, cut in the middle of a character", { text: `${"x".repeat(TURN_CHARS_MAX - 1)}\u{1f600}` }, { text: `${"x".repeat(TURN_CHARS_MAX - 1)}\ufffd` }, {}],
+    [
+      "with more than is kept, cut in the middle of a character",
+      { text: `${"x".repeat(TURN_CHARS_MAX - 1)}\u{1f600}` },
+      { text: `${"x".repeat(TURN_CHARS_MAX - 1)}\ufffd` },
+      {},
+    ],
   ];
   test.each(ends)("%s", async (_, result, recorded, outcome) => {
     const one = await run(({ emit }) => {
@@ -369,9 +375,9 @@ describe("the calls of a turn", () => {
   test("are refused once the turn has ended", async () => {
     let late: Turn | undefined;
     const goOn = gate();
-    const one = await run((turn) => {
-      if (turn.prompt.text === "next") return goOn.passed;
-      late = turn;
+    const one = await run(async (turn) => {
+      if (turn.prompt.text === "next") await goOn.passed;
+      else late = turn;
     });
     await one.run.outcome;
     one.session.prompt("next");

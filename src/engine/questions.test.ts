@@ -1,6 +1,6 @@
 // Who waits for which answer, until when, and what those are told who come too late.
 import { describe, expect, test } from "vitest";
-import { questionSettled } from "../../test/commands.ts";
+import { approval, cancelRequested, questionSettled } from "../../test/commands.ts";
 import { gate } from "../../test/open-house.ts";
 import type { QuestionId } from "../core/ids.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../core/limits.ts";
@@ -79,11 +79,34 @@ describe("whoever asks", () => {
 
   test("hears an answer that came in the breath in which it asked, before it knew what its question is called", async () => {
     const { engine, heard, clock } = await asking({ deadlineMs: 77_777 }, (turn, of) => {
-      of.questions.answer(`ask_${turn.runId.slice(4)}.1`, yes, {});
+      void of.ask(turn.sessionId, { type: "answer", questionId: `ask_${turn.runId.slice(4)}.1`, reply: yes });
     });
     expect(await heard).toEqual(yes);
     expect(engine.questions.size).toBe(0);
     expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
+  });
+
+  test("hears such an answer also if another that asked in the same breath learns its name first", async () => {
+    const second = Promise.withResolvers<Asked>();
+    await asking({}, (turn, of) => {
+      turn.ask({ text: "And this?" }).then(second.resolve, second.reject);
+      void of.ask(turn.sessionId, { type: "answer", questionId: `ask_${turn.runId.slice(4)}.2`, reply: yes });
+    });
+    expect(await second.promise).toEqual(yes);
+  });
+
+  test("for what was allowed for the whole session hears a yes, and nobody is asked", async () => {
+    const { engine, runId } = await asking();
+    const lane = engine.lanes.get(engine.lanes.home(runId) ?? "ses_none");
+    const [turn] = lane.works;
+    if (turn === undefined) throw new Error("There is no turn.");
+    const ask = () => engine.questions.ask(lane, turn.scope, { owner: turn.id, about: approval(), deadlineMs: undefined });
+    const first = ask();
+    await settled();
+    const reply = { kind: "allowed", remember: "session" } as const;
+    await engine.questions.answer(`ask_${runId.slice(4)}.2`, reply, {});
+    expect(await first).toEqual(reply);
+    expect(await ask()).toEqual({ kind: "allowed" });
   });
 
   test("hears after an hour that nobody has answered, or after as long as it said", async () => {
@@ -106,7 +129,7 @@ describe("whoever asks", () => {
   test("is refused if too much is open already, and told why", async () => {
     const refusals: unknown[] = [];
     const { runId } = await asking({}, (turn) => {
-      for (let open = 1; open < QUESTIONS_OPEN_MAX; open += 1) turn.ask({ text: `Number ${open}?` });
+      for (let open = 1; open < QUESTIONS_OPEN_MAX; open += 1) void turn.ask({ text: `Number ${open}?` });
       turn.ask({ text: "One more?" }).catch((error: unknown) => refusals.push(error));
     });
     await settled();
@@ -151,7 +174,7 @@ describe("an ending that nobody waits for", () => {
     if (turn === undefined) throw new Error("There is no turn.");
     const about = { kind: "question", text: "Again?" } as const;
     const again = engine.questions.ask(lane, turn.scope, { owner: turn.id, about, deadlineMs: undefined });
-    engine.questions.recorded(endings(3));
+    engine.questions.recorded([{ ...cancelRequested(runId), seq: 1, at: 0 }, ...endings(3)]);
     expect(engine.questions.size).toBe(before + 3);
     engine.questions.recorded(endings(1_000));
     expect(engine.questions.size).toBe(before + 256);
@@ -163,13 +186,13 @@ describe("an ending that nobody waits for", () => {
 });
 
 describe("whoever comes too late", () => {
-  const outcomes: readonly (readonly [string, (one: Awaited<ReturnType<typeof asking>>) => Promise<unknown>, object, object])[] = [
-    [
-      "answered",
-      ({ engine, id }) => engine.questions.answer(id, yes, {}),
-      yes,
-      { kind: "completed" },
-    ],
+  const outcomes: readonly (readonly [
+    string,
+    (one: Awaited<ReturnType<typeof asking>>) => Promise<unknown>,
+    object,
+    object,
+  ])[] = [
+    ["answered", ({ engine, id }) => engine.questions.answer(id, yes, {}), yes, { kind: "completed" }],
     [
       "expired",
       ({ clock }) => clock.advance(QUESTION_MS),
@@ -204,11 +227,28 @@ describe("whoever comes too late", () => {
 
   test("or for what was never asked, is told that nobody knows it", async () => {
     const { engine } = await asking();
+    // Of a run that is refused in this very tick.
+    const { runId, accepted } = engine.prompt("ses_none", asked("nowhere"));
+    accepted.catch(() => {});
+    expect(await engine.questions.answer(`ask_${runId.slice(4)}.1`, yes, {})).toEqual({ kind: "unknown" });
     const questionId = "ask_none.1";
     expect(await engine.questions.answer(questionId, yes, {})).toEqual({ kind: "unknown" });
     expect(
       await engine.questions.cancel({ type: "cancel-question", questionId, reason: note("x") }, undefined),
     ).toEqual({ kind: "unknown" });
+  });
+
+  test("is told so also about a run that has waited for another", async () => {
+    const { engine, session, id, end } = await asking();
+    const { runId, accepted } = engine.prompt(session, asked("behind"));
+    await accepted;
+    await engine.questions.answer(id, yes, {});
+    await end();
+    // It asks, and ends without waiting for the answer.
+    await engine.outcome(runId);
+    expect(await engine.questions.answer(`ask_${runId.slice(4)}.1`, yes, {})).toMatchObject({
+      ...{ kind: "settled", ending: { kind: "withdrawn" } },
+    });
   });
 
   test("G2: repeats under its key, and is answered as before", async () => {

@@ -67,8 +67,9 @@ test("an error of work that nobody asked to stop is a failure, whatever it looks
 
 test("all signals of one reason carry one error, under the name that fetch and the model SDKs know", () => {
   const [a, b] = [new Scope(), new Scope()];
-  a.cancel(user);
-  b.cancel(user);
+  const reason = { kind: "user", note: "one" } as const;
+  a.cancel(reason);
+  b.cancel(reason);
   expect(a.signal.reason).toBeInstanceOf(Aborted);
   expect(a.signal.reason).toBe(b.signal.reason);
   expect(a.signal.reason.name).toBe("AbortError");

@@ -45,7 +45,7 @@ export class Scope {
   /** Made when somebody asks for a signal: a plain token is an eighth of its size, and most work never asks. */
   #controller: AbortController | undefined;
   #children: Set<Scope> | undefined;
-  #hearers: Set<() => void> | undefined;
+  #hearers: Set<(reason: CancelReason) => void> | undefined;
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -65,16 +65,16 @@ export class Scope {
     this.#reason = reason;
     this.#controller?.abort(abortedFor(reason));
     for (const child of this.#children ?? []) child.cancel(reason);
-    for (const hear of [...(this.#hearers ?? [])]) hear();
+    for (const hear of [...(this.#hearers ?? [])]) hear(reason);
   }
 
   /** Waits for something, but not longer than this scope: rejects when it is cancelled, whatever comes later. */
   until<T>(coming: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const hear = (): void => reject(abortedFor(this.#reason ?? { kind: "shutdown" }));
+      const hear = (reason: CancelReason): void => reject(abortedFor(reason));
       const done = (): void => void this.#hearers?.delete(hear);
       void coming.then(resolve, reject).then(done);
-      if (this.#reason !== undefined) return hear();
+      if (this.#reason !== undefined) return hear(this.#reason);
       this.#hearers ??= new Set();
       this.#hearers.add(hear);
     });

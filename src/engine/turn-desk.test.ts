@@ -57,7 +57,9 @@ describe("what a turn reads of the conversation", () => {
     const agent: Agent = async (turn) => {
       const look = async (): Promise<void> =>
         void read.push(
-          (await turn.transcript()).map((message) => ("text" in message ? `${message.role} ${message.text}` : message.role)),
+          (await turn.transcript()).map((message) =>
+            "text" in message ? `${message.role} ${message.text}` : message.role,
+          ),
         );
       turn.emit("thinking aloud");
       await look();
