@@ -4,6 +4,7 @@ import { gate, openHouse, untilAborted } from "../../test/open-house.ts";
 import { slots } from "../agent/slots.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
+import { CALLS_LIVE_MAX, SHUTDOWN_MS } from "../core/limits.ts";
 import type { BelayOptions } from "../library/belay.ts";
 import type { Agent, CallRequest, Execute, LiveCall, Notice, Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
@@ -12,6 +13,7 @@ import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { sequentialIds } from "../testing/sequential-ids.ts";
 import { Engine } from "./engine.ts";
+import type { ShutdownReport } from "./shutdown.ts";
 
 async function calm(): Promise<void> {
   for (let round = 0; round < 5; round += 1) await settled();
@@ -37,11 +39,11 @@ async function stage(agent: Agent, options: Partial<BelayOptions> = {}) {
     return after.map((event) => ("outcome" in event ? `${event.type}: ${event.outcome.kind}` : event.type));
   };
   /** Sets everything down, with all the time it takes. */
-  const park = async (): Promise<void> => {
+  const park = async (): Promise<ShutdownReport> => {
     const closed = belay.close();
     await calm();
-    await clock.advance(2_000);
-    await closed;
+    await clock.advance(SHUTDOWN_MS);
+    return closed;
   };
   return { clock, store, belay, notices, session, run, log, since, park };
 }
@@ -102,6 +104,38 @@ describe("G33: when a worker sets its runs down,", () => {
     const ends = ["turn.settled: completed", "call.requested", "call.settled: cancelled", "run.parked"];
     expect(await since("turn.requested")).toEqual(ends);
     expect(begun).toEqual([]);
+  });
+
+  test("what a turn asks for at its end keeps nobody waiting, although another call of it does not heed", async () => {
+    const { park, since } = await stage(async (turn) => {
+      turn.call("deaf", null, () => new Promise<never>(() => {})).catch(() => {});
+      await untilAborted(turn.signal).catch(() => {});
+      return { calls: [{ name: "tool", input: null, execute: () => null }] };
+    });
+    expect(await park()).toEqual({ unfinished: [] });
+    expect((await since("turn.settled")).at(-1)).toBe("run.parked");
+  });
+
+  test("a run whose cancel the store has not answered to yet ends as cancelled, not set down", async () => {
+    const goOn = gate();
+    const { store, run, clock, park, since, session } = await stage(async ({ signal }) => {
+      await untilAborted(signal).catch(() => {});
+      await goOn.passed;
+      throw new Error("stopped");
+    });
+    store.always("append", { kind: "fail", code: "unavailable" });
+    store.always("read", { kind: "fail", code: "unavailable" });
+    session.prompt("lost").outcome.catch(() => {});
+    await settled();
+    run.cancel().catch(() => {});
+    await settled();
+    const parked = park();
+    goOn.open();
+    await settled();
+    store.heal();
+    await clock.advance(500);
+    expect(await parked).toEqual({ unfinished: [] });
+    expect(await since("run.cancel_requested")).toEqual(["turn.settled: cancelled", "run.settled: cancelled"]);
   });
 
   test("a run that somebody has cancelled before is not set down with the others: it ends", async () => {
@@ -214,6 +248,51 @@ describe("G28: while the store is slow,", () => {
     await expect.poll(() => one.begun).toEqual(["tool"]);
   });
 
+  test("a call that was approved does not begin behind its own cancel, which is decided and not durable", async () => {
+    const begun: string[] = [];
+    const one = await stage(calling(() => void begun.push("tool"), { approval: true }));
+    const [call] = (await one.session.explain()).live?.calls ?? [];
+    const [question] = await one.session.questions();
+    const [answered, cancelled] = [new Gate(), new Gate()];
+    one.store.plan("append", 1, { kind: "delay", until: answered });
+    one.store.plan("append", 2, { kind: "delay", until: cancelled });
+    void one.belay.questions.allow(question?.id ?? "");
+    await settled();
+    one.belay.cancel(call?.callId ?? "").catch(() => {});
+    await settled();
+    answered.open();
+    await calm();
+    expect(begun).toEqual([]);
+    cancelled.open();
+    expect(await one.run.outcome).toEqual({ kind: "completed" });
+    expect(begun).toEqual([]);
+    expect(await one.since("call.cancel_requested")).toContain("call.settled: cancelled");
+  });
+
+  test("a call begins although another one is being stopped", async () => {
+    const places = slots(1);
+    const mine = Promise.withResolvers<() => void>();
+    places.take(mine.resolve);
+    const begun: string[] = [];
+    const agent: Agent = ({ spent }) =>
+      spent.turns > 0
+        ? "went on"
+        : {
+            calls: [
+              { name: "sibling", input: null, execute: ({ signal }) => untilAborted(signal) },
+              { name: "tool", input: null, slots: places, execute: () => void begun.push("tool") },
+            ],
+          };
+    const one = await stage(agent);
+    const [sibling] = (await one.session.explain()).live?.calls ?? [];
+    one.store.always("append", { kind: "delay", until: new Gate() });
+    one.belay.cancel(sibling?.callId ?? "").catch(() => {});
+    await settled();
+    (await mine.promise)();
+    await calm();
+    expect(begun).toEqual(["tool"]);
+  });
+
   test("a call begins while nothing speaks against it, whatever else is on its way", async () => {
     const places = slots(1);
     const mine = Promise.withResolvers<() => void>();
@@ -245,6 +324,53 @@ test("G28: a call that the store refuses never begins, and whoever asked for it 
   expect(errors).toEqual([expect.any(ControlError)]);
   expect(errors).toMatchObject([{ code: "store_full" }]);
   expect(begun).toEqual([]);
+});
+
+describe("in a house of its own,", () => {
+  const house = async (agent: Agent, cwd?: string) => {
+    const clock = manualClock();
+    const engine = new Engine({
+      ...{ store: new MemoryStore({ clock }), clock, ids: sequentialIds(), agent, hooks: {}, graceMs: 1_000 },
+      ...{ liveRunsMax: 1, resume: "resume", runLimitMs: undefined, tap: undefined, spawner: undefined },
+      notify: () => {},
+    });
+    await engine.start();
+    const { id } = await engine.create(undefined, cwd === undefined ? {} : { cwd });
+    const { runId } = engine.prompt(id, { prompt: { text: "go" }, delivery: "queue", key: undefined });
+    await calm();
+    return { engine, id, runId, works: () => engine.lanes.peek(id)?.works.map((work) => work.id) };
+  };
+
+  test("turns and calls are told in which directory their session works", async () => {
+    const seen: unknown[] = [];
+    await house(async (turn) => {
+      seen.push(turn.cwd);
+      await turn.call("tool", null, ({ cwd }) => void seen.push(cwd));
+    }, "/work/here");
+    expect(seen).toEqual(["/work/here", "/work/here"]);
+  });
+
+  test("nothing is kept of work that is over, nor of what never came into being", async () => {
+    const goOn = gate();
+    const refused: unknown[] = [];
+    const { engine, runId, works } = await house(async (turn) => {
+      await turn.call("done", null, () => null);
+      const many = Array.from({ length: CALLS_LIVE_MAX }, () => turn.call("one of many", null, () => goOn.passed));
+      await turn.call("one too many", null, () => null).catch((error: unknown) => refused.push(error));
+      await Promise.all(many);
+      await untilAborted(turn.signal).catch(() => {});
+      return { calls: [{ name: "never", input: null, execute: () => null }] };
+    });
+    expect(refused).toEqual([expect.objectContaining({ code: "busy" })]);
+    expect(works()).toHaveLength(CALLS_LIVE_MAX + 1);
+    goOn.open();
+    await calm();
+    expect(works()).toHaveLength(1);
+    await engine.cancel.run(runId, { kind: "user" });
+    expect(await engine.outcome(runId)).toMatchObject({ kind: "cancelled" });
+    await calm();
+    expect(works()).toEqual([]);
+  });
 });
 
 describe("G12: what ends after it was given up", () => {

@@ -100,7 +100,8 @@ describe("whoever asks", () => {
     const lane = engine.lanes.get(engine.lanes.home(runId) ?? "ses_none");
     const [turn] = lane.works;
     if (turn === undefined) throw new Error("There is no turn.");
-    const ask = () => engine.questions.ask(lane, turn.scope, { owner: turn.id, about: approval(), deadlineMs: undefined });
+    const ask = () =>
+      engine.questions.ask(lane, turn.scope, { owner: turn.id, about: approval(), deadlineMs: undefined });
     const first = ask();
     await settled();
     const reply = { kind: "allowed", remember: "session" } as const;
