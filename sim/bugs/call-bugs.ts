@@ -80,8 +80,8 @@ export const CALL_BUGS: readonly Bug[] = [
     "place-kept-by-the-abandoned",
     "A call that was given up keeps its place, and those behind it wait for something that may never end (Crush counts finished jobs against its limit).",
     LIVE_CALL,
-    '    this.#giveBack();\n    if (how === "abandoned")',
-    '    if (how === "abandoned")',
+    "    this.#giveBack();\n    this.desk.abandonProcesses(this.callId);",
+    "    this.desk.abandonProcesses(this.callId);",
   ),
   bug(
     "place-kept-by-the-cancelled",
