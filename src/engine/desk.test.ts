@@ -279,7 +279,7 @@ describe("G28: while the store is slow,", () => {
         ? "went on"
         : {
             calls: [
-              { name: "sibling", input: null, execute: ({ signal }) => untilAborted(signal) },
+              { name: "sibling", input: null, execute: () => new Promise<never>(() => {}) },
               { name: "tool", input: null, slots: places, execute: () => void begun.push("tool") },
             ],
           };
@@ -368,6 +368,23 @@ describe("in a house of its own,", () => {
     expect(works()).toHaveLength(1);
     await engine.cancel.run(runId, { kind: "user" });
     expect(await engine.outcome(runId)).toMatchObject({ kind: "cancelled" });
+    await calm();
+    expect(works()).toEqual([]);
+  });
+
+  test("nothing is kept of a call for which there was no room, beside those for which there was", async () => {
+    const goOn = gate();
+    const calls = Array.from({ length: CALLS_LIVE_MAX }, (_, index): CallRequest => {
+      return { name: `number ${index}`, input: null, execute: () => goOn.passed };
+    });
+    const { engine, runId, works } = await house((turn) => {
+      if (turn.spent.turns > 0) return "done";
+      void turn.call("held", null, () => goOn.passed);
+      return { calls };
+    });
+    expect(works()).toHaveLength(CALLS_LIVE_MAX);
+    goOn.open();
+    expect(await engine.outcome(runId)).toEqual({ kind: "completed" });
     await calm();
     expect(works()).toEqual([]);
   });

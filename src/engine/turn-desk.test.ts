@@ -180,6 +180,30 @@ describe("calls that a turn asks for at its end", () => {
     expect(await belay.close()).toEqual({ unfinished: [] });
   });
 
+  test("G28: and that are cancelled before they are durable end as cancelled, and never begin", async () => {
+    const begun: string[] = [];
+    const goOn = gate();
+    const { store, run, belay, session } = await stage(async ({ spent }) => {
+      if (spent.turns > 0) return "done";
+      await goOn.passed;
+      return { calls: [{ name: "tool", input: null, execute: () => void begun.push("tool") }] };
+    });
+    const [asked, cancelled] = [new Gate(), new Gate()];
+    store.plan("append", 1, { kind: "delay", until: asked });
+    store.plan("append", 2, { kind: "delay", until: cancelled });
+    goOn.open();
+    await settled();
+    belay.cancel(`call_${run.id.slice(4)}.1`).catch(() => {});
+    await settled();
+    asked.open();
+    for (let round = 0; round < 4; round += 1) await settled();
+    cancelled.open();
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    const ends = (await logOf(session)).flatMap((event) => (event.type === "call.settled" ? [event.outcome] : []));
+    expect(ends).toEqual([{ kind: "cancelled", reason: { kind: "user" } }]);
+    expect(begun).toEqual([]);
+  });
+
   test("G28: begin once their request is durable, however long that takes", async () => {
     const begun: string[] = [];
     const goOn = gate();
