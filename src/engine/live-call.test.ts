@@ -59,23 +59,23 @@ const long = (last: string): string => `${"x".repeat(NOTE_CHARS_MAX - 1)}${last}
 const coded = (code: unknown): Error => Object.assign(new Error("no"), { code });
 
 describe("what a tool throws is told with its message, and with its code if that is a word", () => {
-  const cases: readonly (readonly [string, unknown, string, string])[] = [
-    ["an error", new Error("broken"), "error", "broken"],
-    ["one with a word", coded("not_there"), "not_there", "no"],
-    ["one with a letter", coded("x"), "x", "no"],
-    ["one with a word that is just short enough", coded("a".repeat(64)), "a".repeat(64), "no"],
-    ["one with a word that is too long", coded("a".repeat(65)), "error", "no"],
-    ["one of the operating system", coded("ENOENT"), "error", "no"],
-    ["one with a word and more", coded("not there"), "error", "no"],
-    ["one with more and a word", coded("-there"), "error", "no"],
-    ["one with a number", coded(7), "error", "no"],
-    ["one of Belay's own", new ControlError("busy", "not now"), "busy", "not now"],
-    ["an object that has a code", { code: "word", toString: () => "an object" }, "error", "an object"],
-    ["half a character", new Error("\ud800"), "error", "\ufffd"],
-    ["more than anybody reads", new Error(long("\u{1f600}")), "error", long("\ufffd")],
+  const cases: readonly (readonly [string, () => unknown, string, string])[] = [
+    ["an error", () => new Error("broken"), "error", "broken"],
+    ["one with a word", () => coded("not_there"), "not_there", "no"],
+    ["one with a letter", () => coded("x"), "x", "no"],
+    ["one with a word that is just short enough", () => coded("a".repeat(64)), "a".repeat(64), "no"],
+    ["one with a word that is too long", () => coded("a".repeat(65)), "error", "no"],
+    ["one of the operating system", () => coded("ENOENT"), "error", "no"],
+    ["one with a word and more", () => coded("not there"), "error", "no"],
+    ["one with more and a word", () => coded("-there"), "error", "no"],
+    ["one with a number", () => coded(7), "error", "no"],
+    ["one of Belay's own", () => new ControlError("busy", "not now"), "busy", "not now"],
+    ["an object that has a code", () => ({ code: "word", toString: () => "an object" }), "error", "an object"],
+    ["half a character", () => new Error("\ud800"), "error", "\ufffd"],
+    ["more than anybody reads", () => new Error(long("\u{1f600}")), "error", long("\ufffd")],
   ];
   test.each(cases)("%s", async (_, thrown, code, message) => {
-    const { result, recorded, run } = await call(fails(thrown));
+    const { result, recorded, run } = await call(fails(thrown()));
     const { callId } = await result;
     expect(await result).toEqual({ kind: "failed", callId, message });
     expect(await run.outcome).toEqual({ kind: "completed" });

@@ -10,6 +10,7 @@ import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
+import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 
 type Of<T extends Recorded["type"]> = Extract<Recorded, { readonly type: T }>;
 
@@ -391,6 +392,21 @@ describe("the calls of a turn", () => {
     });
     goOn.open();
   });
+});
+
+test("a turn that has ended starts no process any more, although nobody has stopped it", async () => {
+  const spawner = scriptedSpawner({ clock: manualClock() });
+  let late: Turn | undefined;
+  const one = await run(
+    async (turn) => {
+      late = turn;
+      await turn.processes.start("in time");
+    },
+    { processes: { spawner } },
+  );
+  await one.run.outcome;
+  await expect(late?.processes.start("too late")).rejects.toThrow("This turn begins nothing new.");
+  expect(spawner.children).toHaveLength(1);
 });
 
 describe("what people send for a run", () => {

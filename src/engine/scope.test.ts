@@ -46,6 +46,15 @@ test("a signal that is asked for late is born aborted", () => {
   expect(scope.signal.aborted).toBe(true);
 });
 
+test("nobody waits for anything below a scope that is cancelled, or was before", async () => {
+  const [before, after] = [new Scope(), new Scope()];
+  before.cancel(user);
+  const waiting = [before, after].map((scope) => scope.until(new Promise(() => {})));
+  after.cancel(user);
+  for (const wait of waiting) await expect(wait).rejects.toMatchObject({ name: "AbortError", reason: user });
+  expect(await new Scope().until(Promise.resolve("came"))).toBe("came");
+});
+
 test("work that finished although it was asked to stop has finished", async () => {
   const scope = new Scope();
   const ended = scope.carryOut(async (self) => {
