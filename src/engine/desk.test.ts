@@ -242,7 +242,7 @@ describe("G28: while the store is slow,", () => {
       queueMicrotask(() => {
         store.always("append", { kind: "fail", code: "store_full" });
         session.prompt("urgent", { delivery: "interrupt" }).outcome.catch(() => {});
-        setTimeout(() => refused.open(), 0);
+        setImmediate(() => refused.open());
       });
     });
     await expect.poll(() => one.begun).toEqual(["tool"]);
