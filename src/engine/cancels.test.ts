@@ -12,7 +12,7 @@ import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 
 const cancelled = { kind: "cancelled", reason: { kind: "user" } } as const;
 
-/** A run, perhaps under a key, whose turn waits for two calls, and a second one behind it; all of them end when they are told. */
+/** A run, perhaps under a key, whose turn waits for two calls, and one behind it. All of them heed their stop. */
 async function busy(key?: string) {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));

@@ -77,7 +77,7 @@ describe("whoever asks", () => {
     expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
   });
 
-  test("hears an answer that came in the breath in which it asked, before it knew what its question is called", async () => {
+  test("hears an answer that came in the breath in which it asked, before it knew its question's name", async () => {
     const { engine, heard, clock } = await asking({ deadlineMs: 77_777 }, (turn, of) => {
       void of.ask(turn.sessionId, { type: "answer", questionId: `ask_${turn.runId.slice(4)}.1`, reply: yes });
     });
@@ -138,7 +138,7 @@ describe("whoever asks", () => {
     expect(refusals).toEqual([expect.objectContaining({ code: "queue_full", message })]);
   });
 
-  test("and is stopped before it knows what its question is called keeps nobody waiting, and nothing in mind", async () => {
+  test("and is stopped before it knows its question's name keeps nobody waiting, and nothing in mind", async () => {
     const { engine, heard } = await asking({}, ({ runId }, of) => {
       const store = of.store as ReturnType<typeof faultyStore>;
       const stalled = new Gate();
@@ -163,7 +163,7 @@ describe("an ending that nobody waits for", () => {
       ...{ seq: index + 1, at: 0 },
     }));
 
-  test("is kept in mind only while somebody does not know yet what they have asked, and only so many of them", async () => {
+  test("is kept in mind only while an asker does not know its question's name, and only so many of them", async () => {
     const { engine, runId } = await asking();
     const before = engine.questions.size;
     engine.questions.recorded(endings(1_000));
