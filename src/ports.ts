@@ -268,6 +268,8 @@ export interface LiveCall extends CallAsked {
   readonly mode: string | undefined;
   readonly runId: RunId;
   readonly signal: AbortSignal;
+  /** Whether it is to stop: also for one that is not interrupted, which may look here between two steps. */
+  readonly stopping: boolean;
   readonly clock: Clock;
   /** Puts aside what there is so far: kept if the call is stopped. */
   partial(result: Json): void;

@@ -1,6 +1,5 @@
 // A conversation that has become too long is told in a summary, once per turn, before the model is asked.
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
-import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Turn } from "../ports.ts";
 import { askModel, type Means, type ModelAsk } from "./ask-model.ts";
 import { SUMMARISED_CHARS_MAX } from "./limits.ts";
@@ -40,7 +39,7 @@ export async function compact(
   const answer = await askModel(ask, means);
   means.meter.end("counted");
   if (isBlank(answer.text)) throw new ModelError("model_error", "The summary is empty.");
-  await means.stop.until(turn.compact(answer.text.toWellFormed().slice(0, SUMMARY_CHARS_MAX)));
+  await means.stop.until(turn.compact(answer.text));
   await means.stop.until(turn.takeSteers());
 }
 

@@ -39,7 +39,7 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 function use(name: FileToolName, input: Json, cwd: string | undefined = project): Promise<unknown> {
   const call: LiveCall = {
     ...({ sessionId: "ses_1", runId: "run_1", callId: "call_1.1", name, input, cwd, mode: undefined } as const),
-    ...{ clock: manualClock(), processes: noProcesses, signal: new AbortController().signal },
+    ...{ clock: manualClock(), processes: noProcesses, stopping: false, signal: new AbortController().signal },
     ...{ partial: () => undefined, progress: () => undefined, changed: () => undefined },
     ask: () => Promise.reject(new Error("nobody is there")),
   };
@@ -65,7 +65,13 @@ test("they read, list, search, write and edit in the directory of the session, a
 const without = (path: string): LiveCall => ({
   ...({ sessionId: "ses_2", runId: "run_1", callId: "call_1.1", name: "read_file" } as const),
   ...{ cwd: undefined, mode: undefined },
-  ...{ clock: manualClock(), processes: noProcesses, signal: new AbortController().signal, input: { path } },
+  ...{
+    clock: manualClock(),
+    processes: noProcesses,
+    stopping: false,
+    signal: new AbortController().signal,
+    input: { path },
+  },
   ...{ partial: () => undefined, progress: () => undefined, changed: () => undefined },
   ask: () => Promise.reject(new Error("nobody is there")),
 });

@@ -55,6 +55,7 @@ class Call implements LiveCall {
   readonly processes = noProcesses;
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
+  readonly stopping = false;
   readonly partials: Json[] = [];
   readonly changes: string[] = [];
   readonly clock: ManualClock = manualClock();

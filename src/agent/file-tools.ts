@@ -202,6 +202,9 @@ function bounded(call: LiveCall, signal: AbortSignal, partial: LiveCall["partial
   const { callId, name, input, sessionId, cwd, mode, runId, clock, processes } = call;
   return {
     ...{ callId, name, input, sessionId, cwd, mode, runId, clock, processes, signal, partial },
+    get stopping() {
+      return call.stopping;
+    },
     progress: (data) => call.progress(data),
     changed: (what) => call.changed(what),
     ask: (question) => call.ask(question),

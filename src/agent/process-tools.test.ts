@@ -80,7 +80,7 @@ function scene(parts: Partial<CallProcesses>): Scene {
   const call: LiveCall = {
     ...({ sessionId: "ses_1", runId: "run_1.1", cwd: undefined, mode: undefined, callId: CALL } as const),
     ...({ name: "shell", input: null } as const),
-    ...{ clock, processes, signal: aborting.signal },
+    ...{ clock, processes, signal: aborting.signal, stopping: false },
     partial: (result) => partials.push(result),
     progress: (data) => told.push(data),
     changed: () => expect.unreachable("a command does not know what it has changed"),

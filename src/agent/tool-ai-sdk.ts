@@ -11,7 +11,7 @@ import type { JSONObject, LanguageModelV4FunctionTool, SharedV4ProviderOptions }
 import { ControlError } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 import type { LiveCall } from "../ports.ts";
-import { judgement, misfit, type Tool, type ToolDescription } from "./tool.ts";
+import { judgement, misfit, requireGoing, type Tool, type ToolDescription } from "./tool.ts";
 import { type Awaitable, chain, type InputSchema, type Reading, readSchema } from "./tool-schema.ts";
 
 /** Parameters are `never`: any function fits, and what it really takes is between the SDK and the tool. */
@@ -62,8 +62,7 @@ export function fromAiSdk(given: AiSdkTool): Tool {
       }
       const checked = await schema.check(call.input);
       if (checked.kind === "misfit") throw misfit(call.name, checked.issues);
-      // The check may have taken its time; what was cancelled meanwhile does not begin.
-      call.signal.throwIfAborted();
+      requireGoing(call);
       const input = checked.value;
       const options = { toolCallId: call.callId, messages: [], abortSignal: call.signal, context: {} };
       const returned = await given.execute(handed(input), handed(options));

@@ -14,6 +14,7 @@ function callOf(input: Json, signal: AbortSignal = new AbortController().signal)
     ...{ cwd: undefined, mode: undefined },
     input,
     signal,
+    stopping: false,
     clock: manualClock(),
     processes: noProcesses,
     partial: () => undefined,
@@ -211,6 +212,16 @@ describe("how it is run", () => {
     });
     const one = tool({ description, input, execute: () => expect.unreachable() });
     await expect(one.execute(callOf({ path: "a" }, controller.signal))).rejects.toThrow("stop");
+  });
+
+  test("G11: nor does one that cannot stop half-way, and is not signalled", async () => {
+    const call = { ...callOf({ path: "a" }), stopping: false };
+    const input = handMade(async (value) => {
+      call.stopping = true;
+      return pathOf(value);
+    });
+    const one = tool({ description, input, interruptible: false, execute: () => expect.unreachable() });
+    await expect(one.execute(call)).rejects.toThrow("It was stopped before it began.");
   });
 
   test("options of the call are handed on", () => {

@@ -105,14 +105,18 @@ export function tool<const S extends InputSchema<unknown>>(definition: ToolDefin
       }),
     execute: async (call) => {
       const checking = schema.check(call.input);
-      // Not awaited where it is there already: one that cannot stop half-way hears of no stop that comes meanwhile.
       const checked = isPromise(checking) ? await checking : checking;
       if (checked.kind === "misfit") throw misfit(call.name, checked.issues);
-      // The check may have taken its time; what was cancelled meanwhile does not begin.
-      call.signal.throwIfAborted();
+      requireGoing(call);
       return run(checked.value, call);
     },
   };
+}
+
+/** The check of an input may take its time; what was stopped meanwhile does not begin, interruptible or not. */
+export function requireGoing(call: LiveCall): void {
+  call.signal.throwIfAborted();
+  if (call.stopping) throw new Error("It was stopped before it began.");
 }
 
 /** Whether people must be asked. Whoever cannot tell asks them. */

@@ -42,6 +42,7 @@ class Call implements LiveCall {
   readonly processes = noProcesses;
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
+  readonly stopping = false;
   readonly partials: Json[] = [];
   readonly told: Json[] = [];
   readonly changes: string[] = [];

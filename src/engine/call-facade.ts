@@ -57,6 +57,10 @@ export class CallFacade implements Facade {
     return this.#call.signal;
   }
 
+  get stopping(): boolean {
+    return this.#call.work.scope.reason !== undefined;
+  }
+
   get clock(): Clock {
     return this.#call.desk.clock;
   }

@@ -45,6 +45,9 @@ const fails = (thrown: unknown) => (): never => {
   throw thrown;
 };
 
+/** As TypeScript would not let it through. */
+const wild = (given: unknown): NonNullable<CallOptions["approval"]> => given as never;
+
 /** Until what follows from what was asked for has happened, also where one thing waits for the next. */
 async function calm(): Promise<void> {
   for (let round = 0; round < 5; round += 1) await settled();
@@ -219,7 +222,21 @@ describe("whether people are asked is said by the call", () => {
       async () => fails(new Error("no idea"))(),
       { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
     ],
+    [
+      "not at all: it says something else",
+      wild(() => ({ note: 7 })),
+      {
+        scope: "tool",
+        note: "Whether this needs an approval could not be told: An approval's `note` is a text.",
+      },
+    ],
   ];
+  test.each([wild({ note: 7 }), wild("yes")])("%j is no answer, and nothing begins", async (approval) => {
+    const { result, recorded } = await call(() => "never", { approval });
+    await expect(result).rejects.toMatchObject({ code: "invalid" });
+    expect(await recorded()).toBeUndefined();
+  });
+
   test.each(approvals)("%s", async (_, approval, about) => {
     const { questions, live, result, belay } = await call(() => "carried out", { approval });
     const [question] = await questions();
@@ -503,4 +520,23 @@ describe("the processes of a call", () => {
     expect(await one.result).toMatchObject({ kind: "completed" });
     expect(await one.recorded()).not.toHaveProperty("heard");
   });
+});
+
+test("one that is not interrupted is not signalled, but can see between two steps that it is to stop", async () => {
+  const seen: unknown[] = [];
+  const between = gate();
+  const { run, recorded } = await call(
+    async (live) => {
+      seen.push(live.stopping);
+      await between.passed;
+      seen.push(live.stopping, live.signal.aborted);
+      return "the first step";
+    },
+    { interruptible: false },
+  );
+  await run.cancel();
+  between.open();
+  expect(await run.outcome).toMatchObject({ kind: "cancelled" });
+  expect(seen).toEqual([false, true, false]);
+  expect(await recorded()).toMatchObject({ outcome: { kind: "completed" }, result: "the first step" });
 });

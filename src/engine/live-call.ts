@@ -13,7 +13,7 @@ import type { CallProcesses, ProcessResult } from "../spawner.ts";
 import { CallFacade } from "./call-facade.ts";
 import { LiveWork, type WorkOwner } from "./live-work.ts";
 import type { Ended, Scope } from "./scope.ts";
-import { checkCallJson, invalid } from "./validate.ts";
+import { checkApproval, checkCallJson, invalid } from "./validate.ts";
 
 /** What the host has to say to a call before it begins. */
 interface BeforeCalls {
@@ -195,10 +195,11 @@ export class LiveCall implements WorkOwner {
   async #judge(approval: Extract<CallRequest["approval"], (...given: never) => unknown>): Promise<Wanted> {
     const { scope } = this.work;
     try {
-      return await scope.until(Promise.resolve(approval(this.input, { mode: this.desk.mode })));
+      return checkApproval(await scope.until(Promise.resolve(approval(this.input, { mode: this.desk.mode }))));
     } catch (error) {
       if (scope.reason !== undefined) throw error;
-      return { note: `Whether this needs an approval could not be told: ${messageOf(error)}` };
+      const note = `Whether this needs an approval could not be told: ${messageOf(error)}`;
+      return { note: note.slice(0, NOTE_CHARS_MAX).toWellFormed() };
     }
   }
 
@@ -210,7 +211,7 @@ export class LiveCall implements WorkOwner {
       input: this.input,
       digest: this.desk.digest(JSON.stringify([this.name, this.input])),
       scope: scope ?? this.name,
-      ...(note === undefined ? {} : { note: note.slice(0, NOTE_CHARS_MAX).toWellFormed() }),
+      ...(note === undefined ? {} : { note }),
     };
     checkApproved(await this.desk.inquire(this.work.scope, this.callId, about, deadlineMs));
   }

@@ -4,7 +4,7 @@ import type { Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/ev
 import type { CallId } from "../core/ids.ts";
 import { CALLS_LIVE_MAX } from "../core/limits.ts";
 import type { CallRequest } from "../ports.ts";
-import { checkCallJson, checkMs, invalid, isObject } from "./validate.ts";
+import { checkApproval, checkCallJson, checkMs, invalid, isObject } from "./validate.ts";
 
 export interface Metered {
   readonly usage?: Usage;
@@ -59,7 +59,7 @@ export function checkMeter(value: unknown): Metered {
 /** A call as an agent asks for it. */
 export function checkCall(given: CallRequest): CallRequest {
   if (!isObject(given)) throw invalid("A call is an object with `name`, `input` and `execute`.");
-  const { name, input, execute, timeoutMs, provider } = given;
+  const { name, input, execute, timeoutMs, provider, approval } = given;
   if (typeof name !== "string" || name === "" || name.length > 256) throw invalid("A call's name is a short string.");
   if (typeof execute !== "function") throw invalid("A call needs a function to execute.");
   if (timeoutMs !== undefined) checkMs(timeoutMs, "timeoutMs", 2 ** 40);
@@ -67,6 +67,8 @@ export function checkCall(given: CallRequest): CallRequest {
     ...given,
     input: checkCallJson(input ?? null, `The input of ${name}`),
     ...(provider === undefined ? {} : { provider: checkProvider(provider) }),
+    // What a function says is checked when it has said it.
+    ...(approval === undefined || typeof approval === "function" ? {} : { approval: checkApproval(approval) }),
   };
 }
 

@@ -13,6 +13,7 @@ import {
 import { misfit } from "../core/question.ts";
 import {
   askedOf,
+  checkApproval,
   checkAsk,
   checkCallJson,
   checkDelivery,
@@ -48,6 +49,8 @@ describe("G3: refused, with a message that says what would be right", () => {
   const KEY = `An idempotency key is a string of 1 to ${KEY_CHARS_MAX} characters.`;
   const OPTIONS = "A question's `options` are strings, and `only` is a boolean.";
   const DEADLINE = `deadlineMs is a whole number of milliseconds from 0 to ${2 ** 31}.`;
+  const APPROVAL = "An approval is true, false, or an object with `scope`, `note`, `deadlineMs`.";
+  const SCOPE = `An approval's \`scope\` is a text of at most ${NOTE_CHARS_MAX} characters.`;
   const ITEM = "An item of the inbox is an object with `kind` and `text`.";
   const KIND = 'An item\'s `kind` is "reminder" or "result".';
   const MS = "graceMs is a whole number of milliseconds from 0 to 100.";
@@ -109,6 +112,11 @@ describe("G3: refused, with a message that says what would be right", () => {
       [...NO_NUMBERS, -1, 0.5, 2 ** 31 + 1].map((deadlineMs) => ({ text: "x", deadlineMs })),
       DEADLINE,
     ],
+    ["an approval that is none", checkApproval, [undefined, "yes", null, 1, ["x"]], APPROVAL],
+    ["an approval with more", checkApproval, [{ by: "ann" }], "An approval has no `by`."],
+    ["a scope", checkApproval, [{ scope: 7 }, { scope: "" }, { scope: "s".repeat(NOTE_CHARS_MAX + 1) }], SCOPE],
+    ["a note of an approval", checkApproval, [{ note: 7 }, { note: null }], "An approval's `note` is a text."],
+    ["a deadline of an approval", checkApproval, [...NO_NUMBERS, -1].map((deadlineMs) => ({ deadlineMs })), DEADLINE],
     ["an item that is none", checkItem, [undefined, "x", null, ["x"]], ITEM],
     ["an item of another kind", checkItem, [{ text: "x" }, { kind: "prompt", text: "x" }], KIND],
     ["an item without a text", checkItem, [{ kind: "result" }, { kind: "result", text: " " }], "An item has a `text`."],

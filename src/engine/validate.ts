@@ -14,7 +14,7 @@ import {
 } from "../core/limits.ts";
 import { type Delivery, type Json, type Prompt, promptBytes, utf8Bytes } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
-import type { Ask, Asked } from "../ports.ts";
+import type { Ask, Asked, Wanted } from "../ports.ts";
 
 const DELIVERIES: ReadonlySet<unknown> = new Set<Delivery>(["queue", "steer", "interrupt", "reject"]);
 
@@ -94,6 +94,23 @@ export function checkAsk(given: Ask): { readonly about: About; readonly deadline
     throw invalid(`A question has at most ${QUESTION_BYTES_MAX} bytes.`);
   }
   return { about, deadlineMs: deadlineMs === undefined ? undefined : checkMs(deadlineMs, "deadlineMs", 2 ** 31) };
+}
+
+/** Whether people are asked before a call begins, and what they are told. */
+export function checkApproval(given: unknown): Wanted {
+  if (typeof given === "boolean") return given;
+  if (!isObject(given)) throw invalid("An approval is true, false, or an object with `scope`, `note`, `deadlineMs`.");
+  const { scope, note, deadlineMs, ...rest } = given;
+  rejectUnknown(rest, "An approval");
+  if (scope !== undefined && (typeof scope !== "string" || scope === "" || scope.length > NOTE_CHARS_MAX)) {
+    throw invalid(`An approval's \`scope\` is a text of at most ${NOTE_CHARS_MAX} characters.`);
+  }
+  if (note !== undefined && typeof note !== "string") throw invalid("An approval's `note` is a text.");
+  return {
+    ...(scope === undefined ? {} : { scope: scope.toWellFormed() }),
+    ...(note === undefined ? {} : { note: note.slice(0, NOTE_CHARS_MAX).toWellFormed() }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs: checkMs(deadlineMs, "deadlineMs", 2 ** 31) }),
+  };
 }
 
 /** How a question ended, for whoever asked it. */

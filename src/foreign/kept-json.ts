@@ -16,7 +16,7 @@ export function keptJson(value: unknown, charsMax: number = CALL_CHARS_MAX): Jso
 }
 
 const wellFormed = (_: string, value: unknown): unknown =>
-  typeof value === "string" ? value.toWellFormed().slice(0, CALL_CHARS_MAX) : value;
+  typeof value === "string" ? value.slice(0, CALL_CHARS_MAX).toWellFormed() : value;
 
 /** Counted no further than anybody asks. */
 function depthOf(value: unknown, depth = 0): number {
