@@ -20,6 +20,7 @@ export function checkCommand(given: unknown): CommandLine {
 }
 
 export function checkStart(given: StartOptions): StartOptions {
+  checkObject(given, "start()");
   const { feedback, lasting, ...rest } = given;
   checkSpawn(rest, "start()");
   if (lasting !== undefined && lasting !== true) throw invalid("`lasting` is true, or left out.");
@@ -31,6 +32,7 @@ export function checkStart(given: StartOptions): StartOptions {
 }
 
 export function checkRun(given: RunOptions): RunOptions {
+  checkObject(given, "run()");
   const { feedback, backgroundAfterMs, ...rest } = given;
   checkSpawn(rest, "run()");
   if (backgroundAfterMs !== undefined) checkMs(backgroundAfterMs, "backgroundAfterMs", TIMEOUT_MS_MAX);
@@ -41,8 +43,11 @@ export function checkRun(given: RunOptions): RunOptions {
   };
 }
 
-function checkSpawn(given: StartOptions, what: string): void {
+function checkObject(given: unknown, what: string): void {
   if (!isObject(given)) throw invalid(`The options of ${what} are an object.`);
+}
+
+function checkSpawn(given: StartOptions, what: string): void {
   const { cwd, env, inherit, profile, stdin, hear, terminal, limits, graceMs, timeoutMs, ...rest } = given;
   rejectUnknown(rest, what);
   if (cwd !== undefined && (typeof cwd !== "string" || cwd === "")) throw invalid("`cwd` is a path.");
@@ -67,7 +72,7 @@ function checkEnv(env: unknown): void {
   }
 }
 
-export function checkSize(given: unknown): void {
+function checkSize(given: unknown): void {
   const whole = (n: unknown): boolean => Number.isInteger(n) && Number(n) >= 1 && Number(n) <= 10_000;
   if (!isObject(given) || !whole(given.columns) || !whole(given.rows)) {
     throw invalid("The size of a terminal is { columns, rows }, each from 1 to 10000.");
