@@ -1,31 +1,16 @@
 // Processes in the engine: every race has a scripted order, no child is real, and time moves when the test says so.
 import { expect, test } from "vitest";
-import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
+import { gate, logOf, untilAborted } from "../../test/open-house.ts";
+import { stage } from "../../test/process-stage.ts";
 import type { Delta } from "../core/delta.ts";
 import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
 import { verifyAtRest } from "../core/verify.ts";
-import { type Belay, openBelay } from "../library/belay.ts";
+import { openBelay } from "../library/belay.ts";
 import type { Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
-import { type FaultyStore, faultyStore } from "../testing/faulty-store.ts";
+import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
-import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
-import { type ScriptedSpawner, scriptedSpawner } from "../testing/scripted-spawner.ts";
-
-interface Stage {
-  readonly belay: Belay;
-  readonly clock: ManualClock;
-  readonly spawner: ScriptedSpawner;
-  readonly store: FaultyStore;
-}
-
-async function stage(acts: Parameters<typeof openHouse>[0] = {}): Promise<Stage> {
-  const clock = manualClock();
-  const store = faultyStore(new MemoryStore({ clock }));
-  const spawner = scriptedSpawner({ clock });
-  const { belay } = await openHouse(acts, { clock, store, processes: { spawner }, graceMs: 1_500 });
-  return { belay, clock, spawner, store };
-}
+import { manualClock, settled } from "../testing/manual-clock.ts";
 
 test("G28: a kill does not wait for a store that has stalled", async () => {
   const { belay, spawner, store } = await stage();

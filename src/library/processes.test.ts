@@ -4,11 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
+import { calls, json } from "../../test/process-stage.ts";
 import { heard, hostileTree, mark, marked, markedAtLeast } from "../../test/processes/marked.ts";
-import type { Json } from "../core/prompt.ts";
 import { verifyAtRest } from "../core/verify.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import type { LiveCall, Turn } from "../ports.ts";
 import type { Ran } from "../spawner.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { type Belay, openBelay } from "./belay.ts";
@@ -24,12 +23,6 @@ async function house(...args: Parameters<typeof openHouse>): ReturnType<typeof o
   open.push(made.belay);
   return made;
 }
-
-const json = (value: unknown): Json => JSON.parse(JSON.stringify(value));
-const calls =
-  (work: (call: LiveCall) => Promise<unknown>) =>
-  async (turn: Turn): Promise<string> =>
-    JSON.stringify(await turn.call("shell", {}, async (call) => json((await work(call)) ?? null)));
 
 async function types(session: Session): Promise<readonly string[]> {
   return (await logOf(session)).map(({ type }) => type);
