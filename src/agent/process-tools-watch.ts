@@ -38,7 +38,8 @@ export function watch(call: LiveCall, { find, bytesMax }: WatchOptions): Watchin
     call.partial(said);
     const { counts } = output;
     const { head, tail } = output.excerpt({ bytesMax: 2 * COMMAND_NOTE_CHARS, plain: true });
-    const last = `${head}${tail}`.slice(-COMMAND_NOTE_CHARS).toWellFormed();
+    // Of what does not fit only the end: its beginning would read as if nothing were missing between the two.
+    const last = (tail === "" ? head : tail).slice(-COMMAND_NOTE_CHARS).toWellFormed();
     call.progress({ processId: found.id, bytes: counts.bytes.all, lines: counts.lines, tail: last });
   };
   const look = (): Promise<void> => see().catch(() => {});

@@ -166,6 +166,22 @@ describe("shell", () => {
     expect(on.clock.pending).toEqual([]);
   });
 
+  test("while it goes on, what people see of long output is its end, never its beginning and its end as one", async () => {
+    const over = new Gate();
+    const run: CallProcesses["run"] = async () => {
+      await over.opened;
+      return { kind: "ended", ...COMPLETED };
+    };
+    const long: OutputFile = { ...output(""), excerpt: () => ({ head: "first ", tail: "last", omitted: 9_000 }) };
+    const on = scene({ run, get: async () => handle({ output: async () => long }) });
+    const coming = use("shell", { command: "make" }, on);
+    await on.clock.advance(COMMAND_NOTE_FIRST_MS);
+    await settled();
+    expect(on.told).toMatchObject([{ tail: "last" }]);
+    over.open();
+    await coming;
+  });
+
   test("stopped, it keeps what it had said, from the first moment of the stop to its last word", async () => {
     const gone = new Gate();
     const on = scene({

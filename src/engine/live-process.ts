@@ -121,7 +121,8 @@ function endOf(processId: ProcessId, end: ChildEnd, output: OutputNote): Process
 export function noteOf(output: Output): OutputNote {
   const { bytes } = output.counts;
   const { head, tail } = output.excerpt({ bytesMax: 2 * OUTPUT_TAIL_CHARS, plain: true });
-  const text = `${head}${tail}`.toWellFormed();
+  // Of what does not fit only the end: its beginning would read as if nothing were missing between the two.
+  const text = tail === "" ? head : tail;
   return {
     bytes: bytes.all,
     stdoutBytes: bytes.stdout,
