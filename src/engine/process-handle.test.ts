@@ -3,8 +3,10 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { logOf, openHouse } from "../../test/open-house.ts";
 import { calls, notes, type Stage, stage } from "../../test/process-stage.ts";
+import { LEASE_TTL_MS } from "../core/limits.ts";
 import type { Belay } from "../library/belay.ts";
 import type { OutputFile, OutputPage, PageWish } from "../spawner.ts";
+import { Gate } from "../testing/gate.ts";
 import { type ManualClock, settled } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 
@@ -86,6 +88,17 @@ describe("a wait", () => {
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
+  test("is rejected, also one with a limit, when another worker may drive the session", async () => {
+    const { belay, clock, store } = await stage();
+    const session = await belay.createSession();
+    const handle = await session.processes.start("work");
+    const waiting = [handle.wait(), handle.wait({ limitMs: 10 * LEASE_TTL_MS })];
+    store.always("renew", { kind: "fail", code: "unavailable" });
+    store.always("unattended", { kind: "fail", code: "unavailable" });
+    await clock.advance(LEASE_TTL_MS);
+    for (const wait of waiting) await expect(wait).rejects.toMatchObject({ code: "unavailable" });
+  });
+
   test("that nobody looks at takes nobody down when it is rejected", async () => {
     const { belay } = await stage();
     const session = await belay.createSession();
@@ -128,6 +141,8 @@ describe("a wait", () => {
     await settled();
     child.exit();
     expect(JSON.parse(await run.text())).toMatchObject({ value: { outcome: { kind: "completed" } } });
+    const added = (await logOf(session)).find(({ type }) => type === "inbox.added");
+    expect(added).toMatchObject({ heldBy: expect.stringMatching(/^call_/) });
     expect(await session.prompt("next").text()).toBe("[]");
   });
 
@@ -269,6 +284,18 @@ describe("what it says", () => {
       if (texts.push(text) === 2) enough.abort();
     }
     expect(texts).toEqual(["one ", "two "]);
+  });
+
+  test("is nothing while it is only just starting", async () => {
+    const { belay, spawner } = await stage();
+    spawner.plan({ startsAfter: new Gate() });
+    const session = await belay.createSession();
+    void session.processes.start("work");
+    await settled();
+    const [info] = await session.processes.list();
+    const handle = await session.processes.get(info?.id ?? "");
+    expect(await handle.read()).toBeUndefined();
+    expect(await read(handle.follow())).toEqual([]);
   });
 
   /** Of an earlier life: cut off, so that nothing says that it is the end. */

@@ -150,7 +150,6 @@ export function orLimit<T>(
   coming: Promise<T>,
   { limitMs, signal }: { readonly limitMs: number | undefined; readonly signal?: AbortSignal | undefined },
 ): Promise<T | undefined> {
-  if (limitMs === undefined && signal === undefined) return coming;
   return new Promise((resolve, reject) => {
     const takeBack = limitMs === undefined ? undefined : clock.after(limitMs, () => settle(() => resolve(undefined)));
     const abort = (): void => settle(() => reject(signal?.reason));
@@ -164,6 +163,6 @@ export function orLimit<T>(
       (error: unknown) => settle(() => reject(error)),
     );
     if (signal?.aborted === true) return abort();
-    signal?.addEventListener("abort", abort, { once: true });
+    signal?.addEventListener("abort", abort);
   });
 }
