@@ -26,6 +26,12 @@ export async function stage(
   return { belay, clock, spawner, store };
 }
 
+/** Another worker with the same store, and with nothing of its own going on. */
+export async function neighbour({ clock, store }: Stage): Promise<Belay> {
+  const { belay } = await openHouse({}, { clock, store, processes: { spawner: scriptedSpawner({ clock }) } });
+  return belay;
+}
+
 /** A turn that makes one call, and answers with what came of it. */
 export const calls =
   (work: (call: LiveCall) => Promise<unknown>) =>

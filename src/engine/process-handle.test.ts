@@ -1,22 +1,14 @@
 // A process in the hands of whoever started it, found it again, or follows it from another worker.
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { logOf, openHouse } from "../../test/open-house.ts";
-import { calls, notes, type Stage, stage } from "../../test/process-stage.ts";
+import { logOf } from "../../test/open-house.ts";
+import { calls, neighbour, notes, stage } from "../../test/process-stage.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
-import type { Belay } from "../library/belay.ts";
 import type { OutputFile, OutputPage, PageWish } from "../spawner.ts";
 import { Gate } from "../testing/gate.ts";
 import { type ManualClock, settled } from "../testing/manual-clock.ts";
-import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 
 const timers = (clock: ManualClock): number => clock.pending.filter(({ idle }) => !idle).length;
-
-/** Another worker with the same store, and with nothing of its own going on. */
-async function neighbour({ clock, store }: Stage): Promise<Belay> {
-  const { belay } = await openHouse({}, { clock, store, processes: { spawner: scriptedSpawner({ clock }) } });
-  return belay;
-}
 
 test("it shows what goes on while it does, and nothing afterwards or elsewhere", async () => {
   const here = await stage();
