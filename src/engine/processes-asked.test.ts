@@ -7,7 +7,7 @@ import { neighbour, stage } from "../../test/process-stage.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { ProcessId } from "../core/ids.ts";
 import { verifyAtRest } from "../core/verify.ts";
-import type { Spawner } from "../spawner.ts";
+import type { Spawner, StartOptions } from "../spawner.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
@@ -20,11 +20,10 @@ describe("what is asked for", () => {
     const { belay, spawner } = await stage({}, { directories: "any" });
     const session = await belay.createSession({ cwd: tmpdir() });
     const hear = (): void => {};
-    const asked = {
-      ...{ cwd: "sub", env: { KEY: "value" }, inherit: "all", profile: "workspace", stdin: "open", hear },
-      ...{ terminal: { columns: 80, rows: 24 }, limits: { processesMax: 5 }, graceMs: 100 },
-    } as const;
-    const more = { feedback: "silent", lasting: true, timeoutMs: 60_000 } as const;
+    const place: StartOptions = { cwd: "sub", env: { KEY: "value" }, inherit: "all", profile: "workspace" };
+    const talk: StartOptions = { stdin: "open", hear, terminal: { columns: 80, rows: 24 } };
+    const asked: StartOptions = { ...place, ...talk, limits: { processesMax: 5 }, graceMs: 100 };
+    const more: StartOptions = { feedback: "silent", lasting: true, timeoutMs: 60_000 };
     const { id } = await session.processes.start(["make", "all"], { ...asked, ...more });
     const { signal, ...request } = (await spawner.next()).request;
     const workspace = realpathSync(tmpdir());

@@ -101,7 +101,7 @@ describe("options that start() and run() share", () => {
   });
 
   test("an option that does not exist is named, with whose it is not", () => {
-    const unknown = { colour: "red", size: 1 };
+    const unknown: object = { colour: "red", size: 1 };
     expect(() => checkStart(unknown)).toThrow(refused("start() has no `colour`, `size`."));
     expect(() => checkRun(unknown)).toThrow(refused("run() has no `colour`, `size`."));
   });
