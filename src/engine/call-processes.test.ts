@@ -138,17 +138,19 @@ describe("a command that is run", () => {
   test("ends with a call that returns without waiting for it", async () => {
     const { belay, spawner } = await stage({
       go: calls(async (call) => {
+        await call.processes.start("in the background");
         void call.processes.run("work");
+        await spawner.next();
         await spawner.next();
         return "left";
       }),
     });
     const session = await belay.createSession();
     expect(answerOf(await session.prompt("go").text())).toBe("left");
-    expect(spawner.children[0]?.alive).toBe(false);
+    expect(spawner.children.map(({ alive }) => alive)).toEqual([true, false]);
     const end = (await logOf(session)).find(({ type }) => type === "process.settled");
     expect(end).toMatchObject({ outcome: { kind: "cancelled", reason: { kind: "parent" } } });
-    expect(verifyAtRest(await logOf(session))).toEqual([]);
+    expect(verify(await logOf(session))).toEqual([]);
   });
 });
 
@@ -248,6 +250,42 @@ describe("a stop", () => {
     expect(spawner.children.map(({ alive }) => alive)).toEqual([false]);
   });
 
+  test.each(["its request", "another one"])(
+    "G11: what a call has asked for is not started if it was given up while %s was not durable",
+    async (what) => {
+      const told: unknown[] = [];
+      const begins = gate();
+      const { belay, clock, spawner, store } = await stage({
+        go: calls(async (call) => {
+          await begins.passed;
+          call.processes.run("work").catch((error: unknown) => told.push(error));
+          return new Promise(() => {});
+        }),
+      });
+      const session = await belay.createSession();
+      await session.processes.start("in the background");
+      const run = session.prompt("go");
+      await run.accepted;
+      await settled();
+      const stalled = new Gate();
+      store.plan("append", 1, { kind: "delay", until: stalled });
+      if (what === "another one") session.prompt("next");
+      await settled();
+      begins.open();
+      await settled();
+      const receipt = run.cancel({ reason: "enough" });
+      await clock.advance(5_000);
+      stalled.open();
+      await receipt;
+      expect(await run.outcome).toMatchObject({ kind: "cancelled", abandoned: ["shell", "turn"] });
+      await settled();
+      expect(spawner.children.map(({ request }) => request.command)).toEqual(["in the background"]);
+      // Its tool hears why, although it is not listened to any more.
+      expect(told).toEqual([expect.objectContaining({ reason: { kind: "user", note: "enough" } })]);
+      expect(verify(await logOf(session))).toEqual([]);
+    },
+  );
+
   test("of a call is not heard any more by a command that has ended", async () => {
     const ran = gate();
     const { belay, spawner } = await stage({
@@ -294,6 +332,55 @@ describe("a stop", () => {
     const busy = expect.objectContaining({ code: "busy", message: "This call begins nothing new." });
     expect(refusals).toEqual([busy, busy, busy, busy]);
     expect(spawner.children).toEqual([]);
+  });
+});
+
+describe("an interrupt that is not recorded yet", () => {
+  test("lets nothing new begin in the run that it ends", async () => {
+    const refusals: unknown[] = [];
+    const refuse = (error: unknown): void => void refusals.push(error);
+    const begins = gate();
+    const { belay, spawner, store } = await stage({
+      go: async (turn) => {
+        await turn.call("shell", {}, async (call) => {
+          await begins.passed;
+          void call.processes.start("work").catch(refuse);
+          void turn.processes.start("work").catch(refuse);
+          return untilAborted(call.signal);
+        });
+        return "never";
+      },
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    await run.accepted;
+    await settled();
+    const stalled = new Gate();
+    store.plan("append", 1, { kind: "delay", until: stalled });
+    const next = session.prompt("next", { delivery: "interrupt" });
+    await settled();
+    begins.open();
+    await settled();
+    stalled.open();
+    expect(await next.outcome).toEqual({ kind: "completed" });
+    const busy = (what: RegExp): unknown =>
+      expect.objectContaining({ code: "busy", message: expect.stringMatching(what) });
+    expect(refusals).toEqual([busy(/^call_.* begins nothing new\.$/), busy(/^turn_.* begins nothing new\.$/)]);
+    expect(spawner.children).toEqual([]);
+  });
+
+  test("stops nothing if the store then refuses it", async () => {
+    const { belay, spawner, store } = await stage({ go: calls((call) => call.processes.run("work")) });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    const child = await spawner.next();
+    await settled();
+    store.plan("append", 1, { kind: "fail", code: "store_full" });
+    const next = session.prompt("next", { delivery: "interrupt" });
+    await expect(next.accepted).rejects.toMatchObject({ code: "store_full" });
+    expect(child.stops).toEqual([]);
+    child.exit();
+    expect(await run.outcome).toEqual({ kind: "completed" });
   });
 });
 

@@ -119,6 +119,6 @@ const refusalOf = ({ scope, isOver }: Call): ControlError | undefined =>
 function stopWith(scope: Scope, live: LiveProcess): () => void {
   const stop = (): void => live.stop();
   if (scope.reason !== undefined) stop();
-  scope.signal.addEventListener("abort", stop, { once: true });
+  scope.signal.addEventListener("abort", stop);
   return () => scope.signal.removeEventListener("abort", stop);
 }

@@ -15,7 +15,7 @@ async function goOn(session: Session): Promise<void> {
 }
 
 async function ended({ spawner }: Stage, session: Session): Promise<ProcessId> {
-  const handle = await session.processes.start("work", { feedback: "silent" });
+  const handle = await session.processes.start("work");
   spawner.children.at(-1)?.exit();
   await handle.wait();
   return handle.id;
@@ -36,9 +36,23 @@ test("one whose end retention has removed has still ended as it did", async () =
   await goOn(session);
   // What is left begins with the end of another one, which is not to be taken for its own.
   expect(await here.store.trim(session.id, kept)).toEqual({ kept });
-  const result = await (await session.processes.get(first)).wait();
-  expect(result).toEqual({ processId: first, outcome: { kind: "completed" } });
-  expect(await (await session.processes.get(second)).wait()).toMatchObject({ processId: second, exit: { code: 0 } });
+  const endedAs = async (id: ProcessId): Promise<unknown> => (await session.processes.get(id)).wait();
+  expect(await endedAs(first)).toEqual({ processId: first, outcome: { kind: "completed" } });
+  expect(await endedAs(second)).toMatchObject({ processId: second, exit: { code: 0 } });
+  // Now with what was said about it, which is not its end either.
+  expect(await here.store.trim(session.id, kept + 1)).toEqual({ kept: kept + 1 });
+  expect(await endedAs(second)).toEqual({ processId: second, outcome: { kind: "completed" } });
+  here.store.read = async () => ({ events: [] });
+  expect(await endedAs(second)).toEqual({ processId: second, outcome: { kind: "completed" } });
+});
+
+test("one that ends here tells how, although the store answers no questions", async () => {
+  const { belay, spawner, store } = await stage();
+  const session = await belay.createSession();
+  const handle = await session.processes.start("work");
+  store.always("process", { kind: "fail", code: "unavailable" });
+  (await spawner.next()).exit(3);
+  expect(await handle.wait()).toMatchObject({ exit: { code: 3 } });
 });
 
 test("one whose end was removed before another worker could read it has ended as it did", async () => {
@@ -53,8 +67,9 @@ test("one whose end was removed before another worker could read it has ended as
   await settled();
   here.spawner.children[0]?.exit();
   await settled();
-  await goOn(session);
-  await here.store.trim(session.id, (await session.explain()).asOf);
+  await session.prompt("more").outcome;
+  const gapTo = (await session.explain()).asOf;
+  here.store.read = async () => ({ events: [], gapTo });
   looked.open();
   expect(await waiting).toEqual({ processId: id, outcome: { kind: "completed" } });
 });

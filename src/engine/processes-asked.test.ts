@@ -2,13 +2,15 @@
 import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
-import { logOf } from "../../test/open-house.ts";
+import { deaf, logOf } from "../../test/open-house.ts";
 import { neighbour, stage } from "../../test/process-stage.ts";
 import { ControlError } from "../core/control-error.ts";
-import type { ProcessId } from "../core/ids.ts";
+import type { Recorded } from "../core/event.ts";
+import type { ProcessId, SessionId } from "../core/ids.ts";
 import { verifyAtRest } from "../core/verify.ts";
 import type { Spawner, StartOptions } from "../spawner.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import type { FaultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
@@ -249,20 +251,85 @@ describe("a store in trouble", () => {
 });
 
 describe("a shutdown", () => {
-  test("ends what goes on in the background and what is only just starting, and says so in the log", async () => {
-    const { belay, spawner, store } = await stage();
+  const shutdown = { kind: "cancelled", reason: { kind: "shutdown" } };
+  const endsOf = async (store: FaultyStore, session: SessionId): Promise<readonly Recorded[]> => {
+    const { events } = await store.read(session, { after: 0, limit: 100 });
+    expect(verifyAtRest(events)).toEqual([]);
+    return events.filter(({ type }) => type === "process.settled");
+  };
+
+  test("waits for what goes on in the background and what is only just starting, and says how it ended", async () => {
+    const { belay, clock, spawner, store } = await stage();
     store.close = async () => {};
     const session = await belay.createSession();
+    spawner.plan({ whenStopped: "ignores" });
     await session.processes.start("work");
     spawner.plan({ startsAfter: new Gate() });
     const starting = session.processes.start("late");
     await settled();
-    expect(await belay.close()).toEqual({ unfinished: [] });
+    const closing = belay.close();
+    await clock.advance(1_500);
+    expect(await closing).toEqual({ unfinished: [] });
     await starting;
-    expect(spawner.children.map(({ alive }) => alive)).toEqual([false]);
-    const { events } = await store.read(session.id, { after: 0, limit: 100 });
-    const outcome = { kind: "cancelled", reason: { kind: "shutdown" } };
-    expect(events.filter(({ type }) => type === "process.settled")).toMatchObject([{ outcome }, { outcome }]);
-    expect(verifyAtRest(events)).toEqual([]);
+    expect(spawner.children.map(({ signals }) => signals)).toEqual([["SIGTERM", "SIGKILL"]]);
+    expect(await endsOf(store, session.id)).toMatchObject([{ outcome: shutdown }, { outcome: shutdown }]);
   });
+
+  test("waits for what is not even recorded, and it is not started", async () => {
+    const { belay, spawner, store } = await stage();
+    store.close = async () => {};
+    const session = await belay.createSession();
+    const stalled = new Gate();
+    store.plan("append", 1, { kind: "delay", until: stalled });
+    const starting = session.processes.start("late");
+    await settled();
+    const closing = belay.close();
+    await settled();
+    stalled.open();
+    expect(await closing).toEqual({ unfinished: [] });
+    await starting;
+    expect(spawner.children).toEqual([]);
+    expect(await endsOf(store, session.id)).toMatchObject([{ outcome: shutdown }]);
+  });
+
+  test("that could not wait any longer ends at once what a slow machine starts after it", async () => {
+    const { belay, clock, spawner } = await stage();
+    const machine = scriptedSpawner({ clock });
+    const slow = new Gate();
+    spawner.spawn = async ({ signal: _, ...request }) => {
+      await slow.opened;
+      return machine.spawn(request);
+    };
+    const session = await belay.createSession();
+    void session.processes.start("late");
+    await settled();
+    const closing = belay.close({ limitMs: 10 });
+    await clock.advance(2_000);
+    expect(await closing).toEqual({ unfinished: [session.id] });
+    slow.open();
+    await settled();
+    expect(machine.children.map(({ stops }) => stops.at(-1))).toEqual([0]);
+  });
+});
+
+test("a cancel of the session also covers a process whose request is still on its way", async () => {
+  const { belay, clock, spawner, store } = await stage({ go: deaf });
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  await run.accepted;
+  await settled();
+  void run.cancel();
+  await settled();
+  const stalled = new Gate();
+  store.plan("append", 1, { kind: "delay", until: stalled });
+  const starting = session.processes.start("late");
+  await settled();
+  const receipt = session.cancel();
+  await settled();
+  stalled.open();
+  expect(await receipt).toMatchObject({ kind: "stopping", processes: [{ receipt: { first: true } }] });
+  expect(await (await starting).wait()).toMatchObject({ outcome: { kind: "cancelled" } });
+  expect(spawner.children).toEqual([]);
+  await clock.advance(10_000);
+  expect(verifyAtRest(await logOf(session))).toEqual([]);
 });

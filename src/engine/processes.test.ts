@@ -103,8 +103,10 @@ test("G12, G19: one that nothing can end is named with its pid, and the session 
       return "never";
     },
   });
-  spawner.plan({ whenStopped: "escapes" });
   const session = await belay.createSession();
+  await session.processes.start("in the background");
+  const other = await spawner.next();
+  spawner.plan({ whenStopped: "escapes" });
   const run = session.prompt("go");
   const child = await spawner.next();
   void run.cancel();
@@ -112,8 +114,13 @@ test("G12, G19: one that nothing can end is named with its pid, and the session 
   expect(await run.outcome).toMatchObject({ kind: "cancelled", abandoned: ["shell"] });
   expect(await session.prompt("again").outcome).toEqual({ kind: "completed" });
   expect(child.signals).toContain("SIGKILL");
+  // It was ended at once when its call was given up; what is not that call's was left alone.
+  expect(child.stops.at(-1)).toBe(0);
+  expect(other.stops).toEqual([]);
+  other.exit();
+  await settled();
   const ends = (await logOf(session)).filter(({ type }) => type === "process.settled");
-  expect(ends).toHaveLength(1);
+  expect(ends).toHaveLength(2);
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
@@ -164,6 +171,7 @@ test("people hear of a process that goes on, soon and then ever less often", asy
     }
   })();
   await following.passed;
+  await clock.advance(500);
   const handle = await session.processes.start("work");
   const child = await spawner.next();
   child.say("half way\n");
@@ -196,7 +204,10 @@ test("G3: what cannot be started is refused, and the place it had is free", asyn
   const session = await belay.createSession();
   await expect(session.processes.start("nothing")).rejects.toMatchObject({ code: "not_started" });
   expect(await session.processes.list()).toEqual([]);
-  expect(verifyAtRest(await logOf(session))).toEqual([]);
+  const log = await logOf(session);
+  const message = expect.stringContaining("was not started");
+  expect(log.at(-1)).toMatchObject({ outcome: { kind: "failed", code: "not_started", message } });
+  expect(verifyAtRest(log)).toEqual([]);
 });
 
 test("G22: what ends while a run is live wakes the session once, when that has ended, with all of it", async () => {

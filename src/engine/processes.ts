@@ -8,7 +8,16 @@ import type { Feedback, Recorded } from "../core/event.ts";
 import type { CallId, ProcessId, SessionId, Work } from "../core/ids.ts";
 import type { Process, ProcessEnd } from "../core/process.ts";
 import type { Clock, Store } from "../ports.ts";
-import type { CommandLine, Output, ProcessInfo, ProcessResult, Spawner, StartOptions, Tier } from "../spawner.ts";
+import type {
+  Child,
+  CommandLine,
+  Output,
+  ProcessInfo,
+  ProcessResult,
+  Spawner,
+  StartOptions,
+  Tier,
+} from "../spawner.ts";
 import type { Commit } from "./commit.ts";
 import { canBeRefused } from "./drive.ts";
 import type { Feeds } from "./feed.ts";
@@ -83,7 +92,7 @@ export class Processes {
       const request = { ...rest, ...place, ...home, graceMs, id, sessionId: lane.id, command, signal: live.starting };
       const child = await spawner.spawn(request);
       live.began(child);
-      this.#note(lane, live);
+      this.#note(lane, id, child);
     } catch (error) {
       const { code, message } = toControlError(error);
       live.failed({ code, message });
@@ -123,18 +132,17 @@ export class Processes {
   /** Recorded after all, although whoever asked was refused: the answer of the store was lost. It never begins. */
   async #settleUnbegun(lane: LiveLane): Promise<void> {
     await this.#parts.commit().quiet(lane);
-    for (const { id } of lane.epoch === undefined ? [] : lane.durable.processes.live) {
+    // Of a lane that is not ours any more it is refused: its next driver says what became of it.
+    for (const { id } of lane.durable.processes.live) {
       if (this.#live.has(id)) continue;
       const end = { processId: id, failed: UNBEGUN };
       this.#parts.commit().submit(lane, { type: "settle-process", end }).catch(ignore);
     }
   }
 
-  #note(lane: LiveLane, { id, child }: LiveProcess): void {
-    if (child === undefined) return;
-    const { pid, tier, profile } = child;
+  #note(lane: LiveLane, processId: ProcessId, { pid, tier, profile }: Child): void {
     // Only for people: a store in trouble may refuse it.
-    this.#parts.commit().submit(lane, { type: "note-process", processId: id, pid, tier, profile }).catch(ignore);
+    this.#parts.commit().submit(lane, { type: "note-process", processId, pid, tier, profile }).catch(ignore);
   }
 
   /** Refused only by a store in trouble, which keeps it, or by a lane that is not ours any more. */
@@ -144,7 +152,6 @@ export class Processes {
 
   /** Stops what the state demands to be stopped. */
   satisfy(lane: LiveLane): void {
-    if (lane.decided.processes.live.length === 0) return;
     for (const { id, reason } of demandStops(lane.decided)) {
       if (!canBeRefused(lane, reason)) this.#live.get(id)?.stop();
     }
@@ -194,11 +201,7 @@ export class Processes {
 
   /** A call is given up: what it has left going on is ended at once. */
   abandon(lane: LiveLane, call: CallId): void {
-    for (const live of this.#of(lane, call)) live.stop("at once");
-  }
-
-  #of(lane: LiveLane, owner: CallId): readonly LiveProcess[] {
-    return ownedBy(lane, owner).flatMap((id) => this.#live.get(id) ?? []);
+    for (const { id, owner } of lane.decided.processes.live) if (owner === call) this.#live.get(id)?.stop("at once");
   }
 
   /** Somebody else drives this lane: nothing of it may go on here. */
@@ -308,9 +311,6 @@ export function resultOf(event: Extract<Recorded, { type: "process.settled" }>):
   const { type: _, seq: __, at: ___, dropped: ____, ...result } = event;
   return result;
 }
-
-const ownedBy = ({ decided }: LiveLane, owner: CallId): readonly ProcessId[] =>
-  decided.processes.live.flatMap((one) => (one.owner === owner ? [one.id] : []));
 
 /** By a cancel of the session: not what carries its work out. */
 const isStoppedWith = (lane: LiveLane, { owner, lasting }: Process): boolean => owner === lane.id && lasting !== true;
