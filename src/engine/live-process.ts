@@ -33,7 +33,7 @@ export class LiveProcess {
   recorded: ProcessResult | undefined = undefined;
   readonly #desk: ProcessDesk;
   readonly #starting = new AbortController();
-  readonly #waiters: CallId[] = [];
+  readonly #waiters = new Set<{ readonly call: CallId }>();
   #stops: "politely" | "at once" | undefined = undefined;
   #takeBackNotes: () => void = ignore;
   #takeBackLimit: () => void = ignore;
@@ -85,18 +85,18 @@ export class LiveProcess {
 
   /** A call waits for it: if it ends meanwhile, this call tells the model, and nobody else. */
   awaitedBy(call: CallId): () => void {
-    this.#waiters.push(call);
-    return () => {
-      const at = this.#waiters.indexOf(call);
-      if (at !== -1) this.#waiters.splice(at, 1);
-    };
+    // One for each wait: a call may wait twice.
+    const waiter = { call };
+    this.#waiters.add(waiter);
+    return () => void this.#waiters.delete(waiter);
   }
 
   #over(end: ProcessEnd): void {
     this.phase = "over";
     this.#takeBackNotes();
     this.#takeBackLimit();
-    this.#resolve(this.#desk.settle(end, this.#waiters[0]));
+    const [first] = this.#waiters;
+    this.#resolve(this.#desk.settle(end, first?.call));
   }
 }
 
@@ -113,7 +113,7 @@ function endOf(processId: ProcessId, end: ChildEnd, output: OutputNote): Process
     exit: { ...(code === undefined ? {} : { code }), ...(signal === undefined ? {} : { signal }) },
     durationMs: Math.round(durationMs),
     output,
-    ...(escaped.length === 0 ? {} : { escaped }),
+    escaped,
   };
 }
 
