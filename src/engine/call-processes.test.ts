@@ -369,6 +369,27 @@ describe("an interrupt that is not recorded yet", () => {
     expect(spawner.children).toEqual([]);
   });
 
+  test("stops nothing, whatever else is decided, until it is durable", async () => {
+    const { belay, spawner, store } = await stage({ go: calls((call) => call.processes.run("work")) });
+    const session = await belay.createSession();
+    const other = await session.processes.start("other");
+    await spawner.next();
+    const run = session.prompt("go");
+    const child = await spawner.next();
+    await settled();
+    const stalled = new Gate();
+    store.plan("append", 1, { kind: "delay", until: stalled });
+    const next = session.prompt("next", { delivery: "interrupt" });
+    await settled();
+    void other.cancel();
+    await settled();
+    expect(spawner.children.map(({ alive }) => alive)).toEqual([false, true]);
+    stalled.open();
+    expect(await next.outcome).toEqual({ kind: "completed" });
+    expect(await run.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "superseded" } });
+    expect(child.alive).toBe(false);
+  });
+
   test("stops nothing if the store then refuses it", async () => {
     const { belay, spawner, store } = await stage({ go: calls((call) => call.processes.run("work")) });
     const session = await belay.createSession();
