@@ -317,7 +317,8 @@ test("G11: a turn that has been asked to stop, or has ended, starts nothing", as
   await run.cancel();
   await run.outcome;
   await kept?.start("work").catch((error: unknown) => refusals.push(error));
-  expect(refusals).toEqual([expect.objectContaining({ code: "busy" }), expect.objectContaining({ code: "busy" })]);
+  const busy = expect.objectContaining({ code: "busy", message: "This turn begins nothing new." });
+  expect(refusals).toEqual([busy, busy]);
   expect(spawner.children).toEqual([]);
 });
 
