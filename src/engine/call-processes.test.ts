@@ -154,6 +154,41 @@ describe("a command that is run", () => {
   });
 });
 
+test("G19: a call that returns before its command is even recorded is over when that has ended too", async () => {
+  const [begins, returns] = [gate(), gate()];
+  const { belay, spawner, store } = await stage({
+    go: calls(async (call) => {
+      await begins.passed;
+      call.processes.run("work").catch(() => undefined);
+      await returns.passed;
+    }),
+  });
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  await run.accepted;
+  await settled();
+  // What is asked of a session waits behind prompts whose keys are looked up: the command behind the first one, the
+  // end of the call behind the second.
+  const [first, second] = [new Gate(), new Gate()];
+  store.plan("run", 1, { kind: "delay", until: first });
+  store.plan("run", 2, { kind: "delay", until: second });
+  session.prompt("next", { key: "first" });
+  begins.open();
+  await settled();
+  session.prompt("next", { key: "second" });
+  returns.open();
+  await settled();
+  first.open();
+  const child = await spawner.next();
+  await settled();
+  expect(child.alive).toBe(true);
+  second.open();
+  await run.outcome;
+  expect(child.alive).toBe(false);
+  const end = (await logOf(session)).find(({ type }) => type === "process.settled");
+  expect(end).toMatchObject({ outcome: { kind: "cancelled" }, exit: { signal: "SIGTERM" } });
+});
+
 describe("a command that takes too long to be waited for", () => {
   const background = (call: LiveCall): Promise<unknown> =>
     call.processes
