@@ -166,7 +166,7 @@ describe("shell", () => {
     expect(on.clock.pending).toEqual([]);
   });
 
-  test("while it goes on, what people see of long output is its end, never its beginning and its end as one", async () => {
+  test("while it goes on, people see only the end of long output, not glued to its beginning", async () => {
     const over = new Gate();
     const run: CallProcesses["run"] = async () => {
       await over.opened;

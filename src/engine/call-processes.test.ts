@@ -88,7 +88,7 @@ describe("a command that is run", () => {
     expect(told).toMatchObject([{ kind: "ended", outcome: { kind: "completed" } }]);
   });
 
-  test("that is stopped with its call rejects with the reason, and what it had said is kept with the call", async () => {
+  test("that is stopped with its call rejects with the reason, and what it had said is kept", async () => {
     const told: unknown[] = [];
     let aborted: AbortSignal | undefined;
     const work = async (call: LiveCall): Promise<unknown> => {

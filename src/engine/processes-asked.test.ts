@@ -1,4 +1,4 @@
-// What is asked of the processes of a worker: what of it reaches the machine, the log and whoever asks, also in trouble.
+// What is asked of the processes of a worker: what of it reaches the machine, the log and whoever asks, in trouble too.
 import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
