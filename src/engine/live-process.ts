@@ -25,6 +25,8 @@ export class LiveProcess {
   readonly owner: CallId | SessionId;
   /** Resolves when its end is recorded; rejects if its session is not ours any more. */
   readonly result: Promise<ProcessResult>;
+  /** Resolves when it exists; with nothing if it never will. */
+  readonly existing: Promise<Child | undefined>;
   child: Child | undefined = undefined;
   phase: "starting" | "live" | "over" = "starting";
   /** The log says that it went to the background. */
@@ -38,6 +40,7 @@ export class LiveProcess {
   #takeBackNotes: () => void = ignore;
   #takeBackLimit: () => void = ignore;
   #resolve: (result: ProcessResult | Promise<ProcessResult>) => void = ignore;
+  #exists: (child: Child | undefined) => void = ignore;
 
   constructor(id: ProcessId, owner: CallId | SessionId, desk: ProcessDesk) {
     this.id = id;
@@ -45,6 +48,9 @@ export class LiveProcess {
     this.#desk = desk;
     this.result = new Promise((resolve) => {
       this.#resolve = resolve;
+    });
+    this.existing = new Promise((resolve) => {
+      this.#exists = resolve;
     });
     // Whoever wants to know asks; nobody has to.
     this.result.catch(ignore);
@@ -58,6 +64,7 @@ export class LiveProcess {
   began(child: Child): void {
     this.child = child;
     this.phase = "live";
+    this.#exists(child);
     if (this.#stops !== undefined) stopChild(child, this.#stops);
     this.#takeBackNotes = startNotes(this.#desk.clock, () => this.#desk.note(this, child.output));
     void child.ended.then((end) => this.#over(endOf(this.id, end, noteOf(child.output))));
@@ -93,6 +100,7 @@ export class LiveProcess {
 
   #over(end: ProcessEnd): void {
     this.phase = "over";
+    this.#exists(undefined);
     this.#takeBackNotes();
     this.#takeBackLimit();
     const [first] = this.#waiters;

@@ -278,16 +278,30 @@ describe("what it says", () => {
     expect(texts).toEqual(["one ", "two "]);
   });
 
-  test("is nothing while it is only just starting", async () => {
+  test("of one that is only just starting is waited for, and is nothing if it never starts", async () => {
     const { belay, spawner } = await stage();
-    spawner.plan({ startsAfter: new Gate() });
     const session = await belay.createSession();
-    void session.processes.start("work");
-    await settled();
-    const [info] = await session.processes.list();
-    const handle = await session.processes.get(info?.id ?? "");
-    expect(await handle.read()).toBeUndefined();
-    expect(await read(handle.follow())).toEqual([]);
+    /** What is heard of it by somebody who comes while it starts. */
+    const startingThen = async (then: (starts: Gate, id: string) => unknown) => {
+      const starts = new Gate();
+      spawner.plan({ startsAfter: starts });
+      session.processes.start("work").catch(() => {});
+      await settled();
+      const info = (await session.processes.list()).at(-1);
+      const handle = await session.processes.get(info?.id ?? "");
+      const heard = Promise.all([handle.read(), read(handle.follow())]);
+      await settled();
+      await then(starts, handle.id);
+      return heard;
+    };
+    const begun = await startingThen(async (starts) => {
+      starts.open();
+      const child = await spawner.next();
+      child.say("hello");
+      child.exit();
+    });
+    expect(begun).toMatchObject([{ text: "hello" }, ["hello"]]);
+    expect(await startingThen((_, id) => belay.cancel(id))).toEqual([undefined, []]);
   });
 
   /** Of an earlier life: cut off, so that nothing says that it is the end. */

@@ -6,6 +6,7 @@ import type { Clock } from "../ports.ts";
 import type {
   Child,
   ProcessHandle as Handle,
+  Output,
   OutputFile,
   OutputPage,
   PageWish,
@@ -93,9 +94,12 @@ export class ProcessHandle implements Handle {
   }
 
   async output(): Promise<OutputFile | undefined> {
-    const { processes } = this.#desk;
-    const live = processes.get(this.id)?.child?.output;
-    return live ?? (await processes.spawner()).output(this.id);
+    return (await this.#live()) ?? (await this.#desk.processes.spawner()).output(this.id);
+  }
+
+  /** Of one that is only just starting, once it exists. */
+  async #live(): Promise<Output | undefined> {
+    return (await this.#desk.processes.get(this.id)?.existing)?.output;
   }
 
   async read(wish: PageWish = {}): Promise<OutputPage | undefined> {
@@ -103,7 +107,7 @@ export class ProcessHandle implements Handle {
   }
 
   async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
-    const live = this.#desk.processes.get(this.id)?.child?.output;
+    const live = await this.#live();
     if (live !== undefined) {
       yield* live.follow(wish);
       return;
