@@ -9,6 +9,18 @@ import type { Ask, Reply } from "./message.ts";
 
 type Verbs<V> = { readonly [K in keyof V]: { readonly ask: unknown; readonly answer: unknown } };
 
+/** As much of a worker as is used here. */
+export interface Running extends Pick<Worker, "postMessage" | "ref" | "unref" | "terminate"> {
+  on(event: "message", listener: (replies: readonly Reply[]) => void): unknown;
+  on(event: "error", listener: (error: unknown) => void): unknown;
+  on(event: "exit", listener: () => void): unknown;
+}
+
+/** `entry`: the name of a module beside this one. */
+export type Start = (entry: Entry, data: unknown) => Running;
+
+type Entry = "writer" | "reader";
+
 interface Outstanding {
   readonly resolve: (answer: never) => void;
   readonly reject: (error: ControlError) => void;
@@ -16,16 +28,17 @@ interface Outstanding {
 
 /** `V` says what the thread can be asked. */
 export class Thread<V extends Verbs<V>> {
-  readonly #entry: string;
+  readonly #entry: Entry;
   readonly #data: unknown;
+  readonly #start: Start;
   readonly #outstanding = new Map<number, Outstanding>();
-  #worker: Worker | undefined;
+  #worker: Running | undefined;
   #lastId = 0;
 
-  /** `entry`: the name of a module beside this one. */
-  constructor(entry: "writer" | "reader", data: unknown) {
+  constructor(entry: Entry, data: unknown, start: Start = startWorker) {
     this.#entry = entry;
     this.#data = data;
+    this.#start = start;
   }
 
   request<K extends keyof V & string>(verb: K, ask: V[K]["ask"]): Promise<V[K]["answer"]> {
@@ -51,13 +64,9 @@ export class Thread<V extends Verbs<V>> {
     return this.#worker !== undefined;
   }
 
-  #running(): Worker {
+  #running(): Running {
     if (this.#worker !== undefined) return this.#worker;
-    // Sources run as they are in development; a build has only the compiled modules.
-    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const entry = new URL(`./${this.#entry}.${extension}`, import.meta.url);
-    // Without the program's own flags: some of them, like --input-type, no thread can be started with.
-    const worker = new Worker(entry, { workerData: this.#data, execArgv: [] });
+    const worker = this.#start(this.#entry, this.#data);
     worker.on("message", (replies: readonly Reply[]) => this.#settle(worker, replies));
     worker.on("error", (error) => this.#died(worker, error));
     worker.on("exit", () => this.#died(worker, undefined));
@@ -65,7 +74,7 @@ export class Thread<V extends Verbs<V>> {
     return worker;
   }
 
-  #settle(worker: Worker, replies: readonly Reply[]): void {
+  #settle(worker: Running, replies: readonly Reply[]): void {
     for (const reply of replies) {
       const request = this.#outstanding.get(reply.id);
       this.#outstanding.delete(reply.id);
@@ -75,14 +84,21 @@ export class Thread<V extends Verbs<V>> {
     if (this.#outstanding.size === 0) worker.unref();
   }
 
-  #died(worker: Worker, cause: unknown): void {
+  #died(worker: Running, cause: unknown): void {
     this.#lose(worker, new ControlError("unavailable", `The store's ${this.#entry} has died.`, { cause }));
   }
 
-  #lose(worker: Worker, error: ControlError): void {
+  #lose(worker: Running, error: ControlError): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
     for (const request of this.#outstanding.values()) request.reject(error);
     this.#outstanding.clear();
   }
+}
+
+function startWorker(entry: Entry, data: unknown): Running {
+  // Sources run as they are in development; a build has only the compiled modules.
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  // Without the program's own flags: some of them, like --input-type, no thread can be started with.
+  return new Worker(new URL(`./${entry}.${extension}`, import.meta.url), { workerData: data, execArgv: [] });
 }
