@@ -177,6 +177,21 @@ function reading({ opened }: Suite): void {
       expect(await store.read("ses_none", { after: 0, limit: 10 })).toEqual({ events: [] });
     });
 
+    it("gives fewer events if they are large, and all of them to whoever reads until there are none", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES)]);
+      const text = "x".repeat(700_000);
+      for (const [index, id] of runs(5).entries()) await add(store, SES, index + 1, [accepted(id, { text })]);
+      const found: number[] = [];
+      for (;;) {
+        const { events } = await store.read(SES, { after: found.length, limit: 100 });
+        if (events.length === 0) break;
+        found.push(...events.map(({ seq }) => seq));
+      }
+      expect(found).toEqual([1, 2, 3, 4, 5, 6]);
+      expect((await store.load(SES))?.events.map(({ seq }) => seq)).toEqual(found);
+    });
+
     it("keeps the logs of sessions apart", async () => {
       const { store } = opened();
       await Promise.all(names(10).map((id, index) => add(store, id, 0, [created(id), ...wholeRun(`run_${index}`)])));
@@ -280,12 +295,16 @@ function closing({ opened }: Suite): void {
       await refusedAs("unavailable", store.run("run_1"));
       await refusedAs("unavailable", store.call("call_1.1"));
       await refusedAs("unavailable", store.runs(SES, { before: 9, limit: 1 }));
+      await refusedAs("unavailable", store.process("proc_a.1"));
+      await refusedAs("unavailable", store.processes(SES, { before: 9, limit: 1 }));
+      await refusedAs("unavailable", store.session(SES));
       await refusedAs("unavailable", store.sessions({ after: undefined, limit: 1 }));
       await refusedAs("unavailable", store.unattended(1));
       await refusedAs("unavailable", store.claim(SES, "wrk_a", 1_000));
       await refusedAs("unavailable", store.renew("wrk_a", 1_000));
       await refusedAs("unavailable", store.release(SES, "wrk_a"));
       await refusedAs("unavailable", store.trim(SES, 1));
+      if (store.ready !== undefined) await refusedAs("unavailable", store.ready());
     });
 
     it("keeps what was asked for before it", async () => {

@@ -108,6 +108,14 @@ export function trimContract({ opened }: Suite): void {
       await add(store, SES, head, [accepted("run_2")]);
     });
 
+    it("looks at what was appended before it, although nobody has waited for that", async () => {
+      const { store } = opened();
+      const events = [created(SES), ...wholeRun("run_1")];
+      const appended = store.append(batch(SES, 0, events, { snapshot: fold(SES, events) }));
+      expect(await store.trim(SES, 3)).toEqual({ kept: 3 });
+      expect(await appended).toEqual({ kind: "appended", head: events.length });
+    });
+
     it("answers for a session that does not exist that nothing is gone", async () => {
       expect(await opened().store.trim("ses_none", 10)).toEqual({ kept: 1 });
     });

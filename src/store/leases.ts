@@ -14,12 +14,12 @@ interface Lease {
 }
 
 export class Leases {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, "elapsed">;
   readonly #leases = new Map<SessionId, Lease>();
   /** What each worker believes it holds: the difference to what it does hold is what `renew` tells it. */
   readonly #believed = new Map<WorkerId, Set<SessionId>>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, "elapsed">) {
     this.#clock = clock;
   }
 

@@ -86,7 +86,6 @@ class WriterDesk {
   #carryOut(verb: string, ask: unknown): unknown {
     switch (verb) {
       case "open":
-        return this.#theFile().epochs();
       case "epochs":
         return this.#theFile().epochs();
       case "trim": {

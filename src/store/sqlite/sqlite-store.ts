@@ -11,15 +11,8 @@ export interface SqliteStoreOptions {
 }
 
 /** Opens the file, or throws a ControlError: in use, damaged, of a newer Belay, not ours. */
-export async function openSqliteStore({ file, clock = machineClock }: SqliteStoreOptions): Promise<Store> {
-  return openThreadedStore({ file: canonicalPath(file), clock });
+export async function openSqliteStore({ file, clock }: SqliteStoreOptions): Promise<Store> {
+  return openThreadedStore({ file: canonicalPath(file), clock: clock ?? machineClock });
 }
 
-const machineClock: Clock = {
-  now: () => Date.now(),
-  elapsed: () => performance.now(),
-  after: (ms, call) => {
-    const timer = setTimeout(call, ms);
-    return () => clearTimeout(timer);
-  },
-};
+const machineClock: Pick<Clock, "elapsed"> = { elapsed: () => performance.now() };

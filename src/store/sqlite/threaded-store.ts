@@ -24,7 +24,7 @@ import { type Start, Thread } from "./thread.ts";
 interface Opening {
   /** By the one name that it has, whatever link leads to it. */
   readonly file: string;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "elapsed">;
   /** How its threads are started. Default: as threads. */
   readonly start?: Start;
 }
@@ -46,7 +46,7 @@ interface Parts {
   readonly writer: Thread<WriterVerbs>;
   readonly reader: Thread<ReaderVerbs>;
   readonly epoch: number;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "elapsed">;
 }
 
 class ThreadedStore implements Store {
@@ -98,7 +98,7 @@ class ThreadedStore implements Store {
     if (known !== undefined) return known > after ? undefined : this.#growth.wait(session, after, signal);
     // Registered before the head is looked at, so that nothing can happen in between.
     const grown = this.#growth.wait(session, after, signal);
-    await Promise.race([grown, this.#look(session)]);
+    void this.#look(session);
     await grown;
   }
 
@@ -199,12 +199,12 @@ class ThreadedStore implements Store {
     }
   }
 
+  /** Tells whoever waits where the log is, or that nobody knows. */
   async #look(session: SessionId): Promise<void> {
     try {
       this.#note(session, await this.#ask("head", session));
-    } catch (error) {
+    } catch {
       this.#note(session, undefined);
-      throw error;
     }
   }
 
@@ -222,10 +222,9 @@ class ThreadedStore implements Store {
   }
 
   async #takeEpochs(): Promise<void> {
-    const epoch = await this.#writer.request("epochs", null);
-    if (epoch < this.#epochEnd) return;
-    this.#epoch = epoch;
-    this.#epochEnd = epoch + EPOCH_BLOCK;
+    // Higher than all before, also if several claims have asked at once: each gets a block of its own.
+    this.#epoch = await this.#writer.request("epochs", null);
+    this.#epochEnd = this.#epoch + EPOCH_BLOCK;
   }
 
   async #ask<V extends keyof ReaderVerbs>(verb: V, ask: ReaderVerbs[V]["ask"]): Promise<ReaderVerbs[V]["answer"]> {

@@ -1,0 +1,79 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openDatabase } from "./database.ts";
+import { EPOCH_BLOCK } from "./limits.ts";
+import { migrate } from "./migrate.ts";
+import { canonicalPath, lockPath, takeEpochs, takeLock } from "./owner.ts";
+import { MIGRATIONS } from "./schema.ts";
+
+let directory = "";
+let file = "";
+beforeEach(() => {
+  directory = realpathSync(mkdtempSync(join(tmpdir(), "belay-owner-")));
+  file = join(directory, "belay.db");
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+describe("the one name of a file", () => {
+  it("is that of the file itself, whatever link leads to it", () => {
+    writeFileSync(file, "");
+    symlinkSync(file, join(directory, "link.db"));
+    expect(canonicalPath(join(directory, "link.db"))).toBe(file);
+    expect(canonicalPath(relative(process.cwd(), file))).toBe(file);
+  });
+
+  it("of a file that is yet to be made is that of its folder, whatever link leads there", () => {
+    mkdirSync(join(directory, "real"));
+    symlinkSync(join(directory, "real"), join(directory, "link"));
+    expect(canonicalPath(join(directory, "link", "new.db"))).toBe(join(directory, "real", "new.db"));
+    expect(canonicalPath(relative(process.cwd(), join(directory, "link", "new.db")))).toBe(
+      join(directory, "real", "new.db"),
+    );
+  });
+
+  it("of one in a folder that does not exist is what was given, made whole", () => {
+    const nowhere = join(directory, "nowhere", "new.db");
+    expect(canonicalPath(relative(process.cwd(), nowhere))).toBe(nowhere);
+  });
+});
+
+describe("the right to a file", () => {
+  const told = (): string => {
+    try {
+      takeLock(file).release();
+    } catch (error) {
+      expect(error).toMatchObject({ name: "ControlError", code: "store_locked" });
+      return String((error as Error).message);
+    }
+    throw new Error("the lock was given away twice");
+  };
+
+  it("belongs to one, who is named by process and time, and to the next once it is given back", () => {
+    const lock = takeLock(file);
+    expect(told()).toBe(`${file} is in use.`);
+    const database = openDatabase(file);
+    migrate(database, MIGRATIONS);
+    expect(told()).toBe(`${file} is in use.`);
+    takeEpochs(database, { pid: 4711, since: Date.parse("2026-03-04T05:06:07.089Z") });
+    expect(told()).toBe(`${file} is in use by process 4711 since 2026-03-04T05:06:07.089Z.`);
+    database.close();
+    lock.release();
+    takeLock(file).release();
+    expect(existsSync(lockPath(file))).toBe(true);
+  });
+
+  it("is no matter of waiting: where no lock can be made, the reason is told as it is", () => {
+    mkdirSync(lockPath(file));
+    expect(() => takeLock(file)).toThrow("unable to open database file");
+  });
+
+  it("comes with epochs that lie above all before", () => {
+    const database = openDatabase(file);
+    migrate(database, MIGRATIONS);
+    const owner = { pid: 1, since: 1 };
+    expect([takeEpochs(database, owner), takeEpochs(database, owner)]).toEqual([0, EPOCH_BLOCK]);
+    database.close();
+  });
+});
