@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SQLInputValue, StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Event } from "../../core/event.ts";
 import type { Batch } from "../../ports.ts";
@@ -10,6 +11,7 @@ import {
   batch,
   completed,
   created,
+  fold,
   processRequested,
   processSettled,
   SES,
@@ -17,9 +19,11 @@ import {
   started,
 } from "../contract-facts.ts";
 import { type Database, openDatabase } from "./database.ts";
-import type { LogWriter } from "./log-writer.ts";
+import { LogWriter } from "./log-writer.ts";
 import { type Cell, packBatch, unpackBatches, type Written } from "./message.ts";
+import { migrate } from "./migrate.ts";
 import { openFile } from "./open-file.ts";
+import { MIGRATIONS } from "./schema.ts";
 
 let directory = "";
 beforeEach(() => {
@@ -188,6 +192,163 @@ describe("a commit that fails in the middle", () => {
     close();
   });
 });
+
+describe("a commit that has failed, and may have happened", () => {
+  const first = batch(SES, 0, [created(SES)]);
+  const second = batch(SES, 1, [accepted("run_1")]);
+  const question = batch(SES, 2, []);
+  const unknown = (): Written => ({
+    kind: "failed",
+    code: "unavailable",
+    message: `It is not known whether the last appends to ${join(directory, "belay.db")} are durable.`,
+  });
+
+  it("G28: is looked for by the last append that has events", () => {
+    const disk = failingDisk("after");
+    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    append(writer, first);
+    disk.failNext(1);
+    const answers = append(writer, second, question, batch(SES, 9, [accepted("run_9")]));
+    expect(answers).toEqual([appended(2), appended(2), { kind: "moved", head: 2 }]);
+    expect(logged(writer)).toBe(2);
+    close();
+  });
+
+  it("G28: is made again where it has no events that could be looked for", () => {
+    const disk = failingDisk("before");
+    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    append(writer, first, second);
+    disk.failNext(1);
+    expect(append(writer, question)).toEqual([appended(2)]);
+    disk.failNext(1);
+    expect(append(writer, second)).toEqual([{ kind: "moved", head: 2 }]);
+    close();
+  });
+
+  it("G28: is not believed in while it cannot be moved into the file, and each of the group is told so", () => {
+    const disk = failingDisk("after");
+    let busy = 1;
+    const { writer, close } = openFile(
+      join(directory, "belay.db"),
+      prepared(disk.open, "wal_checkpoint", (statement) => {
+        statement.get = () => ({ busy });
+      }),
+    );
+    append(writer, first);
+    disk.failNext(1);
+    const other = batch("ses_b", 0, [created("ses_b")]);
+    expect(append(writer, second, other)).toEqual([unknown(), unknown()]);
+    busy = 0;
+    expect(append(writer, second, other)).toEqual([
+      { kind: "moved", head: 2 },
+      { kind: "moved", head: 1 },
+    ]);
+    expect(logged(writer)).toBe(3);
+    close();
+  });
+});
+
+describe("a probe", () => {
+  it("resolves while something new can be written, and writes no facts", () => {
+    const { writer, close } = openFile(join(directory, "belay.db"));
+    append(writer, batch(SES, 0, [created(SES)]));
+    writer.probe();
+    writer.probe();
+    expect(logged(writer)).toBe(1);
+    close();
+  });
+
+  it("G28: tells of a disk that has no room left for something new", () => {
+    const file = join(directory, "belay.db");
+    let room = true;
+    let tight = false;
+    const writer = new LogWriter({
+      file,
+      reserve: { hasRoom: () => room, isTight: () => tight, spend: () => false },
+      connect: () => {
+        const database = openDatabase(file);
+        migrate(database, MIGRATIONS);
+        return database;
+      },
+    });
+    const full = { code: "store_full", message: `There is no space left for ${file}.` };
+    room = false;
+    expect(() => writer.probe()).toThrow(expect.objectContaining(full));
+    room = true;
+    tight = true;
+    expect(() => writer.probe()).toThrow(expect.objectContaining(full));
+    writer.close();
+  });
+
+  it("G28: tells of a disk that fails, and of a lock, and is well by itself once they have gone", () => {
+    let errcode: number | undefined;
+    let connections = 0;
+    const counted = (path: string): Database => {
+      connections += 1;
+      return openDatabase(path);
+    };
+    const { writer, close } = openFile(
+      join(directory, "belay.db"),
+      prepared(counted, "UPDATE store SET epoch = epoch + 1", (statement) => {
+        const run = statement.run.bind(statement);
+        statement.run = () => {
+          if (errcode !== undefined) throw Object.assign(new Error("as told"), { errcode });
+          return run();
+        };
+      }),
+    );
+    errcode = 5;
+    expect(() => writer.probe()).toThrow(expect.objectContaining({ code: "store_locked" }));
+    expect(connections).toBe(1);
+    errcode = 10;
+    expect(() => writer.probe()).toThrow(expect.objectContaining({ code: "unavailable" }));
+    errcode = undefined;
+    writer.probe();
+    // A connection that has failed in the middle is not used again; one that found a lock is.
+    expect(connections).toBe(2);
+    expect(append(writer, batch(SES, 0, [created(SES)]))).toEqual([appended(1)]);
+    close();
+  });
+});
+
+describe("a trim that fails", () => {
+  it("forgets nothing, says why, and leaves the writer fit for use", () => {
+    let failing = true;
+    const { writer, close } = openFile(
+      join(directory, "belay.db"),
+      prepared(openDatabase, "DELETE FROM event", (statement) => {
+        const run = statement.run.bind(statement);
+        statement.run = (...given: readonly unknown[]) => {
+          if (failing) throw Object.assign(new Error("database is corrupt"), { errcode: 11 });
+          return run(...(given as SQLInputValue[]));
+        };
+      }),
+    );
+    const events = [created(SES), accepted("run_1"), settled("run_1")];
+    append(writer, batch(SES, 0, events, { snapshot: fold(SES, events) }));
+    expect(() => writer.trim(SES, 3)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+    expect(append(writer, batch(SES, 3, [accepted("run_2")]))).toEqual([appended(4)]);
+    const kept = (): unknown => writer.with((one) => one.prepare("SELECT kept_from FROM session").get()?.kept_from);
+    expect(kept()).toBe(1);
+    failing = false;
+    expect(writer.trim(SES, 3)).toBe(3);
+    expect(kept()).toBe(3);
+    close();
+  });
+});
+
+/** Connections of which the statements that have `part` in them are changed. */
+function prepared(open: (path: string) => Database, part: string, change: (statement: StatementSync) => void) {
+  return (path: string): Database => {
+    const database = open(path);
+    const prepare: Database["prepare"] = (sql) => {
+      const statement = database.prepare(sql);
+      if (sql.includes(part)) change(statement);
+      return statement;
+    };
+    return { exec: (sql) => database.exec(sql), prepare, close: () => database.close() };
+  };
+}
 
 const said = (text: string): Event => ({ type: "turn.extended", runId: "run_1", turnId: "turn_1.1", text });
 

@@ -23,7 +23,7 @@ interface Standing {
 
 export interface LogWriterOptions {
   readonly file: string;
-  readonly reserve: Reserve;
+  readonly reserve: Pick<Reserve, "hasRoom" | "isTight" | "spend">;
   /** A connection that is ready for use. Asked for again after trouble. */
   readonly connect: () => Database;
 }
