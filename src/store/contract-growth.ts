@@ -62,7 +62,8 @@ export function growthContract({ opened }: Suite): void {
 
     it("answers everybody who waits when the store closes", async () => {
       const { store } = opened();
-      const waiting = Promise.all([store.grown(SES, 0, never), store.grown("ses_b", 5, never)]);
+      await add(store, SES, 0, [created(SES)]);
+      const waiting = Promise.all([store.grown(SES, 1, never), store.grown("ses_b", 5, never)]);
       await store.close();
       await waiting;
     });

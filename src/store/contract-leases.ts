@@ -30,7 +30,7 @@ export function leaseContract(suite: Suite): void {
 function leasing({ opened }: Suite): void {
   describe("leasing", () => {
     it("G26: gives a lane to one worker, and tells another who holds it and for how long", async () => {
-      const { store } = opened();
+      const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       const claim = await store.claim(SES, A, TTL);
       expect(claim).toMatchObject({ kind: "claimed" });
@@ -38,6 +38,24 @@ function leasing({ opened }: Suite): void {
       expect(held).toMatchObject({ kind: "held", by: A });
       expect(held.kind === "held" && held.forMs > 0 && held.forMs <= TTL).toBe(true);
       expect(await store.claim("ses_b", B, TTL)).toMatchObject({ kind: "claimed" });
+      await pass(TTL - 100);
+      const later = await store.claim(SES, B, TTL);
+      expect(later.kind === "held" && later.forMs > 0 && later.forMs <= 100).toBe(true);
+    });
+
+    it("G26: a worker is not told of lanes that it has given up, and still of the others", async () => {
+      const { store, pass } = opened();
+      await add(store, SES, 0, [created(SES)]);
+      await store.release("ses_none", A);
+      await claimed(store, SES, A);
+      await claimed(store, "ses_b", A);
+      await store.release(SES, A);
+      expect(await store.renew(A, TTL)).toEqual([]);
+      await pass(TTL);
+      await claimed(store, "ses_b", B);
+      await store.release("ses_b", B);
+      expect(await store.renew(A, TTL)).toEqual(["ses_b"]);
+      expect(await store.renew(A, TTL)).toEqual([]);
     });
 
     it("renews what one holds, under the same epoch", async () => {
@@ -153,6 +171,15 @@ function expiry({ opened }: Suite): void {
       expect(await store.unattended(10)).toEqual([SES]);
       expect(await claimed(store, SES, B)).toBeGreaterThan(old);
       expect(await store.append(batch(SES, 2, started("run_1"), { epoch: old }))).toEqual({ kind: "fenced" });
+    });
+
+    it("G24: a lease is over when its time is, and not a moment later", async () => {
+      const { store, pass } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1")]);
+      const old = await claimed(store, SES, A);
+      await pass(TTL);
+      expect(await store.unattended(10)).toEqual([SES]);
+      expect(await claimed(store, SES, B)).toBeGreaterThan(old);
     });
 
     it("G26: renewing tells a worker which of its lanes somebody else has taken, once", async () => {

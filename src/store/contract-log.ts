@@ -67,6 +67,7 @@ function appending({ opened }: Suite): void {
       const { store } = opened();
       expect(await store.append(batch(SES, 3, [accepted("run_1")]))).toEqual({ kind: "moved", head: 0 });
       await refusedAs("internal", store.append(batch(SES, 0, [accepted("run_1")])));
+      await refusedAs("internal", store.append(batch(SES, 0, [accepted("run_1", { key: "k" })])));
       expect(await store.load(SES)).toBeUndefined();
       expect(await store.run("run_1")).toBeUndefined();
     });

@@ -38,6 +38,13 @@ function found({ opened }: Suite): void {
       expect(await store.run("run_1")).toStrictEqual({ ...row, phase: "settled", settledAt: 5, outcome });
     });
 
+    it("finds a run that was accepted and started at once, with all that it came with", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" }), ...started("run_1")]);
+      const row = { id: "run_1", session: SES, acceptedAt: 2, key: "k", content: "digest of k", phase: "live" };
+      expect(await store.run("run_1")).toStrictEqual({ ...row, settledAt: undefined, outcome: undefined });
+    });
+
     it("G2: finds a run by its key, in its own session only", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" })]);
@@ -78,6 +85,8 @@ function listed({ opened }: Suite): void {
       expect(await ids(100, 2)).toEqual(["run_3 waiting", "run_2 settled"]);
       expect(await ids(3, 2)).toEqual(["run_1 waiting"]);
       expect(await ids(2, 2)).toEqual([]);
+      await add(store, SES, 5, [...started("run_1"), settled("run_3")]);
+      expect(await ids(100, 10)).toEqual(["run_3 settled", "run_2 settled", "run_1 live"]);
       expect(await store.runs("ses_none", { before: 100, limit: 10 })).toEqual([]);
     });
 
@@ -111,6 +120,7 @@ function listed({ opened }: Suite): void {
       expect(await within(undefined, 10)).toEqual(["ses_a.2", "ses_a.1", "ses_a.3"]);
       expect(await within("ses_a.2", 1)).toEqual(["ses_a.1"]);
       expect(await within("ses_a.3", 10)).toEqual([]);
+      expect((await store.sessions({ after: undefined, limit: 10 })).map(({ id }) => id)).toEqual(ids);
     });
   });
 }
@@ -124,6 +134,15 @@ function guarded({ opened }: Suite): void {
       expect(await headOf(store, SES)).toBe(5);
       expect(await store.run("run_2")).toMatchObject({ phase: "waiting" });
       await add(store, SES, 5, [settled("run_1"), ...started("run_2")]);
+    });
+
+    it("G4: is not misled by the end of a run that had not started", async () => {
+      const { store } = opened();
+      const waiting = [accepted("run_1"), accepted("run_2"), accepted("run_3")];
+      await add(store, SES, 0, [created(SES), ...waiting, ...started("run_1"), settled("run_2")]);
+      await refusedAs("internal", store.append(batch(SES, 7, started("run_3"))));
+      await refusedAs("internal", store.append(batch(SES, 7, [settled("run_3"), ...started("run_3")])));
+      expect(await headOf(store, SES)).toBe(7);
     });
 
     it("G4: lets every session have a live run of its own", async () => {
@@ -160,6 +179,26 @@ function guarded({ opened }: Suite): void {
       await refusedAs("internal", store.append(batch(SES, 3, twice)));
       expect(await store.run("run_2")).toBeUndefined();
       expect(await headOf(store, SES)).toBe(3);
+    });
+
+    it("G2: takes several runs at once under keys of their own, and none of them twice", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES)]);
+      await refusedAs("internal", store.append(batch(SES, 1, [accepted("run_1"), accepted("run_1")])));
+      await add(store, SES, 1, [accepted("run_1", { key: "k" }), accepted("run_2", { key: "l" }), accepted("run_3")]);
+      expect(await store.run({ session: SES, key: "l" })).toMatchObject({ id: "run_2" });
+      await add(store, "ses_b", 0, [created("ses_b")]);
+      await refusedAs("internal", store.append(batch("ses_b", 1, [accepted("run_1")])));
+    });
+
+    it("takes the outcomes of several calls at once, and none of them twice", async () => {
+      const { store } = opened();
+      const lost = { kind: "lost" } as const;
+      await add(store, SES, 0, [created(SES), accepted("run_1")]);
+      const twice = [callSettled("run_1", 1, lost), callSettled("run_1", 1, lost)];
+      await refusedAs("internal", store.append(batch(SES, 2, twice)));
+      await add(store, SES, 2, [callSettled("run_1", 1, lost), callSettled("run_1", 2, lost)]);
+      expect(await store.call("call_1.2")).toMatchObject({ settledAt: 4 });
     });
 
     it("refuses to create a session twice, and a call to settle twice", async () => {

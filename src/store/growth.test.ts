@@ -12,6 +12,17 @@ it("a waiter that was answered leaves no listener on its signal", async () => {
   expect(getEventListeners(signal, "abort")).toHaveLength(0);
 });
 
+it("a waiter that has gone takes nobody else with it", async () => {
+  const growth = new Growth();
+  const abort = new AbortController();
+  const gone = growth.wait("ses_a", 0, abort.signal);
+  const stays = growth.wait("ses_a", 1, new AbortController().signal);
+  abort.abort();
+  await gone;
+  growth.note("ses_a", 2);
+  await stays;
+});
+
 it("a doubled note is harmless, and one of a position already known wakes nobody", async () => {
   const growth = new Growth();
   const abort = new AbortController();

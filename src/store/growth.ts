@@ -24,7 +24,7 @@ export class Growth {
         done();
       };
       const waiter: Waiter = { after, resolve: leave };
-      signal.addEventListener("abort", leave, { once: true });
+      signal.addEventListener("abort", leave);
       this.#add(session, waiter);
     });
   }

@@ -1,7 +1,19 @@
 import { expect, it } from "vitest";
+import type { Event } from "../../core/event.ts";
 import type { Clock } from "../../ports.ts";
 import { storeContract } from "../contract.ts";
-import { batch, created, SES } from "../contract-facts.ts";
+import {
+  accepted,
+  add,
+  batch,
+  completed,
+  created,
+  processRequested,
+  processSettled,
+  SES,
+  settled,
+  started,
+} from "../contract-facts.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 storeContract("the memory store", async () => {
@@ -15,6 +27,21 @@ it("an append to the memory store has happened when it returns, before it is awa
   const second = store.append(batch(SES, 0, [created(SES)]));
   expect(await second).toEqual({ kind: "moved", head: 1 });
   expect(await first).toEqual({ kind: "appended", head: 1 });
+});
+
+it.each<readonly [readonly Event[], string]>([
+  [[created(SES)], "exists already"],
+  [[...started("run_1"), ...started("run_2")], "has a live run, run_1, and cannot have run_2 too"],
+  [[accepted("run_1")], "cannot accept run_1 a second time"],
+  [[accepted("run_9", { key: "k" })], "has a run under the key k already"],
+  [[settled("run_9")], "has no run run_9"],
+  [[settled("run_1"), settled("run_1")], "has recorded an outcome of run_1 already"],
+  [[processRequested(SES, 1), processRequested(SES, 1)], "cannot request proc_a.1 a second time"],
+  [[processSettled(SES, 1, completed)], "has no process proc_a.1"],
+])("the memory store says which promise a wrong decision would have broken (%#)", async (events, why) => {
+  const store = new MemoryStore({ clock: handClock() });
+  await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" }), accepted("run_2")]);
+  await expect(store.append(batch(SES, 3, events))).rejects.toThrow(`Session ses_a ${why}. Nothing was recorded.`);
 });
 
 function handClock(): Clock & { readonly pass: (ms: number) => void } {

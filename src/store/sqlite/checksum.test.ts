@@ -96,6 +96,27 @@ describe("damage that SQLite does not notice", () => {
   });
 });
 
+describe("a part of a log", () => {
+  const seqs = (rows: readonly { readonly seq: number }[] = []): readonly number[] => rows.map(({ seq }) => seq);
+
+  it.each([
+    [0, 3, [1]],
+    [0, 4, [1, 4]],
+    [2, 1, [1]],
+    [3, 1, [4]],
+    [4, 2, [4]],
+    [4, 4, [4, 8]],
+    [7, 9, [8]],
+    [8, 9, [8]],
+  ])("after %d, at most %d: is read without the appends around it", (after, limit, found) => {
+    expect(seqs(queries(database).read({ session: SES, after, limit })?.rows)).toEqual(found);
+  });
+
+  it("behind a snapshot is all that is loaded", () => {
+    expect(seqs(queries(database).load(SES)?.rows)).toEqual([4, 8]);
+  });
+});
+
 describe("what was written before there were sums", () => {
   it("is read as it is, and no sum is told of", () => {
     const before = Object.values(asked).map((ask) => ask(queries(database)));

@@ -37,6 +37,9 @@ test.each([
   expect(() => openFile(join(directory, "belay.db"))).toThrow(
     expect.objectContaining({ code: "invalid", message: expect.stringContaining(`share (${name})`) }),
   );
+  expect(() => openFile(join(directory, "belay.db"))).toThrow(
+    expect.objectContaining({ hint: expect.stringContaining("BELAY_STORE_ANYWHERE=1 opens it anyway") }),
+  );
   expect(readdirSync(directory)).toEqual([]);
 });
 

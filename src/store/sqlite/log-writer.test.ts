@@ -333,6 +333,10 @@ describe("a trim that fails", () => {
     failing = false;
     expect(writer.trim(SES, 3)).toBe(3);
     expect(kept()).toBe(3);
+    // The first append holds what is kept, and stays.
+    expect(logged(writer)).toBe(4);
+    expect(writer.trim(SES, 4)).toBe(4);
+    expect(logged(writer)).toBe(1);
     close();
   });
 });

@@ -70,9 +70,10 @@ export function packBatch(cells: Cell[], { session, expected, events, at, snapsh
   cells.push(session, expected, events.length, Math.trunc(at), encodeEvents(events), lane, 0);
   const counter = cells.length - 1;
   let changes = 0;
-  for (let index = 0; index < events.length; index += 1) {
-    const event = events[index];
-    const change = event === undefined ? undefined : rowChange(event, expected + index + 1);
+  let seq = expected;
+  for (const event of events) {
+    seq += 1;
+    const change = rowChange(event, seq);
     if (change === undefined) continue;
     packChange(cells, change);
     changes += 1;

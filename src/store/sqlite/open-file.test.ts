@@ -106,6 +106,8 @@ describe("migrating", () => {
     expect(() => migrate(database, [...MIGRATIONS, "ALTER TABLE session ADD COLUMN extra TEXT", failing])).toThrow(
       "UNIQUE",
     );
+    // Nothing of it is left going on.
+    database.exec("BEGIN; ROLLBACK");
     database.close();
     expect(readFileSync(file).equals(before)).toBe(true);
     openFile(file).close();

@@ -1,7 +1,5 @@
-// The reader's thread.
-import { parentPort, workerData } from "node:worker_threads";
-import { Bug } from "../../core/bug.ts";
+// The reader's thread: started by thread.ts, and by nobody else.
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { serveReader } from "./serve-reader.ts";
 
-if (parentPort === null) throw new Bug("the reader runs in a thread of its own");
-serveReader(parentPort, workerData.file);
+serveReader(parentPort as MessagePort, workerData.file);

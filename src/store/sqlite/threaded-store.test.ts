@@ -71,6 +71,16 @@ describe("claims", () => {
 });
 
 describe("whoever waits for a log to grow", () => {
+  it("is told at once of what was there before the store was opened", async () => {
+    const file = freshFile();
+    const before = await openThreadedStore({ file, clock, start: inThisThread().start });
+    await add(before, SES, 0, [created(SES)]);
+    await before.close();
+    const store = await openThreadedStore({ file, clock, start: inThisThread().start });
+    await store.grown(SES, 0, never);
+    await store.close();
+  });
+
   it("is not misled by an answer that comes after that of a later append", async () => {
     const file = freshFile();
     const before = await openThreadedStore({ file, clock, start: inThisThread().start });
@@ -78,6 +88,7 @@ describe("whoever waits for a log to grow", () => {
     await before.close();
     const { start, threads } = inThisThread();
     const store = await openThreadedStore({ file, clock, start });
+    await store.load("ses_none");
     const waiting = store.grown(SES, 1, never);
     const answered = threads.reader?.hold();
     await answered?.come;

@@ -1,7 +1,5 @@
-// The writer's thread.
-import { parentPort, workerData } from "node:worker_threads";
-import { Bug } from "../../core/bug.ts";
+// The writer's thread: started by thread.ts, and by nobody else.
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { serveWriter } from "./serve-writer.ts";
 
-if (parentPort === null) throw new Bug("the writer runs in a thread of its own");
-serveWriter(parentPort, workerData.file);
+serveWriter(parentPort as MessagePort, workerData.file);
