@@ -63,6 +63,93 @@ describe("a group of appends", () => {
   });
 });
 
+describe("an append that cannot be", () => {
+  const good = batch("ses_b", 0, [created("ses_b")]);
+
+  it("G14: fails alone, in one attempt if it came alone, and costs neither the connection nor the reserve", () => {
+    const { writer, counts } = counted();
+    append(writer, batch(SES, 0, [created(SES), accepted("run_1"), settled("run_1")]));
+    for (const event of [settled("run_1"), settled("run_none")]) {
+      const before = counts.begun;
+      expect(append(writer, batch(SES, 3, [event]))).toMatchObject([{ kind: "failed", code: "internal" }]);
+      expect(counts.begun - before).toBe(1);
+    }
+    expect(append(writer, batch(SES, 3, [settled("run_none")]), good)).toMatchObject([
+      { kind: "failed", code: "internal" },
+      appended(1),
+    ]);
+    expect(counts).toMatchObject({ connections: 1, spent: 0 });
+    writer.close();
+  });
+
+  it("G28: because the file is damaged is not tried again", () => {
+    const { writer, counts } = counted((statement) => {
+      statement.run = () => {
+        throw Object.assign(new Error("malformed"), { errcode: 11 });
+      };
+    });
+    const told = { kind: "failed", code: "store_corrupt" };
+    expect(append(writer, batch(SES, 0, [created(SES)]), good)).toMatchObject([told, told]);
+    expect(counts).toMatchObject({ begun: 1, connections: 1 });
+    writer.close();
+  });
+
+  it("G28: because the disk fails is told what the disk has said", () => {
+    const { writer, file } = counted((statement) => {
+      statement.run = () => {
+        throw Object.assign(new Error("disk I/O error"), { errcode: 10 });
+      };
+    });
+    const told = { kind: "failed", code: "unavailable", message: `${file} cannot be used: disk I/O error.` };
+    expect(append(writer, good)).toEqual([told]);
+    writer.close();
+  });
+
+  it("G28: because the disk is full spends the reserve for what has begun, and never for something new", () => {
+    let full = false;
+    const { writer, counts } = counted((statement) => {
+      const run = statement.run.bind(statement);
+      statement.run = (...given: readonly unknown[]) => {
+        if (full && counts.spent === 0) throw Object.assign(new Error("full"), { errcode: 13 });
+        return run(...(given as SQLInputValue[]));
+      };
+    });
+    append(writer, batch(SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]));
+    full = true;
+    expect(append(writer, good)).toMatchObject([{ kind: "failed", code: "store_full" }]);
+    expect(append(writer, batch(SES, 4, [accepted("run_2")]))).toMatchObject([{ kind: "failed", code: "store_full" }]);
+    expect(counts.spent).toBe(0);
+    expect(append(writer, batch(SES, 4, [said("a little more")]))).toEqual([appended(5)]);
+    expect(counts.spent).toBe(1);
+    writer.close();
+  });
+
+  /** A writer that counts what it does, and whose inserts of events may be changed. */
+  function counted(change: (insert: StatementSync) => void = () => undefined) {
+    const file = join(directory, "belay.db");
+    const counts = { begun: 0, connections: 0, spent: 0 };
+    const open = prepared(prepared(openDatabase, "INSERT INTO event", change), "BEGIN IMMEDIATE", (statement) => {
+      const run = statement.run.bind(statement);
+      statement.run = () => {
+        counts.begun += 1;
+        return run();
+      };
+    });
+    const spend = (): boolean => {
+      counts.spent += 1;
+      return true;
+    };
+    const connect = (): Database => {
+      counts.connections += 1;
+      const database = open(file);
+      migrate(database, MIGRATIONS);
+      return database;
+    };
+    const reserve = { hasRoom: () => true, isTight: () => false, spend };
+    return { writer: new LogWriter({ file, reserve, connect }), counts, file };
+  }
+});
+
 describe("a lock of another program", () => {
   it("is waited for once for a whole group, not once for each append", () => {
     let begun = 0;
@@ -219,7 +306,9 @@ describe("a commit that has failed, and may have happened", () => {
     const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
     append(writer, first, second);
     disk.failNext(1);
-    expect(append(writer, question)).toEqual([appended(2)]);
+    const snapshot = fold(SES, [...first.events, ...second.events]);
+    expect(append(writer, { ...question, snapshot })).toEqual([appended(2)]);
+    expect(writer.with((database) => database.prepare("SELECT seq FROM snapshot").get()?.seq)).toBe(2);
     disk.failNext(1);
     expect(append(writer, second)).toEqual([{ kind: "moved", head: 2 }]);
     close();
@@ -238,12 +327,17 @@ describe("a commit that has failed, and may have happened", () => {
     disk.failNext(1);
     const other = batch("ses_b", 0, [created("ses_b")]);
     expect(append(writer, second, other)).toEqual([unknown(), unknown()]);
+    const bad = batch(SES, 2, [settled("run_none")]);
+    const third = batch("ses_c", 0, [created("ses_c")]);
+    disk.failNext(1);
+    expect(append(writer, bad, third)).toEqual([expect.objectContaining({ code: "internal" }), unknown()]);
     busy = 0;
-    expect(append(writer, second, other)).toEqual([
+    expect(append(writer, second, other, third)).toEqual([
       { kind: "moved", head: 2 },
       { kind: "moved", head: 1 },
+      { kind: "moved", head: 1 },
     ]);
-    expect(logged(writer)).toBe(3);
+    expect(logged(writer)).toBe(4);
     close();
   });
 });
@@ -299,6 +393,8 @@ describe("a probe", () => {
     );
     errcode = 5;
     expect(() => writer.probe()).toThrow(expect.objectContaining({ code: "store_locked" }));
+    errcode = undefined;
+    writer.probe();
     expect(connections).toBe(1);
     errcode = 10;
     expect(() => writer.probe()).toThrow(expect.objectContaining({ code: "unavailable" }));
@@ -314,9 +410,14 @@ describe("a probe", () => {
 describe("a trim that fails", () => {
   it("forgets nothing, says why, and leaves the writer fit for use", () => {
     let failing = true;
+    let connections = 0;
+    const counted = (path: string): Database => {
+      connections += 1;
+      return openDatabase(path);
+    };
     const { writer, close } = openFile(
       join(directory, "belay.db"),
-      prepared(openDatabase, "DELETE FROM event", (statement) => {
+      prepared(counted, "DELETE FROM event", (statement) => {
         const run = statement.run.bind(statement);
         statement.run = (...given: readonly unknown[]) => {
           if (failing) throw Object.assign(new Error("database is corrupt"), { errcode: 11 });
@@ -328,6 +429,7 @@ describe("a trim that fails", () => {
     append(writer, batch(SES, 0, events, { snapshot: fold(SES, events) }));
     expect(() => writer.trim(SES, 3)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
     expect(append(writer, batch(SES, 3, [accepted("run_2")]))).toEqual([appended(4)]);
+    expect(connections).toBe(1);
     const kept = (): unknown => writer.with((one) => one.prepare("SELECT kept_from FROM session").get()?.kept_from);
     expect(kept()).toBe(1);
     failing = false;

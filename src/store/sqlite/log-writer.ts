@@ -32,7 +32,6 @@ export class LogWriter {
   readonly #options: LogWriterOptions;
   readonly #heads = new Recent<SessionId, Standing>(HEADS_MAX);
   readonly #staged = new Map<SessionId, Standing>();
-  #database: Database | undefined;
   #statements: Statements | undefined;
 
   constructor(options: LogWriterOptions) {
@@ -82,9 +81,7 @@ export class LogWriter {
 
   /** For the few writes that are not appends. */
   with<A>(act: (database: Database) => A): A {
-    this.#connected();
-    if (this.#database === undefined) throw new ControlError("unavailable", "The connection is gone.");
-    return act(this.#database);
+    return act(this.#connected().database);
   }
 
   close(): void {
@@ -171,10 +168,10 @@ export class LogWriter {
       const row = statements.eventAt.get(batch.session, batch.expected + 1);
       if (row?.data !== batch.data || row.at !== batch.at) return false;
       if (statements.checkpoint.get()?.busy === 0) return true;
-    } catch (error) {
-      throw unknown(this.#options.file, error);
+    } catch {
+      // The disk does not even let us look.
     }
-    throw unknown(this.#options.file, undefined);
+    throw unknown(this.#options.file);
   }
 
   #keepHeads(): void {
@@ -184,9 +181,7 @@ export class LogWriter {
 
   #connected(): Statements {
     if (this.#statements === undefined) {
-      const database = this.#options.connect();
-      this.#statements = orClosed(database, (connected) => new Statements(connected));
-      this.#database = database;
+      this.#statements = orClosed(this.#options.connect(), (database) => new Statements(database));
     }
     return this.#statements;
   }
@@ -202,13 +197,11 @@ export class LogWriter {
 
   /** Forgets the connection and everything that was learnt through it. */
   #drop(): void {
-    const database = this.#database;
-    this.#database = undefined;
+    const statements = this.#statements;
     this.#statements = undefined;
     this.#heads.clear();
-    this.#staged.clear();
     try {
-      database?.close();
+      statements?.database.close();
     } catch {
       // A connection that failed may fail at this too. It is gone either way.
     }
@@ -228,8 +221,8 @@ function isFinal(error: unknown): boolean {
 
 const full = (file: string): ControlError => new ControlError("store_full", `There is no space left for ${file}.`);
 
-const unknown = (file: string, cause: unknown): ControlError =>
-  new ControlError("unavailable", `It is not known whether the last appends to ${file} are durable.`, { cause });
+const unknown = (file: string): ControlError =>
+  new ControlError("unavailable", `It is not known whether the last appends to ${file} are durable.`);
 
 /**
  * Whether a batch begins something, rather than carrying on with what has begun. What ends something does not, also if

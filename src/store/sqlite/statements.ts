@@ -13,6 +13,7 @@ export const HEAD = `COALESCE(
   0)`;
 
 export class Statements {
+  readonly database: Database;
   readonly begin: StatementSync;
   readonly commit: StatementSync;
   readonly rollback: StatementSync;
@@ -36,6 +37,7 @@ export class Statements {
   readonly #forget: StatementSync;
 
   constructor(database: Database) {
+    this.database = database;
     const sql = (text: string): StatementSync => database.prepare(text);
     this.begin = sql("BEGIN IMMEDIATE");
     this.commit = sql("COMMIT");
