@@ -25,6 +25,7 @@ import {
   started,
 } from "../contract-facts.ts";
 import { openDatabase } from "./database.ts";
+import { EPOCH_BLOCK } from "./limits.ts";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
@@ -38,9 +39,11 @@ const freshFile = (): string => {
   return join(directory, `${files}.db`);
 };
 
+const stopped: Clock = { now: () => 0, elapsed: () => 0, after: () => () => undefined };
+
 storeContract("the SQLite store", async () => {
   let time = 0;
-  const clock: Clock = { now: () => time, elapsed: () => time, after: () => () => undefined };
+  const clock: Clock = { ...stopped, elapsed: () => time };
   const store = await openSqliteStore({ file: freshFile(), clock });
   const pass = (ms: number): void => {
     time += ms;
@@ -121,6 +124,23 @@ describe("opening a file again", () => {
     expect(await again.append(batch(SES, 2, started("run_1"), { epoch: old.epoch }))).toEqual({ kind: "fenced" });
     await again.close();
   });
+});
+
+describe("a server that has been up for long", () => {
+  it("G26: goes on with higher epochs when its block of them is used up", async () => {
+    const store = await openSqliteStore({ file: freshFile(), clock: stopped });
+    let last = 0;
+    for (let count = 0; count < EPOCH_BLOCK + 2; count += 1) {
+      // A lease of no time is anybody's at once.
+      const claim = await store.claim(SES, count % 2 === 0 ? "wrk_a" : "wrk_b", 0);
+      const epoch = claim.kind === "claimed" ? claim.epoch : 0;
+      if (epoch <= last) throw new Error(`${epoch} after ${last}`);
+      last = epoch;
+    }
+    expect(last).toBeGreaterThan(EPOCH_BLOCK);
+    expect(last).toBeLessThan(2 * EPOCH_BLOCK);
+    await store.close();
+  }, 60_000);
 });
 
 describe("a second server", () => {
