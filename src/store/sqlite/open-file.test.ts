@@ -128,6 +128,20 @@ describe("migrating", () => {
     database.close();
   });
 
+  it("looks at the version again, and writes nothing to a file of this version or a newer one", () => {
+    openFile(file).close();
+    for (const version of [MIGRATIONS.length, 99]) {
+      alter(`PRAGMA user_version = ${version}`);
+      const before = readFileSync(file);
+      const database = openDatabase(file);
+      if (version === 99) {
+        expect(() => migrate(database, MIGRATIONS)).toThrow(expect.objectContaining({ code: "store_newer" }));
+      } else migrate(database, MIGRATIONS);
+      database.close();
+      expect(readFileSync(file).equals(before)).toBe(true);
+    }
+  });
+
   it("goes on from the version the file has, once", () => {
     openFile(file).close();
     const database = openDatabase(file);

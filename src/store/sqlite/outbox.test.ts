@@ -44,6 +44,15 @@ describe("the appends of one round of the event loop", () => {
     expect(await good).toEqual({ kind: "appended", head: 1 });
     expect(messages).toEqual([["ses_b"]]);
   });
+
+  it("are no message if none of them can be encoded", async () => {
+    const { outbox, messages } = outboxTo(() => []);
+    const cyclic: Record<string, unknown> = {};
+    cyclic.self = cyclic;
+    await expect(outbox.add(batch(SES, 0, [{ ...created(SES), ...cyclic }]))).rejects.toThrow("circular");
+    outbox.flush();
+    expect(messages).toEqual([]);
+  });
 });
 
 describe("a writer that has nothing to do", () => {
@@ -55,6 +64,25 @@ describe("a writer that has nothing to do", () => {
     await Promise.all(answers);
     expect(messages.flat()).toEqual(names);
     expect(messages.map((sessions) => sessions.length)).toEqual([12, 8]);
+  });
+});
+
+describe("a writer that is at work", () => {
+  it("is left alone until it has answered, and is then given all that has gathered, at once", async () => {
+    const { outbox, messages, hold } = outboxTo((sessions) => sessions.map(() => ({ kind: "appended", head: 1 })));
+    const letGo = hold();
+    const first = outbox.add(batch(SES, 0, [created(SES)]));
+    outbox.flush();
+    const names = Array.from({ length: 30 }, (_, index) => `ses_${index}` as const);
+    const later: Promise<unknown>[] = [];
+    for (const name of names) {
+      later.push(outbox.add(batch(name, 0, [created(name)])));
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    expect(messages).toEqual([[SES]]);
+    letGo();
+    await Promise.all([first, ...later]);
+    expect(messages).toEqual([[SES], names]);
   });
 });
 
@@ -81,15 +109,23 @@ describe("an append of which nobody knows what became", () => {
 function outboxTo(write: (sessions: readonly SessionId[]) => readonly Written[]) {
   const messages: (readonly SessionId[])[] = [];
   const heads: [SessionId, Seq | undefined][] = [];
+  let held: Promise<void> | undefined;
   const request = async (_: string, cells: readonly Cell[]): Promise<readonly Cell[]> => {
     const sessions = unpackBatches(cells).map(({ session }) => session);
     messages.push(sessions);
+    await held;
     const answer: Cell[] = [];
     for (const one of write(sessions)) packWritten(answer, one);
     return answer;
   };
   const outbox = new Outbox({ request }, (session, head) => heads.push([session, head]));
-  return { outbox, messages, heads };
+  /** Nothing is answered until what this returns is called. */
+  const hold = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return resolve;
+  };
+  return { outbox, messages, heads, hold };
 }
 
 const never = (): Promise<never> => Promise.reject(new Error("no such append"));

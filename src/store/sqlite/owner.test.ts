@@ -44,7 +44,8 @@ describe("the right to a file", () => {
     try {
       takeLock(file).release();
     } catch (error) {
-      expect(error).toMatchObject({ name: "ControlError", code: "store_locked" });
+      const cause = expect.objectContaining({ message: "database is locked" });
+      expect(error).toMatchObject({ name: "ControlError", code: "store_locked", cause });
       return String((error as Error).message);
     }
     throw new Error("the lock was given away twice");
@@ -67,6 +68,11 @@ describe("the right to a file", () => {
   it("is no matter of waiting: where no lock can be made, the reason is told as it is", () => {
     mkdirSync(lockPath(file));
     expect(() => takeLock(file)).toThrow("unable to open database file");
+  });
+
+  it("D9: cannot be had where something else stands in the place of the lock, and nobody is accused of it", () => {
+    writeFileSync(lockPath(file), "no lock of ours ".repeat(512));
+    expect(() => takeLock(file)).toThrow("file is not a database");
   });
 
   it("comes with epochs that lie above all before", () => {

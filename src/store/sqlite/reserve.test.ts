@@ -45,6 +45,12 @@ describe("the reserve", () => {
     expect(reserve.spend()).toBe(true);
   });
 
+  it("that somebody has deleted is room already, and counts as given back", () => {
+    const reserve = new Reserve(path, 1_000);
+    rmSync(path);
+    expect(reserve.spend()).toBe(true);
+  });
+
   it("of another size is put aside anew", () => {
     writeFileSync(path, "short");
     new Reserve(path, 1_000);

@@ -59,6 +59,7 @@ describe("a thread that dies", () => {
     expect(thread.started).toBe(false);
     const next = thread.request("read", 3);
     expect(workers).toHaveLength(2);
+    expect(worker().keeps).toBe(true);
     // What the first one says of its end does not concern the second.
     workers[0]?.emit("exit");
     expect(thread.started).toBe(true);

@@ -88,6 +88,8 @@ describe("whoever waits for a log to grow", () => {
     await add(store, SES, 1, [accepted("run_1")]);
     answered?.letGo();
     await waiting;
+    // Answered after it, so that it has been heard.
+    await store.load(SES);
     await store.grown(SES, 1, never);
     await store.close();
   });
