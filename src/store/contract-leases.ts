@@ -116,6 +116,8 @@ function leasing({ opened }: Suite): void {
         await add(store, id, 0, [created(id), ...runs, ...processes]);
       }
       expect([...(await store.unattended(100))].sort()).toEqual(sessions);
+      await store.claim("ses_0", A, TTL);
+      expect(await store.unattended(2)).toHaveLength(2);
       for (const id of sessions.slice(0, 7)) await store.claim(id, A, TTL);
       expect([...(await store.unattended(2))].sort()).toEqual(sessions.slice(7));
       expect(await store.unattended(1)).toHaveLength(1);

@@ -107,6 +107,8 @@ describe("the reserve", () => {
       const reserve = new Reserve(path, 1_000);
       expect(reserve.hasRoom()).toBe(true);
       expect(reserve.spend()).toBe(false);
+      system({ writeFileSync: fails("ENOSPC") });
+      expect(reserve.hasRoom()).toBe(true);
     }
     system({});
     mkdirSync(path);
