@@ -43,8 +43,15 @@ export function growthContract({ opened }: Suite): void {
       const waiting = store.grown(SES, 2, abort.signal).then(() => {
         answered = true;
       });
+      let early = false;
+      const next = store.grown(SES, 1, abort.signal).then(() => {
+        early = true;
+      });
       await add(store, "ses_b", 0, [created("ses_b"), accepted("run_9"), accepted("run_10")]);
+      await store.load(SES);
+      expect(early).toBe(false);
       await add(store, SES, 1, [accepted("run_1")]);
+      await next;
       await store.load(SES);
       expect(answered).toBe(false);
       await add(store, SES, 2, [accepted("run_2")]);

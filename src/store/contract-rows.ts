@@ -145,6 +145,18 @@ function guarded({ opened }: Suite): void {
       expect(await headOf(store, SES)).toBe(7);
     });
 
+    it("G4: refuses to start a run that is live already, over batches and within one", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1"), ...started("run_1"), accepted("run_2")]);
+      await refusedAs("internal", store.append(batch(SES, 5, started("run_1"))));
+      await add(store, SES, 5, [settled("run_1")]);
+      await refusedAs("internal", store.append(batch(SES, 6, [...started("run_2"), ...started("run_2")])));
+      const atOnce = [accepted("run_3"), ...started("run_3"), ...started("run_3")];
+      await refusedAs("internal", store.append(batch(SES, 6, atOnce)));
+      expect(await headOf(store, SES)).toBe(6);
+      expect(await store.run("run_2")).toMatchObject({ phase: "waiting" });
+    });
+
     it("G4: lets every session have a live run of its own", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]);

@@ -49,6 +49,17 @@ describe("a file that is not for this Belay", () => {
     expect(readdirSync(directory)).toEqual([basename(file)]);
   });
 
+  it("of another program is refused and not touched also where a file of ours has been", () => {
+    openFile(file).close();
+    rmSync(file);
+    const foreign = new DatabaseSync(file);
+    foreign.exec("CREATE TABLE precious (id INTEGER); INSERT INTO precious VALUES (1)");
+    foreign.close();
+    const before = readFileSync(file);
+    refused("invalid");
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
   it.each([
     ["short", Buffer.from("hello")],
     ["long", Buffer.alloc(8192, "no database ")],

@@ -128,7 +128,8 @@ describe("opening a file again", () => {
 
 describe("a server that has been up for long", () => {
   it("G26: goes on with higher epochs when its block of them is used up", async () => {
-    const store = await openSqliteStore({ file: freshFile(), clock: stopped });
+    const file = freshFile();
+    const store = await openSqliteStore({ file, clock: stopped });
     let last = 0;
     for (let count = 0; count < EPOCH_BLOCK + 2; count += 1) {
       // A lease of no time is anybody's at once.
@@ -140,6 +141,9 @@ describe("a server that has been up for long", () => {
     expect(last).toBeGreaterThan(EPOCH_BLOCK);
     expect(last).toBeLessThan(2 * EPOCH_BLOCK);
     await store.close();
+    const again = await openSqliteStore({ file, clock: stopped });
+    expect(await again.claim(SES, "wrk_c", 1)).toEqual({ kind: "claimed", epoch: 2 * EPOCH_BLOCK + 1 });
+    await again.close();
   }, 60_000);
 });
 

@@ -61,7 +61,7 @@ export class Statements {
     this.#insertLiveRun = sql(
       "INSERT INTO run (id, session, phase, accepted_at, key, content, sum) VALUES (?, ?, 'live', ?, ?, ?, ?)",
     );
-    this.#startRun = sql("UPDATE run SET phase = 'live' WHERE id = ? AND session = ?");
+    this.#startRun = sql("UPDATE run SET phase = 'live' WHERE id = ? AND session = ? AND phase = 'waiting'");
     this.#settleRun = sql(
       "UPDATE run SET phase = 'settled', settled_at = ?, outcome = ?, outcome_sum = ? WHERE id = ? AND session = ?",
     );
@@ -150,5 +150,8 @@ function required(number: number | undefined, session: SessionId): number {
 
 function requireChanged(changes: number | bigint, id: string | null): void {
   if (Number(changes) === 1) return;
-  throw new ControlError("internal", `There is no ${id} in this session. Nothing was recorded.`);
+  throw new ControlError(
+    "internal",
+    `There is no ${id} in this session to which this could happen. Nothing was recorded.`,
+  );
 }
