@@ -1,12 +1,15 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ProcessId } from "../core/ids.ts";
 import { OutputShelf } from "./output-shelf.ts";
 
-const home = mkdtempSync(join(tmpdir(), "belay-shelf-"));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "belay-shelf-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const id = (n: number): ProcessId => `proc_shelf.${n}`;
 

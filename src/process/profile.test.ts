@@ -23,9 +23,13 @@ const workspace = join(home, "workspace");
 const dir = join(workspace, ".belay");
 let count = 0;
 
-async function run(spawner: OpenSpawner, command: string, more: Partial<SpawnRequest> = {}): Promise<string> {
+function request(command: string, more: Partial<SpawnRequest> = {}): SpawnRequest {
   count += 1;
-  const child = await spawner.spawn({ id: `proc_profile.${count}`, sessionId: "ses_profile", command, ...more });
+  return { id: `proc_profile.${count}`, sessionId: "ses_profile", command, ...more };
+}
+
+async function run(spawner: OpenSpawner, command: string, more: Partial<SpawnRequest> = {}): Promise<string> {
+  const child = await spawner.spawn(request(command, more));
   await child.ended;
   return child.output.excerpt({ bytesMax: 64 * 1024 }).head;
 }
@@ -148,10 +152,8 @@ describe.skipIf(programs.bwrap === undefined)("limits (where bubblewrap is insta
     async () => {
       const bomb =
         "n=0; while [ $n -lt 900 ]; do (exec sleep 8000126) & n=$((n + 1)); done; ls /proc | grep -c '^[0-9]'";
-      const child = await spawner.spawn({
-        ...{ id: "proc_profile.900", sessionId: "ses_profile", command: `{ ${bomb}; } 2>&1; echo over` },
-        ...{ limits: { processesMax: 50 }, graceMs: 0 },
-      });
+      const wish = request(`{ ${bomb}; } 2>&1; echo over`, { limits: { processesMax: 50 }, graceMs: 0 });
+      const child = await spawner.spawn(wish);
       await says(child, "over").catch(() => undefined);
       child.stop(0);
       const end = await child.ended;
@@ -182,7 +184,7 @@ describe.skipIf(programs.script === undefined)("a terminal (where `script` is in
 
   test("is resized, and its program is told", async () => {
     const command = "trap 'stty size' WINCH; echo up; while :; do sleep 0.01; done";
-    const child = await spawner.spawn({ id: "proc_profile.901", sessionId: "ses_profile", command, terminal });
+    const child = await spawner.spawn(request(command, { terminal }));
     await says(child, "up");
     await child.resize({ columns: 120, rows: 40 });
     // Rows and columns are set one after the other, so it may be told twice: what counts is what it is told last.
@@ -194,7 +196,7 @@ describe.skipIf(programs.script === undefined)("a terminal (where `script` is in
 
   test("lets its program tidy up when it is stopped", async () => {
     const command = "trap 'echo tidied; exit 5' TERM; echo up; while :; do sleep 0.01; done";
-    const child = await spawner.spawn({ id: "proc_profile.902", sessionId: "ses_profile", command, terminal });
+    const child = await spawner.spawn(request(command, { terminal }));
     await says(child, "up");
     child.stop();
     expect(await child.ended).toMatchObject({ code: 5, signals: ["SIGTERM"], escaped: [] });
@@ -202,7 +204,7 @@ describe.skipIf(programs.script === undefined)("a terminal (where `script` is in
   });
 
   test("that was not asked for has no size", async () => {
-    const child = await spawner.spawn({ id: "proc_profile.903", sessionId: "ses_profile", command: "true" });
+    const child = await spawner.spawn(request("true"));
     await expect(child.resize(terminal)).rejects.toMatchObject({ code: "invalid" });
     await child.ended;
   });

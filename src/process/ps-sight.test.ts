@@ -183,7 +183,7 @@ describe("the ledger, with ps", () => {
   });
 
   test("G21: what a living server has written is not touched, whichever way it sees", () => {
-    const dir = join(home, "living");
+    const dir = mkdtempSync(join(home, "living-"));
     openLedger({ dir, clock: systemClock, sight: see() }).intend(intent(cookieNow()));
     expect(openLedger({ dir, clock: systemClock, sight: see() }).leftovers()).toMatchObject({ entries: [], live: 1 });
     const owner = identityOf(process.ppid);

@@ -6,9 +6,9 @@ import { systemClock } from "../engine/system-clock.ts";
 import type { Child, ChildEnd, SpawnRequest } from "../spawner.ts";
 import { type OpenSpawner, openSpawner, type SpawnerOptions } from "./spawner.ts";
 
-const home = realpathSync(mkdtempSync(join(tmpdir(), "belay-spawner-")));
-const dir = join(home, "state");
-const workspace = mkdtempSync(join(home, "workspace-"));
+let home: string;
+let dir: string;
+let workspace: string;
 let count = 0;
 let spawner: OpenSpawner;
 
@@ -16,6 +16,9 @@ const open = (more: Partial<SpawnerOptions> = {}): Promise<OpenSpawner> =>
   openSpawner({ dir, workspace, clock: systemClock, ...more });
 
 beforeAll(async () => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), "belay-spawner-")));
+  dir = join(home, "state");
+  workspace = mkdtempSync(join(home, "workspace-"));
   spawner = await open();
 });
 
@@ -54,11 +57,12 @@ async function says(child: Child, words: string): Promise<void> {
 
 describe("a process", () => {
   test("says what it says on the stream it says it on, and its exit code is told", async () => {
-    const child = await start("echo out; echo err >&2; exit 7");
+    const wish = request("echo out; echo err >&2; exit 7");
+    const child = await spawner.spawn(wish);
     expect(await child.ended).toMatchObject({ code: 7, signal: undefined, stopped: false, signals: [], left: 0 });
     expect(stdoutOf(child)).toBe("out\n");
     expect(stderrOf(child)).toBe("err\n");
-    expect((await spawner.output("proc_test.1"))?.counts.bytes).toEqual({ stdout: 4, stderr: 4, all: 8 });
+    expect((await spawner.output(wish.id))?.counts.bytes).toEqual({ stdout: 4, stderr: 4, all: 8 });
   });
 
   test("is heard as it speaks, on stdout, whatever is kept of it", async () => {

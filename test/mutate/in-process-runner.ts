@@ -4,6 +4,7 @@
 // Invariants
 // 1. A mutant is active only while its tests run.
 // 2. What a test throws after its end, in the same round of the event loop, counts for the mutant that was active.
+// 3. No mutant signals anybody but what its tests have started; one that tries is noticed.
 import { registerHooks } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -21,6 +22,7 @@ import {
   toMutantRunResult,
 } from "@stryker-mutator/api/test-runner";
 import { type CollectedTest, collect, runTest, tests } from "./collected-tests.ts";
+import { guardKill } from "./kill-guard.ts";
 import { KillOrder } from "./kill-order.ts";
 
 interface Options extends StrykerOptions {
@@ -54,6 +56,7 @@ class InProcessRunner implements TestRunner {
     };
     process.on("unhandledRejection", heed);
     process.on("uncaughtException", heed);
+    guardKill(heed);
   }
 
   capabilities(): { readonly reloadEnvironment: boolean } {

@@ -2,7 +2,7 @@
 // time, and counts how many of them no test notices.
 //
 //   --room NAME    only this one: core, engine, store, process
-//   --file PATH    only mutants of this file
+//   --file PATH    only mutants of this file; may be given several times
 //   --survivors F  writes what survived and has not been looked at to this file, ready to be judged
 //   --json         the last line is one object
 //
@@ -15,6 +15,7 @@ import type { LogLevel } from "@stryker-mutator/api/core";
 import { Stryker } from "@stryker-mutator/core";
 import { ROOT } from "../house.ts";
 import { conclude, say } from "../suite.ts";
+import { isApart, runApart } from "./apart.ts";
 import { type Room, rooms } from "./rooms.ts";
 import { scoreOf, type Tally, tallyOf } from "./score.ts";
 import { compare, readLookedAt, type Survivor, survivorOf } from "./survivor.ts";
@@ -22,7 +23,7 @@ import { compare, readLookedAt, type Survivor, survivorOf } from "./survivor.ts"
 const { values } = parseArgs({
   options: {
     room: { type: "string" },
-    file: { type: "string" },
+    file: { type: "string", multiple: true },
     survivors: { type: "string" },
     json: { type: "boolean", default: false },
   },
@@ -45,6 +46,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => 
 const lookedAt = readLookedAt();
 const wanted = rooms().filter(({ name }) => values.room === undefined || values.room === name);
 if (wanted.length === 0) throw new TypeError(`There is no room ${values.room}.`);
+if (wanted.some(({ name }) => name === "process") && !isApart()) process.exit(await runApart(process.argv.slice(1)));
 const tallies = new Map<Room, Tally>();
 const survivors: Survivor[] = [];
 for (const room of wanted) {
@@ -86,7 +88,7 @@ conclude(
 );
 
 async function mutate({ name, mutate: files, tests }: Room): Promise<{ tally: Tally; alive: readonly Survivor[] }> {
-  const chosen = values.file === undefined ? files : files.filter((file) => file === values.file);
+  const chosen = values.file === undefined ? files : files.filter((file) => values.file?.includes(file));
   if (chosen.length === 0) return { tally: { killed: 0, survived: 0, ignored: 0 }, alive: [] };
   say(`${name}: ${chosen.length} files, looked at by ${tests.length} files of tests`);
   const mutants = await new Stryker({
