@@ -3,6 +3,7 @@
 //
 //   --room NAME    only this one: core, engine, store, process
 //   --file PATH    only mutants of this file; may be given several times
+//   --test PATH    only these tests, for a quick look: what others would notice survives. May be given several times
 //   --survivors F  writes what survived and has not been looked at to this file, ready to be judged
 //   --json         the last line is one object
 //
@@ -24,6 +25,7 @@ const { values } = parseArgs({
   options: {
     room: { type: "string" },
     file: { type: "string", multiple: true },
+    test: { type: "string", multiple: true },
     survivors: { type: "string" },
     json: { type: "boolean", default: false },
   },
@@ -87,7 +89,8 @@ conclude(
   { json: values.json, holds: missed.length === 0 && fresh.length === 0 },
 );
 
-async function mutate({ name, mutate: files, tests }: Room): Promise<{ tally: Tally; alive: readonly Survivor[] }> {
+async function mutate({ name, mutate: files, ...room }: Room): Promise<{ tally: Tally; alive: readonly Survivor[] }> {
+  const tests = room.tests.filter((file) => values.test?.includes(file) ?? true);
   const chosen = values.file === undefined ? files : files.filter((file) => values.file?.includes(file));
   if (chosen.length === 0) return { tally: { killed: 0, survived: 0, ignored: 0 }, alive: [] };
   say(`${name}: ${chosen.length} files, looked at by ${tests.length} files of tests`);

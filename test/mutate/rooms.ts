@@ -10,7 +10,7 @@ export interface Room {
   readonly scoreMin: number | undefined;
 }
 
-/** Go through so many states that a mutant they let live would cost a minute. What they find is found besides. */
+/** Go through so much that a mutant they let live would cost a minute. What they find is found besides. */
 const LONG = [...["src/core/phases.test.ts", "src/core/histories.test.ts"], "src/process/output/output-fuzz.test.ts"];
 /** Start real programs, or wait for real files, once for each mutant. */
 const REAL = [

@@ -173,45 +173,22 @@ describe("memory", () => {
   /** What a capture may hold: three heads and tails, and what waits for three files, with the slack of their blocks. */
   const HELD_MAX = 3 * (HEAD_BYTES + TAIL_BYTES + WAITING_BYTES_MAX + 2 * 64 * 1024);
 
-  test("G23: a gibibyte through a capture leaves exact counts and a few hundred KiB", async () => {
-    let drained = Promise.withResolvers<void>();
-    const capture = captured({ outputBytesMax: 4 * 1024 * 1024, onDrain: () => drained.resolve() });
-    const piece = Buffer.alloc(64 * 1024, "0123456789abcde\n");
-    const pieces = (1024 * 1024 * 1024) / piece.length;
-    let heldMax = 0;
-    for (let count = 0; count < pieces; count += 1) {
-      const answer = capture.take(count % 4 === 0 ? "stderr" : "stdout", piece);
-      heldMax = Math.max(heldMax, capture.heldBytes);
-      if (answer === "pause") {
-        await drained.promise;
-        drained = Promise.withResolvers();
-      }
-    }
-    await capture.end();
-    const bytes = { stdout: 0.75 * 2 ** 30, stderr: 0.25 * 2 ** 30, all: 2 ** 30 };
-    const kept = { stdout: 4 * 2 ** 20, stderr: 4 * 2 ** 20, all: 4 * 2 ** 20 };
-    expect(capture.counts).toEqual({ bytes, kept, lines: 2 ** 30 / 16 });
-    expect(heldMax).toBeLessThanOrEqual(HELD_MAX);
-    expect(capture.heldBytes).toBe(3 * (HEAD_BYTES + TAIL_BYTES));
-    expect(capture.trouble).toBeUndefined();
-  });
-
   test("G23: a disk that hangs and a reader that does not pause: still bounded, still counted", async () => {
     const { openSink, openGate } = gatedDisk();
     const capture = captured({ openSink, outputBytesMax: 2 ** 40 });
     const piece = Buffer.alloc(64 * 1024, "y\n");
-    for (let count = 0; count < 256; count += 1) {
+    for (let count = 0; count < 64; count += 1) {
       capture.take("stdout", piece);
       expect(capture.heldBytes).toBeLessThanOrEqual(HELD_MAX);
     }
-    expect(capture.counts).toMatchObject({ bytes: { all: 16 * 2 ** 20 }, lines: 8 * 2 ** 20 });
+    expect(capture.counts).toMatchObject({ bytes: { all: 4 * 2 ** 20 }, lines: 2 * 2 ** 20 });
     openGate();
     await capture.end();
     expect(capture.counts.kept.all).toBe(WAITING_BYTES_MAX);
     expect(capture.trouble).toMatch(/stdout\.log is not complete: the disk did not keep up/);
     const behind = await capture.read({ offset: WAITING_BYTES_MAX });
-    expect(behind.missing).toBe(16 * 2 ** 20 - WAITING_BYTES_MAX - TAIL_BYTES);
-    expect(behind).toMatchObject({ to: 16 * 2 ** 20, end: true });
+    expect(behind.missing).toBe(4 * 2 ** 20 - WAITING_BYTES_MAX - TAIL_BYTES);
+    expect(behind).toMatchObject({ to: 4 * 2 ** 20, end: true });
   });
 
   test("a slow disk pauses the reader, and lets it go on once, when there is room again", async () => {

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { settled } from "../testing/manual-clock.ts";
+import { Census } from "./census.ts";
+import type { Seen } from "./proc.ts";
+
+/** Looks that come back when they are told to, each with a number of its own. */
+function looks() {
+  const begun: PromiseWithResolvers<readonly Seen[]>[] = [];
+  const census = new Census(() => {
+    const look = Promise.withResolvers<readonly Seen[]>();
+    begun.push(look);
+    return look.promise;
+  });
+  return { census, begun, end: (at: number) => begun[at]?.resolve([{ pid: at }] as unknown as readonly Seen[]) };
+}
+
+const pidsOf = async (taken: Promise<readonly Seen[]>): Promise<readonly number[]> =>
+  (await taken).map((one) => one.pid);
+
+test("whoever asks while a look goes on is told of the next, together with all who ask meanwhile", async () => {
+  const { census, begun, end } = looks();
+  const first = census.take();
+  const second = census.take();
+  const third = census.take();
+  expect(begun).toHaveLength(1);
+  end(0);
+  expect(await pidsOf(first)).toEqual([0]);
+  await settled();
+  expect(begun).toHaveLength(2);
+  const fourth = census.take();
+  end(1);
+  expect(await Promise.all([pidsOf(second), pidsOf(third)])).toEqual([[1], [1]]);
+  await settled();
+  end(2);
+  expect(await pidsOf(fourth)).toEqual([2]);
+  expect(begun).toHaveLength(3);
+});
+
+test("after a look is over the next one begins when somebody asks", async () => {
+  const { census, begun, end } = looks();
+  const first = census.take();
+  end(0);
+  await first;
+  await settled();
+  expect(begun).toHaveLength(1);
+  const second = census.take();
+  expect(begun).toHaveLength(2);
+  end(1);
+  expect(await pidsOf(second)).toEqual([1]);
+});
+
+test("a look that fails is told to those it was for, and the next is begun all the same", async () => {
+  const { census, begun, end } = looks();
+  const first = census.take();
+  const second = census.take();
+  begun[0]?.reject(new Error("out of files"));
+  await expect(first).rejects.toThrow("out of files");
+  await settled();
+  end(1);
+  expect(await pidsOf(second)).toEqual([1]);
+  const third = census.take();
+  end(2);
+  expect(await pidsOf(third)).toEqual([2]);
+});

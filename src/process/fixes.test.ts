@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import type { Mechanism } from "../spawner.ts";
+import { fixFor } from "./fixes.ts";
+import type { Machine } from "./machine.ts";
+import type { TestResult } from "./self-test.ts";
+
+const failed: TestResult = { kind: "failed", why: "it did" };
+const bare: Machine = {
+  ...{ platform: "linux", kernel: "6.14.0", root: false, mayUnshare: true, capsPerNamespace: true, programs: {} },
+  cgroup: undefined,
+};
+const [setpriv, unshare, setsid] = ["/usr/bin/setpriv", "/usr/bin/unshare", "/usr/bin/setsid"];
+const UTIL_LINUX = "Install util-linux: apt-get install util-linux.";
+
+const rows: readonly [Mechanism, Partial<Machine>, string | undefined][] = [
+  ["bubblewrap", {}, "Install bubblewrap: apt-get install bubblewrap."],
+  ["unshare", {}, UTIL_LINUX],
+  ["unshare", { programs: { unshare, setsid } }, UTIL_LINUX],
+  ["unshare", { programs: { setpriv, setsid } }, UTIL_LINUX],
+  ["unshare", { programs: { setpriv, unshare } }, UTIL_LINUX],
+  [
+    "cgroup",
+    {},
+    "Start the server in a control group that is delegated to it: systemd-run --user --scope -p Delegate=yes belay …, " +
+      "or Delegate=yes in its unit.",
+  ],
+  ["cgroup", { cgroup: "/sys/fs/cgroup/own" }, undefined],
+  ["anchor", {}, "Install perl: apt-get install perl-base."],
+  ["anchor", { programs: { perl: "/usr/bin/perl" } }, undefined],
+  ["group", {}, undefined],
+  ["group", { platform: "win32" }, "Native Windows is not supported yet: use WSL2."],
+  ["bubblewrap", { platform: "darwin" }, "Run the server on Linux: in a container, or in a virtual machine."],
+];
+
+test.each(rows)("what makes %s work is told as a command, where there is one", (mechanism, more, fix) => {
+  expect(fixFor(mechanism, { ...bare, ...more }, failed)).toBe(fix);
+});
+
+test("what was never tested is told like what has failed, and what has passed needs nothing", () => {
+  expect(fixFor("anchor", bare, undefined)).toBe("Install perl: apt-get install perl-base.");
+  expect(fixFor("anchor", bare, { kind: "passed" })).toBeUndefined();
+  expect(fixFor("group", { ...bare, platform: "win32" }, { kind: "passed" })).toBeUndefined();
+});

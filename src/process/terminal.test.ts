@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { checkSize, inTerminal, resizeTerminal } from "./terminal.ts";
+
+test.each([
+  [1, 1],
+  [1_000, 1_000],
+  [80, 24],
+])("a terminal of %s columns and %s rows is one", (columns, rows) => {
+  expect(() => checkSize({ columns, rows })).not.toThrow();
+});
+
+test.each([
+  ["columns", { columns: 0, rows: 1 }, 0],
+  ["columns", { columns: 1_001, rows: 1 }, 1_001],
+  ["rows", { columns: 1, rows: 0 }, 0],
+  ["rows", { columns: 1, rows: 1_001 }, 1_001],
+  ["rows", { columns: 1, rows: 1.5 }, 1.5],
+  ["rows", { columns: 1, rows: Number.NaN }, Number.NaN],
+])("a terminal is no screen: %s of %o", async (name, size, value) => {
+  const refusal = { code: "invalid", message: `A terminal has from 1 to 1000 ${name}, not ${value}.` };
+  expect(() => checkSize(size)).toThrow(expect.objectContaining(refusal));
+  expect(() => inTerminal(["/bin/true"], size, "/usr/bin/script")).toThrow(expect.objectContaining(refusal));
+  await expect(resizeTerminal(process.pid, size, "/bin/stty")).rejects.toMatchObject(refusal);
+});
+
+test("a command at a terminal is the one that makes it, with the size set first and each argument as it was", () => {
+  const argv = inTerminal(["/bin/echo", "a b", "$HOME"], { columns: 91, rows: 17 }, "/usr/bin/script");
+  const shell = "stty cols 91 rows 17 2>/dev/null; exec /bin/echo 'a b' '$HOME'";
+  expect(argv).toEqual(["/usr/bin/script", "-q", "-e", "-f", "-c", shell, "/dev/null"]);
+});
+
+test("without a program that makes terminals there is none, and it says what to install", () => {
+  expect(() => inTerminal(["/bin/true"], { columns: 80, rows: 24 }, undefined)).toThrow(
+    expect.objectContaining({ code: "not_started", hint: expect.stringContaining("apt-get install bsdutils") }),
+  );
+});
+
+test("a terminal that is gone, or that nothing here can reach, has no size to change", async () => {
+  const size = { columns: 80, rows: 24 };
+  const nobody = 4_194_304 + 1;
+  await expect(resizeTerminal(nobody, size, "/bin/stty")).rejects.toMatchObject({ code: "closed" });
+  await expect(resizeTerminal(process.pid, size, undefined)).rejects.toMatchObject({ code: "closed" });
+});

@@ -1,0 +1,177 @@
+// Which mechanism is chosen, and why none is, by what was found out before: nothing is started here.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ControlError } from "../core/control-error.ts";
+import type { Mechanism } from "../spawner.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import { type Diagnosis, diagnose } from "./doctor.ts";
+import type { Machine } from "./machine.ts";
+import { MECHANISMS } from "./mechanisms.ts";
+import { PROC_SIGHT } from "./proc-sight.ts";
+import type { TestResult } from "./self-test.ts";
+import { keyOf, saveResults } from "./test-results.ts";
+import { type Choosing, choose } from "./tiers.ts";
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "belay-tiers-"));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const PROGRAMS = ["bwrap", "setpriv", "unshare", "setsid", "perl", "script"];
+
+/** A machine that has everything. */
+const rich = (): Machine => ({
+  ...{ platform: "linux", kernel: "6.14.0", root: false, mayUnshare: true, capsPerNamespace: true, cgroup: dir },
+  programs: Object.fromEntries(PROGRAMS.map((name) => [name, `/nowhere/${name}`])),
+});
+
+/** On which all but these have failed. */
+function on(machine: Machine, ...passed: readonly Mechanism[]): Choosing {
+  const results = MECHANISMS.map((one): [Mechanism, TestResult] => [
+    one,
+    passed.includes(one) ? { kind: "passed" } : { kind: "failed", why: `no ${one}` },
+  ]);
+  saveResults(dir, keyOf(machine, PROC_SIGHT), Object.fromEntries(results));
+  return { machine, stateDir: dir, workspace: dir, clock: manualClock(), sight: PROC_SIGHT };
+}
+
+describe("the mechanism", () => {
+  test.each([
+    ["bubblewrap", [...MECHANISMS]],
+    ["unshare", ["group", "unshare", "anchor"]],
+    ["cgroup", ["anchor", "cgroup"]],
+    ["anchor", ["anchor", "group"]],
+    ["group", ["group"]],
+  ] as const)("is the best that has passed: %s", async (best, passed) => {
+    const { containment, passedOver } = await choose(on(rich(), ...passed));
+    expect(containment.mechanism).toBe(best);
+    expect(Object.keys(passedOver)).toEqual(MECHANISMS.slice(0, MECHANISMS.indexOf(best)));
+    containment.close?.();
+  });
+
+  test("is the one that is asked for, also if a better one is there", async () => {
+    const { containment, passedOver } = await choose({ ...on(rich(), ...MECHANISMS), mechanism: "anchor" });
+    expect([containment.mechanism, passedOver]).toEqual(["anchor", {}]);
+  });
+
+  test("that has passed, and whose programs are gone since, is passed over", async () => {
+    const { containment } = await choose(on({ ...rich(), cgroup: undefined }, "cgroup", "group"));
+    expect(containment.mechanism).toBe("group");
+    containment.close?.();
+  });
+
+  test("may be as sure as is required, or surer", async () => {
+    for (const requireTier of ["namespace", "cgroup", "anchor", "group"] as const) {
+      const { containment } = await choose({ ...on(rich(), "unshare"), requireTier });
+      expect(containment.mechanism).toBe("unshare");
+    }
+  });
+});
+
+describe("a refusal", () => {
+  const install = { bubblewrap: "Install bubblewrap: apt-get install bubblewrap." };
+
+  test("says what is required, what there is, why, and what would do", async () => {
+    const { bwrap: _, ...programs } = rich().programs;
+    const asked = choose({ ...on({ ...rich(), programs }, "anchor"), requireTier: "namespace" });
+    await expect(asked).rejects.toMatchObject({
+      code: "uncontained",
+      message:
+        'Processes of tier "namespace" cannot be started: the best this machine has is "anchor". ' +
+        "bubblewrap: no bubblewrap; unshare: no unshare; cgroup: no cgroup",
+      hint: expect.stringContaining(install.bubblewrap),
+    });
+  });
+
+  test("for a mechanism that was asked for speaks of that one alone", async () => {
+    const { bwrap: _, ...programs } = rich().programs;
+    const asked = choose({ ...on({ ...rich(), programs, cgroup: undefined }), mechanism: "bubblewrap" });
+    await expect(asked).rejects.toMatchObject({
+      message: "Processes cannot be started: nothing here holds them. bubblewrap: no bubblewrap",
+      hint: install.bubblewrap,
+    });
+  });
+
+  test("where nothing holds has every way there is, each once", async () => {
+    const asked = choose(on({ ...rich(), programs: {}, cgroup: undefined }));
+    const error = await asked.catch((thrown: unknown) => thrown);
+    const { hint } = error as { readonly hint: string };
+    expect(hint.split(" Or: ").map((one) => one.slice(0, 20))).toEqual([
+      ...["Install bubblewrap: ", "Install util-linux: ", "Start the server in ", "Install perl: apt-ge"],
+    ]);
+  });
+
+  test("of which nobody knows what to do has no hint of its own", async () => {
+    const { hint } = new ControlError("uncontained", "any");
+    await expect(choose({ ...on(rich()), mechanism: "group" })).rejects.toMatchObject({ hint });
+  });
+});
+
+describe("the doctor", () => {
+  const told = async (machine: Machine, ...passed: readonly Mechanism[]): Promise<Diagnosis> =>
+    diagnose(on(machine, ...passed));
+  const limitsOf = ({ mechanisms }: Diagnosis, mechanism: Mechanism): string =>
+    mechanisms.find((one) => one.mechanism === mechanism)?.limits.join(" ") ?? "";
+
+  test("names the best that has passed, what each is made of, and how to mend the others", async () => {
+    const { mechanisms, best, notes, platform, kernel } = await told({ ...rich(), cgroup: undefined }, "unshare", "group");
+    expect([best, platform, kernel, notes]).toEqual(["unshare", "linux", "6.14.0", []]);
+    expect(mechanisms.map(({ mechanism, tier, available }) => [mechanism, tier, available])).toEqual([
+      ["bubblewrap", "namespace", true],
+      ["unshare", "namespace", true],
+      ["cgroup", "cgroup", false],
+      ["anchor", "anchor", true],
+      ["group", "group", true],
+    ]);
+    expect(mechanisms.map(({ profiles }) => profiles.join(" "))).toEqual([
+      ...["none contain workspace", "none contain", "", "none", "none"],
+    ]);
+    expect(mechanisms.find(({ mechanism }) => mechanism === "cgroup")?.fix).toContain("Delegate=yes");
+    expect(mechanisms.find(({ mechanism }) => mechanism === "unshare")?.fix).toBeUndefined();
+  });
+
+  test("has no best where nothing has passed", async () => {
+    expect((await told(rich())).best).toBeUndefined();
+  });
+
+  test("tells of the cap on processes by kernel, rights and programs", async () => {
+    const { setpriv: _, ...programs } = rich().programs;
+    const rows: readonly [Partial<Machine>, string][] = [
+      [{}, ""],
+      [{ capsPerNamespace: false }, "That takes Linux 6.14."],
+      [{ root: true }, "As root, the cap on processes is a guard against accidents only"],
+      [{ programs }, "That takes setpriv: apt-get install util-linux."],
+    ];
+    for (const [more, words] of rows) {
+      const limits = limitsOf(await told({ ...rich(), ...more }), "bubblewrap");
+      if (words === "") expect(limits).toBe("sudo and other set-user-ID programs get no rights inside.");
+      else expect(limits).toContain(words);
+    }
+    expect(limitsOf(await told(rich()), "unshare")).toBe('It has no profile "workspace".');
+  });
+
+  test("says of a control group that it has no cap, unless the kernel counts there", async () => {
+    const NO_CAP = "The number of processes of a tree is not capped.";
+    expect(limitsOf(await told(rich()), "cgroup")).toContain(NO_CAP);
+    expect(limitsOf(await told({ ...rich(), cgroup: undefined }), "cgroup")).toContain(NO_CAP);
+    writeFileSync(join(dir, "cgroup.subtree_control"), "cpu +pids memory");
+    // What we ask for is written there; this is no kernel, which would answer with the names alone.
+    expect(limitsOf(await told(rich()), "cgroup")).toContain(NO_CAP);
+  });
+
+  test("says who escapes the lower tiers", async () => {
+    const diagnosis = await told(rich());
+    expect(limitsOf(diagnosis, "anchor")).toContain("kills its anchor on purpose");
+    expect(limitsOf(diagnosis, "group")).toContain("closes the files it has inherited, escapes");
+    expect(limitsOf(diagnosis, "group")).not.toContain("whose environment ps does not show");
+  });
+
+  test("says that there are no terminals where nothing makes them", async () => {
+    const { script: _, ...programs } = rich().programs;
+    const { notes } = await told({ ...rich(), programs });
+    expect(notes).toEqual(["No terminals: `script` is missing (apt-get install bsdutils)."]);
+  });
+});
