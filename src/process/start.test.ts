@@ -201,7 +201,7 @@ describe("what a leader says of its command", () => {
 
   test("is not heard from a leader that never gets there: it is ended, and told as what it is", async () => {
     const clock = manualClock();
-    const wish = { ...starting({ file: SHELL, args: ["-c", "echo  wait  >&2; sleep 8000301"] }), clock };
+    const wish = { ...starting({ file: SHELL, args: ["-c", "echo  wait  >&2; exec sleep 8000301"] }), clock };
     const started = await start(wish);
     const refused = expect(reachGate(started, wish)).rejects.toMatchObject({
       code: "not_started",
@@ -215,6 +215,5 @@ describe("what a leader says of its command", () => {
     await started.exited;
     await clock.advance(1_000);
     await refused;
-    process.kill(-started.child.pid, "SIGKILL");
   });
 });
