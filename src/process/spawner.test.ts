@@ -1,9 +1,20 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Child, ChildEnd, SpawnRequest } from "../spawner.ts";
+import { openLedger } from "./ledger.ts";
+import { identityOf } from "./proc.ts";
 import { type OpenSpawner, openSpawner, type SpawnerOptions } from "./spawner.ts";
 
 let home: string;
@@ -247,6 +258,111 @@ describe("a start that fails", () => {
     await (await spawner.spawn(again)).ended;
     await expect(spawner.spawn(again)).rejects.toMatchObject({ code: "conflict" });
     expect(await spawner.output(again.id)).toBeDefined();
+  });
+});
+
+describe("what is asked for", () => {
+  test("limits of a request come before those of the server, and those before none", async () => {
+    const other = await open({ limits: { fileBytesMax: 1024, cpuSecondsMax: 90 } });
+    const told = async (limits: SpawnRequest["limits"]): Promise<string> => {
+      const child = await other.spawn(request("ulimit -f; ulimit -t", limits === undefined ? {} : { limits }));
+      await child.ended;
+      return stdoutOf(child);
+    };
+    expect(await told(undefined)).toBe("2\n90\n");
+    expect(await told({ fileBytesMax: 512 })).toBe("1\n90\n");
+    await other.close();
+    expect((await run("ulimit -t")).out).toBe("unlimited\n");
+  });
+
+  test("a variable is let through if the server's operator says so", async () => {
+    process.env.BELAYTEST_LET = "through";
+    try {
+      const other = await open({ env: { allow: ["BELAYTEST_LET"] } });
+      const child = await other.spawn(request('echo "$BELAYTEST_LET"'));
+      await child.ended;
+      expect(stdoutOf(child)).toBe("through\n");
+      await other.close();
+      expect((await run('echo "$BELAYTEST_LET"')).out).toBe("\n");
+    } finally {
+      delete process.env.BELAYTEST_LET;
+    }
+  });
+
+  test("the grace is that of the request, of the server, or the usual one", async () => {
+    const stubborn = "trap '' TERM; echo up; while :; do sleep 0.01; done";
+    const other = await open({ graceMs: 1 });
+    const child = await other.spawn(request(stubborn));
+    await says(child, "up");
+    child.stop();
+    expect(await child.ended).toMatchObject({ signals: ["SIGTERM", "SIGKILL"] });
+    await other.close();
+  });
+
+  test("a profile that the mechanism has not is refused, with what to install", async () => {
+    const other = await open({ dir: join(home, "group"), mechanism: "group" });
+    expect([other.mechanism, other.tier]).toEqual(["group", "group"]);
+    await expect(other.spawn(request("true", { profile: "workspace" }))).rejects.toMatchObject({
+      code: "uncontained",
+      message: 'The profile "workspace" needs more than "group" can do here.',
+      hint: expect.stringContaining("apt-get install bubblewrap"),
+    });
+    const child = await other.spawn(request("true"));
+    expect(child.profile).toBe("none");
+    await child.ended;
+    await other.close();
+  });
+
+  test("without a profile it is the best that the mechanism has for every command", async () => {
+    const child = await start("true");
+    expect(child.profile).toBe(spawner.tier === "namespace" ? "contain" : "none");
+    await child.ended;
+  });
+
+  test("a session with a directory of its own begins there", async () => {
+    const own = mkdtempSync(join(home, "own-"));
+    expect((await run("pwd", { workspace: own })).out).toBe(`${own}\n`);
+  });
+
+  test("an id that is none is refused, and nothing is kept under it", async () => {
+    const wrong = "../test.1" as SpawnRequest["id"];
+    await expect(spawner.spawn({ ...request("true"), id: wrong })).rejects.toMatchObject({ code: "invalid" });
+    expect(await spawner.output(wrong)).toBeUndefined();
+  });
+
+  test("the output of a process that is going on is its own, and that of one that has ended is from its files", async () => {
+    const wish = request("echo up; read x", { stdin: "open" });
+    const child = await spawner.spawn(wish);
+    expect(await spawner.output(wish.id)).toBe(child.output);
+    child.endInput();
+    await child.ended;
+    const saved = await spawner.output(wish.id);
+    expect(saved).not.toBe(child.output);
+    expect(saved?.excerpt().head).toBe("up\n");
+  });
+});
+
+describe("what earlier servers have left", () => {
+  test("is ended and told, and the pipes of those that are gone are removed, no others", async () => {
+    const left = join(home, "left");
+    const ledger = join(left, "ledger");
+    const self = identityOf(process.pid);
+    if (self === undefined) throw new Error("We are here.");
+    const dead = { ...self, startTime: 1 };
+    const intent = { sessionId: "ses_left", cookie: "proc_left.1:x", mechanism: "group" } as const;
+    openLedger({ dir: ledger, clock: systemClock, owner: dead }).intend({ id: "proc_left.1", ...intent });
+    const pipes = [`pipes-${process.pid}-1`, "pipes-4194305-7", "pipes-mine", "other"];
+    for (const name of [...pipes, `pipes-${self.pid}-${self.startTime}x`]) mkdirSync(join(left, name));
+    const other = await open({ dir: left });
+    expect(other.swept).toMatchObject([
+      { id: "proc_left.1", sessionId: "ses_left", killed: [], escaped: [], sure: true },
+    ]);
+    expect(readdirSync(ledger)).toEqual([]);
+    const kept = readdirSync(left).filter((name) => name.startsWith("pipes-") || name === "other");
+    const own = `pipes-${self.pid}-${self.startTime}`;
+    expect(kept.toSorted()).toEqual([own, `${own}x`, "pipes-mine", "other"].toSorted());
+    await other.close();
+    expect(existsSync(join(left, own))).toBe(false);
   });
 });
 
