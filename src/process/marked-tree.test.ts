@@ -8,12 +8,12 @@ import { PROC_SIGHT } from "./proc-sight.ts";
 import type { Sight } from "./sight.ts";
 
 const COOKIE = "proc_marked.1:x";
-const LEADER: Identity = { pid: 1_000, startTime: 7, bootId: "boot" };
+const LEADER: Identity = { pid: 5_001_000, startTime: 7, bootId: "boot" };
 const LINK = "pipe:[99]";
 
 type Made = Partial<Seen> & { readonly pid: number };
 
-/** Somebody, a stranger unless something marks them. */
+/** Somebody, a stranger unless something marks them. No pid here can be one of this machine, so of this program. */
 const somebody = (made: Made): Seen => ({
   ...{ state: "S", parent: 1, group: made.pid, session: made.pid, startTime: 7, threads: 1, kernel: false },
   ...{ identity: { pid: made.pid, startTime: 7, bootId: "boot" }, cookies: [], blank: false },
@@ -62,55 +62,57 @@ describe("who belongs to a marked tree", () => {
   test("is whoever carries its cookie, is in its group or session, or is below one of these; and nobody else", async () => {
     const { tree } = machine([
       leader,
-      { pid: 11, cookies: ["proc_outer.1:x", COOKIE] },
-      { pid: 12, group: LEADER.pid },
-      { pid: 13, session: LEADER.pid },
-      { pid: 14, parent: 11 },
-      { pid: 15, parent: 14 },
-      { pid: 20 },
-      { pid: 21, cookies: [`${COOKIE}y`] },
-      { pid: 22, parent: 20 },
+      { pid: 5_000_011, cookies: ["proc_outer.1:x", COOKIE] },
+      { pid: 5_000_012, group: LEADER.pid },
+      { pid: 5_000_013, session: LEADER.pid },
+      { pid: 5_000_014, parent: 5_000_011 },
+      { pid: 5_000_015, parent: 5_000_014 },
+      { pid: 5_000_020 },
+      { pid: 5_000_021, cookies: [`${COOKIE}y`] },
+      { pid: 5_000_022, parent: 5_000_020 },
     ]);
-    expect(pidsOf(await tree.find())).toEqual([11, 12, 13, 14, 15, LEADER.pid]);
+    expect(pidsOf(await tree.find())).toEqual([5_000_011, 5_000_012, 5_000_013, 5_000_014, 5_000_015, LEADER.pid]);
   });
 
   test("is never this program, nor what it has started, also if it carries the cookie itself", async () => {
     const { tree } = machine([
       { pid: process.pid, cookies: [COOKIE] },
-      { pid: 31, parent: process.pid },
+      { pid: 5_000_031, parent: process.pid },
     ]);
     expect(await tree.find()).toEqual([]);
   });
 
   test("is not told by the number of the leader once somebody else has it, or nobody can tell who", async () => {
-    const made = [{ pid: 12, group: LEADER.pid, session: LEADER.pid }];
-    expect(pidsOf(await machine(made).tree.find())).toEqual([12]);
+    const made = [{ pid: 5_000_012, group: LEADER.pid, session: LEADER.pid }];
+    expect(pidsOf(await machine(made).tree.find())).toEqual([5_000_012]);
     expect(await machine([{ ...leader, startTime: 8 }, ...made]).tree.find()).toEqual([]);
     expect(await machine(made, { statOf: () => "unknown" }).tree.find()).toEqual([]);
   });
 
   test("is found by the liveness pipe, who has shed everything else, the newest first", async () => {
-    const holding = new Set([40, 500]);
-    const crowd = Array.from({ length: 40 }, (_, index) => ({ pid: 100 + index }));
-    const made = [{ pid: 40 }, ...crowd, { pid: 500 }];
+    const holding = new Set([5_000_040, 5_000_500]);
+    const crowd = Array.from({ length: 40 }, (_, index) => ({ pid: 5_000_100 + index }));
+    const made = [{ pid: 5_000_040 }, ...crowd, { pid: 5_000_500 }];
     const hasOpen = (pid: number, files: readonly string[]): boolean => holding.has(pid) && files.includes(LINK);
     const { tree } = machine(made, { released: false, hasOpen });
     expect(tree.livenessLink).toBe(LINK);
-    expect(pidsOf(await tree.find())).toEqual([500]);
-    holding.delete(500);
-    expect(pidsOf(await tree.find())).toEqual([40]);
-    holding.add(process.pid).delete(40);
+    expect(pidsOf(await tree.find())).toEqual([5_000_500]);
+    holding.delete(5_000_500);
+    expect(pidsOf(await tree.find())).toEqual([5_000_040]);
+    holding.add(process.pid).delete(5_000_040);
     // It is open somewhere, and nobody is seen who has it: nobody is said to be gone.
     await expect(tree.find()).rejects.toThrow("Somebody holds the liveness pipe");
   });
 
   test("is nobody once the pipe is released, or where there is none; where files are not seen, nobody knows", async () => {
     const hasOpen = (): boolean => true;
-    expect(await machine([{ pid: 40 }], { hasOpen }).tree.find()).toEqual([]);
+    expect(await machine([{ pid: 5_000_040 }], { hasOpen }).tree.find()).toEqual([]);
     const without = { openFile: () => undefined, released: false };
-    expect(await machine([{ pid: 40 }], { ...without, hasOpen }).tree.find()).toEqual([]);
-    await expect(machine([{ pid: 40 }], { ...without, kind: "ps" }).tree.find()).rejects.toThrow("liveness pipe");
-    expect(await machine([{ pid: 40 }], { ...without, kind: "ps", released: true }).tree.find()).toEqual([]);
+    expect(await machine([{ pid: 5_000_040 }], { ...without, hasOpen }).tree.find()).toEqual([]);
+    await expect(machine([{ pid: 5_000_040 }], { ...without, kind: "ps" }).tree.find()).rejects.toThrow(
+      "liveness pipe",
+    );
+    expect(await machine([{ pid: 5_000_040 }], { ...without, kind: "ps", released: true }).tree.find()).toEqual([]);
   });
 });
 
@@ -118,21 +120,27 @@ describe("the end of a marked tree", () => {
   test("is everybody's, and those are counted whom only their marks have told from strangers", async () => {
     const { tree, killed, clock, all } = machine([
       leader,
-      { pid: 11, cookies: [COOKIE] },
-      { pid: 12, group: LEADER.pid, cookies: [COOKIE] },
-      { pid: 13, session: LEADER.pid },
-      { pid: 14, parent: 12 },
-      { pid: 20 },
+      { pid: 5_000_011, cookies: [COOKIE] },
+      { pid: 5_000_012, group: LEADER.pid, cookies: [COOKIE] },
+      { pid: 5_000_013, session: LEADER.pid },
+      { pid: 5_000_014, parent: 5_000_012 },
+      { pid: 5_000_020 },
     ]);
     const ended = tree.end(500);
     await clock.advance(1_000);
     expect(await ended).toEqual({ killed: 2, left: [] });
-    expect(killed.toSorted((one, other) => one - other)).toEqual([11, 12, 13, 14, LEADER.pid]);
-    expect([...all.keys()]).toEqual([20]);
+    expect(killed.toSorted((one, other) => one - other)).toEqual([
+      5_000_011,
+      5_000_012,
+      5_000_013,
+      5_000_014,
+      LEADER.pid,
+    ]);
+    expect([...all.keys()]).toEqual([5_000_020]);
   });
 
   test("counts those who were found by the pipe alone", async () => {
-    const { tree, clock, all } = machine([{ pid: 40 }], { released: false, hasOpen: (pid) => all.has(pid) });
+    const { tree, clock, all } = machine([{ pid: 5_000_040 }], { released: false, hasOpen: (pid) => all.has(pid) });
     const ended = tree.end(500);
     await clock.advance(20);
     expect([...all.keys()]).toEqual([]);
@@ -143,12 +151,12 @@ describe("the end of a marked tree", () => {
 
   test("names those who outlive it, and gives up in time", async () => {
     const means = () => ({ ...PROC_SIGHT.means(), presenceOf: () => "unknown" as const });
-    const { tree, clock } = machine([leader, { pid: 12, group: LEADER.pid }], { means });
+    const { tree, clock } = machine([leader, { pid: 5_000_012, group: LEADER.pid }], { means });
     const ended = tree.end(-100);
     await clock.advance(1_499);
     expect(await Promise.race([ended, Promise.resolve("goes on")])).toBe("goes on");
     await clock.advance(1);
-    expect(await ended).toEqual({ killed: 0, left: [LEADER.pid, 12] });
+    expect(await ended).toEqual({ killed: 0, left: [LEADER.pid, 5_000_012] });
   });
 
   test("takes as many looks as are asked for", async () => {
@@ -171,26 +179,26 @@ describe("the end of a marked tree", () => {
 describe("companions", () => {
   const made: readonly Made[] = [
     leader,
-    { pid: 11, group: LEADER.pid },
-    { pid: 12, group: LEADER.pid, session: LEADER.pid },
-    { pid: 13, session: LEADER.pid },
-    { pid: 14, group: LEADER.pid, state: "Z" },
-    { pid: 15, group: LEADER.pid, state: "X" },
-    { pid: 20 },
+    { pid: 5_000_011, group: LEADER.pid },
+    { pid: 5_000_012, group: LEADER.pid, session: LEADER.pid },
+    { pid: 5_000_013, session: LEADER.pid },
+    { pid: 5_000_014, group: LEADER.pid, state: "Z" },
+    { pid: 5_000_015, group: LEADER.pid, state: "X" },
+    { pid: 5_000_020 },
   ];
 
   test("are the living of the group and the session, besides the leader and the command", () => {
     const { tree } = machine(made, { released: false });
-    expect(tree.companions(11)).toEqual([
-      { pid: 12, asked: true },
-      { pid: 13, asked: false },
+    expect(tree.companions(5_000_011)).toEqual([
+      { pid: 5_000_012, asked: true },
+      { pid: 5_000_013, asked: false },
     ]);
   });
 
   test("are none once the pipe is released, or the leader's number is somebody else's", () => {
-    expect(machine(made).tree.companions(11)).toEqual([]);
+    expect(machine(made).tree.companions(5_000_011)).toEqual([]);
     const other = made.with(0, { ...leader, startTime: 8 });
-    expect(machine(other, { released: false }).tree.companions(11)).toEqual([]);
+    expect(machine(other, { released: false }).tree.companions(5_000_011)).toEqual([]);
   });
 
   test("are those of the last look where a look takes time, and the next one is begun", () => {
@@ -200,7 +208,7 @@ describe("companions", () => {
       return Promise.reject(new Error("no ps"));
     };
     const { tree } = machine(made, { released: false, look });
-    expect(tree.companions(11)).toHaveLength(2);
+    expect(tree.companions(5_000_011)).toHaveLength(2);
     expect(looks).toBe(1);
   });
 });
