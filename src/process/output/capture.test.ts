@@ -9,14 +9,14 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { Capture, type CaptureOptions } from "./capture.ts";
 import type { OpenSink } from "./kept-file.ts";
-import { FLUSH_MS_MAX, HEAD_BYTES, PAGE_BYTES_MAX, TAIL_BYTES, WAITING_BYTES_MAX } from "./limits.ts";
+import { BLOCK_BYTES_MIN, FLUSH_MS_MAX, HEAD_BYTES, PAGE_BYTES_MAX, TAIL_BYTES, WAITING_BYTES_MAX } from "./limits.ts";
 
 let dir: string;
 const clock = manualClock();
@@ -28,6 +28,11 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const captured = (options: Partial<CaptureOptions> = {}): Capture => new Capture({ dir, clock, ...options });
+
+const sinkOf = (file: FileHandle): Awaited<ReturnType<OpenSink>> => ({
+  writev: (buffers, position) => file.writev([...buffers], position),
+  close: () => file.close(),
+});
 
 /** Real files, whose writes wait until the gate is opened, but for the first `free`. */
 function gatedDisk(free = 0) {
@@ -169,7 +174,75 @@ describe("reading", () => {
   });
 });
 
+describe("pages at their edges", () => {
+  test("a page cut by its size ends with a whole character, before a hole and before what is still to be read", async () => {
+    const torn = captured({ outputBytesMax: 0, headBytes: 8, tailBytes: 2 });
+    torn.take("stdout", Buffer.from("ééééxxxxxxyz"));
+    await torn.end();
+    expect(await torn.read({ bytesMax: 5 })).toMatchObject({ from: 0, to: 4, text: "éé", missing: 0 });
+    // Inside of a character that is there: nothing is missing.
+    expect(await torn.read({ offset: 1, bytesMax: 4 })).toMatchObject({ from: 2, to: 6, text: "éé", missing: 0 });
+  });
+
+  test("one that begins inside a character is not cut in another", async () => {
+    const capture = captured();
+    capture.take("stdout", Buffer.from("😀😀😀"));
+    await capture.end();
+    expect(await capture.read({ offset: 1, bytesMax: 5 })).toMatchObject({ from: 4, to: 8, text: "😀", end: false });
+  });
+
+  test("one far behind the end says that this is the end", async () => {
+    const capture = captured();
+    capture.take("stdout", Buffer.from("abc"));
+    expect(await capture.read({ offset: 100 })).toMatchObject({ from: 100, to: 100, text: "", end: false });
+    await capture.end();
+    expect(await capture.read({ offset: 100 })).toMatchObject({ from: 100, to: 100, text: "", end: true });
+  });
+
+  test("an excerpt is all of it up to its size, and beyond that the first and the last half", async () => {
+    const capture = captured();
+    capture.take("stdout", Buffer.from("0123456789"));
+    await capture.end();
+    expect(capture.excerpt({ bytesMax: 10 })).toEqual({ head: "0123456789", tail: "", omitted: 0 });
+    expect(capture.excerpt({ bytesMax: 9 })).toEqual({ head: "0123", tail: "6789", omitted: 2 });
+  });
+});
+
 describe("memory", () => {
+  test("is the heads, the tails and what waits, each as far as there is any", async () => {
+    const { openSink, openGate } = gatedDisk();
+    const capture = captured({ openSink });
+    expect(capture.heldBytes).toBe(0);
+    capture.take("stdout", Buffer.alloc(10));
+    expect(capture.heldBytes).toBe(2 * (HEAD_BYTES + BLOCK_BYTES_MIN));
+    capture.take("stdout", Buffer.alloc(HEAD_BYTES));
+    const waiting = capture.heldBytes - 2 * (HEAD_BYTES + TAIL_BYTES);
+    expect(waiting).toBeGreaterThan(2 * HEAD_BYTES);
+    openGate();
+    await capture.end();
+    expect(capture.heldBytes).toBe(2 * (HEAD_BYTES + TAIL_BYTES));
+  });
+
+  test.each([
+    ["its own file", /stdout\.log$/],
+    ["the file of all", /all\.log$/],
+  ])("pauses the reader when a mebibyte waits for %s alone", async (_, which) => {
+    const { openSink: slow, openGate } = gatedDisk();
+    const openSink: OpenSink = (path) => (which.test(path) ? slow(path) : open(path, "wx").then(sinkOf));
+    const capture = captured({ openSink });
+    const half = Buffer.alloc(2 ** 19);
+    expect(capture.take("stdout", half)).toBe("go");
+    // What the other file has taken does not wait any more.
+    await expect.poll(() => Math.max(...Object.values(capture.counts.kept))).toBe(2 ** 19);
+    expect(capture.take("stdout", half.subarray(1))).toBe("go");
+    await expect.poll(() => Math.max(...Object.values(capture.counts.kept))).toBe(2 ** 20 - 1);
+    // Nobody is told when it drains, and nothing breaks.
+    expect(capture.take("stdout", Buffer.alloc(1))).toBe("pause");
+    openGate();
+    await capture.end();
+    expect(capture.counts.kept.all).toBe(2 ** 20);
+  });
+
   /** What a capture may hold: three heads and tails, and what waits for three files, with the slack of their blocks. */
   const HELD_MAX = 3 * (HEAD_BYTES + TAIL_BYTES + WAITING_BYTES_MAX + 2 * 64 * 1024);
 
@@ -291,6 +364,22 @@ describe("the end", () => {
     await captured().end();
     expect(readdirSync(dir)).toEqual(["counts.json"]);
   });
+});
+
+test("counts for which there is no place any more are trouble, and nothing is thrown", async () => {
+  const capture = captured();
+  rmSync(dir, { recursive: true });
+  await capture.end();
+  expect(capture.trouble).toContain(`The counts could not be written to ${dir}: ENOENT`);
+});
+
+test("nothing is no word: it does not change when the last one was", async () => {
+  const moving = manualClock();
+  const capture = captured({ clock: moving });
+  await moving.advance(5);
+  capture.take("stdout", Buffer.alloc(0));
+  expect(capture.lastAt).toBe(0);
+  await capture.end();
 });
 
 test("the time of the last word is on the clock that does not jump", () => {

@@ -88,3 +88,8 @@ test("behind a loss the rest of a character is passed over, and no more", () => 
   expect(boundaryAfterLoss(Uint8Array.from([0x80, 0x80, 0x80, 0x80]), 0)).toBe(3);
   expect(boundaryAfterLoss(Uint8Array.from([0x61]), 0)).toBe(0);
 });
+
+test("what may go on at the end of the bytes has no boundary before it but the end itself", () => {
+  const half = Uint8Array.of(0x41, 0xf0, 0x9f, 0x98);
+  expect([boundaryAfter(half, 1), boundaryAfter(half, 2), boundaryAfter(half, 4)]).toEqual([1, 4, 4]);
+});

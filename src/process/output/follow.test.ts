@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -118,4 +119,22 @@ test("what cannot be followed is refused", async () => {
   await expect(capture.follow({ offset: -1 }).next()).rejects.toMatchObject({ code: "invalid" });
   await expect(capture.follow({ stream: "tty" as "all" }).next()).rejects.toMatchObject({ code: "invalid" });
   await capture.end();
+});
+
+test("whoever follows with a signal gets the same pages, and leaves no listener on it", async () => {
+  const capture = captured();
+  const { signal } = new AbortController();
+  const pages = capture.follow({ signal });
+  const first = pages.next();
+  capture.take("stdout", Buffer.from("one\n"));
+  expect(await first).toMatchObject({ value: { text: "one\n", end: false } });
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+  const last = pages.next();
+  await settled();
+  expect(getEventListeners(signal, "abort")).toHaveLength(1);
+  capture.take("stdout", Buffer.from("two\n"));
+  await capture.end();
+  expect(await last).toMatchObject({ value: { text: "two\n", end: true } });
+  expect(await pages.next()).toEqual({ done: true, value: undefined });
+  expect(getEventListeners(signal, "abort")).toEqual([]);
 });

@@ -47,7 +47,7 @@ export class HeadAndTail {
     const first = Math.min(bytes.length, this.#headMax - this.headTo);
     if (first > 0) {
       this.#head ??= new Uint8Array(this.#headMax);
-      this.#head.set(first === bytes.length ? bytes : bytes.subarray(0, first), this.#total);
+      this.#head.set(bytes.subarray(0, first), this.#total);
     }
     this.#total += bytes.length;
     if (first < bytes.length) this.#keepLast(bytes, Math.min(bytes.length - first, this.#tailMax));
@@ -79,7 +79,7 @@ export class HeadAndTail {
     const toEnd = Math.min(count, this.#tailMax - at);
     const from = bytes.length - count;
     this.#ring.set(bytes.subarray(from, from + toEnd), at);
-    if (toEnd < count) this.#ring.set(bytes.subarray(from + toEnd), 0);
+    this.#ring.set(bytes.subarray(from + toEnd), 0);
   }
 
   #placeOf(offset: number): number {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { KeptFile, type OpenSink } from "./kept-file.ts";
-import { WAITING_BYTES_MAX } from "./limits.ts";
+import { BLOCK_BYTES_MIN, WAITING_BYTES_MAX } from "./limits.ts";
 
 let dir: string;
 let path: string;
@@ -182,4 +182,43 @@ test("nothing is written into what somebody else has put there, nor through a li
   await file.end();
   expect(file.trouble).toMatch(/EEXIST/);
   expect(readFileSync(target, "utf8")).toBe("precious");
+});
+
+test("a disk that takes nothing is trouble, and is not asked for ever", async () => {
+  const { openSink, write } = scriptedDisk();
+  const file = make(100, openSink);
+  file.take(Buffer.from("abc"));
+  (await write(0)).answer(0);
+  await file.end();
+  expect([file.trouble, file.written, file.waiting, file.heldBytes]).toEqual(["the disk takes nothing more.", 0, 0, 0]);
+});
+
+test("a file that cannot be closed is trouble: nobody knows whether the last of it is there", async () => {
+  let changes = 0;
+  const openSink: OpenSink = async () => ({
+    writev: async (buffers) => ({ bytesWritten: Buffer.concat(buffers).length }),
+    close: () => Promise.reject(new Error("EIO: i/o error, close")),
+  });
+  const file = make(100, openSink, () => {
+    changes += 1;
+  });
+  file.take(Buffer.from("abc"));
+  await file.end();
+  expect([file.trouble, changes]).toEqual(["EIO: i/o error, close", 2]);
+});
+
+test("what waits takes as much memory as its blocks, and none once it is on disk", async () => {
+  const { openSink, write } = scriptedDisk();
+  const file = make(1_000_000, openSink);
+  file.take(Buffer.alloc(10));
+  const first = await write(0);
+  // A block of its own: the first is on its way.
+  file.take(Buffer.alloc(BLOCK_BYTES_MIN + 1));
+  expect(file.heldBytes).toBe(BLOCK_BYTES_MIN + (BLOCK_BYTES_MIN + 1));
+  first.answer();
+  (await write(1)).answer();
+  await file.end();
+  expect(file.heldBytes).toBe(0);
+  file.take(Buffer.alloc(10));
+  expect([file.written, file.waiting]).toEqual([BLOCK_BYTES_MIN + 11, 0]);
 });

@@ -78,7 +78,7 @@ export class KeptFile {
   take(bytes: Uint8Array): void {
     if (this.#full || bytes.length === 0) return;
     const count = Math.min(bytes.length, this.#options.bytesMax - this.#accepted, WAITING_BYTES_MAX - this.waiting);
-    this.#copyIn(count === bytes.length ? bytes : bytes.subarray(0, count));
+    this.#copyIn(bytes.subarray(0, count));
     if (count < bytes.length) this.#fill();
     if (count > 0) this.#writing ??= this.#write();
   }

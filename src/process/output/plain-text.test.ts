@@ -115,6 +115,11 @@ describe("lines that are written again", () => {
     ["steps back", `abc${ESC}[2DX${ESC}[DY`, "aYc"],
     ["a column nobody has", `a${ESC}[999999999Gb`, "ab"],
     ["characters of two units", "💩\ba\r💩", "💩"],
+    ["the last character of one unit", "\uffffa\rb", "ba"],
+    ["a move by more than one number", `abc${ESC}[1;2Gd${ESC}[1;2De`, "abcde"],
+    ["a move by more than anybody counts", `abc${ESC}[1234567890Dd`, "abcd"],
+    ["colours over what was written", `abc\r${ESC}[0mx${ESC}[2my`, "xyc"],
+    ["what is before the cursor is not erased", `abc${ESC}[1Kx`, "abcx"],
   ])("%s", (_, text, shown) => {
     expect(plain(text)).toBe(shown);
   });

@@ -1,4 +1,14 @@
-import { mkdtempSync, readdirSync, rmSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -100,6 +110,13 @@ test.each([
   ["a newer version", JSON.stringify({ ...COUNTS, version: 2 })],
   ["less than nothing", JSON.stringify({ ...COUNTS, version: 1, bytes: { ...COUNTS.bytes, stdout: -1 } })],
   ["a number that is none", JSON.stringify({ ...COUNTS, version: 1, lines: "many" })],
+  ["no number of what is kept", JSON.stringify({ ...COUNTS, version: 1, kept: { ...COUNTS.kept, all: 1.5 } })],
+  ["nothing of what is kept", JSON.stringify({ ...COUNTS, version: 1, kept: undefined })],
+  ["a text in place of counts", JSON.stringify({ ...COUNTS, version: 1, bytes: "many" })],
+  ["null in place of counts", JSON.stringify({ ...COUNTS, version: 1, bytes: null })],
+  ["no ends", JSON.stringify({ ...COUNTS, version: 1, ends: undefined })],
+  ["null in place of ends", JSON.stringify({ ...COUNTS, version: 1, ends: null })],
+  ["a text", '"counts"'],
 ])("counts that are not ours are not believed: %s", async (_, text) => {
   await ended({}, ["stdout", "hello\n"]);
   writeFileSync(join(dir, "counts.json"), text);
@@ -139,4 +156,60 @@ test("no folder is no output; an empty one is a child that had said nothing when
   expect(saved).toMatchObject({ complete: false, counts: { bytes: { all: 0 }, lines: 0 } });
   expect(await saved?.read()).toMatchObject({ text: "", end: true });
   expect(saved?.excerpt()).toEqual({ head: "", tail: "", omitted: 0 });
+});
+
+test.each([
+  ["null", null],
+  ["a text", "abc"],
+  ["no head", { tail: "eHl6" }],
+  ["no tail", { head: "YWJj" }],
+  ["numbers", { head: 1, tail: 2 }],
+])("an end that is not ours is not believed, and the others are: %s", async (_, stdout) => {
+  const ends = { stdout, all: { head: "YWJj", tail: "eHl6" } };
+  writeFileSync(join(dir, "counts.json"), JSON.stringify({ ...COUNTS, version: 1, ends }));
+  const saved = await openOutput(dir);
+  expect(saved?.complete).toBe(true);
+  expect(saved?.excerpt({ stream: "all" })).toEqual({ head: "abc", tail: "xyz", omitted: 3 });
+  expect(saved?.excerpt({ stream: "stdout" })).toEqual({ head: "", tail: "", omitted: 9 });
+});
+
+test("counts that cannot be put in their place leave no draft, and are for nobody else to read", async () => {
+  await ended({}, ["stdout", "hello\n"]);
+  expect(statSync(join(dir, "counts.json")).mode & 0o777).toBe(0o600);
+  rmSync(join(dir, "counts.json"));
+  rmSync(join(dir, "stdout.log"));
+  rmSync(join(dir, "all.log"));
+  mkdirSync(join(dir, "counts.json"));
+  const capture = await ended({}, ["stdout", "hello\n"]);
+  expect(capture.trouble).toContain(`The counts could not be written to ${dir}: `);
+  expect(readdirSync(dir).toSorted()).toEqual(["all.log", "counts.json", "stdout.log"]);
+});
+
+test("a draft that somebody has put there first is not written to", async () => {
+  writeFileSync(join(dir, "counts.json.new"), "theirs");
+  const capture = await ended({});
+  expect(capture.trouble).toContain("EEXIST");
+});
+
+test("after a crash all.log tells of all, also where only one stream has a file, and every line is counted", async () => {
+  writeFileSync(join(dir, "stdout.log"), "one\n");
+  writeFileSync(join(dir, "all.log"), `${"x".repeat(2 ** 20)}\ntwo\n`);
+  const saved = await openOutput(dir);
+  expect(saved?.counts).toMatchObject({ kept: { stdout: 4, stderr: 0, all: 2 ** 20 + 5 }, lines: 2 });
+});
+
+test("reading leaves no file open", async () => {
+  await ended({}, ["stdout", "hello\n"], ["stderr", "oh\n"]);
+  const openHere = (): readonly string[] =>
+    readdirSync("/proc/self/fd").flatMap((fd) => {
+      try {
+        const target = readlinkSync(`/proc/self/fd/${fd}`);
+        return target.startsWith(dir) ? [target] : [];
+      } catch {
+        return [];
+      }
+    });
+  const saved = await openOutput(dir);
+  await saved?.read();
+  expect(openHere()).toEqual([]);
 });

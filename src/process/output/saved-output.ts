@@ -90,8 +90,8 @@ async function openStream(dir: string, stream: Stream, { counts, ends }: Saved):
 /** The head and tail as the file has them. If it ends before the stream does, nobody has the tail. */
 async function endsIn(path: string, kept: number, total: number): Promise<Ends> {
   const nothing = new Uint8Array();
-  const head = (kept > 0 ? await readRange(path, 0, Math.min(kept, HEAD_BYTES)) : undefined) ?? nothing;
+  const head = (await readRange(path, 0, Math.min(kept, HEAD_BYTES))) ?? nothing;
   const tailFrom = Math.max(head.length, kept - TAIL_BYTES);
-  const tail = tailFrom < total && kept === total ? await readRange(path, tailFrom, kept) : undefined;
+  const tail = kept === total ? await readRange(path, tailFrom, kept) : undefined;
   return { head, tail: tail?.length === kept - tailFrom ? tail : nothing };
 }
