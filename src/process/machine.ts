@@ -19,14 +19,17 @@ export interface Machine {
   readonly cgroup: string | undefined;
 }
 
-/** `cgroup`: the directory that was delegated to us, if somebody says so; otherwise our own, if it is. */
-export function lookAtMachine(cgroup?: string): Machine {
+/**
+ * `cgroup`: the directory that was delegated to us, if somebody says so; otherwise our own, if it is. `self`: where the
+ * kernel tells of us.
+ */
+export function lookAtMachine(cgroup?: string, self = "/proc/self"): Machine {
   const root = process.getuid?.() === 0;
   return {
     platform: process.platform,
     kernel: release(),
     root,
-    mayUnshare: hasCapability(CAP_SYS_ADMIN),
+    mayUnshare: hasCapability(CAP_SYS_ADMIN, self),
     capsPerNamespace: process.platform === "linux" && countsPerNamespace(release()),
     programs: Object.fromEntries(
       PROGRAMS.flatMap((name) => {
@@ -34,22 +37,22 @@ export function lookAtMachine(cgroup?: string): Machine {
         return path === undefined ? [] : [[name, path]];
       }),
     ),
-    cgroup: cgroup ?? ownCgroup(),
+    cgroup: cgroup ?? ownCgroup(self),
   };
 }
 
 const CAP_SYS_ADMIN = 21;
 
-function hasCapability(number: number): boolean {
-  const [, hex] = /^CapEff:\s*([0-9a-f]+)$/m.exec(read("/proc/self/status") ?? "") ?? [];
+function hasCapability(number: number, self: string): boolean {
+  const [, hex] = /^CapEff:\s*([0-9a-f]+)$/m.exec(read(`${self}/status`) ?? "") ?? [];
   return hex !== undefined && ((BigInt(`0x${hex}`) >> BigInt(number)) & 1n) === 1n;
 }
 
 /** Our own directory of cgroup v2, if we may make others in it and move ourselves there. */
-function ownCgroup(): string | undefined {
-  const [, path] = /^0::(\/.*)$/m.exec(read("/proc/self/cgroup") ?? "") ?? [];
+function ownCgroup(self: string): string | undefined {
+  const [, path] = /^0::(\/.*)$/m.exec(read(`${self}/cgroup`) ?? "") ?? [];
   if (path === undefined) return undefined;
-  const mounts = (read("/proc/self/mounts") ?? "").split("\n").map((line) => line.split(" "));
+  const mounts = (read(`${self}/mounts`) ?? "").split("\n").map((line) => line.split(" "));
   for (const [, mount, kind] of mounts) {
     if (kind !== "cgroup2" || mount === undefined) continue;
     const dir = path === "/" ? mount : mount + path;

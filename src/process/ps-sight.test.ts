@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
@@ -121,6 +121,78 @@ describe("a look", () => {
     expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("sent");
     await Promise.all([gone, exited]);
     expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("gone");
+  });
+});
+
+describe("a table", () => {
+  /** A sight whose `ps` prints these lines. */
+  function printed(lines: readonly string[], clock = manualClock()) {
+    const dir = mkdtempSync(join(home, "table-"));
+    const fake = join(dir, "ps");
+    const put = (text: readonly string[]): void => writeFileSync(join(dir, "table"), text.join("\n"));
+    put(lines);
+    writeFileSync(fake, `#!/bin/sh\necho "$@" >>${dir}/asked\ncat ${dir}/table\n`, { mode: 0o755 });
+    const asked = (): readonly string[] => readFileSync(join(dir, "asked"), "utf8").trim().split("\n");
+    return { sight: new PsSight({ clock, dialect: "linux", program: fake }), put, clock, asked };
+  }
+
+  const row = (pid: number, parent: number, state: string, rest = "sh"): string =>
+    `${pid} ${parent} ${pid} ${state} Sun Nov 15 09:44:09 2026 ${rest}`;
+  const START = 20_261_115_094_409;
+
+  test("tells the living from the dead, and whose children they are", async () => {
+    const { sight } = printed([
+      ...[row(7, 1, "Ss"), row(8, 7, "R+"), row(9, 7, "Z"), row(10, 7, "X"), row(11, 7, "x"), row(12, 8, "T")],
+    ]);
+    await sight.look();
+    expect([sight.childrenOf(7), sight.childrenOf(8), sight.childrenOf(12)]).toEqual([[8], [12], []]);
+    expect(sight.pids()).toEqual([7, 8, 9, 10, 11, 12]);
+    expect([7, 9, 10, 11, 13].map((pid) => sight.identityOf(pid)?.startTime)).toEqual([
+      ...[START, undefined, undefined, undefined, undefined],
+    ]);
+    expect((await sight.everybody()).map(({ pid }) => pid)).toEqual([7, 8, 12]);
+    expect([sight.statOf(9), sight.statOf(13)]).toMatchObject([{ pid: 9, state: "Z" }, "gone"]);
+    expect(sight.isStill({ pid: 9, startTime: START, bootId: sight.bootId() ?? "" })).toBe(false);
+  });
+
+  test("is asked for with environments only where marks are looked for", async () => {
+    const { sight, asked } = printed([row(7, 1, "S", `sh ${COOKIE_NAME}=proc_ps.1:x`)]);
+    await sight.look();
+    sight.lookNow();
+    const [one] = await sight.everybody();
+    expect(one).toMatchObject({ pid: 7, cookies: ["proc_ps.1:x"], blank: false });
+    expect(asked().map((line) => line.includes("command="))).toEqual([false, false, true]);
+  });
+
+  test("is looked at again when it is older than a quarter of a second, and not before", async () => {
+    const { sight, put, clock } = printed([row(7, 1, "S")]);
+    await sight.look();
+    const identity = { pid: 7, startTime: START, bootId: sight.bootId() ?? "" };
+    put([row(8, 1, "S")]);
+    await clock.advance(250);
+    expect(sight.isStill(identity)).toBe(true);
+    await clock.advance(1);
+    expect(sight.isStill(identity)).toBe(false);
+  });
+
+  test("that is no table is told as such, and the one before stays", async () => {
+    const { sight, put } = printed([row(7, 1, "S")]);
+    await sight.look();
+    put(["what is this"]);
+    await expect(sight.look()).rejects.toThrow("no line of its table");
+    expect(() => sight.lookNow()).toThrow(
+      expect.objectContaining({
+        code: "uncontained",
+        message: expect.stringContaining("ps does not tell who is alive"),
+      }),
+    );
+    expect(sight.pids()).toEqual([7]);
+  });
+
+  test("shows no files, and is named apart from what /proc shows", () => {
+    const { sight } = printed([row(7, 1, "S")]);
+    expect([sight.openFile(), sight.hasOpen()]).toEqual([undefined, false]);
+    expect(sight.namespace()).toMatch(/^ps pid:\[\d+\]$/);
   });
 });
 
