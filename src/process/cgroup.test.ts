@@ -102,24 +102,16 @@ describe("the control group of a tree", () => {
   });
 });
 
-/** A real leader with a command below it, and another process that is in neither's group. */
-async function trees() {
-  const options = { detached: true, stdio: ["ignore", "pipe", "ignore"] } as const;
-  const leader = spawn("/bin/sh", ["-c", "sleep 8000501 & echo up; wait"], options);
-  const other = spawn("/bin/sh", ["-c", "echo up; exec sleep 8000502"], options);
-  const gone = Promise.all([leader, other].map((one) => once(one.stdout, "close")));
+/** A real process that has said something. All of its group ends with the test. */
+async function spoken(script: string): Promise<ChildProcess & { readonly pid: number }> {
+  const child = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
+  const gone = once(child.stdout, "close");
   onTestFinished(async () => {
-    for (const one of [leader, other]) killGroup(one);
+    killGroup(child);
     await gone;
   });
-  await Promise.all([leader, other].map((one) => once(one.stdout, "data")));
-  const identity = identityOf(leader.pid ?? 0);
-  const [command = 0] = childrenOf(leader.pid ?? 0);
-  if (identity === undefined) throw new Error("A leader that has spoken is there.");
-  const asLeader: Leader = {
-    ...{ identity, exit: undefined, released: true, tell: () => undefined, kill: () => undefined },
-  };
-  return { leader, other: other.pid ?? 0, command, asLeader };
+  await once(child.stdout, "data");
+  return Object.assign(child, { pid: Number(child.pid) });
 }
 
 function killGroup({ pid }: ChildProcess): void {
@@ -128,6 +120,21 @@ function killGroup({ pid }: ChildProcess): void {
   } catch {
     // All of it is gone.
   }
+}
+
+/** A real leader with a command below it, and another process that is in neither's group. */
+async function trees() {
+  const [leader, other] = await Promise.all([
+    spoken("sleep 8000501 & echo up; wait"),
+    spoken("echo up; exec sleep 8000502"),
+  ]);
+  const identity = identityOf(leader.pid);
+  const [command = 0] = childrenOf(leader.pid);
+  if (identity === undefined) throw new Error("A leader that has spoken is there.");
+  const asLeader: Leader = {
+    ...{ identity, exit: undefined, released: true, tell: () => undefined, kill: () => undefined },
+  };
+  return { leader, other: other.pid, command, asLeader };
 }
 
 describe("a tree in a control group", () => {
