@@ -17,8 +17,8 @@ import { Stryker } from "@stryker-mutator/core";
 import { ROOT } from "../house.ts";
 import { conclude, say } from "../suite.ts";
 import { isApart, runApart } from "./apart.ts";
-import { type Room, rooms } from "./rooms.ts";
-import { scoreOf, type Tally, tallyOf } from "./score.ts";
+import { type Hunt, type Room, rooms } from "./rooms.ts";
+import { scoreOf, sumOf, type Tally, tallyOf } from "./score.ts";
 import { compare, readLookedAt, type Survivor, survivorOf } from "./survivor.ts";
 
 const { values } = parseArgs({
@@ -54,9 +54,11 @@ if (wanted.some(({ name }) => name === "process") && !isApart()) process.exit(aw
 const tallies = new Map<Room, Tally>();
 const survivors: Survivor[] = [];
 for (const room of wanted) {
-  const { tally, alive } = await mutate(room);
+  const found = [await mutate(room.name, room)];
+  if (room.besides !== undefined) found.push(await mutate(room.name, room.besides));
+  const tally = sumOf(found.map((one) => one.tally));
   tallies.set(room, tally);
-  survivors.push(...alive);
+  survivors.push(...found.flatMap((one) => one.alive));
   say(`${room.name}: ${scoreOf(tally)} % of ${tally.killed + tally.survived} noticed, ${tally.survived} survived`);
 }
 const { fresh, gone } = compare(survivors, lookedAt);
@@ -74,11 +76,7 @@ if (values.survivors !== undefined) {
     )}\n`,
   );
 }
-const all = [...tallies.values()].reduce((sum, one) => ({
-  killed: sum.killed + one.killed,
-  survived: sum.survived + one.survived,
-  ignored: sum.ignored + one.ignored,
-}));
+const all = sumOf([...tallies.values()]);
 const missed = [...tallies].filter(([{ scoreMin = 0 }, tally]) => scoreOf(tally) < scoreMin);
 for (const [{ name, scoreMin }, tally] of missed)
   say(`${name} has ${scoreOf(tally)} %, and ${scoreMin} % are promised.`);
@@ -91,8 +89,11 @@ conclude(
   { json: values.json, holds: missed.length === 0 && fresh.length === 0 },
 );
 
-async function mutate({ name, mutate: files, ...room }: Room): Promise<{ tally: Tally; alive: readonly Survivor[] }> {
-  const tests = room.tests.filter((file) => values.test?.includes(file) ?? true);
+async function mutate(
+  name: Room["name"],
+  { mutate: files, tests: lookers }: Hunt,
+): Promise<{ tally: Tally; alive: readonly Survivor[] }> {
+  const tests = lookers.filter((file) => values.test?.includes(file) ?? true);
   const chosen = values.file === undefined ? files : files.filter((file) => values.file?.includes(file));
   if (chosen.length === 0) return { tally: { killed: 0, survived: 0, ignored: 0 }, alive: [] };
   say(`${name}: ${chosen.length} files, looked at by ${tests.length} files of tests`);

@@ -1,5 +1,6 @@
 // The hunt for mutants, hunted: what counts as noticed, who is known, and a real hunt in a small file.
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../house.ts";
@@ -48,10 +49,13 @@ test("everybody who was looked at may live for a reason, once", () => {
 });
 
 test("every room has files and tests, and no test is a file to be mutated", () => {
-  for (const { name, mutate, tests } of rooms()) {
-    expect(mutate.length, name).toBeGreaterThan(5);
-    expect(tests.length, name).toBeGreaterThan(5);
-    expect(mutate.filter((file) => file.includes(".test."))).toEqual([]);
+  for (const { name, besides, ...room } of rooms()) {
+    for (const { mutate, tests } of [room, besides ?? room]) {
+      expect(mutate.length, name).toBeGreaterThan(5);
+      expect(tests.length, name).toBeGreaterThan(5);
+      expect(mutate.filter((file) => file.includes(".test."))).toEqual([]);
+      expect([...mutate, ...tests].filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+    }
   }
 });
 

@@ -1,17 +1,25 @@
 // What is mutated, which tests look for the mutants, and what must be reached.
 import { globSync } from "node:fs";
 
-export interface Room {
-  readonly name: "core" | "engine" | "store" | "process";
+export interface Hunt {
   readonly mutate: readonly string[];
   /** In this order: those that are quick and say most come first. */
   readonly tests: readonly string[];
+}
+
+export interface Room extends Hunt {
+  readonly name: "core" | "engine" | "store" | "process";
+  /** Files that only whole trees of real programs can test: the mutants of all others need not wait for those. */
+  readonly besides?: Hunt;
   /** Percent. Undefined: measured and looked at, but not promised. */
   readonly scoreMin: number | undefined;
 }
 
 /** Go through so much that a mutant they let live would cost a minute. What they find is found besides. */
-const LONG = [...["src/core/phases.test.ts", "src/core/histories.test.ts"], "src/process/output/output-fuzz.test.ts"];
+const LONG = [
+  ...["src/core/phases.test.ts", "src/core/histories.test.ts"],
+  ...["src/process/output/output-fuzz.test.ts", "src/process/output/capture-gibibyte.test.ts"],
+];
 /** Start real programs, or wait for real files, once for each mutant. */
 const REAL = [
   ...["src/library/processes.test.ts", "src/library/directories.test.ts"],
@@ -19,6 +27,15 @@ const REAL = [
   // Its threads are other threads' code to the runner. threaded-store.test.ts puts the same contract to it in one.
   "src/store/sqlite/sqlite-store.test.ts",
 ];
+
+/** Hold whole trees, with a server around them: a third of a second for each test, and more. */
+const TREES = {
+  mutate: [
+    ...["anchor", "group", "namespace-tree", "open-files", "polite", "proc-sight", "ps-sight", "ps-watchdog"],
+    ...["self-test", "spawner", "unshare", "watchdog"],
+  ].map((name) => `src/process/${name}.ts`),
+  tests: ["profile", "ps-sight", "self-test", "spawner", "watchdog"].map((name) => `src/process/${name}.test.ts`),
+};
 
 const sources = (folder: string): readonly string[] =>
   globSync(`${folder}/**/*.ts`)
@@ -40,5 +57,11 @@ export const rooms = (): readonly Room[] => [
     scoreMin: 85,
   },
   { name: "store", mutate: sources("src/store"), tests: tests("src/store"), scoreMin: 85 },
-  { name: "process", mutate: sources("src/process"), tests: tests("src/process"), scoreMin: undefined },
+  {
+    name: "process",
+    mutate: sources("src/process").filter((file) => !TREES.mutate.includes(file)),
+    tests: tests("src/process").filter((file) => !TREES.tests.includes(file)),
+    besides: { ...TREES, tests: ["src/process/bubblewrap.test.ts", ...TREES.tests] },
+    scoreMin: undefined,
+  },
 ];

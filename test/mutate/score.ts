@@ -18,6 +18,13 @@ export function tallyOf(statuses: readonly string[]): Tally {
   return { killed, survived, ignored: statuses.length - killed - survived };
 }
 
+export const sumOf = (tallies: readonly Tally[]): Tally =>
+  tallies.reduce((sum, one) => ({
+    killed: sum.killed + one.killed,
+    survived: sum.survived + one.survived,
+    ignored: sum.ignored + one.ignored,
+  }));
+
 /** Percent, cut and not rounded: a score that is just missed is missed. */
 export const scoreOf = ({ killed, survived }: Tally): number =>
   killed + survived === 0 ? 0 : Math.floor((killed * 10_000) / (killed + survived)) / 100;
