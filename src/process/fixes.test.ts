@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import type { Mechanism } from "../spawner.ts";
 import { fixFor } from "./fixes.ts";
 import type { Machine } from "./machine.ts";
@@ -40,4 +43,34 @@ test("what was never tested is told like what has failed, and what has passed ne
   expect(fixFor("anchor", bare, undefined)).toBe("Install perl: apt-get install perl-base.");
   expect(fixFor("anchor", bare, { kind: "passed" })).toBeUndefined();
   expect(fixFor("group", { ...bare, platform: "win32" }, { kind: "passed" })).toBeUndefined();
+});
+
+const able: Machine = { ...bare, programs: { bwrap: "/usr/bin/bwrap", setpriv, unshare, setsid } };
+const CONTAINER = /^Let the container make namespaces: docker run --security-opt seccomp=unconfined .* …$/;
+
+test.each([
+  [{}, undefined],
+  [{ "proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n" }, /kernel\.apparmor_restrict_.*=0\.$/],
+  [{ "proc/sys/kernel/apparmor_restrict_unprivileged_userns": "0\n" }, undefined],
+  [{ "proc/sys/kernel/unprivileged_userns_clone": "0\n" }, /kernel\.unprivileged_userns_clone=1\.$/],
+  [{ "proc/sys/user/max_user_namespaces": "0\n" }, /user\.max_user_namespaces=15000\.$/],
+  [{ "proc/sys/user/max_user_namespaces": "7\n", ".dockerenv": "" }, CONTAINER],
+  [{ "proc/sys/user/max_user_namespaces": "0\n", ".dockerenv": "" }, /^Let users make namespaces: sysctl -w user/],
+  [{ "run/.containerenv": "" }, CONTAINER],
+])("why the kernel gives no namespaces is told with the switch for it: %j", (files: Record<string, string>, words) => {
+  const root = mkdtempSync(join(tmpdir(), "belay-fixes-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  for (const mechanism of ["bubblewrap", "unshare"] as const) {
+    const fix = fixFor(mechanism, { ...able, mayUnshare: false }, failed, root);
+    if (words === undefined) expect(fix).toBeUndefined();
+    else expect(fix).toMatch(words);
+    // Whoever may make them without asking is not kept from it by a switch for users.
+    const asRoot = fixFor(mechanism, able, failed, root);
+    if (words === CONTAINER || ".dockerenv" in files) expect(asRoot).toMatch(CONTAINER);
+    else expect(asRoot).toBeUndefined();
+  }
 });

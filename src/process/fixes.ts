@@ -1,20 +1,28 @@
 // What to do so that a mechanism works: the very command, where there is one.
 import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Mechanism } from "../spawner.ts";
 import type { Machine } from "./machine.ts";
 import { elsewhere } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
 
-/** Undefined: nothing is wrong, or nobody knows what to do about it. */
-export function fixFor(mechanism: Mechanism, machine: Machine, result: TestResult | undefined): string | undefined {
+/** Undefined: nothing is wrong, or nobody knows what to do about it. `root`: where the machine's files are. */
+export function fixFor(
+  mechanism: Mechanism,
+  machine: Machine,
+  result: TestResult | undefined,
+  root = "/",
+): string | undefined {
   if (result?.kind === "passed") return undefined;
   if (machine.platform !== "linux") return elsewhere(machine.platform);
   const { bwrap, setpriv, unshare, setsid, perl } = machine.programs;
   switch (mechanism) {
     case "bubblewrap":
-      return bwrap === undefined ? "Install bubblewrap: apt-get install bubblewrap." : namespaceFix(machine);
+      return bwrap === undefined ? "Install bubblewrap: apt-get install bubblewrap." : namespaceFix(machine, root);
     case "unshare":
-      return setpriv && unshare && setsid ? namespaceFix(machine) : "Install util-linux: apt-get install util-linux.";
+      return setpriv && unshare && setsid
+        ? namespaceFix(machine, root)
+        : "Install util-linux: apt-get install util-linux.";
     case "cgroup":
       return machine.cgroup === undefined ? CGROUP : undefined;
     case "anchor":
@@ -29,10 +37,10 @@ const CGROUP =
   "or Delegate=yes in its unit.";
 
 /** Why the kernel does not give us namespaces, and the switch for it. */
-function namespaceFix(machine: Machine): string | undefined {
-  const off = SWITCHES.find(({ path, when }) => read(path) === when);
+function namespaceFix(machine: Machine, root: string): string | undefined {
+  const off = SWITCHES.find(({ path, when }) => read(join(root, path)) === when);
   if (off !== undefined && !machine.mayUnshare) return `Let users make namespaces: ${off.command}.`;
-  if (CONTAINER_MARKS.some((path) => existsSync(path))) {
+  if (CONTAINER_MARKS.some((path) => existsSync(join(root, path)))) {
     return `Let the container make namespaces: docker run ${UNCONFINED} …`;
   }
   return undefined;

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -80,5 +80,60 @@ describe("the shelf of outputs", () => {
     shelf.make(id(1));
     shelf.remove(id(1));
     expect(readdirSync(dir)).toEqual([]);
+  });
+
+  test("has no place where none can be made, and says what to do", () => {
+    const dir = join(home, "full");
+    const shelf = new OutputShelf(dir);
+    rmSync(dir, { recursive: true });
+    expect(() => shelf.make(id(1))).toThrow(
+      expect.objectContaining({
+        code: "not_started",
+        message: `${id(1)} was not started: there is no place for its output.`,
+        hint: `Make room, or make ${dir} writable.`,
+      }),
+    );
+  });
+
+  test("is for nobody else to read", () => {
+    const dir = join(home, "private");
+    const shelf = new OutputShelf(dir);
+    expect([dir, shelf.make(id(1))].map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o700]);
+  });
+
+  test("keeps exactly as many bytes as it may", async () => {
+    const dir = join(home, "exact");
+    const shelf = new OutputShelf(dir, { bytesMax: 200 });
+    for (const n of [1, 2]) {
+      writeFileSync(join(shelf.make(id(n)), "all.log"), "x".repeat(100));
+      shelf.ended(id(n));
+    }
+    await shelf.settled();
+    expect(readdirSync(dir).toSorted()).toEqual([id(1), id(2)]);
+  });
+
+  test("does not count what came to nothing, nor what was never begun", async () => {
+    const dir = join(home, "came");
+    const shelf = new OutputShelf(dir, { countMax: 1 });
+    shelf.make(id(1));
+    shelf.ended(id(1));
+    shelf.make(id(2));
+    shelf.remove(id(2));
+    shelf.ended(id(2));
+    shelf.ended(id(3));
+    await shelf.settled();
+    expect(readdirSync(dir)).toEqual([id(1)]);
+    shelf.make(id(2));
+    expect(readdirSync(dir).toSorted()).toEqual([id(1), id(2)]);
+  });
+
+  test("passes over what vanishes while it counts", async () => {
+    const dir = join(home, "vanishing");
+    mkdirSync(dir);
+    symlinkSync("nowhere", join(dir, id(1)));
+    mkdirSync(join(dir, id(2)));
+    const shelf = new OutputShelf(dir, { countMax: 1 });
+    await shelf.settled();
+    expect(readdirSync(dir)).toEqual([id(2)]);
   });
 });

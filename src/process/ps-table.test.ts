@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseBoot, parseTable, psArguments, startText } from "./ps-table.ts";
+import { parseBoot, parseTable, psArguments, type Row, startText } from "./ps-table.ts";
 
 /**
  * As `ps -axEww -o pid= -o ppid= -o pgid= -o stat= -o lstart= -o command=` of macOS is known to print it: written down
@@ -15,22 +15,35 @@ const MACOS = `    1     0     1 Ss   Thu Nov  5 08:00:01 2026     /sbin/launchd
 `;
 
 describe("the table of macOS", () => {
-  const table = parseTable(MACOS);
+  const row = (pid: number): Row | undefined => parseTable(MACOS).get(pid);
 
   test("has everybody, with parent, group and state", () => {
-    expect([...table.keys()]).toEqual([1, 415, 8123, 8200, 8201, 8202, 8203]);
-    expect(table.get(8203)).toMatchObject({ parent: 8201, group: 8201, state: "T", session: 0 });
-    expect(table.get(8123)).toMatchObject({ state: "S", cookies: [] });
+    expect([...parseTable(MACOS).keys()]).toEqual([1, 415, 8123, 8200, 8201, 8202, 8203]);
+    expect(row(8203)).toMatchObject({ parent: 8201, group: 8201, state: "T", session: 0 });
+    expect(row(8123)).toEqual({
+      ...{ pid: 8123, parent: 415, group: 8123, session: 0, state: "S", startTime: 20261115094409 },
+      ...{ threads: 1, kernel: false, cookies: [] },
+    });
   });
 
   test("tells the second of a start, and nothing of one that is dead", () => {
-    expect(table.get(1)?.startTime).toBe(20261105080001);
-    expect(table.get(8202)).toMatchObject({ state: "Z", startTime: 0 });
+    expect(row(1)?.startTime).toBe(20261105080001);
+    expect(row(8202)).toMatchObject({ state: "Z", startTime: 0 });
   });
 
   test("tells cookies, all of a value that has several, and nothing of what follows", () => {
-    expect(table.get(8200)?.cookies).toEqual(["proc_a.1:xyz"]);
-    expect(table.get(8201)?.cookies).toEqual(["proc_a.1:xyz", "proc_b.2:Q-_9"]);
+    expect(row(8200)?.cookies).toEqual(["proc_a.1:xyz"]);
+    expect(row(8201)?.cookies).toEqual(["proc_a.1:xyz", "proc_b.2:Q-_9"]);
+  });
+
+  test("tells as many cookies as there may be, and those of a program without arguments", () => {
+    const many = Array.from({ length: 9 }, (_, index) => `proc_a.${index}:x`);
+    const [line] = MACOS.split("/sbin");
+    const marked = `${line}BELAY_PROCESS=${many.join(" ")}`;
+    expect(parseTable(marked).get(1)?.cookies).toEqual(many.slice(0, 8));
+    expect(parseTable(`${line}sh X=BELAY_PROCESS=proc_a.1:x BELAY_PROCESS=proc_b.1:y`).get(1)?.cookies).toEqual([
+      "proc_b.1:y",
+    ]);
   });
 
   test("is asked for in the words of each platform", () => {
@@ -54,6 +67,11 @@ describe("a table that is no table", () => {
     expect(() => parseTable(text)).toThrow(/^ps said/);
   });
 
+  test("has empty lines without meaning anybody, and what is no line is told in short", () => {
+    expect([...parseTable(`\n   \n${line}\n \n`).keys()]).toEqual([7]);
+    expect(() => parseTable("x".repeat(200))).toThrow(/: x{80}$/);
+  });
+
   test("G21: a line that somebody has forged into its arguments marks nobody", () => {
     const forged = "  7 1 7 S Sun Nov 15 09:44:09 2026 x BELAY_PROCESS=proc_a.1:xyz";
     expect(parseTable(`${line}\n${forged}\n`).get(7)?.cookies).toEqual([]);
@@ -73,5 +91,12 @@ test("a start is written as ps writes it", () => {
 test("the start of a Mac has a name, and on older ones a time", () => {
   expect(parseBoot("0F1E2D3C-4B5A-6978-8796-A5B4C3D2E1F0\n")).toBe("0F1E2D3C-4B5A-6978-8796-A5B4C3D2E1F0");
   expect(parseBoot("{ sec = 1794643200, usec = 415000 } Thu Nov  5 08:00:00 2026\n")).toBe("1794643200");
-  expect(parseBoot("")).toBeUndefined();
+  expect(parseBoot("  { sec = 7, usec = 0 } Thu\n")).toBe("7");
+  const others = [
+    "",
+    "x{ sec = 7, usec = 0 }",
+    "name 0F1E2D3C-4B5A-6978-8796-A5B4C3D2E1F0",
+    "0F1E2D3C-4B5A-6978-8796-A5B4C3D2E1F0x",
+  ];
+  expect(others.map(parseBoot)).toEqual(others.map(() => undefined));
 });

@@ -31,11 +31,14 @@ const REAL = [
 /** Hold whole trees, with a server around them: a third of a second for each test, and more. */
 const TREES = {
   mutate: [
-    ...["anchor", "group", "namespace-tree", "open-files", "polite", "proc-sight", "ps-sight", "ps-watchdog"],
-    ...["self-test", "spawner", "unshare", "watchdog"],
+    ...["anchor", "group", "mechanisms", "namespace-tree", "open-files", "polite", "proc-sight", "ps-sight"],
+    ...["ps-watchdog", "self-test", "spawner", "terminal", "tiers", "unshare", "watchdog"],
   ].map((name) => `src/process/${name}.ts`),
   tests: ["profile", "ps-sight", "self-test", "spawner", "watchdog"].map((name) => `src/process/${name}.test.ts`),
 };
+
+/** Look for the same mutants without any. */
+const QUICK = ["bubblewrap", "terminal", "tiers"].map((name) => `src/process/${name}.test.ts`);
 
 const sources = (folder: string): readonly string[] =>
   globSync(`${folder}/**/*.ts`)
@@ -61,7 +64,7 @@ export const rooms = (): readonly Room[] => [
     name: "process",
     mutate: sources("src/process").filter((file) => !TREES.mutate.includes(file)),
     tests: tests("src/process").filter((file) => !TREES.tests.includes(file)),
-    besides: { ...TREES, tests: ["src/process/bubblewrap.test.ts", ...TREES.tests] },
+    besides: { ...TREES, tests: [...QUICK, ...TREES.tests] },
     scoreMin: undefined,
   },
 ];
