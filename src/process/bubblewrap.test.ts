@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { manualClock } from "../testing/manual-clock.ts";
-import { type BubblewrapOptions, bwrapArguments } from "./bubblewrap.ts";
+import { type BubblewrapOptions, bubblewrap, bwrapArguments } from "./bubblewrap.ts";
 import type { Plan } from "./containment.ts";
 import { countsPerNamespace } from "./namespace-tree.ts";
 import { unshareArguments } from "./unshare.ts";
@@ -85,6 +85,130 @@ describe("what bubblewrap is told", () => {
     );
   });
 
+  test("G35: all that a tree in a workspace gets is told, mount by mount", () => {
+    const account = mkdtempSync(join(home, "account-"));
+    mkdirSync(join(account, ".ssh"));
+    mkdirSync(join(account, "work/.config"), { recursive: true });
+    writeFileSync(join(account, ".netrc"), "secret");
+    const { HOME, TMPDIR } = process.env;
+    onTestFinished(() => {
+      process.env.HOME = HOME;
+      if (TMPDIR === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = TMPDIR;
+    });
+    Object.assign(process.env, { HOME: account, TMPDIR: "/tmp" });
+    const own = join(account, "work");
+    const mounts = (options: BubblewrapOptions, more: Partial<Plan> = {}): string => {
+      const args = bwrapArguments({ ...options, hidden: [] }, { ...inWorkspace, workspace: own, cwd: own, ...more });
+      return textOf(args.slice(0, args.indexOf("--chdir")));
+    };
+    const start = "--die-with-parent --new-session --unshare-pid --as-pid-1";
+    const apart = "--unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --ro-bind / /";
+    const devices = [
+      "--tmpfs /dev --tmpfs /dev/shm",
+      ...["null", "zero", "full", "random", "urandom", "tty"].map((one) => `--dev-bind-try /dev/${one} /dev/${one}`),
+      "--symlink /proc/self/fd /dev/fd --symlink /proc/self/fd/0 /dev/stdin",
+      "--symlink /proc/self/fd/1 /dev/stdout --symlink /proc/self/fd/2 /dev/stderr",
+    ].join(" ");
+    const owned = ["sys", "sysrq-trigger", "irq", "bus", "acpi"].map(
+      (one) => `--ro-bind-try /proc/${one} /proc/${one}`,
+    );
+    const temporary = ["/tmp", "/var/tmp"].filter((one) => existsSync(one)).map((one) => `--tmpfs ${one}`);
+    const secrets = `--tmpfs ${account}/.ssh --ro-bind /dev/null ${account}/.netrc`;
+    const rest = [...temporary, secrets, `--bind ${own} ${own}`, `--tmpfs ${stateDir}`].join(" ");
+    const capped = "--proc /run/belay-proc --proc /proc";
+    expect(mounts(root)).toBe([start, apart, devices, "--tmpfs /run", capped, ...owned, rest].join(" "));
+    const rights = "--unshare-user --cap-add CAP_SYS_ADMIN --cap-add CAP_SETPCAP";
+    expect(mounts(user)).toBe([start, rights, apart, devices, "--tmpfs /run --proc /proc", rest].join(" "));
+    expect(mounts(user, { terminal: true })).toBe(
+      [start, rights, apart, "--dev /dev --tmpfs /run --proc /proc", rest].join(" "),
+    );
+    // The whole account is the workspace: what is secret in it is hidden after it is there.
+    const whole = mounts(user, { workspace: account, cwd: account });
+    expect(whole.slice(whole.indexOf("--bind "))).toBe(`--bind ${account} ${account} ${secrets} --tmpfs ${stateDir}`);
+    // And where somebody works in such a directory itself, it is theirs.
+    const within = mounts(user, { workspace: join(account, ".ssh"), cwd: join(account, ".ssh") });
+    expect(within.slice(within.indexOf("--bind "))).toBe(`--bind ${account}/.ssh ${account}/.ssh --tmpfs ${stateDir}`);
+  });
+
+  test.each([
+    [
+      "root keeps its rights, and is capped by accident only",
+      root,
+      plan,
+      "",
+      "echo 400 >/proc/sys/kernel/pid_max",
+      false,
+    ],
+    ["a user's are given up", user, plan, "--unshare-user --cap-add", "echo 400 >/proc/sys/kernel/pid_max", true],
+    [
+      "root in a namespace of users needs no asking",
+      { ...root, userNamespace: true },
+      plan,
+      "--unshare-user",
+      "echo 400",
+      true,
+    ],
+    [
+      "a user who is no root and needs no namespace",
+      { ...user, userNamespace: false },
+      plan,
+      "--cap-add",
+      "echo 400",
+      true,
+    ],
+    [
+      "nothing to give up, nothing asked for",
+      { ...user, setpriv: undefined },
+      inWorkspace,
+      "--unshare-user",
+      "",
+      false,
+    ],
+    [
+      "root in a workspace, by a second view",
+      root,
+      inWorkspace,
+      "",
+      "echo 400 >/run/belay-proc/sys/kernel/pid_max\n/usr/bin/umount -R /run/belay-proc || exit\n",
+      true,
+    ],
+    [
+      "root in a workspace without the means to take it away",
+      { ...root, umount: undefined },
+      inWorkspace,
+      "--cap-drop ALL",
+      "",
+      false,
+    ],
+    [
+      "root in a namespace of users, without a cap",
+      { ...root, userNamespace: true, caps: false },
+      plan,
+      "--unshare-user",
+      "",
+      false,
+    ],
+  ])("the rights of a leader: %s", (_, options, one, flags, before, drops) => {
+    const args = bwrapArguments(options, one);
+    const given = args.slice(
+      4,
+      args.findIndex((arg) => arg === "--dev-bind" || arg === "--unshare-net"),
+    );
+    expect(given.join(" ").startsWith(flags)).toBe(true);
+    expect(given.length > 0).toBe(flags !== "");
+    const script = args[args.indexOf("-c") + 1] ?? "";
+    expect(script.includes("pid_max")).toBe(before !== "");
+    expect(script).toContain(before);
+    expect(args.includes("--bounding-set=-all")).toBe(drops);
+  });
+
+  test("a containment of bubblewrap starts bubblewrap", () => {
+    const { wrap, profiles, mechanism, tier } = bubblewrap(user);
+    expect([mechanism, tier, profiles]).toEqual(["bubblewrap", "namespace", ["none", "contain", "workspace"]]);
+    expect(wrap(plan)).toEqual({ file: "/usr/bin/bwrap", args: bwrapArguments(user, plan) });
+  });
+
   test("G35: what is to be hidden is hidden in every profile, a file as well as a directory", () => {
     const secret = join(home, "secret");
     writeFileSync(secret, "x");
@@ -97,7 +221,10 @@ describe("what bubblewrap is told", () => {
   test("G35: a workspace that is the system itself, or holds it, is no wall and is refused", () => {
     for (const one of ["/", "/proc", "/proc/sys", "/sys/kernel", "/dev"]) {
       expect(() => bwrapArguments(root, { ...inWorkspace, workspace: one })).toThrow(
-        expect.objectContaining({ code: "uncontained" }),
+        expect.objectContaining({
+          code: "uncontained",
+          hint: "Work in a directory of your own, or ask for a lower profile.",
+        }),
       );
       expect(bwrapArguments(root, { ...plan, workspace: one })).toContain("--dev-bind");
     }

@@ -19,6 +19,7 @@ about("arguments", () => {
   test("a text goes to the shell as it is, a list to the program as it is", () => {
     expect(toArguments("echo  'a' | cat\n")).toEqual(["/bin/sh", "-c", "echo  'a' | cat\n"]);
     expect(toArguments(["ls", "", "-l a"])).toEqual(["ls", "", "-l a"]);
+    expect(toArguments("ls -l +x")).toEqual(["/bin/sh", "-c", "ls -l +x"]);
   });
 
   test.each(["-x; echo heard", "+x; echo heard"])("a text that looks like options is still a command: %s", (text) => {
@@ -34,11 +35,12 @@ about("arguments", () => {
     [[], "names no program"],
     [["", "a"], "names no program"],
     [["a", 1], "Argument 1 of the command is not a text"],
+    [[1, "a"], "Argument 0 of the command is not a text"],
     [{ 0: "a" }, "a text, or a list"],
     ["a\0b", "NUL"],
     [["a", "b\0"], "Argument 1 of the command holds a NUL"],
     ["echo \ud800", "well-formed"],
-    ["x".repeat(ARGUMENT_BYTES_MAX), "the system takes less"],
+    ["x".repeat(ARGUMENT_BYTES_MAX), "The command has 131072 bytes; the system takes less"],
     [["a", "é".repeat(ARGUMENT_BYTES_MAX / 2)], "Argument 1"],
   ])("%#: what no program can be started with is refused, and says why", (command, why) => {
     expect(refusal(command)).toMatchObject({ code: "invalid", message: expect.stringContaining(why) });
@@ -53,7 +55,14 @@ about("arguments", () => {
   test("many small arguments count with what the system needs for each", () => {
     const most = Math.floor(ARGUMENTS_BYTES_MAX / 10);
     expect(toArguments(["x", ...new Array<string>(most - 1).fill("x")])).toHaveLength(most);
-    expect(refusal(["x", ...new Array<string>(most).fill("x")]).message).toContain("together");
+    const { message, hint } = refusal(["x", ...new Array<string>(most).fill("x")]);
+    expect([message.includes("together"), hint]).toEqual([true, "Put it into a file, and pass the file's name."]);
+    expect(refusal("").hint).toBe(new ControlError("invalid", "any").hint);
+    // To the byte: what is left of the last ten goes to one of them.
+    const rest = ARGUMENTS_BYTES_MAX - most * 10;
+    const full = new Array<string>(most - 1).fill("x");
+    expect(toArguments(["x".repeat(1 + rest), ...full])).toHaveLength(most);
+    expect(refusal(["x".repeat(2 + rest), ...full]).message).toContain("together");
   });
 });
 
@@ -98,5 +107,7 @@ about("describing", () => {
   test("what is cut says so, and is not cut through a character", () => {
     expect(describe("😀".repeat(DESCRIPTION_CHARS_MAX))).toBe("😀".repeat(DESCRIPTION_CHARS_MAX));
     expect(describe("😀".repeat(DESCRIPTION_CHARS_MAX + 1))).toBe(`${"😀".repeat(DESCRIPTION_CHARS_MAX)}…`);
+    // What is made visible takes more room, and is cut there.
+    expect(describe(`${"\n".repeat(150)}x`.padStart(152, "y"))).toBe(`y${"\\n".repeat(99)}\\…`);
   });
 });

@@ -2,7 +2,14 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
 import { COOKIE_NAME, childEnvironment, cookiesIn, type EnvironmentWish, isCookie, makeCookie } from "./environment.ts";
-import { ARGUMENT_BYTES_MAX, COOKIES_MAX, ENVIRONMENT_NAMES_MAX } from "./limits.ts";
+import {
+  ARGUMENT_BYTES_MAX,
+  ARGUMENT_OVERHEAD_BYTES,
+  COOKIE_CHARS_MAX,
+  COOKIES_MAX,
+  ENVIRONMENT_BYTES_MAX,
+  ENVIRONMENT_NAMES_MAX,
+} from "./limits.ts";
 
 const cookie = makeCookie("proc_a.1", "r4nd0m");
 const made = (wish: Partial<EnvironmentWish> = {}) => childEnvironment({ from: {}, cookie, ...wish });
@@ -33,6 +40,12 @@ describe("from the server", () => {
     expect(made({ from, allow: ["AWS_*"] })).toMatchObject({ AWS_REGION: "eu", AWS_AUTHOR: "ann" });
     expect(JSON.stringify(made({ from, allow: ["AWS_*", "A*"] }))).not.toContain("canary");
     expect(made({ from, allow: ["AWS_SESSION_TOKEN"] })).toMatchObject({ AWS_SESSION_TOKEN: "canary" });
+  });
+
+  test("G35: a pattern lets through what begins as it says, and nothing that only begins like it", () => {
+    const env = made({ from: { AWS_REGION: "eu", AXE: "x", AW: "x", "AWS_NOT A NAME": "x" }, allow: ["AWS_*"] });
+    expect(Object.keys(env).filter((name) => name.startsWith("A"))).toEqual(["AWS_REGION"]);
+    expect(refusal({ allow: ["A B*"] }).message).toContain('"A B*" lets no variable through');
   });
 
   test("a pattern lets nothing through that bends the programs which hold the child", () => {
@@ -88,6 +101,7 @@ describe("defaults", () => {
 
   test("whoever asks for colours gets them", () => {
     expect(made({ given: { FORCE_COLOR: "1" } })).not.toHaveProperty("NO_COLOR");
+    expect(made({ given: { FORCE_COLOR: "1", NO_COLOR: "1" } }).NO_COLOR).toBe("1");
   });
 });
 
@@ -130,6 +144,36 @@ describe("given", () => {
     },
   );
 
+  test("what is just within every bound is taken", () => {
+    const names = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`A${n}`, ""]));
+    expect(made({ given: { ...names, ["N".repeat(256)]: "x", LONG: "x".repeat(ARGUMENT_BYTES_MAX - 6) } }).A199).toBe(
+      "",
+    );
+    const own = Object.keys(made()).length;
+    const most = Object.fromEntries(Array.from({ length: ENVIRONMENT_NAMES_MAX - own }, (_, n) => [`A${n}`, ""]));
+    expect(Object.keys(made({ given: most }))).toHaveLength(ENVIRONMENT_NAMES_MAX);
+    expect(refusal({ given: { LONG: "x".repeat(ARGUMENT_BYTES_MAX - 5) } }).message).toContain("takes less");
+  });
+
+  test("all of it together counts with what the system needs for each, to the byte", () => {
+    const bytes = (env: Readonly<Record<string, string>>): number =>
+      Object.entries(env).reduce(
+        (sum, [name, value]) => sum + name.length + 1 + value.length + ARGUMENT_OVERHEAD_BYTES,
+        0,
+      );
+    const piece = "x".repeat(100_000);
+    const five = { A: piece, B: piece, C: piece, D: piece, E: piece };
+    const room = ENVIRONMENT_BYTES_MAX - bytes(made({ given: { ...five, F: "" } }));
+    expect(bytes(made({ given: { ...five, F: "x".repeat(room) } }))).toBe(ENVIRONMENT_BYTES_MAX);
+    expect(refusal({ given: { ...five, F: "x".repeat(room + 1) } }).message).toContain("bytes; at most");
+  });
+
+  test("a name that is none is shown in short", () => {
+    expect(refusal({ given: { [`${"-".repeat(60)}"`]: "x" } }).message).toBe(
+      `"${"-".repeat(40)}" is no name for a variable: letters, digits and underscores, no digit first.`,
+    );
+  });
+
   test("G35: no refusal repeats a value", () => {
     for (const value of ["canary\0", "canary\udc00", "canary".repeat(30_000)]) {
       const { message, hint } = refusal({ given: { A: value } });
@@ -170,5 +214,11 @@ describe("the cookie", () => {
       expect(isCookie(text)).toBe(false);
     }
     expect(() => makeCookie("proc_a.1", "a b")).toThrow(ControlError);
+    expect(isCookie("x proc_a.1:b")).toBe(false);
+    const longest = `proc_a.1:${"x".repeat(COOKIE_CHARS_MAX - 9)}`;
+    expect([isCookie(longest), isCookie(`${longest}x`)]).toEqual([true, false]);
+    // As many as there may be, of the longest kind, with what is between them and one byte to spare.
+    const all = new Array<string>(COOKIES_MAX).fill(longest);
+    expect(cookiesIn(Buffer.from(`${COOKIE_NAME}=${all.join(" ")} \0`))).toEqual([...all, ""]);
   });
 });

@@ -14,7 +14,6 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
 import type { ProcessId, SessionId } from "../core/ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports.ts";
@@ -24,7 +23,9 @@ import { type LedgerOptions, openLedger } from "./ledger.ts";
 import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";
 import { LEDGER_FILE_BYTES_MAX, SCAN_AGAIN_MS } from "./limits.ts";
 import { carrying, type Identity, identityOf } from "./proc.ts";
+import { PROC_SIGHT } from "./proc-sight.ts";
 import { endAll } from "./scan.ts";
+import type { Sight } from "./sight.ts";
 import { send } from "./signal.ts";
 
 let dir: string;
@@ -86,6 +87,20 @@ describe("writing", () => {
     expect(entryOf(one.id)).toMatchObject({ ...one, phase: "spawned", child });
     expect(ledger.reaped(one.id)).toBe(true);
     expect(readdirSync(dir)).toEqual([]);
+    // Nothing is left of it, so it is one like any other.
+    expect(ledger.reaped(one.id)).toBe(true);
+    expect(ledger.spawned(one.id, child)).toBe(false);
+    expect(readdirSync(dir)).toEqual([]);
+    ledger.intend(one);
+    expect(entryOf(one.id)).toMatchObject({ phase: "intent" });
+  });
+
+  test("what cannot be removed is said not to be", () => {
+    const ledger = open();
+    ledger.intend(intent("a"));
+    rmSync(fileOf("proc_a.1"));
+    mkdirSync(fileOf("proc_a.1"));
+    expect(ledger.reaped("proc_a.1")).toBe(false);
   });
 
   test("a directory that others can enter is closed to them", () => {
@@ -106,7 +121,8 @@ describe("writing", () => {
     ledger.intend(intent("a"));
     rmSync(dir, { recursive: true });
     writeFileSync(dir, "in the way");
-    expect(() => ledger.intend(intent("b"))).toThrow(expect.objectContaining({ code: "not_started" }));
+    const hint = `Make room, or make ${dir} writable.`;
+    expect(() => ledger.intend(intent("b"))).toThrow(expect.objectContaining({ code: "not_started", hint }));
     expect(ledger.spawned("proc_a.1", myself())).toBe(false);
     expect(ledger.spawned("proc_unknown.1", myself())).toBe(false);
     expect(() => ledger.reaped("proc_a.1")).not.toThrow();
@@ -114,7 +130,13 @@ describe("writing", () => {
 
   test("a directory that cannot be made is told of", () => {
     writeFileSync(dir, "in the way");
-    expect(() => open()).toThrow(expect.objectContaining({ code: "not_started" }));
+    expect(() => open()).toThrow(
+      expect.objectContaining({
+        code: "not_started",
+        message: `The ledger of processes ${dir} cannot be used.`,
+        hint: "Make it a directory that the server's user can write to.",
+      }),
+    );
   });
 
   test("G21: a directory that belongs to somebody else is not believed", () => {
@@ -124,11 +146,24 @@ describe("writing", () => {
       Object.assign(process, { getuid });
     });
     Object.assign(process, { getuid: () => statSync(dir).uid + 1 });
-    expect(() => open()).toThrow(expect.objectContaining({ code: "invalid" }));
+    const hint = "Processes are ended by what is written there, so it must belong to the server's user.";
+    expect(() => open()).toThrow(expect.objectContaining({ code: "invalid", hint }));
   });
 
   test("without a table of processes nobody knows who we are", () => {
-    expect(() => open({ root: join(dir, "nowhere") })).toThrow(ControlError);
+    const message = "/proc does not tell who we are, so a later server could not tell either.";
+    const refusal = expect.objectContaining({ code: "uncontained", message });
+    expect(() => open({ root: join(dir, "nowhere") })).toThrow(refusal);
+    const cause = new Error("no ps");
+    const sight: Sight = {
+      ...PROC_SIGHT,
+      kind: "ps",
+      bootId: () => undefined,
+      lookNow: () => {
+        throw cause;
+      },
+    };
+    expect(() => open({ sight })).toThrow(expect.objectContaining({ message: message.replace("/proc", "ps"), cause }));
   });
 });
 
@@ -168,12 +203,13 @@ describe("leftovers", () => {
     writeFileSync(fileOf("proc_misnamed.1"), whole);
     writeFileSync(fileOf("proc_large.1"), `${whole}${" ".repeat(LEDGER_FILE_BYTES_MAX)}`);
     writeFileSync(join(dir, "README"), "hello");
+    writeFileSync(join(dir, "proc_good.1"), whole);
     mkdirSync(fileOf("proc_folder.1"));
     symlinkSync("nowhere", fileOf("proc_dangling.1"));
     const found = open().leftovers();
     expect(found.entries.map((entry) => entry.id)).toEqual(["proc_good.1"]);
-    expect(found.foreign).toBe(6);
-    expect(readdirSync(dir)).toHaveLength(8);
+    expect(found).toMatchObject({ foreign: 7, live: 0, elsewhere: 0, outdated: 0, unread: 0 });
+    expect(readdirSync(dir)).toHaveLength(9);
   });
 
   test("a draft whose writer was killed is tidied away, that of a living one is not", () => {
@@ -315,6 +351,55 @@ describe("G20: a sweep", () => {
       ...{ "proc_a.1": true, "proc_b.1": false, "proc_c.1": false },
     });
     expect(readdirSync(dir).toSorted()).toEqual(["proc_b.1.json", "proc_c.1.json"]);
+  });
+
+  test("ends no control groups where nobody can, keeps their entries, and needs nobody where there are none", async () => {
+    const before = open({ owner: dead() });
+    before.intend(intent("a", { cgroup: "/good" }));
+    before.intend(intent("b"));
+    const ledger = open();
+    const swept = await ledger.sweep(ledger.leftovers().entries);
+    expect(swept.map((one) => one.sure)).toEqual([false, true]);
+    expect(readdirSync(dir)).toEqual(["proc_a.1.json"]);
+  });
+
+  test("that nobody could look at the table for removes nothing: nobody is said to be gone", async () => {
+    const before = open({ owner: dead() });
+    before.intend(intent("a"));
+    const sight: Sight = { ...PROC_SIGHT, everybody: () => Promise.reject(new Error("out of files")) };
+    const clock = manualClock();
+    const ledger = open({ sight, clock });
+    const swept = ledger.sweep(ledger.leftovers().entries);
+    await clock.advance(10_000);
+    expect(await swept).toMatchObject([{ killed: [], escaped: [], sure: false }]);
+    expect(readdirSync(dir)).toEqual(["proc_a.1.json"]);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("strikes at whom it meets while it still looks, and at nobody it does not know", async () => {
+    const one = intent("met");
+    const before = open({ owner: dead() });
+    before.intend(one);
+    const { identity } = await tree(one, "echo up; exec sleep 4711");
+    const told: string[] = [];
+    const sight: Sight = {
+      ...PROC_SIGHT,
+      everybody: async (meet) => {
+        const all = await PROC_SIGHT.everybody(meet);
+        told.push("looked");
+        return all;
+      },
+    };
+    const ledger = open({
+      sight,
+      send: (to, signal) => {
+        told.push(`${to.pid} ${signal}`);
+        return send(to, signal);
+      },
+    });
+    await ledger.sweep(ledger.leftovers().entries);
+    expect(told.slice(0, 2)).toEqual([`${identity.pid} SIGSTOP`, "looked"]);
+    expect(new Set(told)).toEqual(new Set(["looked", `${identity.pid} SIGSTOP`, `${identity.pid} SIGKILL`]));
   });
 
   test("never ends itself, also if it was started by such a tree", async () => {

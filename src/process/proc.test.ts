@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { COOKIE_NAME } from "./environment.ts";
-import { SCAN_SLICE } from "./limits.ts";
+import { NEWBORN_ROUNDS, SCAN_SLICE } from "./limits.ts";
 import {
   below,
   bootIdOf,
@@ -159,6 +159,14 @@ describe("descent", () => {
     expect(descendantsOf(20, root)).toEqual([21, 22]);
   });
 
+  test("a thread whose list is not there has none, as long as another has one", () => {
+    make(10, { children: { 10: "11" } });
+    mkdirSync(join(root, "10/task/12"));
+    make(11, { parent: 10 });
+    make(13, { parent: 10 });
+    expect(childrenOf(10, root)).toEqual([11]);
+  });
+
   test("one that has vanished has no children", () => {
     expect([childrenOf(99, root), descendantsOf(99, root)]).toEqual([[], []]);
   });
@@ -248,6 +256,47 @@ describe("looks at everybody", () => {
       born(pid + 1);
     });
     expect([found[0], met]).toEqual([first, [20, 21, 22]]);
+  });
+
+  test.each([
+    ["the next number", "20", "21", 21, true],
+    ["the last that is looked at one by one", "20", "1044", 1_044, true],
+    ["a storm", "20", "1045", 1_045, false],
+    ["numbers that have begun again", "20", "19", 19, false],
+    ["no number before", "none", "21", 21, false],
+    ["no number after", "20", "none", 21, false],
+  ])("the kernel's last number tells who was born during the look: %s", async (_, before, after, pid, found) => {
+    const tell = (last: string): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
+    tell(before);
+    make(20);
+    let told = false;
+    const meet = (): void => {
+      if (told) return;
+      told = true;
+      make(pid);
+      writeFileSync(join(root, `${pid}/status`), `Name:\tsh\nTgid:\t${pid}\nPid:\t${pid}\n`);
+      tell(after);
+    };
+    const all = await everybody({ cookies: false, meet }, root);
+    expect(all.map((one) => one.pid)).toEqual(found ? [20, pid] : [20]);
+  });
+
+  test("somebody who is born in every look is not followed for ever", async () => {
+    const tell = (last: number): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
+    tell(20);
+    make(20);
+    const all = await everybody(
+      {
+        cookies: false,
+        meet: ({ pid }) => {
+          make(pid + 1);
+          writeFileSync(join(root, `${pid + 1}/status`), `Tgid:\t${pid + 1}\n`);
+          tell(pid + 1);
+        },
+      },
+      root,
+    );
+    expect(all).toHaveLength(1 + NEWBORN_ROUNDS);
   });
 
   test("the threads of those who are known are not taken for newborn", async () => {

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ControlError } from "../core/control-error.ts";
 import { checkSessionDirectory, checkWorkingDirectory, isWithin } from "./working-directory.ts";
 
 let above: string;
@@ -61,6 +62,37 @@ test.each([
   await expect(checkWorkingDirectory(cwd, workspace)).rejects.toMatchObject({
     ...{ code: "invalid", message: expect.stringContaining(why) },
   });
+});
+
+test("what is refused comes with what to do, and a long path is shown in short", async () => {
+  const { hint } = new ControlError("invalid", "any");
+  const long = `${"x/".repeat(150)}y`;
+  const rows: readonly (readonly [string, string, string])[] = [
+    [
+      "nowhere",
+      'The working directory "nowhere" does not exist.',
+      "Create it first, or leave it out to begin in the workspace.",
+    ],
+    [
+      "..",
+      `The working directory ".." is outside of the workspace "${workspace}".`,
+      "Use a directory of the workspace.",
+    ],
+    ["a\0b", 'The working directory "a\\u0000b" holds a NUL byte.', hint],
+    [
+      long,
+      `The working directory "${long.slice(0, 200)}…" does not exist.`,
+      "Create it first, or leave it out to begin in the workspace.",
+    ],
+  ];
+  for (const [cwd, message, todo] of rows) {
+    await expect(checkWorkingDirectory(cwd, workspace)).rejects.toMatchObject({ message, hint: todo });
+  }
+  const exact = "x".repeat(200);
+  await expect(checkWorkingDirectory(exact, workspace)).rejects.toThrow(`"${exact}" does not exist`);
+  const most = `${"x/".repeat(2047)}x`;
+  await expect(checkWorkingDirectory(most, workspace)).rejects.toThrow("does not exist");
+  await expect(checkWorkingDirectory(`${most}y`, workspace)).rejects.toThrow("more bytes");
 });
 
 test("a directory that may not be entered is refused, and so is a workspace that is not there", async () => {
