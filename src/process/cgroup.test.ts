@@ -97,6 +97,7 @@ describe("the control group of a tree", () => {
 
   test("closes its watchdog with it", () => {
     const { containment, told } = made();
+    expect(containment.profiles).toEqual(["none"]);
     containment.close?.();
     expect(told).toEqual(["closed"]);
   });
@@ -125,16 +126,16 @@ function killGroup({ pid }: ChildProcess): void {
 /** A real leader with a command below it, and another process that is in neither's group. */
 async function trees() {
   const [leader, other] = await Promise.all([
-    spoken("sleep 8000501 & echo up; wait"),
+    spoken("sleep 8000501 & sleep 8000501 & echo up; wait"),
     spoken("echo up; exec sleep 8000502"),
   ]);
   const identity = identityOf(leader.pid);
-  const [command = 0] = childrenOf(leader.pid);
+  const [command = 0, companion = 0] = childrenOf(leader.pid);
   if (identity === undefined) throw new Error("A leader that has spoken is there.");
   const asLeader: Leader = {
     ...{ identity, exit: undefined, released: true, tell: () => undefined, kill: () => undefined },
   };
-  return { leader, other: other.pid, command, asLeader };
+  return { leader, other: other.pid, command, companion, asLeader };
 }
 
 describe("a tree in a control group", () => {
@@ -171,20 +172,28 @@ describe("a tree in a control group", () => {
     expect((await exited)[1]).toBe("SIGTERM");
   });
 
+  test("at a terminal is asked by its command: what makes the terminal stays for the last word", async () => {
+    const { asLeader, command, leader } = await trees();
+    const { containment } = made();
+    containment.hold(asLeader, { ...plan, terminal: true }).ask();
+    await expect.poll(() => identityOf(command)).toBeUndefined();
+    expect(leader.signalCode).toBeNull();
+  });
+
   test("has left whoever is in it, also further below, besides the leader and the command", async () => {
-    const { asLeader, command, other } = await trees();
+    const { asLeader, command, companion, other } = await trees();
     const { containment } = made();
     const { pid } = asLeader.identity;
     const held = containment.hold(asLeader, plan);
     expect(held.left()).toEqual([]);
     containment.wrap(plan).prepare?.();
-    put("cgroup.procs", `${pid}\n${command}\n4194305\n`);
+    put("cgroup.procs", `${pid}\n${command}\n${companion}\n4194305\n`);
     mkdirSync(join(path(), "below"));
     writeFileSync(join(path(), "below/cgroup.procs"), `${other}\n`);
-    expect(held.left()).toEqual([{ pid: other, asked: false }]);
-    // The command counts as somebody else to a hold of another command.
-    put("cgroup.procs", `${pid}\n`);
-    expect(held.left()).toEqual([{ pid: other, asked: false }]);
+    expect(held.left()).toEqual([
+      { pid: companion, asked: true },
+      { pid: other, asked: false },
+    ]);
   });
 
   test("is gone when the kernel says that nobody is in it, and the watchdog is told", async () => {

@@ -1,5 +1,6 @@
 import { PassThrough, Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { settled } from "../testing/manual-clock.ts";
 import { Input } from "./input.ts";
 
 /** A pipe that takes what it is given when it is told to. */
@@ -36,7 +37,11 @@ describe("the input of a process", () => {
   test("that it was started without is refused, with what to do", async () => {
     const input = new Input(undefined);
     await expect(input.write("x")).rejects.toMatchObject({
-      ...{ code: "invalid", message: "This process was started without input.", hint: 'Start it with `stdin: "open"`.' },
+      ...{
+        code: "invalid",
+        message: "This process was started without input.",
+        hint: 'Start it with `stdin: "open"`.',
+      },
     });
     input.end();
     input.destroy();
@@ -59,7 +64,12 @@ describe("the input of a process", () => {
     const all = 1024 * 1024;
     void input.write("x".repeat(all)).catch(() => undefined);
     // Exactly so much may wait.
-    void input.write("y").catch(() => undefined);
+    let refused = false;
+    input.write("y").catch(() => {
+      refused = true;
+    });
+    await settled();
+    expect(refused).toBe(false);
     await expect(input.write("z")).rejects.toMatchObject({
       ...{ code: "overloaded", hint: "Wait until it has read what it was given." },
     });

@@ -25,6 +25,9 @@ function staged(
   const dir = mkdtempSync(join(tmpdir(), "belay-live-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const clock = manualClock();
+  // It is not the first thing that this clock sees.
+  clock.tick(70);
+  const began = clock.elapsed();
   const exited = Promise.withResolvers<Exit>();
   const [stdin, stdout, stderr, control, liveness, status] = Array.from({ length: 6 }, () => new PassThrough());
   if (!stdin || !stdout || !stderr || !control || !liveness || !status) throw new Error("six were made");
@@ -32,7 +35,7 @@ function staged(
   const told: string[] = [];
   const left: Leftover[] = [];
   const waits: number[] = [];
-  const at = (what: string): void => void told.push(`${what} at ${clock.elapsed()}`);
+  const at = (what: string): void => void told.push(`${what} at ${clock.elapsed() - began}`);
   const held: Held = {
     pid: PID,
     identity: { pid: PID, startTime: 1, bootId: "boot" },
@@ -70,10 +73,10 @@ function staged(
 
 describe("a tree that ends by itself", () => {
   test("was let through its gate at once, and its end is told with how long it took", async () => {
-    const { child, clock, told, say, hangUp, control } = staged();
+    const { child, clock, told, say, hangUp, control, liveness } = staged();
     expect(control.read()?.toString()).toBe("go\n");
     expect([child.pid, child.tier, child.mechanism, child.profile, child.startedAt]).toEqual([
-      ...[PID, "group", "group", "none", 1_000_000],
+      ...[PID, "group", "group", "none", 1_000_070],
     ]);
     await clock.advance(40);
     hangUp();
@@ -83,7 +86,7 @@ describe("a tree that ends by itself", () => {
     });
     // What might be left is ended with it, and whoever is told of the end is told last.
     expect(told).toEqual(["forced at 40", "over at 40"]);
-    expect(control.destroyed).toBe(true);
+    expect([control.destroyed, liveness.destroyed]).toEqual([true, true]);
   });
 
   test("has ended with what the leader says last, if that is a moment behind the leader's end", async () => {
@@ -174,6 +177,22 @@ describe("a tree that ends by itself", () => {
     failing.hangUp();
     failing.say("exit 0");
     expect(await failing.child.ended).toMatchObject({ left: 0 });
+  });
+
+  test("is looked at again when its pipe is released, and when its leader has ended", async () => {
+    const woken: string[] = [];
+    const verify: Held["verify"] = async (_, wakes) => {
+      await Promise.all(wakes.map((wake) => wake.then(() => woken.push("woken"))));
+      return { killed: 0, left: [] };
+    };
+    const { child, say, hangUp, leaderDies } = staged({ held: { verify } });
+    say("exit 0");
+    await settled();
+    expect(woken).toEqual([]);
+    hangUp();
+    leaderDies();
+    await child.ended;
+    expect(woken).toEqual(["woken", "woken"]);
   });
 
   test("is told as escaped by those that outlive everything", async () => {
@@ -340,6 +359,17 @@ describe("the streams of a tree", () => {
     hangUp();
     say("exit 0");
     await child.ended;
+  });
+
+  test("that were paused flow again when the command ends, also if the disk is still behind", async () => {
+    const { child, say, hangUp, stdout, stderr } = staged();
+    stdout.write(Buffer.alloc(1024 * 1024, "x"));
+    stderr.write("last words");
+    expect([stdout.isPaused(), stderr.isPaused()]).toEqual([true, true]);
+    hangUp();
+    say("exit 0");
+    await child.ended;
+    expect(child.output.counts.bytes.stderr).toBe(10);
   });
 
   test("are not paused any more once the command has ended: what is in the pipes is read", async () => {

@@ -92,7 +92,7 @@ describe("who belongs to a marked tree", () => {
   test("is found by the liveness pipe, who has shed everything else, the newest first", async () => {
     const holding = new Set([5_000_040, 5_000_500]);
     const crowd = Array.from({ length: 40 }, (_, index) => ({ pid: 5_000_100 + index }));
-    const made = [{ pid: 5_000_040 }, ...crowd, { pid: 5_000_500 }];
+    const made = [{ pid: 5_000_040 }, ...crowd, { pid: 5_000_500 }, { pid: process.pid }];
     const hasOpen = (pid: number, files: readonly string[]): boolean => holding.has(pid) && files.includes(LINK);
     const { tree } = machine(made, { released: false, hasOpen });
     expect(tree.livenessLink).toBe(LINK);
@@ -182,6 +182,7 @@ describe("companions", () => {
     { pid: 5_000_011, group: LEADER.pid },
     { pid: 5_000_012, group: LEADER.pid, session: LEADER.pid },
     { pid: 5_000_013, session: LEADER.pid },
+    { pid: 5_000_016, group: LEADER.pid },
     { pid: 5_000_014, group: LEADER.pid, state: "Z" },
     { pid: 5_000_015, group: LEADER.pid, state: "X" },
     { pid: 5_000_020 },
@@ -192,6 +193,7 @@ describe("companions", () => {
     expect(tree.companions(5_000_011)).toEqual([
       { pid: 5_000_012, asked: true },
       { pid: 5_000_013, asked: false },
+      { pid: 5_000_016, asked: true },
     ]);
   });
 
@@ -208,7 +210,7 @@ describe("companions", () => {
       return Promise.reject(new Error("no ps"));
     };
     const { tree } = machine(made, { released: false, look });
-    expect(tree.companions(5_000_011)).toHaveLength(2);
+    expect(tree.companions(5_000_011)).toHaveLength(3);
     expect(looks).toBe(1);
   });
 });

@@ -1,4 +1,5 @@
-import { closeSync, existsSync, mkdtempSync, readdirSync, readSync, rmSync, writeSync } from "node:fs";
+import { once } from "node:events";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -56,5 +57,58 @@ describe("a pool of pipes", () => {
     await pool.fill();
     pool.close();
     expect(readdirSync(home)).not.toContain("closed");
+  });
+
+  test("that is bare stays empty: such a child gets what Node has", async () => {
+    const pool = new PipePool(join(home, "bare"), true);
+    await pool.fill();
+    expect([pool.fromChild(), pool.toChild(), readdirSync(join(home, "bare"))]).toEqual([undefined, undefined, []]);
+    pool.close();
+    expect(existsSync(join(home, "bare"))).toBe(false);
+    pool.close();
+  });
+
+  test("makes more before it runs out, under names that were not used, and none once it is closed", async () => {
+    const dir = join(home, "more");
+    mkdirSync(join(dir, "left over"), { recursive: true });
+    const pool = new PipePool(dir);
+    expect(readdirSync(dir)).toEqual([]);
+    await pool.fill();
+    const first = readdirSync(dir);
+    const taken = Array.from({ length: first.length - 12 }, () => pool.fromChild());
+    expect(readdirSync(dir)).toHaveLength(12);
+    taken.push(pool.fromChild());
+    await pool.fill();
+    const more = readdirSync(dir);
+    expect(more.length).toBeGreaterThan(12);
+    expect(more.filter((name) => !first.includes(name)).length).toBeGreaterThanOrEqual(more.length - 11);
+    pool.close();
+    expect(pool.fromChild()).toBeUndefined();
+    for (const pipe of taken) {
+      pipe?.stream.destroy();
+      closeSync(pipe?.fd ?? -1);
+    }
+    expect(existsSync(dir)).toBe(false);
+  });
+
+  test("leaves no file open but the two ends of a pipe, and none where a pipe cannot be had", async () => {
+    const dir = join(home, "ends");
+    const pool = new PipePool(dir);
+    await pool.fill();
+    const openFiles = (): number => readdirSync("/proc/self/fd").length;
+    const before = openFiles();
+    const pipes = [pool.toChild(), pool.fromChild()];
+    expect(openFiles()).toBe(before + 4);
+    rmSync(dir, { recursive: true });
+    expect([pool.toChild(), pool.fromChild()]).toEqual([undefined, undefined]);
+    expect(openFiles()).toBe(before + 4);
+    for (const pipe of pipes) {
+      if (pipe === undefined) throw new Error("There is no pipe.");
+      closeSync(pipe.fd);
+      pipe.stream.destroy();
+      await once(pipe.stream, "close");
+    }
+    expect(openFiles()).toBe(before);
+    pool.close();
   });
 });

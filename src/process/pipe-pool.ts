@@ -49,9 +49,8 @@ export class PipePool {
 
   /** Resolves when there are names, or there will be none. Never rejects. */
   fill(): Promise<void> {
-    this.#making ??= this.#make().finally(() => {
-      this.#making = undefined;
-    });
+    if (this.#bare) return Promise.resolve();
+    this.#making ??= this.#make();
     return this.#making;
   }
 
@@ -99,7 +98,6 @@ export class PipePool {
   }
 
   async #make(): Promise<void> {
-    if (this.#bare) return;
     const paths = Array.from({ length: NAMES_AT_ONCE }, () => {
       this.#made += 1;
       return join(this.#dir, String(this.#made));
@@ -107,6 +105,8 @@ export class PipePool {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     execFile("mkfifo", ["-m", "600", ...paths], { timeout: MAKE_MS_MAX }, (error) => resolve(error === null));
     const made = await promise;
+    // In the same tick: whoever closes after it removes the directory, and before it leaves that to us.
+    this.#making = undefined;
     if (this.#closed) rmSync(this.#dir, { recursive: true, force: true });
     else if (made) this.#names.push(...paths);
   }

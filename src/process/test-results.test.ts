@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -62,7 +62,7 @@ describe("what was found out", () => {
     expect(readdirSync(dir)).toEqual([]);
     // The place is taken by a directory: the draft is written, and cannot be moved there.
     const other = mkdtempSync(join(dir, "taken-"));
-    mkdtempSync(join(other, "containment.json"));
+    mkdirSync(join(other, "containment.json"));
     saveResults(other, "key", {});
     expect(readdirSync(other).filter((name) => name.startsWith("."))).toEqual([]);
   });

@@ -31,14 +31,17 @@ const REAL = [
 /** Hold whole trees, with a server around them: a third of a second for each test, and more. */
 const TREES = {
   mutate: [
-    ...["anchor", "group", "mechanisms", "namespace-tree", "open-files", "polite", "proc-sight", "ps-sight"],
-    ...["ps-watchdog", "self-test", "spawner", "terminal", "tiers", "unshare", "watchdog"],
+    ...["anchor", "census", "doctor", "group", "mechanisms", "namespace-tree", "open-files", "platform", "polite"],
+    ...["proc-sight", "ps-sight", "ps-watchdog", "self-test", "spawner", "start", "terminal", "tiers", "unshare"],
+    "watchdog",
   ].map((name) => `src/process/${name}.ts`),
   tests: ["profile", "ps-sight", "self-test", "spawner", "watchdog"].map((name) => `src/process/${name}.test.ts`),
 };
 
 /** Look for the same mutants without any. */
-const QUICK = ["bubblewrap", "terminal", "tiers"].map((name) => `src/process/${name}.test.ts`);
+const QUICK = ["bubblewrap", "census", "platform", "start", "terminal", "tiers"].map(
+  (name) => `src/process/${name}.test.ts`,
+);
 
 const sources = (folder: string): readonly string[] =>
   globSync(`${folder}/**/*.ts`)
