@@ -39,6 +39,7 @@ describe("the ladder", () => {
     expect(ladder.leftMs).toBe(900);
     ladder.stop(200);
     expect(ladder.leftMs).toBe(200);
+    expect(clock.pending).toHaveLength(1);
     await clock.advance(200);
     expect(told).toEqual(["SIGTERM at 0", "SIGKILL at 300"]);
   });

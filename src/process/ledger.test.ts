@@ -225,11 +225,23 @@ describe("leftovers", () => {
 
   test.each([
     ...[{ id: "ses_a" }, { id: "../x" }, { id: 1 }, { sessionId: "x" }, { cookie: "a b" }, { cookie: undefined }],
-    ...[{ mechanism: "magic" }, { cgroup: "relative" }, { cgroup: 1 }, { namespace: 1 }, { phase: "reaped" }],
+    ...[{ sessionId: 1 }, { owner: "me" }, { owner: null }, { owner: { pid: 1, startTime: 1, bootId: 7 } }],
+    ...[
+      { cgroup: `/${"x".repeat(4_095)}` },
+      { mechanism: "magic" },
+      { cgroup: "relative" },
+      { cgroup: 1 },
+      { namespace: 1 },
+      { phase: "reaped" },
+    ],
     ...[{ owner: undefined }, { owner: { pid: "1" } }, { owner: { pid: 1, startTime: 1.5, bootId: "b" } }],
     ...[{ child: undefined }, { child: null }, { child: { pid: 2, startTime: 1, bootId: "" } }],
   ])("%# an entry is understood as a whole or not at all: %j", (wrong) => {
     expect(parseEntry(JSON.stringify(good))).toEqual(good);
+    const longest = { ...good, cgroup: `/${"x".repeat(4_094)}` };
+    expect(parseEntry(JSON.stringify(longest))).toEqual(longest);
+    const { cgroup: _, namespace: __, ...least } = good;
+    expect(Object.keys(parseEntry(JSON.stringify(least)) ?? {}).toSorted()).toEqual(Object.keys(least).toSorted());
     expect(parseEntry(JSON.stringify({ ...good, ...wrong }))).toBeUndefined();
   });
 

@@ -67,6 +67,41 @@ describe("rounds", () => {
     expect(await ended).toEqual({ killed: [one(10)], left: [], sure: true });
   });
 
+  test("when the time is up during a pause it is not looked again, and no timer is left", async () => {
+    const { ending, clock, looks } = table();
+    const ended = endAll({ ...ending, pauseMs: 1_000, deadlineMs: 10 });
+    await clock.advance(10);
+    expect(await ended).toEqual({ killed: [], left: [], sure: false });
+    expect([looks(), clock.pending]).toEqual([1, []]);
+  });
+
+  test("a look that fails signals nobody", async () => {
+    const { ending, clock } = table();
+    const to: unknown[] = [];
+    const ended = endAll({
+      ...ending,
+      find: () => Promise.reject(new Error("out of files")),
+      send: (identity) => {
+        to.push(identity);
+        return "sent";
+      },
+      deadlineMs: 100,
+    });
+    await clock.advance(100);
+    expect(await ended).toEqual({ killed: [], left: [], sure: false });
+    expect(to).toEqual([]);
+  });
+
+  test("one who was frozen and is gone by itself was not killed", async () => {
+    const { ending, clock, alive, sent } = table(10);
+    const ended = endAll({ ...ending, freezeFirst: true });
+    await clock.advance(0);
+    expect(sent).toEqual(["SIGSTOP 10"]);
+    alive.delete(10);
+    await clock.advance(200);
+    expect(await ended).toEqual({ killed: [], left: [], sure: true });
+  });
+
   test("one who cannot be killed is told of when the time is up", async () => {
     const { ending, clock } = table(10);
     const ended = endAll({ ...ending, send: () => "refused", deadlineMs: 100 });
