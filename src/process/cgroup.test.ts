@@ -85,7 +85,7 @@ describe("the control group of a tree", () => {
     release?.();
   });
 
-  test("is entered by the leader before anything else, and the leader dies with the server where that can be had", () => {
+  test("is entered by the leader before anything else, and the leader dies with the server if it can", () => {
     const bare = made().containment.wrap(plan);
     expect([bare.file, bare.args[0]]).toEqual(["/bin/sh", "-c"]);
     expect(bare.args[1]).toContain(`echo 0 >${path()}/cgroup.procs || exit 126\n(exec "$@"`);

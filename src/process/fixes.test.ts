@@ -24,8 +24,8 @@ const rows: readonly [Mechanism, Partial<Machine>, string | undefined][] = [
   [
     "cgroup",
     {},
-    "Start the server in a control group that is delegated to it: systemd-run --user --scope -p Delegate=yes belay …, " +
-      "or Delegate=yes in its unit.",
+    "Start the server in a control group that is delegated to it: " +
+      "systemd-run --user --scope -p Delegate=yes belay …, or Delegate=yes in its unit.",
   ],
   ["cgroup", { cgroup: "/sys/fs/cgroup/own" }, undefined],
   ["anchor", {}, "Install perl: apt-get install perl-base."],

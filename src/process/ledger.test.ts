@@ -365,7 +365,7 @@ describe("G20: a sweep", () => {
     expect(readdirSync(dir).toSorted()).toEqual(["proc_b.1.json", "proc_c.1.json"]);
   });
 
-  test("ends no control groups where nobody can, keeps their entries, and needs nobody where there are none", async () => {
+  test("where nobody can end control groups keeps their entries, and the others need nobody for that", async () => {
     const before = open({ owner: dead() });
     before.intend(intent("a", { cgroup: "/good" }));
     before.intend(intent("b"));

@@ -59,7 +59,7 @@ const pidsOf = (found: readonly Identity[]): readonly number[] =>
 const leader: Made = { pid: LEADER.pid };
 
 describe("who belongs to a marked tree", () => {
-  test("is whoever carries its cookie, is in its group or session, or is below one of these; and nobody else", async () => {
+  test("is whoever carries its cookie, is in its group or session, or is below one of these", async () => {
     const { tree } = machine([
       leader,
       { pid: 5_000_011, cookies: ["proc_outer.1:x", COOKIE] },
@@ -104,7 +104,7 @@ describe("who belongs to a marked tree", () => {
     await expect(tree.find()).rejects.toThrow("Somebody holds the liveness pipe");
   });
 
-  test("is nobody once the pipe is released, or where there is none; where files are not seen, nobody knows", async () => {
+  test("is nobody once the pipe is released, or without one; where files are not seen, nobody knows", async () => {
     const hasOpen = (): boolean => true;
     expect(await machine([{ pid: 5_000_040 }], { hasOpen }).tree.find()).toEqual([]);
     const without = { openFile: () => undefined, released: false };

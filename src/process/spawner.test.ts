@@ -330,7 +330,7 @@ describe("what is asked for", () => {
     expect(await spawner.output(wrong)).toBeUndefined();
   });
 
-  test("the output of a process that is going on is its own, and that of one that has ended is from its files", async () => {
+  test("the output of one that is going on is its own, and that of one that has ended is from its files", async () => {
     const wish = request("echo up; read x", { stdin: "open" });
     const child = await spawner.spawn(wish);
     expect(await spawner.output(wish.id)).toBe(child.output);

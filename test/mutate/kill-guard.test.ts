@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Kin, maySignal } from "./kill-guard.ts";
 
-/** First process 1; the hunt is 2, its runners 10 and 20; 11 and 12 are below one, 21 below the other, 30 is orphaned. */
+/** First process 1; the hunt is 2, its runners 10 and 20; 11, 12 and 21 are below them, 30 has lost its parent. */
 const table = (pid: number): Kin | undefined =>
   new Map([
     [1, { parent: 0, group: 1 }],
@@ -18,7 +18,7 @@ test("a mutant may signal what its tests have started, also once that has lost i
   expect([11, 12, -11, 30, -30].filter((target) => !maySignal(target, 10, table, true))).toEqual([]);
 });
 
-test("a mutant may not signal the hunt, its other runner and what that has started, everybody, or a whole group of it", () => {
+test("a mutant may not signal the hunt, its other runner and what that has started, or everybody", () => {
   const targets = [10, 2, 20, 21, -21, 1, 0, -1, -10, -2, -20, 1.5, Number.NaN];
   expect(targets.filter((target) => maySignal(target, 10, table, true))).toEqual([]);
 });

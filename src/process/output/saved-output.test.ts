@@ -191,7 +191,7 @@ test("a draft that somebody has put there first is not written to", async () => 
   expect(capture.trouble).toContain("EEXIST");
 });
 
-test("after a crash all.log tells of all, also where only one stream has a file, and every line is counted", async () => {
+test("after a crash all.log tells of all, also beside one other file, and every line is counted", async () => {
   writeFileSync(join(dir, "stdout.log"), "one\n");
   writeFileSync(join(dir, "all.log"), `${"x".repeat(2 ** 20)}\ntwo\n`);
   const saved = await openOutput(dir);
