@@ -246,11 +246,17 @@ describe("a start that fails", () => {
   test("G11: one that is stopped on its way never begins", async () => {
     const stop = new AbortController();
     const file = join(workspace, "begun");
-    const starting = start(`touch '${file}'`, { signal: stop.signal });
+    const wish = request(`touch '${file}'`, { signal: stop.signal });
+    const starting = spawner.spawn(wish);
     // Its leader is under way by now; the command waits behind its gate.
     setImmediate(() => stop.abort());
-    await expect(starting).rejects.toMatchObject({ code: "not_started" });
-    expect(existsSync(file)).toBe(false);
+    const refusal = {
+      code: "not_started",
+      message: '"/bin/sh" was not started: it was stopped before it could begin.',
+    };
+    await expect(starting).rejects.toMatchObject(refusal);
+    expect([file, join(dir, "output", wish.id), join(dir, "ledger", `${wish.id}.json`)].filter(existsSync)).toEqual([]);
+    await expect(start("true", { signal: AbortSignal.abort() })).rejects.toMatchObject(refusal);
   });
 
   test("an id that was used before, whose output is kept", async () => {
@@ -340,6 +346,32 @@ describe("what is asked for", () => {
     expect(saved).not.toBe(child.output);
     expect(saved?.excerpt().head).toBe("up\n");
   });
+});
+
+describe("a program that ends without closing", () => {
+  test("forces all that goes on, as its last act; one that has closed has nothing to do", async () => {
+    const before = process.listeners("exit");
+    const other = await open();
+    const added = process.listeners("exit").filter((one) => !before.includes(one));
+    const child = await other.spawn(request("echo up; exec sleep 8000127"));
+    await says(child, "up");
+    for (const act of added) Reflect.apply(act, process, [0]);
+    expect(await child.ended).toMatchObject({ signal: "SIGKILL", stopped: false, escaped: [] });
+    await other.close();
+    expect(process.listeners("exit")).toEqual(before);
+  });
+});
+
+test("the operator hears of output that could not be kept", async () => {
+  const notices: string[] = [];
+  const other = await open({ onNotice: (text) => void notices.push(text) });
+  const wish = request("read x", { stdin: "open" });
+  const child = await other.spawn(wish);
+  rmSync(join(dir, "output", wish.id), { recursive: true });
+  child.endInput();
+  await child.ended;
+  expect(notices).toEqual([expect.stringContaining("The counts could not be written")]);
+  await other.close();
 });
 
 describe("what earlier servers have left", () => {

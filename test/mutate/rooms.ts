@@ -35,7 +35,9 @@ const TREES = {
     ...["proc-sight", "ps-sight", "ps-watchdog", "self-test", "spawner", "start", "terminal", "tiers", "unshare"],
     "watchdog",
   ].map((name) => `src/process/${name}.ts`),
-  tests: ["profile", "ps-sight", "self-test", "spawner", "watchdog"].map((name) => `src/process/${name}.test.ts`),
+  tests: ["mechanisms", "profile", "ps-sight", "self-test", "spawner", "watchdog"].map(
+    (name) => `src/process/${name}.test.ts`,
+  ),
 };
 
 /** Look for the same mutants without any. */
