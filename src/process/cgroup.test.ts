@@ -6,12 +6,12 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { manualClock } from "../testing/manual-clock.ts";
+import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Census } from "./census.ts";
 import { cgroup, countsProcesses, endCgroup } from "./cgroup.ts";
 import type { Leader, Plan } from "./containment.ts";
 import { FORCE_WAIT_MS } from "./limits.ts";
-import { childrenOf, identityOf } from "./proc.ts";
+import { childrenOf, identityOf, type Seen } from "./proc.ts";
 import type { Ward, Watchdog } from "./watchdog.ts";
 
 let parent: string;
@@ -25,7 +25,7 @@ const plan: Plan = {
   ...{ profile: "none", limits: { processesMax: 77 }, terminal: false },
 };
 
-function made(setpriv?: string) {
+function made(setpriv?: string, look: () => Promise<readonly Seen[]> = async () => []) {
   const clock = manualClock();
   const wards: Ward[] = [];
   const told: string[] = [];
@@ -36,7 +36,7 @@ function made(setpriv?: string) {
     },
     close: () => void told.push("closed"),
   } as unknown as Watchdog;
-  const census = new Census(async () => []);
+  const census = new Census(look);
   return { clock, wards, told, containment: cgroup({ parent, setpriv, watchdog, census, clock }) };
 }
 
@@ -151,7 +151,8 @@ describe("a tree in a control group", () => {
     ]);
     held.force();
     expect(got("cgroup.kill")).toBe("1");
-    expect(leader.signalCode).toBeNull();
+    await settled();
+    expect([leader.signalCode, identityOf(asLeader.identity.pid) === undefined]).toEqual([null, false]);
     expect(identityOf(command)).toBeDefined();
   });
 
@@ -219,6 +220,16 @@ describe("a tree in a control group", () => {
     const verified = containment.hold(asLeader, plan).verify(200, []);
     await clock.advance(200);
     expect(await verified).toEqual({ killed: 0, left: [12, 13] });
+    expect(told).toEqual([]);
+  });
+
+  test("that nobody could look for afterwards is not said to be gone, and the watchdog keeps it", async () => {
+    const { asLeader } = await trees();
+    const { containment, told, clock } = made(undefined, () => Promise.reject(new Error("out of files")));
+    containment.wrap(plan).prepare?.();
+    const verified = containment.hold(asLeader, plan).verify(200, []);
+    await clock.advance(2_000);
+    expect(await verified).toEqual({ killed: 0, left: [asLeader.identity.pid] });
     expect(told).toEqual([]);
   });
 

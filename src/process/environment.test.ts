@@ -51,6 +51,7 @@ describe("from the server", () => {
   test("a pattern lets nothing through that bends the programs which hold the child", () => {
     const env = made({ from: { LD_PRELOAD: "/x.so", LDX: "1", [COOKIE_NAME]: "nonsense" }, allow: ["L*", "BELAY_*"] });
     expect(env).toMatchObject({ LDX: "1", [COOKIE_NAME]: cookie });
+    expect(made({ from: { HOME: undefined } })).not.toHaveProperty("HOME");
     expect(env).not.toHaveProperty("LD_PRELOAD");
   });
 

@@ -136,7 +136,7 @@ function lets(pattern: string, name: string): boolean {
 /** What a program of the user's gets besides: not Belay's own variables, nor what bends those who hold it. */
 const isUsers = (name: string): boolean => NAME.test(name) && !BENDS.test(name) && !name.startsWith("BELAY_");
 
-const isHarmless = (name: string): boolean => !SECRET.test(name) && !BENDS.test(name) && name !== COOKIE_NAME;
+const isHarmless = (name: string): boolean => !SECRET.test(name) && !BENDS.test(name);
 
 function checkAllowed(pattern: string): string {
   const name = pattern.endsWith("*") ? pattern.slice(0, -1) : pattern;

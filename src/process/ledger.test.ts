@@ -22,7 +22,7 @@ import { COOKIE_NAME, makeCookie } from "./environment.ts";
 import { type LedgerOptions, openLedger } from "./ledger.ts";
 import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";
 import { LEDGER_FILE_BYTES_MAX, SCAN_AGAIN_MS } from "./limits.ts";
-import { carrying, type Identity, identityOf } from "./proc.ts";
+import { carrying, type Identity, identityOf, type Seen } from "./proc.ts";
 import { PROC_SIGHT } from "./proc-sight.ts";
 import { endAll } from "./scan.ts";
 import type { Sight } from "./sight.ts";
@@ -179,6 +179,12 @@ describe("leftovers", () => {
     expect(ledger.leftovers()).toMatchObject({ entries: [{ id: "proc_theirs.1" }], live: 1 });
   });
 
+  test("G21: our own are never left over, also if we cannot see ourselves", () => {
+    const ledger = open({ sight: { ...PROC_SIGHT, isStill: () => false } });
+    ledger.intend(intent("ours"));
+    expect(ledger.leftovers()).toMatchObject({ entries: [], live: 1 });
+  });
+
   test("those of an earlier start of the machine are removed: their processes are gone with it", () => {
     open({ owner: { ...myself(), bootId: "earlier" } }).intend(intent("old"));
     const ledger = open();
@@ -201,24 +207,30 @@ describe("leftovers", () => {
     writeFileSync(fileOf("proc_torn.1"), whole.slice(0, 40));
     writeFileSync(fileOf("proc_empty.1"), "");
     writeFileSync(fileOf("proc_misnamed.1"), whole);
-    writeFileSync(fileOf("proc_large.1"), `${whole}${" ".repeat(LEDGER_FILE_BYTES_MAX)}`);
+    const sized = (id: ProcessId, bytes: number): void =>
+      writeFileSync(fileOf(id), whole.replaceAll("proc_good.1", id).padEnd(bytes));
+    sized("proc_large.1", LEDGER_FILE_BYTES_MAX + 1);
+    sized("proc_largest.1", LEDGER_FILE_BYTES_MAX);
     writeFileSync(join(dir, "README"), "hello");
     writeFileSync(join(dir, "proc_good.1"), whole);
     mkdirSync(fileOf("proc_folder.1"));
     symlinkSync("nowhere", fileOf("proc_dangling.1"));
     const found = open().leftovers();
-    expect(found.entries.map((entry) => entry.id)).toEqual(["proc_good.1"]);
+    expect(found.entries.map((entry) => entry.id).toSorted()).toEqual(["proc_good.1", "proc_largest.1"]);
     expect(found).toMatchObject({ foreign: 7, live: 0, elsewhere: 0, outdated: 0, unread: 0 });
-    expect(readdirSync(dir)).toHaveLength(9);
+    expect(readdirSync(dir)).toHaveLength(10);
   });
 
   test("a draft whose writer was killed is tidied away, that of a living one is not", () => {
     const ledger = open();
     const { pid, startTime } = myself();
     writeFileSync(join(dir, `.proc_a.1.${pid}-1.draft`), "{");
-    writeFileSync(join(dir, `.proc_b.1.${pid}-${startTime}.draft`), "{");
-    expect(ledger.leftovers()).toMatchObject({ entries: [], foreign: 0 });
-    expect(readdirSync(dir)).toEqual([`.proc_b.1.${pid}-${startTime}.draft`]);
+    const above = livingOf(process.ppid);
+    const living = [`.proc_b.1.${pid}-${startTime}.draft`, `.proc_c.1.${above.pid}-${above.startTime}.draft`];
+    for (const name of living) writeFileSync(join(dir, name), "{");
+    const none = { entries: [], foreign: 0, live: 0, elsewhere: 0, outdated: 0, unread: 0 };
+    expect(ledger.leftovers()).toEqual(none);
+    expect(readdirSync(dir).toSorted()).toEqual(living);
   });
 
   const good: Entry = { ...intent("a"), phase: "spawned", owner: dead(), child: dead(), namespace: "n", cgroup: "/x" };
@@ -385,6 +397,40 @@ describe("G20: a sweep", () => {
     await clock.advance(10_000);
     expect(await swept).toMatchObject([{ killed: [], escaped: [], sure: false }]);
     expect(readdirSync(dir)).toEqual(["proc_a.1.json"]);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test.each([
+    ["is gone for long", (ms: number) => ms >= 500, true],
+    ["has gone a moment ago", (ms: number) => ms >= 990, false],
+    ["was not seen, and came back, and has gone a moment ago", (ms: number) => ms < 100 || ms >= 990, false],
+  ])("of which one got away is sure of another only if that %s", async (_, isGone, sure) => {
+    const [easy, hard] = [intent("easy"), intent("hard")];
+    const before = open({ owner: dead() });
+    for (const one of [easy, hard]) before.intend(one);
+    const clock = manualClock();
+    const seen = (pid: number, cookie: string): Seen => ({
+      ...{ pid, state: "S", parent: 1, group: pid, session: pid, startTime: 1, threads: 1, kernel: false },
+      ...{ identity: { pid, startTime: 1, bootId: "boot" }, cookies: [cookie], blank: false },
+    });
+    const there = (): readonly Seen[] => [
+      ...(isGone(clock.elapsed()) ? [] : [seen(5_000_001, easy.cookie)]),
+      seen(5_000_002, hard.cookie),
+    ];
+    const sight: Sight = {
+      ...PROC_SIGHT,
+      everybody: async () => there(),
+      isStill: ({ pid }) => there().some((one) => one.pid === pid),
+    };
+    const ledger = open({ sight, clock, sweepMs: 1_000, send: () => "refused", endCgroup: async () => undefined });
+    const entries = [easy, hard].map(({ id }) => entryOf(id)).filter((entry) => entry !== undefined);
+    const sweeping = ledger.sweep(entries);
+    await clock.advance(1_000);
+    const swept = await sweeping;
+    expect(swept.map((one) => [one.sure, one.escaped])).toEqual([
+      [sure, []],
+      [false, [5_000_002]],
+    ]);
     expect(clock.pending).toEqual([]);
   });
 

@@ -10,6 +10,8 @@ import type { Held, Leftover } from "./containment.ts";
 import { EXIT_DRAIN_MS, FORCE_WAIT_MS } from "./limits.ts";
 import { LiveChild, type LiveChildOptions } from "./live-child.ts";
 import { Capture } from "./output/capture.ts";
+import type { OpenSink } from "./output/kept-file.ts";
+import { FLUSH_MS_MAX } from "./output/limits.ts";
 import { PROC_SIGHT } from "./proc-sight.ts";
 import type { Sight } from "./sight.ts";
 import { type Exit, type Started, Status } from "./start.ts";
@@ -19,9 +21,13 @@ const PID = 4711;
 /** Somebody of the tree, besides the command. */
 const other = (pid: number, asked = false): Leftover => ({ pid, asked });
 
-function staged(
-  more: { held?: Partial<Held>; sight?: Partial<Sight> } & Partial<Omit<LiveChildOptions, "held" | "sight">> = {},
-) {
+interface Staging extends Partial<Omit<LiveChildOptions, "held" | "sight">> {
+  readonly held?: Partial<Held>;
+  readonly sight?: Partial<Sight>;
+  readonly openSink?: OpenSink;
+}
+
+function staged(more: Staging = {}) {
   const dir = mkdtempSync(join(tmpdir(), "belay-live-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const clock = manualClock();
@@ -49,7 +55,7 @@ function staged(
     ...more.held,
   };
   const sight: Sight = { ...PROC_SIGHT, openFile: (_, fd) => `pipe:${fd}`, hasOpen: () => false, ...more.sight };
-  const capture: Capture = new Capture({ dir, clock, onDrain: () => child.drained() });
+  const capture: Capture = new Capture({ dir, clock, onDrain: () => child.drained(), openSink: more.openSink });
   const started = { stdin, stdout, stderr, control, liveness, status: new Status(status), exited: exited.promise };
   const child: LiveChild = new LiveChild({
     started: started as unknown as Started,
@@ -336,7 +342,7 @@ describe("the streams of a tree", () => {
   });
 
   test("are read for a moment after the end, and then closed, whoever still holds them", async () => {
-    const { child, clock, say, stdout, stderr, told } = staged();
+    const { child, clock, say, stdout, stderr, told, liveness } = staged();
     say("exit 0");
     await clock.advance(EXIT_DRAIN_MS - 1);
     stdout.write("late");
@@ -344,7 +350,7 @@ describe("the streams of a tree", () => {
     expect([stdout.destroyed, stderr.destroyed]).toEqual([false, false]);
     await clock.advance(1);
     expect(await child.ended).toMatchObject({ code: 0 });
-    expect([stdout.destroyed, stderr.destroyed]).toEqual([true, true]);
+    expect([stdout.destroyed, stderr.destroyed, liveness.destroyed]).toEqual([true, true, true]);
     expect(child.output.counts.bytes.stdout).toBe(4);
     expect(told.at(-1)).toBe(`over at ${EXIT_DRAIN_MS}`);
   });
@@ -361,13 +367,18 @@ describe("the streams of a tree", () => {
     await child.ended;
   });
 
-  test("that were paused flow again when the command ends, also if the disk is still behind", async () => {
-    const { child, say, hangUp, stdout, stderr } = staged();
+  test("that were paused flow again when the command ends, also if the disk takes nothing", async () => {
+    const openSink: OpenSink = async () => ({
+      writev: () => new Promise(() => undefined),
+      close: async () => undefined,
+    });
+    const { child, clock, say, hangUp, stdout, stderr } = staged({ openSink });
     stdout.write(Buffer.alloc(1024 * 1024, "x"));
     stderr.write("last words");
     expect([stdout.isPaused(), stderr.isPaused()]).toEqual([true, true]);
-    hangUp();
     say("exit 0");
+    hangUp();
+    await clock.advance(EXIT_DRAIN_MS + FLUSH_MS_MAX);
     await child.ended;
     expect(child.output.counts.bytes.stderr).toBe(10);
   });

@@ -57,7 +57,8 @@ describe("our control group", () => {
   test("is our own, where it is mounted and ours to write to", () => {
     const unified = mount("unified", "user/own");
     put("cgroup", "12:pids:/\n0::/user/own\n");
-    mounts("proc /proc proc rw 0 0", `cgroup ${self} cgroup rw 0 0`, `cgroup2 ${unified} cgroup2 rw 0 0`);
+    const first = mount("first-version", "user/own");
+    mounts("proc /proc proc rw 0 0", "", `cgroup ${first} cgroup rw 0 0`, `cgroup2 ${unified} cgroup2 rw 0 0`);
     expect(lookAtMachine(undefined, self).cgroup).toBe(join(unified, "user/own"));
   });
 

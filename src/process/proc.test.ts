@@ -279,6 +279,7 @@ describe("looks at everybody", () => {
     };
     const all = await everybody({ cookies: false, meet }, root);
     expect(all.map((one) => one.pid)).toEqual(found ? [20, pid] : [20]);
+    expect(all[0]).toMatchObject({ cookies: [], blank: false });
   });
 
   test("somebody who is born in every look is not followed for ever", async () => {
@@ -297,6 +298,19 @@ describe("looks at everybody", () => {
       root,
     );
     expect(all).toHaveLength(1 + NEWBORN_ROUNDS);
+  });
+
+  test("without the name of the machine's start nobody is told of, and nobody can be named", async () => {
+    make(20);
+    rmSync(join(root, "sys"), { recursive: true });
+    expect(identityOf(20, root)).toBeUndefined();
+    await expect(everybody({ cookies: false }, root)).rejects.toThrow(
+      "does not tell which start of the machine this is",
+    );
+  });
+
+  test.each(["X", "x"])("a leader that is being removed (%s) pins no group any more", (state) => {
+    expect(pinsGroup(make(20, { state }), root)).toBe("gone");
   });
 
   test("the threads of those who are known are not taken for newborn", async () => {

@@ -6,6 +6,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { OutputPage } from "../../spawner.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { Capture, type CaptureOptions } from "./capture.ts";
+import { follow, Growth } from "./follow.ts";
+import type { Source } from "./source.ts";
 
 let dir: string;
 
@@ -137,4 +139,16 @@ test("whoever follows with a signal gets the same pages, and leaves no listener 
   expect(await last).toMatchObject({ value: { text: "two\n", end: true } });
   expect(await pages.next()).toEqual({ done: true, value: undefined });
   expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+test("a signal ends it also while a disk does not answer", async () => {
+  const stop = new AbortController();
+  const source: Source = {
+    ...{ stream: "all", total: 10, ended: false, memory: () => undefined, next: (from) => from },
+    disk: () => new Promise(() => undefined),
+  };
+  const waiting = follow(source, new Growth(), { signal: stop.signal }).next();
+  await settled();
+  stop.abort();
+  expect(await waiting).toEqual({ done: true, value: undefined });
 });
