@@ -135,5 +135,9 @@ describe("the shelf of outputs", () => {
     const shelf = new OutputShelf(dir, { countMax: 1 });
     await shelf.settled();
     expect(readdirSync(dir)).toEqual([id(2)]);
+    symlinkSync("nowhere", join(dir, id(1)));
+    writeFileSync(join(dir, id(2), "all.log"), "x".repeat(100));
+    await new OutputShelf(dir, { bytesMax: 50 }).settled();
+    expect(readdirSync(dir)).toEqual([]);
   });
 });
