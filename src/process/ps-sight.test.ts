@@ -1,8 +1,17 @@
 // Processes seen with `ps`, on this machine: what macOS will see, as far as Linux can stand in for it.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
@@ -187,6 +196,24 @@ describe("a table", () => {
       }),
     );
     expect(sight.pids()).toEqual([7]);
+  });
+
+  test("is not replaced by one whose look began before it, and the look itself is nobody", async () => {
+    const dir = mkdtempSync(join(home, "late-"));
+    const fake = join(dir, "ps");
+    execFileSync("mkfifo", [join(dir, "gate")]);
+    const slow = `mkdir ${dir}/first 2>/dev/null && { read -r _ <${dir}/gate; echo "${row(7, 1, "S")}"; exit; }`;
+    const itself = row(9, 1, "S").replace("9 1 9", () => "$$ 1 $$");
+    writeFileSync(fake, ["#!/bin/sh", slow, `echo "${row(8, 1, "S")}"`, `echo "${itself}"`, ""].join("\n"));
+    chmodSync(fake, 0o755);
+    const sight = new PsSight({ clock: manualClock(), dialect: "linux", program: fake });
+    const first = sight.look();
+    await expect.poll(() => existsSync(join(dir, "first"))).toBe(true);
+    sight.lookNow();
+    writeFileSync(join(dir, "gate"), "go\n");
+    await first;
+    expect(sight.pids()[0]).toBe(8);
+    expect((await sight.everybody()).map(({ pid }) => pid)).toEqual([8]);
   });
 
   test("shows no files, and is named apart from what /proc shows", () => {

@@ -41,7 +41,7 @@ const TREES = {
 };
 
 /** Look for the same mutants without any. */
-const QUICK = ["bubblewrap", "census", "platform", "start", "terminal", "tiers"].map(
+const QUICK = ["bubblewrap", "census", "platform", "proc-sight", "start", "terminal", "tiers"].map(
   (name) => `src/process/${name}.test.ts`,
 );
 
