@@ -405,7 +405,7 @@ describe("G20: a sweep", () => {
     ["has gone a moment ago", (ms: number) => ms >= 990, false],
     ["was not seen, and came back, and has gone a moment ago", (ms: number) => ms < 100 || ms >= 990, false],
   ])("of which one got away is sure of another only if that %s", async (_, isGone, sure) => {
-    const [easy, hard] = [intent("easy"), intent("hard")];
+    const [easy, hard] = [intent("easy", { cgroup: "/good" }), intent("hard")];
     const before = open({ owner: dead() });
     for (const one of [easy, hard]) before.intend(one);
     const clock = manualClock();

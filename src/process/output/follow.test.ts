@@ -152,3 +152,14 @@ test("a signal ends it also while a disk does not answer", async () => {
   stop.abort();
   expect(await waiting).toEqual({ done: true, value: undefined });
 });
+
+test("a loss is told at once, also if what is behind it is not yet a whole character", async () => {
+  const capture = captured({ outputBytesMax: 0, headBytes: 0, tailBytes: 2 });
+  const [first = 0, second = 0, third = 0] = Buffer.from("\u20ac");
+  capture.take("stdout", Buffer.from([...Buffer.from("xxxxxxx"), first, second]));
+  const pages = capture.follow();
+  expect(await pages.next()).toMatchObject({ value: { from: 7, to: 7, text: "", missing: 7, end: false } });
+  capture.take("stdout", Buffer.of(third));
+  await capture.end();
+  await pages.return();
+});

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { KeptFile, type OpenSink } from "./kept-file.ts";
-import { BLOCK_BYTES_MIN, WAITING_BYTES_MAX } from "./limits.ts";
+import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, WAITING_BYTES_MAX } from "./limits.ts";
 
 let dir: string;
 let path: string;
@@ -221,4 +221,13 @@ test("what waits takes as much memory as its blocks, and none once it is on disk
   expect(file.heldBytes).toBe(0);
   file.take(Buffer.alloc(10));
   expect([file.written, file.waiting]).toEqual([BLOCK_BYTES_MIN + 11, 0]);
+});
+
+test("a piece that is a little longer than a block is counted and written to the byte", async () => {
+  const bytes = Buffer.alloc(BLOCK_BYTES_MAX + 10, "0123456789abcdef");
+  const file = make(1_000_000);
+  file.take(bytes);
+  expect(file.waiting).toBe(bytes.length);
+  await file.end();
+  expect([file.written, readFileSync(path).equals(bytes)]).toEqual([bytes.length, true]);
 });

@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -212,4 +213,12 @@ test("reading leaves no file open", async () => {
   const saved = await openOutput(dir);
   await saved?.read();
   expect(openHere()).toEqual([]);
+});
+
+test("what a file has beyond what was counted is not taken for output", async () => {
+  await ended({ outputBytesMax: 4, headBytes: 2, tailBytes: 3 }, ["stdout", "abcdefghijkl\n"]);
+  for (const name of ["stdout.log", "all.log"]) appendFileSync(join(dir, name), "JUNK");
+  const saved = await openOutput(dir);
+  expect(await saved?.read()).toMatchObject({ from: 0, to: 4, text: "abcd", end: false });
+  expect(await saved?.read({ offset: 4 })).toMatchObject({ from: 10, to: 13, text: "kl\n", missing: 6, end: true });
 });
