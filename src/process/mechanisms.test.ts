@@ -59,7 +59,7 @@ describe.each(here)("a tree held by %s", (mechanism) => {
     await says(child, "up");
     child.stop();
     expect(await child.ended).toMatchObject({ code: 3, stopped: true, signals: ["SIGTERM"], left: 0, escaped: [] });
-    expect(child.output.excerpt().head).toMatch(/below\ntidied\n/);
+    expect(child.output.excerpt({ stream: "stdout" }).head).toBe("up\nbelow\ntidied\n");
     nothingIsLeft();
   });
 

@@ -65,8 +65,7 @@ describe.skipIf(programs.bwrap === undefined)("the profile workspace (where bubb
   });
 
   test("writes to the directory of its session instead, if that has one, and then not to the workspace", async () => {
-    const project = join(home, "project");
-    mkdirSync(project);
+    const project = mkdtempSync(join(home, "project-"));
     const write = `pwd; echo in > inside-too; echo out > ${join(workspace, "not-mine")}`;
     const out = await run(spawner, write, { workspace: project });
     expect(out.split("\n")[0]).toBe(project);
