@@ -16,14 +16,14 @@ export class SessionCheck {
   }
 
   close(busy: boolean, report: Report): void {
-    this.needs("open", "closed", report);
+    this.needsOpen("closed", report);
     this.phase = "closed";
     this.#leaves = busy;
   }
 
-  /** What is only done in a session that is in this phase. */
-  needs(phase: "open", what: string, report: Report): void {
-    if (this.phase !== phase) report("G3", `The session was ${what} although it is ${this.phase}.`);
+  /** What is only done to an open session. */
+  needsOpen(what: string, report: Report): void {
+    if (this.phase !== "open") report("G3", `The session was ${what} although it is ${this.phase}.`);
   }
 
   follows(event: Event, report: Report): void {

@@ -82,7 +82,7 @@ class LogCheck {
         this.#processes.closed();
         return;
       case "session.mode_set":
-        this.#session.needs("open", "given a mode", this.#report);
+        this.#session.needsOpen("given a mode", this.#report);
         return;
       case "session.cancel_requested":
         this.#cancelSession(event);

@@ -164,17 +164,22 @@ describe("G28: while the store is slow,", () => {
     return one;
   };
 
+  /** What is decided from now on waits: for a prompt that is looked up, or until the log has been read. */
+  const hinder = ({ store, session }: Awaited<ReturnType<typeof stage>>, how: string): void => {
+    if (how === "pumping") {
+      store.always("run", { kind: "delay", until: new Gate() });
+      session.prompt("held", { key: "k" }).outcome.catch(() => {});
+    } else {
+      store.always("append", { kind: "fail", code: "unavailable" });
+      store.always("read", { kind: "fail", code: "unavailable" });
+      session.prompt("lost").outcome.catch(() => {});
+    }
+  };
+
   test.each(["pumping", "in doubt"])("a call whose time is over is stopped at once: %s", async (how) => {
     let signal: AbortSignal | undefined;
     const one = await held((call) => (signal = call.signal), { timeoutMs: 40 });
-    if (how === "pumping") {
-      one.store.always("run", { kind: "delay", until: new Gate() });
-      one.session.prompt("held", { key: "k" }).outcome.catch(() => {});
-    } else {
-      one.store.always("append", { kind: "fail", code: "unavailable" });
-      one.store.always("read", { kind: "fail", code: "unavailable" });
-      one.session.prompt("lost").outcome.catch(() => {});
-    }
+    hinder(one, how);
     await one.clock.advance(39);
     expect(signal?.aborted).toBe(false);
     await one.clock.advance(1);
@@ -194,14 +199,7 @@ describe("G28: while the store is slow,", () => {
       });
       return untilAborted(turn.signal);
     });
-    if (how === "pumping") {
-      one.store.always("run", { kind: "delay", until: new Gate() });
-      one.session.prompt("held", { key: "k" }).outcome.catch(() => {});
-    } else {
-      one.store.always("append", { kind: "fail", code: "unavailable" });
-      one.store.always("read", { kind: "fail", code: "unavailable" });
-      one.session.prompt("lost").outcome.catch(() => {});
-    }
+    hinder(one, how);
     await settled();
     expect(aborted).toEqual([]);
     stop?.("The budget is used up.").catch(() => {});

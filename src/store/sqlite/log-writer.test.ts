@@ -376,14 +376,10 @@ describe("a probe", () => {
 
   it("G28: tells of a disk that fails, and of a lock, and is well by itself once they have gone", () => {
     let errcode: number | undefined;
-    let connections = 0;
-    const counted = (path: string): Database => {
-      connections += 1;
-      return openDatabase(path);
-    };
+    const counted = counting();
     const { writer, close } = openFile(
       join(directory, "belay.db"),
-      prepared(counted, "UPDATE store SET epoch = epoch + 1", (statement) => {
+      prepared(counted.open, "UPDATE store SET epoch = epoch + 1", (statement) => {
         const run = statement.run.bind(statement);
         statement.run = () => {
           if (errcode !== undefined) throw Object.assign(new Error("as told"), { errcode });
@@ -395,13 +391,13 @@ describe("a probe", () => {
     expect(() => writer.probe()).toThrow(expect.objectContaining({ code: "store_locked" }));
     errcode = undefined;
     writer.probe();
-    expect(connections).toBe(1);
+    expect(counted.connections).toBe(1);
     errcode = 10;
     expect(() => writer.probe()).toThrow(expect.objectContaining({ code: "unavailable" }));
     errcode = undefined;
     writer.probe();
     // A connection that has failed in the middle is not used again; one that found a lock is.
-    expect(connections).toBe(2);
+    expect(counted.connections).toBe(2);
     expect(append(writer, batch(SES, 0, [created(SES)]))).toEqual([appended(1)]);
     close();
   });
@@ -410,14 +406,10 @@ describe("a probe", () => {
 describe("a trim that fails", () => {
   it("forgets nothing, says why, and leaves the writer fit for use", () => {
     let failing = true;
-    let connections = 0;
-    const counted = (path: string): Database => {
-      connections += 1;
-      return openDatabase(path);
-    };
+    const counted = counting();
     const { writer, close } = openFile(
       join(directory, "belay.db"),
-      prepared(counted, "DELETE FROM event", (statement) => {
+      prepared(counted.open, "DELETE FROM event", (statement) => {
         const run = statement.run.bind(statement);
         statement.run = (...given: readonly unknown[]) => {
           if (failing) throw Object.assign(new Error("database is corrupt"), { errcode: 11 });
@@ -429,7 +421,7 @@ describe("a trim that fails", () => {
     append(writer, batch(SES, 0, events, { snapshot: fold(SES, events) }));
     expect(() => writer.trim(SES, 3)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
     expect(append(writer, batch(SES, 3, [accepted("run_2")]))).toEqual([appended(4)]);
-    expect(connections).toBe(1);
+    expect(counted.connections).toBe(1);
     const kept = (): unknown => writer.with((one) => one.prepare("SELECT kept_from FROM session").get()?.kept_from);
     expect(kept()).toBe(1);
     failing = false;
@@ -442,6 +434,18 @@ describe("a trim that fails", () => {
     close();
   });
 });
+
+/** Connections, and how many there were. */
+function counting() {
+  const counted = {
+    connections: 0,
+    open: (path: string): Database => {
+      counted.connections += 1;
+      return openDatabase(path);
+    },
+  };
+  return counted;
+}
 
 /** Connections of which the statements that have `part` in them are changed. */
 function prepared(open: (path: string) => Database, part: string, change: (statement: StatementSync) => void) {
