@@ -4,9 +4,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../house.ts";
-import { rooms } from "./rooms.ts";
+import { field, readFigures } from "../reliability/figure.ts";
+import { filesOf, rooms } from "./rooms.ts";
 import { scoreOf, tallyOf } from "./score.ts";
-import { compare, keyOf, readLookedAt, type Survivor, survivorOf } from "./survivor.ts";
+import { compare, keyOf, markOf, readLookedAt, type Survivor, survivorOf } from "./survivor.ts";
 
 test("a mutant no test reaches has survived; what never ends was noticed; what was not tried counts as neither", () => {
   const tally = tallyOf(["Killed", "Killed", "Timeout", "Survived", "NoCoverage", "Ignored", "RuntimeError"]);
@@ -46,6 +47,20 @@ test("everybody who was looked at may live for a reason, once", () => {
   const lookedAt = readLookedAt();
   expect(lookedAt.filter(({ why }) => why.trim().length < 10)).toEqual([]);
   expect(new Set(lookedAt.map(keyOf)).size).toBe(lookedAt.length);
+});
+
+test("everybody who survived in a published hunt has been looked at, and nobody else", () => {
+  const figures = readFigures();
+  for (const room of rooms().filter(({ name }) => figures.has(`mutate-${name}`))) {
+    const survivors = field(figures.get(`mutate-${room.name}`)?.result, "survivors");
+    const lookedAt = readLookedAt().filter(({ file }) => filesOf(room).includes(file));
+    expect(survivors, room.name).toEqual(lookedAt.map(markOf).toSorted());
+  }
+});
+
+test("nobody was looked at who lives in no room", () => {
+  const files = rooms().flatMap(filesOf);
+  expect(readLookedAt().filter(({ file }) => !files.includes(file))).toEqual([]);
 });
 
 test("every room has files and tests, and no test is a file to be mutated", () => {

@@ -15,6 +15,8 @@ export interface Room extends Hunt {
   readonly scoreMin: number | undefined;
 }
 
+export const filesOf = ({ mutate, besides }: Room): readonly string[] => [...mutate, ...(besides?.mutate ?? [])];
+
 /** Go through so much that a mutant they let live would cost a minute. What they find is found besides. */
 const LONG = [
   ...["src/core/phases.test.ts", "src/core/histories.test.ts"],

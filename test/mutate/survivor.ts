@@ -1,4 +1,5 @@
 // A mutant that no test has noticed, by what it is and not by where it stands: lines move.
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -24,6 +25,9 @@ export const readLookedAt = (): readonly LookedAt[] =>
 
 export const keyOf = ({ file, line, mutator, original, replacement }: Survivor): string =>
   JSON.stringify([file, line, mutator, original, replacement]);
+
+/** Short enough to stand in a figure, for each that survived. */
+export const markOf = (one: Survivor): string => createHash("sha256").update(keyOf(one)).digest("hex").slice(0, 10);
 
 interface Found {
   readonly fileName: string;

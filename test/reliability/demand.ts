@@ -1,9 +1,6 @@
 // Whether a figure is what its suite demands of one that is published.
-import { type Figure, field, numberIn } from "./figure.ts";
+import { type Figure, numberIn } from "./figure.ts";
 import type { Suite } from "./published-suite.ts";
-
-/** The parts of the code that mutation must be noticed in, each by itself, where the figure tells them apart. */
-const MUTATED = ["core", "engine", "store"] as const;
 
 /** What is wrong with it. None: it holds. */
 export function shortcomings(suite: Suite, figure: Figure): readonly string[] {
@@ -11,7 +8,7 @@ export function shortcomings(suite: Suite, figure: Figure): readonly string[] {
   const { result, exitCode } = figure;
   const said = (problem: string): string => `${name}: ${problem}`;
   const count = (key: string): number => numberIn(result, key) ?? Number.NaN;
-  const { zero = [], atLeast = {}, some = [], same, empty = [] } = demands;
+  const { zero = [], atLeast = {}, some = [], same, empty = [], lists = [] } = demands;
   return [
     ...((exitCode === 0) === (demands.ends === "holds") ? [] : [said(`it has ended with ${exitCode}`)]),
     ...zero.filter((key) => count(key) !== 0).map((key) => said(`${key} is ${result[key]}, and must be 0`)),
@@ -23,20 +20,9 @@ export function shortcomings(suite: Suite, figure: Figure): readonly string[] {
       ? []
       : [said(`${same[0]} is ${result[same[0]]} and ${same[1]} is ${result[same[1]]}`)]),
     ...empty.filter((key) => !isEmpty(result[key])).map((key) => said(`${key} has ${JSON.stringify(result[key])}`)),
-    ...(name === "mutate" ? roomShortcomings(figure, demands.atLeast?.score ?? 0) : []),
+    ...lists.filter((key) => !Array.isArray(result[key])).map((key) => said(`${key} is no list`)),
     ...(figure.commit.includes("+changes") ? [said("it was made with changes that are in no commit")] : []),
   ];
 }
 
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
-
-/** Each room by itself, so that a good one does not hide a bad one. */
-function roomShortcomings({ result }: Figure, least: number): readonly string[] {
-  const rooms = field(result, "rooms");
-  if (rooms === undefined) return ["mutate: it does not tell the rooms apart"];
-  return MUTATED.flatMap((room) => {
-    const given = field(rooms, room);
-    const score = typeof given === "number" ? given : field(given, "score");
-    return typeof score === "number" && score >= least ? [] : [`mutate: ${room} has ${String(score)}, ${least} is due`];
-  });
-}

@@ -43,7 +43,10 @@ const GOOD: Readonly<Record<string, Figure>> = {
   "power-normal": figure({ suite: "power", cuts: 20, lost: 7 }, { exitCode: 1 }),
   "power-lying": figure({ suite: "power", cuts: 20, lost: 7 }, { exitCode: 1 }),
   "soak-mistakes": figure({ suite: "soak", mistakes: 4, missed: [] }),
-  mutate: figure({ suite: "mutate", score: 90, survived: 3, rooms: { core: 90, engine: { score: 86 }, store: 85 } }),
+  "mutate-core": figure({ suite: "mutate", score: 85, mutants: 20, survivors: ["a"] }),
+  "mutate-engine": figure({ suite: "mutate", score: 85, mutants: 20, survivors: ["a"] }),
+  "mutate-store": figure({ suite: "mutate", score: 85, mutants: 20, survivors: ["a"] }),
+  "mutate-process": figure({ suite: "mutate", score: 70, mutants: 20, survivors: ["a"] }),
   failures: figure({ suite: "failures", entries: 141, mapped: 120, doesNotApply: 21, findings: 0 }),
 };
 
@@ -126,9 +129,11 @@ describe("a figure for publication", () => {
     ["power-normal", "an exit that says that it holds", {}, 0],
     ["power-normal", "nothing lost", { lost: 0 }],
     ["power-lying", "nothing lost", { lost: 0 }],
-    ["mutate", "too low a score", { score: 84.9 }],
-    ["mutate", "a room that is below the others", { rooms: { core: 99, engine: 84, store: 99 } }],
-    ["mutate", "a room that is missing", { rooms: { core: 99, engine: 99 } }],
+    ["mutate-core", "too low a score", { score: 84.9 }],
+    ["mutate-engine", "too low a score", { score: 84.9 }],
+    ["mutate-store", "too low a score", { score: 84.9 }],
+    ["mutate-core", "no list of who survived", { survivors: undefined }],
+    ["mutate-process", "nothing tried", { mutants: 0 }],
     ["failures", "an entry without its test", { findings: 1 }],
     ["failures", "too few entries", { entries: 140 }],
   ])("of %s is refused with %s", (name, _, worse, exitCode) => {

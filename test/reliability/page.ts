@@ -1,6 +1,6 @@
 // The page of figures, made of figures: nothing in it is typed by hand but the words.
 import type { FailureRow } from "../failures/failure-map.ts";
-import { FIGURES_FOLDER, type Figure, type Figures, field, type Machine, numberIn } from "./figure.ts";
+import { FIGURES_FOLDER, type Figure, type Figures, type Machine, numberIn } from "./figure.ts";
 import type { Suite } from "./published-suite.ts";
 import { SUITES, TESTER_SUITES } from "./suite-words.ts";
 
@@ -125,18 +125,11 @@ function measured(suite: Suite, figure: Figure): string {
   return [
     `\`${command}\``,
     "",
-    ...["| | |", "|---|---|", ...rows, ...roomRows(figure)],
+    ...["| | |", "|---|---|", ...rows],
     "",
     `${sentence(suite, figure)}${when}, commit ${commit}, ${seed}, [figure](${FIGURES_FOLDER.replace(/^docs\//, "")}/` +
       `${suite.name}.json).`,
   ].join("\n");
-}
-
-/** Mutation by rooms, if it tells them apart. */
-function roomRows({ result }: Figure): readonly string[] {
-  const rooms = field(result, "rooms");
-  if (typeof rooms !== "object" || rooms === null) return [];
-  return Object.entries(rooms).map(([room, given]) => `| ${room} | ${shown(field(given, "score") ?? given)} |`);
 }
 
 /** The rule of three, where there was nothing to find. */

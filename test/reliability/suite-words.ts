@@ -19,5 +19,6 @@ export const suiteNamed = (name: string): Suite | undefined =>
  */
 export const AWAITED: ReadonlySet<string> = new Set([
   ...["sim", "exhaustive", "faults", "crash", "trees", "trees-parent-kill", "soak"],
-  ...["bugs", "faults-mistakes", "soak-mistakes", "mutate"],
+  ...["mutate-core", "mutate-engine", "mutate-store", "mutate-process"],
+  ...["bugs", "faults-mistakes", "soak-mistakes"],
 ]);
