@@ -32,7 +32,7 @@ const GOOD: Readonly<Record<string, Figure>> = {
   power: figure({ suite: "power", cuts: 20_000, acked: 5, lost: 0, torn: 0, seed: 1 }),
   crash: figure({
     ...{ suite: "crash", kills: 3_000, acked: 9, lost: 0, withoutOutcome: 0, twoOutcomes: 0 },
-    ...{ repeatedCalls: 0, stuck: 0, seed: 1 },
+    ...{ repeatedCalls: 0, stuck: 0, violations: 0, processesLeft: 0, seed: 1 },
   }),
   trees: figure({ suite: "trees", trees: 1_000, survivors: 0 }),
   "trees-parent-kill": figure({ suite: "trees", trees: 500, survivors: 0 }),
@@ -83,6 +83,15 @@ describe("the page of figures", () => {
     expect(text).toContain("- 2 cores (A | B), 8 GB, linux 6, Node 24.0.0, SQLite 3.0.0: crash");
   });
 
+  test("tells apart what the figure tells apart, and names what is known to go wrong", () => {
+    const leaky = { trees: 9, survivors: 0, documentedLeaks: { hopper: "it is faster" }, cancelToDeadP50Ms: 7.5 };
+    const mechanisms = { good: { ...leaky, documentedLeaks: {} }, leaky };
+    const text = render(new Map([["trees", suiteFigure("trees", { mechanism: "good", mechanisms })]]), []);
+    expect(text).toContain("| held by | trees | survivors | known to survive | median, ms | 99 %, ms |\n");
+    expect(text).toContain("| good | 9 | 0 | none | 7.5 | undefined |\n| leaky | 9 | 0 | hopper | 7.5 | undefined |\n");
+    expect(text).toContain("1,000 trees, held by good, 0 survivors");
+  });
+
   test("says of nothing found how much that is worth, and says it of nothing else", () => {
     const rule = "with 95 % confidence less than one kill in 1,000 shows a fault";
     expect(render(new Map([["crash", suiteFigure("crash")]]), [])).toContain(rule);
@@ -116,6 +125,8 @@ describe("a figure for publication", () => {
     ["power", "nothing acknowledged that could be lost", { acked: 0 }],
     ["crash", "too few kills", { kills: 2_999 }],
     ["crash", "a repeated call", { repeatedCalls: 1 }],
+    ["crash", "a violation of another kind", { violations: 1 }],
+    ["crash", "a process that is left", { processesLeft: 1 }],
     ["trees", "a survivor", { survivors: 1 }],
     ["trees", "too few trees", { trees: 999 }],
     ["trees-parent-kill", "a survivor", { survivors: 1 }],

@@ -1,6 +1,6 @@
 // The page of figures, made of figures: nothing in it is typed by hand but the words.
 import type { FailureRow } from "../failures/failure-map.ts";
-import { FIGURES_FOLDER, type Figure, type Figures, type Machine, numberIn } from "./figure.ts";
+import { FIGURES_FOLDER, type Figure, type Figures, field, type Machine, numberIn } from "./figure.ts";
 import type { Suite } from "./published-suite.ts";
 import { SUITES, TESTER_SUITES } from "./suite-words.ts";
 
@@ -65,9 +65,9 @@ const NOT_COVERED = `## What is not covered
 function summary(figures: Figures): string {
   const lines = [...SUITES, ...TESTER_SUITES].map((suite) => {
     const figure = figures.get(suite.name);
-    const said =
+    const words =
       figure === undefined ? "not recorded yet" : Object.entries(suite.shown).slice(0, 4).flatMap(told(figure));
-    const what = typeof said === "string" ? said : said.join(", ");
+    const what = typeof words === "string" ? words : words.join(", ");
     const end = figure === undefined ? "" : ending(suite, figure);
     return `| [${suite.title}](#${anchor(suite.title)}) | ${what} | ${end} |`;
   });
@@ -77,7 +77,10 @@ function summary(figures: Figures): string {
 const told =
   ({ result }: Figure) =>
   ([key, word]: readonly [string, string]): readonly string[] =>
-    result[key] === undefined ? [] : [`${shown(result[key])} ${word}`];
+    result[key] === undefined ? [] : [said(result[key], word)];
+
+const said = (value: unknown, word: string): string =>
+  typeof value === "string" ? `${word} ${shown(value)}` : `${shown(value)} ${word}`;
 
 const ending = ({ demands }: Suite, { exitCode }: Figure): string => {
   if (demands.ends === "fails") return exitCode === 0 ? "**does not fail, and should**" : "fails, as it must";
@@ -127,9 +130,28 @@ function measured(suite: Suite, figure: Figure): string {
     "",
     ...["| | |", "|---|---|", ...rows],
     "",
+    ...eachApart(suite, figure),
     `${sentence(suite, figure)}${when}, commit ${commit}, ${seed}, [figure](${FIGURES_FOLDER.replace(/^docs\//, "")}/` +
       `${suite.name}.json).`,
   ].join("\n");
+}
+
+/** A line for each of those that the result tells apart. */
+function eachApart({ apart }: Suite, { result }: Figure): readonly string[] {
+  const given = apart === undefined ? undefined : result[apart.key];
+  if (apart === undefined || typeof given !== "object" || given === null) return [];
+  const words = Object.entries(apart.shown);
+  const lines = Object.entries(given).map(
+    ([name, one]) => `| ${[name, ...words.map(([key]) => listed(field(one, key)))].join(" | ")} |`,
+  );
+  const head = [apart.one, ...words.map(([, word]) => word)];
+  return [`| ${head.join(" | ")} |`, `|${"---|".repeat(head.length)}`, ...lines, ""];
+}
+
+/** Of things with reasons, what they are. */
+function listed(value: unknown): string {
+  if (typeof value !== "object" || value === null) return shown(value);
+  return shown(Object.keys(value).join("; ") || "none");
 }
 
 /** The rule of three, where there was nothing to find. */

@@ -29,6 +29,8 @@ export interface Suite {
   readonly command: readonly [string, ...string[]];
   /** What is shown of its result, in order, with a word for each. */
   readonly shown: Readonly<Record<string, string>>;
+  /** A part of its result that tells several things apart, and what is shown of each. */
+  readonly apart?: { readonly key: string; readonly one: string; readonly shown: Readonly<Record<string, string>> };
   /** What one trial is, for the rule of three: the count of trials, and the word for one. */
   readonly trials?: { readonly count: string; readonly one: string };
   readonly demands: Demands;

@@ -18,7 +18,7 @@ export const suiteNamed = (name: string): Suite | undefined =>
  * the page asks for it then, and for what it must reach.
  */
 export const AWAITED: ReadonlySet<string> = new Set([
-  ...["sim", "exhaustive", "faults", "crash", "trees", "trees-parent-kill", "soak"],
+  ...["sim", "faults", "crash", "soak"],
   ...["mutate-core", "mutate-engine", "mutate-store", "mutate-process"],
   ...["bugs", "faults-mistakes", "soak-mistakes"],
 ]);
