@@ -474,10 +474,19 @@ describe("what a process has to tell", () => {
     expect(broken(...over, dropped)).toEqual([]);
     expect(broken(...over, processSettled(first))).toEqual(["G22"]);
     expect(broken(...over, processSettled(first, cancelledBy(closing), { dropped: true }))).toEqual(["G22"]);
+    // Nor does it begin a run where none is begun any more.
+    expect(broken(...over, processSettled(first), told(first), added(item("x")))).toEqual(["G22", "G22"]);
     expect(broken(...behind, dropped, told(first))).toEqual(["G22"]);
     const owns = [...busy, processRequested(first, "call_a.1")];
     expect(broken(...owns, dropped)).toEqual(["G22"]);
   });
+});
+
+test("G22: what was taken for the next turn is not heard if its run ends instead", () => {
+  const { events } = given(...running("run_a"));
+  const taken = [...events, added(item("x")), turnSettled("turn_a.1", "turn"), itemsTaken("turn_a.2", item("x"))];
+  expect(broken(...taken, turnRequested("run_a", "turn_a.2"))).toEqual([]);
+  expect(broken(...taken, runSettled("run_a", completed))).toEqual(["G22", "G15"]);
 });
 
 describe("a result that is held", () => {

@@ -173,6 +173,10 @@ describe("one change makes it unlawful", () => {
       "G5",
     ],
     "G5: a run goes back to the queue that never left it": [[...live, queued, steer, requeued("run_b")], "G5"],
+    "G5: a steer goes back twice, and another one never": [
+      [...live, steer, accepted("run_t", "steer"), ...ends, requeued("run_t"), requeued("run_t")],
+      "G5",
+    ],
     "G5: a queued run is taken in": [[...live, queued, steer, take("run_b", "run_a")], "G5"],
     "G5: a steer is taken into a run that is not live": [[...live, steer, take("run_s", "run_z")], "G5"],
     "G5: a steer is taken in, and another one ends": [

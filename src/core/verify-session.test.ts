@@ -88,6 +88,14 @@ describe("a place in the queue", () => {
   });
 });
 
+test("a steer that was taken in ends at once: that it goes back is told as what it is", () => {
+  const taken: Event = { type: "run.taken", runId: "run_b", into: "run_a", turnId: "turn_a.1" };
+  const live = [created, accepted("run_a"), started, turnRequested("run_a", "turn_a.1"), accepted("run_b", "steer")];
+  expect(findings([...live, taken, requeued])).toEqual([
+    { guarantee: "G5", seq: 7, message: "run_b was taken into run_a, but its own outcome did not follow at once." },
+  ]);
+});
+
 const settledTurn: Event = {
   type: "turn.settled",
   runId: "run_a",
