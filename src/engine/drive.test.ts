@@ -17,7 +17,7 @@ import type { Work } from "../core/ids.ts";
 import { PROCESS_GRACE_EXTRA_MS, TURN_GRACE_EXTRA_MS } from "../core/limits.ts";
 import { type Given, given } from "../testing/given.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { Drive } from "./drive.ts";
+import { canBeRefused, Drive } from "./drive.ts";
 import { LiveLane } from "./live-lane.ts";
 import { LiveWork, type WorkOwner } from "./live-work.ts";
 
@@ -280,6 +280,14 @@ describe("a stop that need not be carried out at once waits until it is durable:
     becomes(interrupted, given(...running("run_z")).and(cancelRun("run_z")));
     expect(work.scope.reason).toBeUndefined();
   });
+});
+
+test("an interrupt can be refused until it is durable, also if its run is over by then", () => {
+  const refusable = (decided: Given, durable: Given): boolean =>
+    canBeRefused(stage(decided, durable).lane, { kind: "superseded", by: "run_b" });
+  expect(refusable(interrupted, inTurn)).toBe(true);
+  expect(refusable(interrupted, interrupted)).toBe(false);
+  expect(refusable(given(), interrupted)).toBe(true);
 });
 
 describe("a lane is still", () => {

@@ -218,6 +218,17 @@ describe("whether people are asked is said by the call", () => {
       { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
     ],
     [
+      "not at all: it throws at length",
+      fails(new Error("x".repeat(NOTE_CHARS_MAX))),
+      {
+        scope: "tool",
+        note: `Whether this needs an approval could not be told: ${"x".repeat(NOTE_CHARS_MAX)}`.slice(
+          0,
+          NOTE_CHARS_MAX,
+        ),
+      },
+    ],
+    [
       "not at all: it rejects",
       async () => fails(new Error("no idea"))(),
       { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
@@ -244,7 +255,7 @@ describe("whether people are asked is said by the call", () => {
       expect(question).toBeUndefined();
     } else {
       const digest = expect.stringMatching(/./);
-      expect(question?.about).toEqual({ kind: "approval", name: "tool", input: { n: 1 }, digest, ...about });
+      expect(question?.about).toStrictEqual({ kind: "approval", name: "tool", input: { n: 1 }, digest, ...about });
       expect(await live()).toMatchObject({ waits: "approval" });
       await belay.questions.allow(question?.id ?? "");
     }

@@ -6,7 +6,8 @@ import { calls, neighbour, notes, stage } from "../../test/process-stage.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import type { OutputFile, OutputPage, PageWish } from "../spawner.ts";
 import { Gate } from "../testing/gate.ts";
-import { type ManualClock, settled } from "../testing/manual-clock.ts";
+import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
+import { orLimit } from "./process-handle.ts";
 
 const timers = (clock: ManualClock): number => clock.pending.filter(({ idle }) => !idle).length;
 
@@ -157,6 +158,15 @@ describe("a wait", () => {
     expect(added).not.toHaveProperty("heldBy");
     expect(JSON.parse(await session.prompt("next").text())).toHaveLength(1);
   });
+});
+
+test("a wait without a limit sets no timer", async () => {
+  const clock = manualClock();
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const waiting = orLimit(clock, promise, { limitMs: undefined });
+  expect(clock.pending).toEqual([]);
+  resolve("over");
+  expect(await waiting).toBe("over");
 });
 
 describe("a wait for what another worker has", () => {

@@ -193,6 +193,7 @@ describe("what is taken", () => {
     ["no key", checkKey, undefined, undefined],
     ["a short key", checkKey, "k", "k"],
     ["the longest key", checkKey, "k".repeat(KEY_CHARS_MAX), "k".repeat(KEY_CHARS_MAX)],
+    ["the longest scope", checkApproval, { scope: "s".repeat(NOTE_CHARS_MAX) }, { scope: "s".repeat(NOTE_CHARS_MAX) }],
     ["no reason: somebody", checkReason, undefined, { kind: "user" }],
     ["a reason as a note", checkReason, "enough", { kind: "user", note: "enough" }],
     ["a reason with nothing in it", checkReason, { kind: "user", note: undefined, by: undefined }, { kind: "user" }],

@@ -19,6 +19,6 @@ export const suiteNamed = (name: string): Suite | undefined =>
  */
 export const AWAITED: ReadonlySet<string> = new Set([
   ...["sim", "faults", "crash", "soak"],
-  ...["mutate-core", "mutate-engine", "mutate-store", "mutate-process"],
+  ...["mutate-core", "mutate-engine", "mutate-process"],
   ...["bugs", "faults-mistakes", "soak-mistakes"],
 ]);
