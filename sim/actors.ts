@@ -49,6 +49,8 @@ export class TurnActor extends Working<TurnResult | undefined> {
   text = "";
   /** Calls it has asked for and heard nothing of yet. */
   waitsFor = 0;
+  /** Calls it has asked for. */
+  asked = 0;
   /** Anything else it waits for: a transcript, a stop, a summary. */
   pending = 0;
   readonly metered: boolean;
@@ -193,8 +195,6 @@ export class Actors {
   readonly #watch: Watch;
   readonly #life: number;
   readonly #metered: boolean;
-  /** How many calls each run has asked for in this life: after a crash an agent asks for the same ones again. */
-  readonly #asked = new Map<RunId, number>();
   #questions = 0;
   over = false;
 
@@ -226,10 +226,10 @@ export class Actors {
     return [...this.turns, ...this.calls].filter((actor) => actor.end === undefined);
   }
 
-  /** A turn asks for its next call. The same call of the same run has the same input, in every life. */
+  /** A turn asks for its next call. Every turn asks for the same ones, also one that is asked again after a crash. */
   call(actor: TurnActor, traits: readonly Trait[]): void {
-    const input = (this.#asked.get(actor.runId) ?? 0) + 1;
-    this.#asked.set(actor.runId, input);
+    actor.asked += 1;
+    const input = actor.asked;
     actor.waitsFor += 1;
     const plan: Plan = { name: "tool", input, traits };
     const told = (result: CallResult | undefined): void => {

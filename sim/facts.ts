@@ -5,6 +5,7 @@ import type { Event, Recorded, Usage } from "../src/core/event.ts";
 import type { QuestionId, RunId, Seq, SessionId, Work } from "../src/core/ids.ts";
 import type { Delivery, Json } from "../src/core/prompt.ts";
 import type { About, Ending } from "../src/core/question.ts";
+import { isCutOff } from "../src/core/transcript.ts";
 import { ProcessBook } from "./process-book.ts";
 
 export interface RunFacts {
@@ -30,6 +31,8 @@ export interface WorkFacts {
   /** Of a call: what was asked for, and whether it may be begun again. */
   readonly input: Json | undefined;
   readonly idempotent: boolean;
+  /** How many turns of its run had come to an end of their own before it: turns asked again in one's place share it. */
+  readonly place: number;
   cancel: { readonly at: Seq; readonly reason: CancelReason; readonly remind: boolean } | undefined;
   /** What was kept of a turn's text while it went on, and what it was known to cost by then. */
   extended: string;
@@ -62,6 +65,7 @@ export class Facts {
   readonly logs = new Map<SessionId, Recorded[]>();
   readonly runs = new Map<RunId, RunFacts>();
   readonly works = new Map<Work, WorkFacts>();
+  readonly #turnsOver = new Map<RunId, number>();
   readonly questions = new Map<QuestionId, QuestionFacts>();
   /** What people have approved for a whole session. */
   readonly grants = new Map<SessionId, Set<string>>();
@@ -152,6 +156,7 @@ export class Facts {
         return;
       }
       case "turn.settled":
+        if (!isCutOff(event.outcome)) this.#turnsOver.set(event.runId, (this.#turnsOver.get(event.runId) ?? 0) + 1);
         this.#settled(event.turnId, { ...event, at: seq, setDown: false });
         return;
       case "call.settled":
@@ -237,7 +242,8 @@ export class Facts {
 
   #work(work: Pick<WorkFacts, "id" | "runId" | "name" | "input" | "idempotent">): void {
     if (this.works.has(work.id)) return;
-    this.works.set(work.id, { ...work, cancel: undefined, extended: "", meter: undefined, settled: undefined });
+    const place = this.#turnsOver.get(work.runId) ?? 0;
+    this.works.set(work.id, { ...work, place, cancel: undefined, extended: "", meter: undefined, settled: undefined });
   }
 
   #settled(id: Work, settled: Settled): void {

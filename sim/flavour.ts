@@ -26,6 +26,8 @@ export interface Flavour extends SimulationOptions {
   readonly posts: boolean;
   /** Few clients and long turns: what takes time (recovery, several calls) gets it. */
   readonly calm: boolean;
+  /** Long turns with calls that may be repeated, and workers that come and go. */
+  readonly lives: boolean;
   /** One run after another, with many calls and much talk about them. */
   readonly deep: boolean;
   readonly queueChanges: boolean;
@@ -63,17 +65,18 @@ const MANNERS: readonly Manner[] = ["ignores", "exits", "exited", "escapes"];
 
 /** What a schedule is to be about, if not about anything. */
 export type Focus = (typeof FOCUSES)[number] | undefined;
-export const FOCUSES = ["processes", "model", "time", "followers"] as const;
+export const FOCUSES = ["processes", "model", "time", "followers", "lives"] as const;
 
 export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
   const sometimes = (percent: number): boolean => chance(chooser, percent);
-  const model = focus === "model" || ((focus === undefined || focus === "time") && sometimes(18));
+  const lives = focus === "lives" || (focus === undefined && sometimes(4));
+  const model = focus === "model" || (!lives && (focus === undefined || focus === "time") && sometimes(18));
   const timed = focus === "time";
   const watched = focus === "followers";
-  const processes = focus === "processes" || sometimes(model ? 8 : 25);
+  const processes = focus === "processes" || (!lives && sometimes(model ? 8 : 25));
   const patient = processes && sometimes(60);
-  const deep = model || sometimes(35);
-  const calm = deep ? sometimes(60) : sometimes(20);
+  const deep = model || (!lives && sometimes(35));
+  const calm = lives || (deep ? sometimes(60) : sometimes(20));
   const deliveries: Delivery[] = ["queue"];
   if (sometimes(45)) deliveries.push("steer");
   if (sometimes(35)) deliveries.push("interrupt");
@@ -88,7 +91,7 @@ export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
       [1, 1],
       [1, 1024],
     ]),
-    onCrash: sometimes(15) ? "lose" : "resume",
+    onCrash: !lives && sometimes(15) ? "lose" : "resume",
     stubbornPercent: sometimes(40) ? 40 : 0,
     hooks: sometimes(deep && !patient ? 30 : 15),
     metered: sometimes(40),
@@ -97,22 +100,23 @@ export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
     model: model ? modelOf(chooser) : undefined,
     providerTrouble: model && sometimes(60),
     patient,
-    steps: (deep || patient ? 40 : processes ? 24 : 8) + chooser.below(sometimes(30) ? 80 : 32),
+    steps: (deep || patient || lives ? 40 : processes ? 24 : 8) + chooser.below(sometimes(30) ? 80 : 32),
     deliveries,
     keys: sometimes(35),
     calls: calm || processes || sometimes(60),
-    ends: deep || calm || sometimes(50),
-    traits: TRAITS.filter(() => sometimes(patient ? 12 : 45)),
+    ends: !lives && (deep || calm || sometimes(50)),
+    traits: lives ? ["idempotent"] : TRAITS.filter(() => sometimes(patient ? 12 : 45)),
     asks: sometimes(deep ? 60 : 35),
     reads: sometimes(deep ? 60 : 45),
     stops: sometimes(15),
     posts: sometimes(35),
     calm,
+    lives,
     deep,
     queueChanges: sometimes(35),
     closes: sometimes(15),
     faults: sometimes(30),
-    crashes: sometimes(calm ? 70 : 30),
+    crashes: lives || sometimes(calm ? 70 : 30),
     shutdowns: sometimes(deep ? 40 : 15),
     follows: watched || sometimes(25),
     trims: sometimes(watched ? 70 : 30),

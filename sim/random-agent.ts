@@ -105,7 +105,7 @@ export class RandomAgent {
 
   #turn(actor: TurnActor): void {
     const { trace, life } = this.#simulation;
-    const { calm, deep, calls, ends, asks, reads, stops, processes, patient } = this.#flavour;
+    const { calm, deep, lives, calls, ends, asks, reads, stops, processes, patient } = this.#flavour;
     // Whoever waits for a call that waits for a process has time.
     if (patient && actor.waitsFor > 0 && chance(this.#chooser, 70)) return;
     const move = weighted(this.#chooser, [
@@ -123,7 +123,8 @@ export class RandomAgent {
     ] as const);
     trace.note(`${move} ${actor.id}`);
     if (move === "emit") actor.emit(`${actor.text.length}.`);
-    else if (move === "call") life.actors.call(actor, chance(this.#chooser, 40) ? this.#traits() : []);
+    else if (move === "call")
+      life.actors.call(actor, lives ? ["idempotent"] : chance(this.#chooser, 40) ? this.#traits() : []);
     else if (move === "take") life.actors.takeSteers(actor);
     else if (move === "fail") actor.fail();
     else if (move === "end with calls") life.actors.endWithCalls(actor, this.#wanted());

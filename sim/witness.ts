@@ -159,12 +159,20 @@ export class Witness implements Watch, ModelWatch {
     const { callId } = actor.live;
     const newest = this.#life.actors.turns.findLast((one) => one.runId === actor.runId);
     if (newest !== turn) this.#violate("G17", `${callId} of ${turn.id} began in ${newest?.id}.`);
-    const name = `${actor.runId} ${String(actor.plan.input)}`;
+    const name = `${actor.runId} ${this.#facts.works.get(callId)?.place} ${String(actor.plan.input)}`;
     const before = this.#carriedOut.get(name) ?? [];
     const completed = (one: CallActor): boolean =>
       one.end !== undefined && this.#facts.works.get(one.id)?.settled?.outcome.kind === "completed";
     if (before.some(completed)) this.#violate("G25", `${callId} repeats a call of ${actor.runId} that had completed.`);
     this.#carriedOut.set(name, [...before, actor]);
+  }
+
+  /** Whether the same call, of this turn or of one asked again in its place, has completed. */
+  #isDone({ runId, place, input }: WorkFacts): boolean {
+    return [...this.#facts.works.values()].some(
+      (one) =>
+        one.runId === runId && one.place === place && one.input === input && one.settled?.outcome.kind === "completed",
+    );
   }
 
   /** It is carried out as it was asked for, or as the host wants it; and people have approved these very bytes. */
@@ -216,6 +224,12 @@ export class Witness implements Watch, ModelWatch {
     if (call?.settled?.outcome.kind !== kind) {
       this.#violate("G16", `${actor.id} was told that ${callId} is ${kind} before that was durable.`);
       return;
+    }
+    if (call.place !== this.#facts.works.get(actor.id)?.place) {
+      this.#violate("G25", `${actor.id} was told what became of ${callId}, which another turn had asked for.`);
+    }
+    if (kind === "lost" && this.#isDone(call)) {
+      this.#violate("G25", `${actor.id} was told that ${callId} is lost, and the same call has completed since.`);
     }
     const told = kind === "completed" ? result.value : kind === "cancelled" ? result.partial : undefined;
     const expected = kind === "completed" || kind === "cancelled" ? call.settled.result : undefined;

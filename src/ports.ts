@@ -291,8 +291,9 @@ export interface CallOptions {
   /** From when it begins; waiting for an approval or a slot does not count. */
   readonly timeoutMs?: number;
   /**
-   * After a crash the turn is asked again. `recorded` (default): a call that ended before the crash, with the same name
-   * and input, is answered from the log instead of being repeated. `begin`: always a call of its own.
+   * After a crash the turn is asked again. `recorded` (default): a call with the same name and input that had ended in
+   * this turn before it was cut off is answered from the log instead of being repeated. What other turns have called
+   * is theirs. `begin`: always a call of its own.
    */
   readonly again?: "recorded" | "begin";
   /**

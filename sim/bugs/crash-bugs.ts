@@ -13,6 +13,23 @@ export const CRASH_BUGS: readonly Bug[] = [
     'if (this.run.recoveries > 0 && options.again !== "begin") {',
     'if (this.run.recoveries > 9 && options.again !== "begin") {',
   ),
+  {
+    ...bug(
+      "finished-call-repeated-in-the-third-life",
+      "A call that was begun again after one crash, and has ended, is begun once more after the next.",
+      "src/engine/replay.ts",
+      "else this.made[stood] = made;",
+      "else this.made.push(made);",
+    ),
+    focus: "lives",
+  },
+  bug(
+    "earlier-turn-answers-for-a-later-one",
+    "After a crash the same call of a later turn is told what an earlier turn had found.",
+    "src/engine/replay.ts",
+    "this.made.length = 0;",
+    "void this.made;",
+  ),
   bug(
     "stop-forgotten-by-recovery",
     "A run that was being stopped when its worker died is taken up again.",

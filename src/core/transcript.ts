@@ -270,8 +270,8 @@ function callOf({ callId, name, input, provider }: Extract<Event, { type: "call.
 const isEmpty = (draft: Draft): boolean => draft.text === "" && draft.calls.length === 0;
 
 /** Its worker vanished or was shut down; the run goes on with another turn in its place. */
-export const isCutOff = (end: Finish | Outcome): boolean =>
-  end.kind === "lost" || (end.kind === "cancelled" && end.reason.kind === "shutdown");
+export const isCutOff = (end: { readonly kind: string; readonly reason?: { readonly kind: string } }): boolean =>
+  end.kind === "lost" || (end.kind === "cancelled" && end.reason?.kind === "shutdown");
 
 const ENDS = {
   stop: "end",

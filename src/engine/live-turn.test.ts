@@ -373,6 +373,29 @@ describe("the calls of a turn", () => {
     expect(begun).toEqual(["recorded 1", "begin 1", "begin 2"]);
   });
 
+  test("G25: which an earlier turn had made too are made by each turn for itself, also after a crash", async () => {
+    const store = new MemoryStore({ clock: manualClock() });
+    store.close = async () => {};
+    const found: unknown[] = [];
+    let looks = 0;
+    let lives = 1;
+    const agent: Agent = async (turn) => {
+      const look = await turn.call("look", null, () => ++looks);
+      found.push(look.kind === "completed" ? look.value : look.kind);
+      if (found.length === 2 && lives === 1) return untilAborted(turn.signal);
+      return found.length < 4 ? { next: "turn" } : "done";
+    };
+    const first = await run(agent, { store });
+    first.run.outcome.catch(() => {});
+    await expect.poll(() => found).toEqual([1, 2]);
+    await first.belay.close();
+    lives = 2;
+    const second = await openHouse({}, { agent, store });
+    expect(await (await second.belay.run(first.run.id)).text()).toContain("done");
+    // The turn that was cut off hears once more what it had found; the next one looks anew.
+    expect(found).toEqual([1, 2, 2, 3]);
+  });
+
   test("are refused once the turn has ended", async () => {
     let late: Turn | undefined;
     const goOn = gate();

@@ -7,14 +7,17 @@ import {
   completed,
   failed,
   lost,
+  recover,
   running,
+  settleAsking,
   settleCall,
   settleTurn,
 } from "../../test/commands.ts";
 import { logStore } from "../../test/log-store.ts";
 import type { Outcome } from "../core/cancel.ts";
+import type { Command } from "../core/command.ts";
 import type { Event } from "../core/event.ts";
-import type { CallId } from "../core/ids.ts";
+import type { CallId, TurnId } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import { given } from "../testing/given.ts";
@@ -29,7 +32,7 @@ describe("G14: a turn that is asked again", () => {
       asked("call_a.1", "build", { fast: true }),
       settleCall("call_a.1", { outcome, ...(result === undefined ? {} : { result }) }),
     );
-    return readReplay(logStore(events).store, "ses_1", "run_a", 0);
+    return readReplay(logStore(events).store, "ses_1", "turn_a.2", 0);
   };
 
   test("is told how a call of the same name and input ended, once", async () => {
@@ -46,7 +49,7 @@ describe("G14: a turn that is asked again", () => {
       ...[asked("call_a.1", "roll", null), asked("call_a.2", "roll", null)],
       ...[settleCall("call_a.2", { result: "second" }), settleCall("call_a.1", { result: "first" })],
     );
-    const replay = await readReplay(logStore(events).store, "ses_1", "run_a", 0);
+    const replay = await readReplay(logStore(events).store, "ses_1", "turn_a.2", 0);
     expect(replay.take("roll", null, {})).toMatchObject({ value: "second" });
     expect(replay.take("roll", null, {})).toMatchObject({ value: "first" });
   });
@@ -67,12 +70,78 @@ describe("G14: a turn that is asked again", () => {
     }
   });
 
+  const build = (callId: CallId) => ({ ...asked(callId, "build", null), idempotent: true }) as const;
+  const repeatable = { idempotent: true };
+  const history = (turnId: TurnId, ...commands: readonly Command[]) =>
+    readReplay(logStore(given(...running("run_a"), ...commands).events).store, "ses_1", turnId, 0);
+
+  test("G25: a call that was begun again after one crash, and has ended, is not begun a third time after the next", async () => {
+    const again = [build("call_a.1"), recover(), build("call_a.2"), settleCall("call_a.2", { result: "built" })];
+    const replay = await history("turn_a.3", ...again, recover());
+    expect(replay.take("build", null, repeatable)).toMatchObject({ callId: "call_a.2", value: "built" });
+    expect(replay.take("build", null, repeatable)).toBeUndefined();
+  });
+
+  test("G25: a call that was cut off in every life is begun in the next", async () => {
+    const replay = await history("turn_a.3", build("call_a.1"), recover(), build("call_a.2"), recover());
+    expect(replay.take("build", null, repeatable)).toBeUndefined();
+    expect(replay.take("build", null, {})).toBeUndefined();
+    const told = await history("turn_a.3", build("call_a.1"), recover(), build("call_a.2"), recover());
+    expect(told.take("build", null, {})).toMatchObject({ kind: "lost", callId: "call_a.2" });
+  });
+
+  test("what was begun again stands where it was cut off, among others that are the same", async () => {
+    const first = [
+      build("call_a.1"),
+      build("call_a.2"),
+      build("call_a.3"),
+      settleCall("call_a.3", { result: "third" }),
+    ];
+    const second = [recover(), build("call_a.4"), settleCall("call_a.4", { result: "first again" }), recover()];
+    const replay = await history("turn_a.3", ...first, ...second);
+    const taken = [1, 2, 3, 4].map(() => replay.take("build", null, {})?.callId);
+    expect(taken).toEqual(["call_a.3", "call_a.4", "call_a.2", undefined]);
+  });
+
+  test("one that may not be repeated was a new one, and cuts nothing out", async () => {
+    const first = [asked("call_a.1", "roll", null), recover(), asked("call_a.2", "roll", null)];
+    const replay = await history("turn_a.3", ...first, settleCall("call_a.2", { result: 6 }), recover());
+    expect(replay.take("roll", null, {})).toMatchObject({ kind: "lost", callId: "call_a.1" });
+    expect(replay.take("roll", null, {})).toMatchObject({ kind: "completed", callId: "call_a.2" });
+  });
+
+  const looks = [asked("call_a.1", "look", null), settleCall("call_a.1", { result: "not yet" })];
+  const goesOn = settleTurn("turn_a.1", { next: "turn" });
+
+  test("is not told what the same call has found in an earlier turn, but what it found in this one", async () => {
+    const later = [asked("call_a.2", "look", null), settleCall("call_a.2", { result: "ready" }), recover()];
+    const replay = await history("turn_a.3", ...looks, goesOn, ...later);
+    expect(replay.take("look", null, {})).toMatchObject({ value: "ready" });
+    expect(replay.take("look", null, {})).toBeUndefined();
+  });
+
+  test("is not told what was found in between, by calls that its last turn had asked for at its end", async () => {
+    const atEnd = [settleAsking("turn_a.1", { callId: "call_a.1", name: "look", input: null }), settleCall("call_a.1")];
+    const replay = await history("turn_a.3", ...atEnd, recover());
+    expect(replay.take("look", null, {})).toBeUndefined();
+  });
+
+  test("a turn after one that was asked again looks for itself", async () => {
+    const replay = await history("turn_a.3", ...looks, recover(), settleTurn("turn_a.2", { next: "turn" }));
+    expect(replay.take("look", null, {})).toBeUndefined();
+  });
+
+  test("is not answered by what it has done itself", async () => {
+    const replay = await history("turn_a.2", recover(), ...looks);
+    expect(replay.take("look", null, {})).toBeUndefined();
+  });
+
   test("hears of its own run's calls only, and of those that have ended", async () => {
     const { events } = given(
       ...[...running("run_z"), asked("call_z.1", "build", null), settleCall("call_z.1"), settleTurn("turn_z.1")],
       ...[...running("run_a"), asked("call_a.1", "test", null), cancelCall("call_a.1")],
     );
-    const replay = await readReplay(logStore(events).store, "ses_1", "run_a", 0);
+    const replay = await readReplay(logStore(events).store, "ses_1", "turn_a.2", 0);
     expect(replay.take("build", null, {})).toBeUndefined();
     expect(replay.take("test", null, {})).toBeUndefined();
   });

@@ -1,15 +1,26 @@
 // After a crash a turn is asked again. Calls it had already made are answered from the log, each once, so that what
 // was finished is not repeated and what is unknown is said to be unknown.
-import type { Recorded } from "../core/event.ts";
-import { type CallId, type RunId, runOf, type Seq, type SessionId } from "../core/ids.ts";
+//
+// It may be asked again several times, and all these turns are one to its agent: what the last of them has found stands
+// in for what an earlier one had not. Other turns of the run are not: their calls are theirs, also if they look the same.
+import type { Outcome } from "../core/cancel.ts";
+import type { Event, Recorded } from "../core/event.ts";
+import { type CallId, type RunId, runOf, type Seq, type SessionId, type TurnId } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
+import { isCutOff } from "../core/transcript.ts";
 import type { CallAsked, CallOptions, CallResult, Store } from "../ports.ts";
 import { toResult } from "./live-call.ts";
 
-interface Made {
+interface Asked {
   readonly name: string;
   readonly input: string;
+  readonly idempotent: boolean;
+  /** How many turns had been asked for before it. */
+  readonly turn: number;
+}
+
+interface Made extends Asked {
   readonly result: CallResult;
 }
 
@@ -25,30 +36,63 @@ export class Replay {
     const text = JSON.stringify(input);
     const at = this.#made.findIndex((made) => made.name === name && made.input === text);
     const made = at === -1 ? undefined : this.#made.splice(at, 1)[0];
-    return made !== undefined && cutOff(made.result) && options.idempotent === true ? undefined : made?.result;
+    return made !== undefined && isCutOff(made.result) && options.idempotent === true ? undefined : made?.result;
   }
 }
 
-/** Its end was not its own: the worker vanished, or was shut down. */
-function cutOff(result: CallResult): boolean {
-  return result.kind === "lost" || (result.kind === "cancelled" && result.reason.kind === "shutdown");
+/** Reads what a turn did before its worker vanished, in all the turns that were asked for in its place. */
+export async function readReplay(store: Store, session: SessionId, turnId: TurnId, acceptedAt: Seq): Promise<Replay> {
+  const past = new Past(runOf(turnId));
+  for await (const event of readAll(store, session, acceptedAt)) {
+    past.take(event);
+    // What follows it has done itself.
+    if (event.type === "turn.requested" && event.turnId === turnId) break;
+  }
+  return new Replay(past.made);
 }
 
-/** Reads what a run did before its worker vanished. */
-export async function readReplay(store: Store, session: SessionId, run: RunId, acceptedAt: Seq): Promise<Replay> {
-  const names = new Map<string, { readonly name: string; readonly input: string }>();
-  const made: Made[] = [];
-  for await (const event of readAll(store, session, acceptedAt)) {
-    if (event.type === "call.requested" && event.runId === run) {
-      names.set(event.callId, { name: event.name, input: JSON.stringify(event.input) });
+/** What was made in the turn that was asked for last, and in those before it that were cut off and led to it. */
+class Past {
+  readonly made: Made[] = [];
+  readonly #run: RunId;
+  readonly #asked = new Map<CallId, Asked>();
+  #turns = 0;
+  #end: Outcome | undefined;
+
+  constructor(run: RunId) {
+    this.#run = run;
+  }
+
+  take(event: Event): void {
+    if (!("runId" in event) || event.runId !== this.#run) return;
+    if (event.type === "turn.requested") this.#begin();
+    if (event.type === "turn.settled") this.#end = event.outcome;
+    if (event.type === "call.requested") {
+      const { callId, name, input, idempotent = false } = event;
+      this.#asked.set(callId, { name, input: JSON.stringify(input), idempotent, turn: this.#turns });
     }
     if (event.type === "call.settled") {
-      const asked = names.get(event.callId);
-      if (asked !== undefined) made.push({ ...asked, result: toResult(event.callId, event.outcome, event.result) });
+      const asked = this.#asked.get(event.callId);
+      if (asked !== undefined) this.#add({ ...asked, result: toResult(event.callId, event.outcome, event.result) });
     }
   }
-  return new Replay(made);
+
+  #begin(): void {
+    if (this.#end !== undefined && !isCutOff(this.#end)) this.made.length = 0;
+    this.#turns += 1;
+  }
+
+  /** One that may be repeated, and was cut off in an earlier turn, is replaced by what was begun in its place. */
+  #add(made: Made): void {
+    const stood = made.idempotent ? this.made.findIndex((one) => isSame(one, made) && one.turn < made.turn) : -1;
+    if (stood === -1) this.made.push(made);
+    else this.made[stood] = made;
+  }
 }
+
+/** Whether the one was cut off, and the other asks for the same. */
+const isSame = (one: Made, other: Asked): boolean =>
+  one.name === other.name && one.input === other.input && isCutOff(one.result);
 
 /** A call as it was asked for. */
 export async function readCall(

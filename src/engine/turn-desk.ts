@@ -82,7 +82,7 @@ export class TurnDesk extends Desk implements TurnNeeds {
   }
 
   async recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined> {
-    this.#replay ??= readReplay(this.parts.store, this.lane.id, this.begun.id, this.begun.acceptedAt);
+    this.#replay ??= readReplay(this.parts.store, this.lane.id, this.#turnId, this.begun.acceptedAt);
     return (await this.#replay).take(name, input, options);
   }
 
