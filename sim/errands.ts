@@ -36,32 +36,42 @@ export type Answer =
   /** `by`: what gave the mistake away. */
   | { readonly kind: "hunted"; readonly by: string | undefined };
 
+export interface Patience {
+  /** For all of it. */
+  readonly limitMs?: number;
+  /** Between two words of it: one schedule takes milliseconds. */
+  readonly silenceMs?: number;
+}
+
 /**
- * Runs an errand in a process of its own; resolves when that has ended by itself, or has been ended at the limit. Not
- * in a thread: many of them in one program, each with much code that is compiled while it runs, now and then bring the
+ * Runs an errand in a process of its own; resolves when that has ended by itself, or has been ended for want of
+ * patience: a schedule without an end says nothing, and can be stopped only from outside. Not in a thread: many of them in one program, each with much code that is compiled while it runs, now and then bring the
  * whole program down.
  */
 export function runErrand(
   errand: Errand,
   heard: (answer: Answer) => void,
-  limitMs?: number,
-): Promise<"ended" | "limit"> {
+  { limitMs, silenceMs }: Patience = {},
+): Promise<"ended" | "limit" | "silent"> {
   return new Promise((resolve, reject) => {
     const child = fork(new URL("./worker.ts", import.meta.url), { execArgv: [], serialization: "advanced" });
-    let limited = false;
-    const end = (): void => {
-      limited = true;
+    let over: "limit" | "silent" | undefined;
+    const end = (why: "limit" | "silent") => (): void => {
+      over ??= why;
       child.kill("SIGKILL");
     };
-    const timer = limitMs === undefined ? undefined : setTimeout(end, limitMs);
+    const timer = limitMs === undefined ? undefined : setTimeout(end("limit"), limitMs);
+    const silence = silenceMs === undefined ? undefined : setTimeout(end("silent"), silenceMs);
     child.on("message", (answer: Answer) => {
+      silence?.refresh();
       if (answer.kind === "failed") reject(new Error(answer.message));
       else heard(answer);
     });
     child.on("error", reject);
     child.on("exit", (code, signal) => {
       clearTimeout(timer);
-      if (limited) resolve("limit");
+      clearTimeout(silence);
+      if (over !== undefined) resolve(over);
       else if (code === 0) resolve("ended");
       else reject(new Error(`A process of the simulation ended with ${signal ?? code}.`));
     });

@@ -77,6 +77,15 @@ describe("the hunt", () => {
     expect(answers).toEqual([{ kind: "hunted", by: undefined }]);
   });
 
+  test("a schedule that does not end is ended from outside, and told as such", { timeout: 60_000 }, async () => {
+    const edits = [
+      { file: "src/core/lane.ts", find: "export function evolve(", replace: "for (;;);\nexport function evolve(" },
+    ];
+    const errand = { kind: "bug", edits, seed: 1, seeds: 1 } as const;
+    expect(await runErrand(errand, () => {}, { silenceMs: 1 })).toBe("silent");
+    expect(await runErrand(errand, () => {}, { limitMs: 1 })).toBe("limit");
+  });
+
   test("an edit that does not fit is reported, not counted as found", async () => {
     const edits = [{ file: "src/core/decide.ts", find: "this is nowhere", replace: "" }];
     await expect(runErrand({ kind: "bug", edits, seed: 1, seeds: 1 }, () => {})).rejects.toThrow("0 times");

@@ -3,7 +3,7 @@
 import { availableParallelism } from "node:os";
 import type { Bug } from "./bugs/bug.ts";
 import { CORPUS } from "./bugs/corpus.ts";
-import { runErrand } from "./errands.ts";
+import { type Answer, runErrand } from "./errands.ts";
 
 export interface HuntOptions {
   readonly seed: number;
@@ -24,7 +24,7 @@ export interface Hunted {
  */
 const SEEDS_MAX = 20_000;
 const LIMIT_MS = 40_000;
-const SILENT_MS = 10_000;
+const SILENT_MS = 20_000;
 
 export async function huntBugs({ seed, only, sample = 1, found, missed }: HuntOptions): Promise<Hunted> {
   const bugs = CORPUS.filter(({ name }, index) => (only === undefined ? index % sample === 0 : name === only));
@@ -52,17 +52,11 @@ export async function huntOne(
   seed: number,
 ): Promise<string | undefined> {
   let by: string | undefined;
-  let heardAt = performance.now();
   const errand = { kind: "bug", edits, seed, seeds: SEEDS_MAX, focus } as const;
-  const ended = await runErrand(
-    errand,
-    (answer) => {
-      heardAt = performance.now();
-      if (answer.kind === "hunted") by = answer.by;
-    },
-    LIMIT_MS,
-  );
-  // A thread that still made progress was only slow: that is a mistake missed, not one found.
-  const stuck = ended === "limit" && performance.now() - heardAt > SILENT_MS;
-  return stuck ? "no end: it goes round in circles" : by;
+  const heard = (answer: Answer): void => {
+    if (answer.kind === "hunted") by = answer.by;
+  };
+  // One that still made progress when time was over was only slow: that is a mistake missed, not one found.
+  const ended = await runErrand(errand, heard, { limitMs: LIMIT_MS, silenceMs: SILENT_MS });
+  return ended === "silent" ? "no end: it goes round in circles" : by;
 }

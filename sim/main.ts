@@ -6,6 +6,7 @@ import { Distinct } from "./distinct.ts";
 import { type Answer, runErrand } from "./errands.ts";
 import { FOCUSES, type Focus } from "./flavour.ts";
 import { huntBugs } from "./hunt.ts";
+import { PROGRESS_EVERY } from "./search.ts";
 
 const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   seeded random schedules
            [--focus ${FOCUSES.join("|")}]           all of them about one thing
@@ -49,6 +50,9 @@ async function trace(): Promise<void> {
   if (violations.length > 0) process.exitCode = 1;
 }
 
+/** A schedule takes some milliseconds, on a machine that is very busy some hundred. */
+const SILENCE_MS_MAX = 60_000;
+
 async function schedules(count: number): Promise<void> {
   say(`seed ${seed}, ${count} schedules`);
   const began = performance.now();
@@ -71,9 +75,13 @@ async function schedules(count: number): Promise<void> {
     }
   };
   await Promise.all(
-    threads.map(({ from, count: share }, index) =>
-      runErrand({ kind: "seeds", from: seed + from, count: share, focus, twice }, heard(index)),
-    ),
+    threads.map(async ({ from, count: share }, index) => {
+      const errand = { kind: "seeds", from: seed + from, count: share, focus, twice } as const;
+      if ((await runErrand(errand, heard(index), { silenceMs: SILENCE_MS_MAX })) !== "silent") return;
+      violations += 1;
+      const first = seed + from + (done[index] ?? 0);
+      say(`G33: a schedule does not end; its seed is from ${first} to ${first + PROGRESS_EVERY - 1}.`);
+    }),
   );
   // A thread that has found enough stops early.
   const schedules = sum(done);

@@ -30,7 +30,8 @@ export interface SearchOptions {
 
 const ANOTHER: Violation = { rule: "G34", message: "The same seed was another schedule the second time." };
 
-const PROGRESS_EVERY = 50;
+/** Schedules between two words. */
+export const PROGRESS_EVERY = 50;
 
 export async function searchSeeds(search: SearchOptions): Promise<Searched> {
   const { from, count, foundMax = 5, focus, twice = false, progress } = search;

@@ -231,6 +231,28 @@ describe("G28: while the store is slow,", () => {
     expect(one.begun).toEqual([]);
   });
 
+  test("G33: a worker that closes before it is known whether a call may begin does not wait for it for ever", async () => {
+    const one = await about(({ session }) =>
+      session.prompt("urgent", { delivery: "interrupt" }).outcome.catch(() => {}),
+    );
+    const parked = one.park();
+    await one.clock.advance(SHUTDOWN_MS);
+    expect(await parked).toEqual({ unfinished: [one.session.id] });
+    await calm();
+    expect(one.begun).toEqual([]);
+  });
+
+  test("G33: what goes on behind an interrupt that is not recorded is told to stop when its worker leaves", async () => {
+    let signal: AbortSignal | undefined;
+    const one = await held((call) => (signal = call.signal));
+    one.store.always("append", { kind: "delay", until: new Gate() });
+    one.session.prompt("urgent", { delivery: "interrupt" }).outcome.catch(() => {});
+    const parked = one.park();
+    await one.clock.advance(SHUTDOWN_MS);
+    await parked;
+    expect(signal?.reason).toMatchObject({ reason: { kind: "shutdown" } });
+  });
+
   test("a call begins once the interrupt that it has waited for was refused", async () => {
     const one = await about(({ session }) => {
       session.prompt("first").outcome.catch(() => {});
@@ -324,8 +346,9 @@ test("G28: a call that the store refuses never begins, and whoever asked for it 
 describe("in a house of its own,", () => {
   const house = async (agent: Agent, cwd?: string) => {
     const clock = manualClock();
+    const store = faultyStore(new MemoryStore({ clock }));
     const engine = new Engine({
-      ...{ store: new MemoryStore({ clock }), clock, ids: sequentialIds(), agent, hooks: {}, graceMs: 1_000 },
+      ...{ store, clock, ids: sequentialIds(), agent, hooks: {}, graceMs: 1_000 },
       ...{ liveRunsMax: 1, resume: "resume", runLimitMs: undefined, tap: undefined, spawner: undefined },
       notify: () => {},
     });
@@ -333,7 +356,7 @@ describe("in a house of its own,", () => {
     const { id } = await engine.create(undefined, cwd === undefined ? {} : { cwd });
     const { runId } = engine.prompt(id, { prompt: { text: "go" }, delivery: "queue", key: undefined });
     await calm();
-    return { engine, id, runId, works: () => engine.lanes.peek(id)?.works.map((work) => work.id) };
+    return { engine, store, id, runId, works: () => engine.lanes.peek(id)?.works.map((work) => work.id) };
   };
 
   test("turns and calls are told in which directory their session works", async () => {
@@ -343,6 +366,23 @@ describe("in a house of its own,", () => {
       await turn.call("tool", null, ({ cwd }) => void seen.push(cwd));
     }, "/somewhere");
     expect(seen).toEqual(["/somewhere", "/somewhere"]);
+  });
+
+  test("a call does not begin where nobody will ever know whether it may, nor does it keep asking", async () => {
+    const places = slots(1);
+    const mine = Promise.withResolvers<() => void>();
+    places.take(mine.resolve);
+    const begun: string[] = [];
+    const { engine, store, id } = await house(calling(() => void begun.push("tool"), { slots: places }));
+    store.always("append", { kind: "delay", until: new Gate() });
+    const { accepted } = engine.prompt(id, { prompt: { text: "urgent" }, delivery: "interrupt", key: undefined });
+    accepted.catch(() => {});
+    await settled();
+    (await mine.promise)();
+    await calm();
+    engine.commit.leave(engine.lanes.all());
+    await calm();
+    expect(begun).toEqual([]);
   });
 
   test("nothing is kept of work that is over, nor of what never came into being", async () => {

@@ -91,8 +91,10 @@ export class Desk implements CallDesk {
     return doubt || (stops(decided) && !stops(durable));
   }
 
-  known(): Promise<void> {
-    return this.commit.quiet(this.lane);
+  /** Rejects if it will never be known here. */
+  async known(): Promise<void> {
+    await this.commit.quiet(this.lane);
+    if (this.lane.phase === "gone") throw new Error(`Session ${this.lane.id} is not driven from here any more.`);
   }
 
   processesOf(call: Parameters<CallDesk["processesOf"]>[0]): CallProcesses {

@@ -78,10 +78,13 @@ export class Drive {
 
   /** Somebody else drives this lane: all that goes on here is stopped. What has ended may still wait for an answer. */
   letGo(lane: LiveLane): void {
-    for (const work of [...lane.works]) {
-      this.stop(lane, work, { kind: "shutdown" });
-      work.scope.cancel({ kind: "shutdown" });
-    }
+    for (const work of [...lane.works]) this.stop(lane, work, { kind: "shutdown" });
+    this.leave(lane);
+  }
+
+  /** Nobody is left who could wait for it: it is told to stop, also if nothing had told it so far, and that is all. */
+  leave(lane: LiveLane): void {
+    for (const work of [...lane.works]) work.scope.cancel({ kind: "shutdown" });
   }
 
   /** Its own end arrived. False: it comes too late to count. */

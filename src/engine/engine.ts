@@ -330,6 +330,7 @@ export class Engine {
   /** The last thing: whoever still waits or follows is let go. */
   closed(): void {
     this.phase = "closed";
+    for (const lane of this.lanes.all()) this.drive.leave(lane);
     this.commit.stop(this.lanes.all());
     this.#limits.close();
     this.#outcomes.close();
