@@ -65,13 +65,20 @@ const STOPS: readonly Bug[] = [
     "this.#letGo = () => void reader.cancel(this.#ended?.why).catch(ignore);",
     "this.#letGo = ignore;",
   ),
-  inLoop(
-    "deaf-tool-begins-after-its-stop",
-    "A tool that cannot stop half-way is begun after it was stopped, because its input was still being looked at.",
-    "src/agent/tool.ts",
-    "const checked = isPromise(checking) ? await checking : checking;",
-    "const checked = await checking;",
-  ),
+  {
+    name: "deaf-tool-begins-after-its-stop",
+    about:
+      "A tool that cannot stop half-way is begun after it was stopped, because its input was still being looked at.",
+    edits: [
+      {
+        file: "src/agent/tool.ts",
+        find: "const checked = isPromise(checking) ? await checking : checking;",
+        replace: "const checked = await checking;",
+      },
+      { file: "src/agent/tool.ts", find: "      requireGoing(call);\n", replace: "" },
+    ],
+    focus: "model",
+  },
   inLoop(
     "transcript-awaited-after-the-stop",
     "A turn that is stopped while the log is read waits for the log.",
