@@ -45,8 +45,8 @@ export interface Patience {
 
 /**
  * Runs an errand in a process of its own; resolves when that has ended by itself, or has been ended for want of
- * patience: a schedule without an end says nothing, and can be stopped only from outside. Not in a thread: many of them in one program, each with much code that is compiled while it runs, now and then bring the
- * whole program down.
+ * patience: a schedule without an end says nothing, and can be stopped only from outside. Not in a thread: many of
+ * them in one program, each with much code that is compiled while it runs, now and then bring the whole program down.
  */
 export function runErrand(
   errand: Errand,

@@ -231,7 +231,7 @@ describe("G28: while the store is slow,", () => {
     expect(one.begun).toEqual([]);
   });
 
-  test("G33: a worker that closes before it is known whether a call may begin does not wait for it for ever", async () => {
+  test("G33: a worker that closes before it is known whether a call may begin does not spin", async () => {
     const one = await about(({ session }) =>
       session.prompt("urgent", { delivery: "interrupt" }).outcome.catch(() => {}),
     );
@@ -242,7 +242,7 @@ describe("G28: while the store is slow,", () => {
     expect(one.begun).toEqual([]);
   });
 
-  test("G33: what goes on behind an interrupt that is not recorded is told to stop when its worker leaves", async () => {
+  test("G33: what goes on behind an unrecorded interrupt is told to stop when its worker leaves", async () => {
     let signal: AbortSignal | undefined;
     const one = await held((call) => (signal = call.signal));
     one.store.always("append", { kind: "delay", until: new Gate() });

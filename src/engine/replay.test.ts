@@ -75,7 +75,7 @@ describe("G14: a turn that is asked again", () => {
   const history = (turnId: TurnId, ...commands: readonly Command[]) =>
     readReplay(logStore(given(...running("run_a"), ...commands).events).store, "ses_1", turnId, 0);
 
-  test("G25: a call that was begun again after one crash, and has ended, is not begun a third time after the next", async () => {
+  test("G25: a call that ended when it was begun again is not begun a third time after the next crash", async () => {
     const again = [build("call_a.1"), recover(), build("call_a.2"), settleCall("call_a.2", { result: "built" })];
     const replay = await history("turn_a.3", ...again, recover());
     expect(replay.take("build", null, repeatable)).toMatchObject({ callId: "call_a.2", value: "built" });

@@ -2,7 +2,7 @@
 // was finished is not repeated and what is unknown is said to be unknown.
 //
 // It may be asked again several times, and all these turns are one to its agent: what the last of them has found stands
-// in for what an earlier one had not. Other turns of the run are not: their calls are theirs, also if they look the same.
+// in for what an earlier one had not. Other turns of the run are not: their calls are theirs, though they look alike.
 import type { Outcome } from "../core/cancel.ts";
 import type { Event, Recorded } from "../core/event.ts";
 import { type CallId, type RunId, runOf, type Seq, type SessionId, type TurnId } from "../core/ids.ts";
