@@ -31,6 +31,9 @@ const { values } = parseArgs({
   },
 });
 
+/** A schedule takes some milliseconds, on a machine that is very busy some hundred. */
+const SILENCE_MS_MAX = 60_000;
+
 const focus = focusOf(values.focus);
 const about = focus === undefined ? "" : ` --focus ${focus}`;
 const seed = wholeNumber(values.seed, "--seed");
@@ -49,9 +52,6 @@ async function trace(): Promise<void> {
   console.log(`seed ${seed}, trace ${hash}, ${violations.length} violations`);
   if (violations.length > 0) process.exitCode = 1;
 }
-
-/** A schedule takes some milliseconds, on a machine that is very busy some hundred. */
-const SILENCE_MS_MAX = 60_000;
 
 async function schedules(count: number): Promise<void> {
   say(`seed ${seed}, ${count} schedules`);
