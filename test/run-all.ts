@@ -80,8 +80,8 @@ const steps: readonly Step[] = [
     slow: true,
   },
   {
-    name: "bug corpus, one in three",
-    run: ["sim/main.ts", "--bugs", "--sample", "3", "--json"],
+    name: "bug corpus, one in nine",
+    run: ["sim/main.ts", "--bugs", "--sample", "9", "--json"],
     count: fromJsonLine,
     slow: true,
   },
