@@ -33,8 +33,8 @@ export class Replay {
 
   /** The first unused answer to the same call. One that was cut off and may be repeated is begun again. */
   take(name: string, input: Json, options: CallOptions): CallResult | undefined {
-    const text = JSON.stringify(input);
-    const at = this.#made.findIndex((made) => made.name === name && made.input === text);
+    const asked = { name, input: JSON.stringify(input) };
+    const at = this.#made.findIndex((made) => isSame(made, asked));
     const made = at === -1 ? undefined : this.#made.splice(at, 1)[0];
     return made !== undefined && isCutOff(made.result) && options.idempotent === true ? undefined : made?.result;
   }
@@ -84,15 +84,15 @@ class Past {
 
   /** One that may be repeated, and was cut off in an earlier turn, is replaced by what was begun in its place. */
   #add(made: Made): void {
-    const stood = made.idempotent ? this.made.findIndex((one) => isSame(one, made) && one.turn < made.turn) : -1;
+    const replaces = (one: Made): boolean => isSame(one, made) && one.turn < made.turn && isCutOff(one.result);
+    const stood = made.idempotent ? this.made.findIndex(replaces) : -1;
     if (stood === -1) this.made.push(made);
     else this.made[stood] = made;
   }
 }
 
-/** Whether the one was cut off, and the other asks for the same. */
-const isSame = (one: Made, other: Asked): boolean =>
-  one.name === other.name && one.input === other.input && isCutOff(one.result);
+const isSame = (one: Pick<Asked, "name" | "input">, other: Pick<Asked, "name" | "input">): boolean =>
+  one.name === other.name && one.input === other.input;
 
 /** A call as it was asked for. */
 export async function readCall(
