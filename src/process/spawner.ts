@@ -15,9 +15,10 @@ import type { Clock } from "../ports.ts";
 import type { Child, Mechanism, OutputFile, ProcessLimits, Profile, Spawner, SpawnRequest, Tier } from "../spawner.ts";
 import { endCgroup } from "./cgroup.ts";
 import { toArguments } from "./command-line.ts";
-import type { Containment, Held, Leader, Plan, Wrapped } from "./containment.ts";
+import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import { childEnvironment, makeCookie } from "./environment.ts";
+import { toLeader } from "./leader.ts";
 import { type Ledger, openLedger, type Swept } from "./ledger.ts";
 import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
 import { LiveChild } from "./live-child.ts";
@@ -317,25 +318,6 @@ interface OnTheWay {
   readonly wrapped: Wrapped;
   readonly started: Started;
   readonly dir: string;
-}
-
-function toLeader(started: Started, identity: Identity): Leader {
-  return {
-    identity,
-    kill: (signal: NodeJS.Signals): void => {
-      started.child.kill(signal);
-    },
-    get exit() {
-      const { exitCode: code, signalCode: signal } = started.child;
-      return code === null && signal === null ? undefined : { code, signal };
-    },
-    get released(): boolean {
-      return started.liveness.readableEnded || started.liveness.closed;
-    },
-    tell: (text: string): void => {
-      started.control.write(text);
-    },
-  };
 }
 
 /** What has to be taken back if the next step fails, last first. */

@@ -1,0 +1,211 @@
+// Starts that come to nothing, at each step at which they may: nothing is left of them, and the id is free again.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../engine/system-clock.ts";
+import type { Child, SpawnRequest } from "../spawner.ts";
+import { lookAtMachine } from "./machine.ts";
+import { everybody } from "./proc.ts";
+import { PROC_SIGHT } from "./proc-sight.ts";
+import type { Sight } from "./sight.ts";
+import { type OpenSpawner, openSpawner, type SpawnerOptions } from "./spawner.ts";
+
+let home: string;
+let dir: string;
+let count = 0;
+
+beforeAll(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), "belay-start-")));
+  dir = join(home, "state");
+});
+
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+async function open(more: Partial<SpawnerOptions> = {}): Promise<OpenSpawner> {
+  const spawner = await openSpawner({ dir, workspace: home, clock: systemClock, mechanism: "group", ...more });
+  onTestFinished(() => spawner.close());
+  return spawner;
+}
+
+function request(more: Partial<SpawnRequest> = {}): SpawnRequest {
+  count += 1;
+  return { id: `proc_start.${count}`, sessionId: "ses_test", command: "echo done", ...more };
+}
+
+/** A signal that is aborted at the given look, and not before. */
+function abortedAtLook(number: number): { readonly signal: AbortSignal; readonly looks: () => number } {
+  let looks = 0;
+  const signal = new AbortController().signal;
+  Object.defineProperty(signal, "aborted", {
+    get: () => {
+      looks += 1;
+      return looks >= number;
+    },
+  });
+  return { signal, looks: () => looks };
+}
+
+async function carriersOf(id: string): Promise<readonly number[]> {
+  const all = await everybody({ cookies: true });
+  return all.filter(({ cookies }) => cookies.some((one) => one.startsWith(`${id}:`))).map(({ pid }) => pid);
+}
+
+/** Nobody carries its cookie, nothing is kept under its id, and the id can be used again. */
+async function leavesNothing(spawner: OpenSpawner, { id }: SpawnRequest): Promise<void> {
+  expect(await carriersOf(id)).toEqual([]);
+  expect([join(dir, "output", id), join(dir, "ledger", `${id}.json`)].filter((path) => existsSync(path))).toEqual([]);
+  const again = await spawner.spawn(request({ id }));
+  expect(await again.ended).toMatchObject({ code: 0 });
+}
+
+const STOPPED = {
+  code: "not_started",
+  message: '"/bin/sh" was not started: it was stopped before it could begin.',
+};
+
+describe("a start that is stopped", () => {
+  test("before anything was made of it makes nothing: nobody looks a second time", async () => {
+    const spawner = await open();
+    const { signal, looks } = abortedAtLook(1);
+    const wish = request({ signal });
+    await expect(spawner.spawn(wish)).rejects.toMatchObject(STOPPED);
+    expect(looks()).toBe(1);
+    await leavesNothing(spawner, wish);
+  });
+
+  test("G11: in the tick in which its command would begin leaves nothing, though its leader was there", async () => {
+    const begun = join(home, "begun");
+    const spawner = await open();
+    const wish = request({ command: `touch '${begun}'`, signal: abortedAtLook(2).signal });
+    await expect(spawner.spawn(wish)).rejects.toMatchObject(STOPPED);
+    expect(existsSync(begun)).toBe(false);
+    await leavesNothing(spawner, wish);
+  });
+
+  // A control group can be made only where the machine lets us.
+  test.skipIf(lookAtMachine().cgroup === undefined)("leaves no control group either", async () => {
+    const before = new Set(belays());
+    const spawner = await open({ mechanism: "cgroup", dir: join(home, "cgroup") });
+    await expect(spawner.spawn(request({ signal: abortedAtLook(2).signal }))).rejects.toMatchObject(STOPPED);
+    expect(belays().filter((name) => name.includes("proc_start.") && !before.has(name))).toEqual([]);
+  });
+});
+
+const belays = (): readonly string[] => readdirSync(lookAtMachine().cgroup ?? "/");
+
+describe("a start whose leader", () => {
+  test("has died before it was held is told, and leaves nothing", async () => {
+    let blind = false;
+    const identityOf: Sight["identityOf"] = (pid) =>
+      blind && pid !== process.pid ? undefined : PROC_SIGHT.identityOf(pid);
+    const spawner = await open({ sight: { ...PROC_SIGHT, identityOf } });
+    blind = true;
+    const wish = request();
+    await expect(spawner.spawn(wish)).rejects.toMatchObject({
+      code: "not_started",
+      message: "What holds the process has died.",
+    });
+    blind = false;
+    await leavesNothing(spawner, wish);
+  });
+
+  test("has no command is told, with what was wrong, and leaves nothing", async () => {
+    let blind = false;
+    const childrenOf: Sight["childrenOf"] = (pid) => (blind ? [] : PROC_SIGHT.childrenOf(pid));
+    const spawner = await open({ sight: { ...PROC_SIGHT, childrenOf } });
+    blind = true;
+    const wish = request();
+    await expect(spawner.spawn(wish)).rejects.toMatchObject({
+      code: "not_started",
+      message: '"/bin/sh" was not started: The tree has ended before it was held.',
+      cause: new Error("The tree has ended before it was held."),
+    });
+    blind = false;
+    await leavesNothing(spawner, wish);
+  });
+
+  test("is seen by a look that began after it was ready, where answers have an age", async () => {
+    let looks = 0;
+    let seen: number[] = [];
+    const look = async (): Promise<void> => {
+      looks += 1;
+    };
+    const childrenOf: Sight["childrenOf"] = (pid) => {
+      seen.push(looks);
+      return PROC_SIGHT.childrenOf(pid);
+    };
+    const spawner = await open({ sight: { ...PROC_SIGHT, look, childrenOf } });
+    [looks, seen] = [0, []];
+    await (await spawner.spawn(request())).ended;
+    expect(seen[0]).toBe(1);
+  });
+});
+
+describe("a start that goes well", () => {
+  test("is in the ledger, with what proves who it is, while it goes on; and not after its end", async () => {
+    const spawner = await open();
+    const wish = request({ command: "read x", stdin: "open" });
+    const child: Child = await spawner.spawn(wish);
+    const file = join(dir, "ledger", `${wish.id}.json`);
+    const leader = PROC_SIGHT.statOf(child.pid);
+    if (typeof leader === "string") throw new Error("It is there.");
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
+      ...{ id: wish.id, sessionId: "ses_test", mechanism: "group", phase: "spawned" },
+      child: PROC_SIGHT.identityOf(leader.parent),
+    });
+    child.endInput();
+    await child.ended;
+    expect(existsSync(file)).toBe(false);
+  });
+
+  // As above.
+  test.skipIf(lookAtMachine().cgroup === undefined)("is in the ledger with its control group", async () => {
+    const state = join(home, "cgroup");
+    const spawner = await open({ mechanism: "cgroup", dir: state });
+    const wish = request({ command: "read x", stdin: "open" });
+    const child = await spawner.spawn(wish);
+    const { cgroup } = JSON.parse(readFileSync(join(state, "ledger", `${wish.id}.json`), "utf8"));
+    const members = readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n");
+    expect(members).toContain(String(child.pid));
+    child.endInput();
+    await child.ended;
+    expect(existsSync(cgroup)).toBe(false);
+  });
+
+  test("is waited for by whoever closes, and stopped before that is done", async () => {
+    const spawner = await open();
+    const wish = request({ command: "sleep 8000128" });
+    const starting = spawner.spawn(wish);
+    await spawner.close();
+    expect(existsSync(join(dir, "ledger", `${wish.id}.json`))).toBe(false);
+    expect(await carriersOf(wish.id)).toEqual([]);
+    expect((await (await starting).ended).stopped).toBe(true);
+  });
+});
+
+describe("where processes are seen by ps", () => {
+  test("no pipes with names are made, and a terminal is refused, with what to do", async () => {
+    const spawner = await open({ dir: join(home, "ps"), sight: { ...PROC_SIGHT, kind: "ps" } });
+    const pipes = readdirSync(join(home, "ps")).filter((name) => name.startsWith("pipes-"));
+    expect(pipes.flatMap((name) => readdirSync(join(home, "ps", name)))).toEqual([]);
+    await expect(spawner.spawn(request({ terminal: { columns: 80, rows: 24 } }))).rejects.toMatchObject({
+      code: "not_started",
+      message: "A terminal was asked for, and these are made on Linux only.",
+      hint: "Start it without a terminal.",
+    });
+  });
+});
+
+test("where processes cannot be held none are started, and nothing is made", async () => {
+  const real = Object.getOwnPropertyDescriptor(process, "platform");
+  if (real === undefined) throw new Error("There is a platform.");
+  onTestFinished(() => void Object.defineProperty(process, "platform", real));
+  Object.defineProperty(process, "platform", { ...real, value: "sunos" });
+  await expect(open({ dir: join(home, "nowhere") })).rejects.toMatchObject({
+    code: "uncontained",
+    message: "Processes cannot be held on sunos, so none are started.",
+    hint: expect.stringContaining("Run the server on Linux"),
+  });
+  expect(existsSync(join(home, "nowhere"))).toBe(false);
+});
