@@ -56,7 +56,7 @@ export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
     retryable: false,
     hint: "Run `belay doctor`: it says what is missing and how to get it. Or ask for a lower tier.",
   },
-  store_full: { retryable: true, hint: "Free disk space. Belay goes on by itself once writes succeed." },
+  store_full: { retryable: true, hint: "Free disk space. A running server goes on by itself once writes succeed." },
   store_locked: { retryable: true, hint: "Another program holds the database. Stop it, or use another file." },
   store_corrupt: {
     retryable: false,

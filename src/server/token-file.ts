@@ -89,7 +89,17 @@ export function changeTokens<T extends Change>(
   change: (tokens: readonly TokenEntry[]) => T,
 ): T {
   const list = join(dir, LIST);
-  const fd = openAlone(`${list}.new`, clock);
+  try {
+    return replaceTokens(dir, openAlone(`${list}.new`, clock), change);
+  } catch (thrown) {
+    if (codeOf(thrown) !== "ENOSPC" && codeOf(thrown) !== "EDQUOT") throw thrown;
+    throw new ControlError("store_full", `There is no space left for ${list}.`, { cause: thrown });
+  }
+}
+
+/** `fd` is the new list, made by us alone. Closes it. */
+function replaceTokens<T extends Change>(dir: string, fd: number, change: (tokens: readonly TokenEntry[]) => T): T {
+  const list = join(dir, LIST);
   try {
     const changed = change(readTokens(dir));
     const { tokens, local } = changed;

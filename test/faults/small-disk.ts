@@ -1,6 +1,6 @@
 // A disk of its own, small enough to be filled up. Needs the right to mount: who has it not is told before.
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, statSync, truncateSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -8,6 +8,8 @@ export interface SmallDisk {
   readonly folder: string;
   /** Leaves no room for anything. */
   fill(): void;
+  /** Leaves room for so many bytes, as the disk counts: in blocks. */
+  leave(bytes: number): void;
   /** Takes away what `fill` has put there. */
   makeRoom(): void;
   remove(): void;
@@ -16,21 +18,26 @@ export interface SmallDisk {
 const MEGABYTES = 16;
 const PIECE = Buffer.alloc(4_096, 1);
 
-export function smallDisk(): SmallDisk {
+export function smallDisk(megabytes = MEGABYTES): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), "belay-disk-"));
-  mount(folder, MEGABYTES);
+  mount(folder, megabytes);
   const filler = join(folder, "filler");
+  const fill = (): void => {
+    const file = openSync(filler, "a");
+    try {
+      for (;;) writeSync(file, PIECE);
+    } catch (error) {
+      if (!String(error).includes("ENOSPC")) throw error;
+    } finally {
+      closeSync(file);
+    }
+  };
   return {
     folder,
-    fill: () => {
-      const file = openSync(filler, "a");
-      try {
-        for (;;) writeSync(file, PIECE);
-      } catch (error) {
-        if (!String(error).includes("ENOSPC")) throw error;
-      } finally {
-        closeSync(file);
-      }
+    fill,
+    leave: (bytes) => {
+      fill();
+      truncateSync(filler, statSync(filler).size - bytes);
     },
     makeRoom: () => rmSync(filler, { force: true }),
     remove: () => {

@@ -1,8 +1,10 @@
 // Whether a file system can be trusted with a database. On one that other machines share, locks and the shared memory
-// of the write-ahead log hold on each machine alone, so two servers could write into one file and damage it.
+// of the write-ahead log hold on each machine alone, so two servers could write into one file and damage it. And whether
+// it has room.
 import { statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ControlError } from "../../core/control-error.ts";
+import { ROOM_BYTES_MIN } from "./limits.ts";
 
 /**
  * By the number that Linux calls each of them. Other systems have other numbers, and none of these. 9P is not among
@@ -31,6 +33,16 @@ export function requireLocal(file: string): void {
   throw new ControlError("invalid", `${file} is on a file system that other machines share (${kind}).`, {
     hint: `Put it on a disk of this machine, whose locks keep a second server out. ${ANYWHERE}=1 opens it anyway.`,
   });
+}
+
+/** Whether the disk of this file has so little left that something new may not fit. One that does not say has enough. */
+export function isTight(file: string): boolean {
+  try {
+    const { bavail, bsize, blocks } = statfsSync(dirname(resolve(file)));
+    return blocks > 0 && bavail * bsize < ROOM_BYTES_MIN;
+  } catch {
+    return false;
+  }
 }
 
 function kindOf(folder: string): number {

@@ -14,7 +14,7 @@ import type { PackedBatch, PackedChange, Written } from "./message.ts";
 import { Recent } from "./recent.ts";
 import type { Reserve } from "./reserve.ts";
 import { Statements } from "./statements.ts";
-import { troubleError, troubleOf } from "./trouble.ts";
+import { fullError, troubleError, troubleOf } from "./trouble.ts";
 
 interface Standing {
   readonly number: number;
@@ -66,7 +66,7 @@ export class LogWriter {
   /** Writes a page, to see whether that can be done. Throws what an append would be told. */
   probe(): void {
     const { reserve, file } = this.#options;
-    if (!reserve.hasRoom() || reserve.isTight()) throw full(file);
+    if (!reserve.hasRoom() || reserve.isTight()) throw fullError(file);
     const statements = this.#connected();
     try {
       statements.begin.run();
@@ -134,7 +134,7 @@ export class LogWriter {
     const { session, expected, count } = batch;
     const standing = this.#standing(statements, session);
     if ((standing?.head ?? 0) !== expected) return { kind: "moved", head: standing?.head ?? 0 };
-    if (isNew(batch) && !this.#options.reserve.hasRoom()) throw full(this.#options.file);
+    if (isNew(batch) && !this.#options.reserve.hasRoom()) throw fullError(this.#options.file);
     const number = statements.project(standing?.number, batch);
     if (count > 0) {
       const sum = sumOf([session, expected + 1, count, batch.at], batch.data);
@@ -218,8 +218,6 @@ function isFinal(error: unknown): boolean {
   const trouble = troubleOf(error);
   return trouble === "locked" || trouble === "corrupt" || (trouble === "unclear" && error instanceof ControlError);
 }
-
-const full = (file: string): ControlError => new ControlError("store_full", `There is no space left for ${file}.`);
 
 const unknown = (file: string): ControlError =>
   new ControlError("unavailable", `It is not known whether the last appends to ${file} are durable.`);

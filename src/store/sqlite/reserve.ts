@@ -1,8 +1,7 @@
 // Disk space put aside. When the disk is full it is given back, so that runs that are under way can be recorded to
 // their end; new ones are refused until it could be put aside again.
-import { rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
-import { ROOM_BYTES_MIN } from "./limits.ts";
+import { rmSync, statSync, writeFileSync } from "node:fs";
+import { isTight } from "./file-system.ts";
 
 /** `spent`: given back, the disk was full. `none`: cannot be had here at all, so nothing depends on it. */
 type Phase = "held" | "spent" | "none";
@@ -24,14 +23,9 @@ export class Reserve {
     return this.#phase !== "spent";
   }
 
-  /** Whether the disk has so little left that something new may not fit. Where a disk does not say, it has enough. */
+  /** Whether the disk has so little left that something new may not fit. */
   isTight(): boolean {
-    try {
-      const { bavail, bsize, blocks } = statfsSync(dirname(this.#path));
-      return blocks > 0 && bavail * bsize < ROOM_BYTES_MIN;
-    } catch {
-      return false;
-    }
+    return isTight(this.#path);
   }
 
   /** Gives the space back. False: there is none to give. */

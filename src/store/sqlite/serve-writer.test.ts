@@ -1,6 +1,7 @@
 // What the writer's thread does, without the thread.
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import fs, { mkdtempSync, rmSync, type StatsFs } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
@@ -99,6 +100,28 @@ describe("a file that cannot be opened", () => {
 });
 
 describe("the writer", () => {
+  it("D1: says that the disk is full where SQLite says only that something failed, and only then", async () => {
+    const real = fs.statfsSync;
+    const disk = (room: Partial<StatsFs>): void => {
+      Object.assign(fs, { statfsSync: (path: string) => ({ ...real(path), ...room }) });
+      syncBuiltinESMExports();
+    };
+    ends.push(() => disk({}));
+    let says = new Error("disk I/O error");
+    const { ask } = served(() => {
+      throw says;
+    });
+    disk({ bavail: 1 });
+    const full = { code: "store_full", message: `There is no space left for ${file}.` };
+    expect(await ask(["open", null])).toEqual([{ id: 1, ...full }]);
+    says = Object.assign(new Error("database is locked"), { errcode: 5 });
+    expect(await ask(["open", null])).toMatchObject([{ id: 2, code: "store_locked" }]);
+    disk({ bavail: 1_000_000 });
+    says = new Error("disk I/O error");
+    const failed = { code: "unavailable", message: `${file} cannot be used: disk I/O error.` };
+    expect(await ask(["open", null])).toEqual([{ id: 3, ...failed }]);
+  });
+
   it("takes blocks of epochs that lie above each other", async () => {
     const { ask } = served();
     expect(await ask(["open", null], ["epochs", null])).toEqual([

@@ -6,12 +6,13 @@
 // 3. If the file could not be opened, every request tries again and says why it failed.
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { Bug } from "../../core/bug.ts";
-import { toControlError } from "../../core/control-error.ts";
+import { type ControlError, toControlError } from "../../core/control-error.ts";
 import type { SessionId } from "../../core/ids.ts";
+import { isTight } from "./file-system.ts";
 import { GROUP_BATCHES_MAX } from "./limits.ts";
 import { type Ask, type Cell, type PackedBatch, packWritten, type Reply, unpackBatches } from "./message.ts";
 import { type OpenFile, openFile } from "./open-file.ts";
-import { troubleError } from "./trouble.ts";
+import { fullError, troubleError } from "./trouble.ts";
 
 /** Answers what comes through `port`, until it is closed. */
 export function serveWriter(port: MessagePort, file: string, open: (file: string) => OpenFile = openFile): void {
@@ -110,7 +111,13 @@ class WriterDesk {
   }
 
   #failed(id: number, error: unknown): Reply {
-    const { code, message } = error instanceof Bug ? toControlError(error) : troubleError(error, this.#file);
+    const { code, message } = error instanceof Bug ? toControlError(error) : this.#told(error);
     return { id, code, message };
+  }
+
+  /** Where the disk is full, SQLite may only say that something failed. Nothing of ours was written by then. */
+  #told(error: unknown): ControlError {
+    const told = troubleError(error, this.#file);
+    return told.code === "unavailable" && isTight(this.#file) ? fullError(this.#file, told) : told;
   }
 }

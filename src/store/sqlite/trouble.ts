@@ -41,7 +41,7 @@ export function troubleError(thrown: unknown, file: string): ControlError {
     case "breach":
       return new ControlError("internal", `The store refused facts that contradict it: ${said}.`, { cause: thrown });
     case "full":
-      return new ControlError("store_full", `There is no space left for ${file}.`, { cause: thrown });
+      return fullError(file, thrown);
     case "locked":
       return new ControlError("store_locked", `Another program is writing to ${file}.`, { cause: thrown });
     case "corrupt":
@@ -50,6 +50,9 @@ export function troubleError(thrown: unknown, file: string): ControlError {
       return new ControlError("unavailable", `${file} cannot be used: ${said}.`, { cause: thrown });
   }
 }
+
+export const fullError = (file: string, cause?: unknown): ControlError =>
+  new ControlError("store_full", `There is no space left for ${file}.`, { cause });
 
 function troubleOfCode({ code }: ControlError): Trouble {
   switch (code) {
