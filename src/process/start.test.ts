@@ -1,16 +1,20 @@
+import childProcess from "node:child_process";
+import { EventEmitter } from "node:events";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { Worker } from "node:worker_threads";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import type { Plan, Wrapped } from "./containment.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";
-import { PipePool } from "./pipe-pool.ts";
+import { type Pipe, PipePool } from "./pipe-pool.ts";
 import { childrenOf, identityOf, isStill } from "./proc.ts";
-import { abandon, reachGate, START_MS_MAX, type Starting, Status, start } from "./start.ts";
+import { abandon, type Exit, reachGate, START_MS_MAX, type Started, type Starting, Status, start } from "./start.ts";
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), "belay-start-")));
 const pipes = new PipePool(join(home, "pipes"));
@@ -33,7 +37,35 @@ const ordinary: Wrapped = { file: SHELL, args: ["-c", leaderScript(), "belay", .
 
 describe("a start", () => {
   test("of a leader that is not there says so", async () => {
-    await expect(start(starting({ file: "/no/such/leader", args: [] }))).rejects.toMatchObject({ code: "not_started" });
+    await expect(start(starting({ file: "/no/such/leader", args: [] }))).rejects.toMatchObject({
+      code: "not_started",
+      message: '"/bin/sh" was not started: spawn /no/such/leader ENOENT.',
+      cause: { code: "ENOENT" },
+    });
+  });
+
+  test("that fails closes the pipes it has taken", async () => {
+    const pool = new PipePool(join(home, "taken"));
+    onTestFinished(() => pool.close());
+    await pool.fill();
+    const taken: (Pipe | undefined)[] = [];
+    const take = (pipe: Pipe | undefined): Pipe | undefined => {
+      taken.push(pipe);
+      return pipe;
+    };
+    const pipes = { fromChild: () => take(pool.fromChild()), toChild: () => take(pool.toChild()) };
+    const wish = { ...starting({ file: "/no/such/leader", args: [] }), openInput: true };
+    await expect(start({ ...wish, pipes: pipes as unknown as PipePool })).rejects.toThrow("ENOENT");
+    expect(taken.map((pipe) => pipe?.stream.destroyed)).toEqual([true, true, true]);
+  });
+
+  test("that was refused on the way is refused as it was", async () => {
+    const refusal = new ControlError("shutting_down", "No pipes are made any more.");
+    const fromChild = (): never => {
+      throw refusal;
+    };
+    const pipes = { fromChild } as unknown as PipePool;
+    await expect(start({ ...starting(ordinary), pipes })).rejects.toBe(refusal);
   });
 
   test("in a directory that has vanished says so", async () => {
@@ -106,7 +138,158 @@ describe("a start", () => {
   });
 });
 
+describe("a leader that was started", () => {
+  const bare = new PipePool(join(home, "bare"), true);
+
+  test("reads and speaks by what Node has, where there are no pipes with names, and tells how it ended", async () => {
+    const script = 'echo noise >&5; exec 5>&-; read -r code; echo "read $code"; exit "$code"';
+    const wish = { ...starting({ file: SHELL, args: ["-c", script] }), openInput: true, pipes: bare };
+    const started = await start(wish);
+    let said = "";
+    started.stdout.on("data", (data: Buffer) => {
+      said += data.toString();
+    });
+    // Nobody listens to what is said on the liveness pipe, and its end is heard all the same.
+    await expect.poll(() => started.liveness.closed).toBe(true);
+    started.stdin?.write("3\n");
+    expect(await started.exited).toEqual({ code: 3, signal: undefined });
+    await expect.poll(() => said).toBe("read 3\n");
+    await abandon(started, systemClock);
+  });
+
+  test("and was killed says by what", async () => {
+    const started = await start(starting({ file: SHELL, args: ["-c", "exec sleep 8000302"] }));
+    await abandon(started, systemClock);
+    expect(await started.exited).toEqual({ code: undefined, signal: "SIGKILL" });
+  });
+
+  test("may die under whoever writes to it, and may be out of reach of a signal: neither is an error", async () => {
+    const wish = { ...starting({ file: SHELL, args: ["-c", "exec sleep 8000303"] }), openInput: true, pipes: bare };
+    const started = await start(wish);
+    for (const one of [started.child, ...started.child.stdio]) {
+      expect(() => one?.emit("error", new Error("EPIPE"))).not.toThrow();
+    }
+    await abandon(started, systemClock);
+  });
+});
+
+/** A leader that is a few streams: only the order of things is real here. */
+function staged() {
+  const clock = manualClock();
+  const exited = Promise.withResolvers<Exit>();
+  const [stdin, stdout, stderr, control, liveness, status] = Array.from({ length: 6 }, () => new PassThrough());
+  if (!stdin || !stdout || !stderr || !control || !liveness || !status) throw new Error("six were made");
+  liveness.resume();
+  const signals: string[] = [];
+  const child = { pid: 4_194_305, kill: (signal: string) => void signals.push(signal) };
+  const streams = { stdin, stdout, stderr, control, liveness };
+  const started = { ...streams, child, status: new Status(status), exited: exited.promise } as unknown as Started;
+  const wish: Starting = { ...starting(ordinary), clock };
+  return {
+    ...streams,
+    clock,
+    status,
+    signals,
+    started,
+    wish,
+    exits: () => exited.resolve({ code: 1, signal: undefined }),
+  };
+}
+
+describe("a leader that has failed", () => {
+  test("has said what arrives a moment after its end", async () => {
+    const { clock, started, wish, stderr, liveness, signals, exits } = staged();
+    const message = '"/bin/sh" was not started: what holds it has failed and says "too late".';
+    const refused = expect(reachGate(started, wish)).rejects.toMatchObject({ message });
+    exits();
+    await clock.advance(24);
+    expect(signals).toEqual([]);
+    stderr.end("too late\n");
+    liveness.end();
+    await refused;
+    expect(signals).toEqual(["SIGKILL"]);
+  });
+
+  test("is not waited for by whoever holds its stderr", async () => {
+    const { clock, started, wish, stderr, liveness, exits } = staged();
+    const message = '"/bin/sh" was not started: what holds it has failed and says "in time".';
+    const refused = expect(reachGate(started, wish)).rejects.toMatchObject({ message });
+    stderr.write("in time\n");
+    exits();
+    liveness.end();
+    await clock.advance(25);
+    await refused;
+    expect(stderr.destroyed).toBe(true);
+  });
+
+  test("is quoted with its first 4 KiB", async () => {
+    const { clock, started, wish, stderr, liveness, exits } = staged();
+    const words = "x".repeat(4 * 1024);
+    const message = `"/bin/sh" was not started: what holds it has failed and says "${words}".`;
+    const refused = expect(reachGate(started, wish)).rejects.toMatchObject({ message });
+    stderr.write(words);
+    await settled();
+    stderr.end("and more");
+    exits();
+    liveness.end();
+    await clock.advance(25);
+    await refused;
+  });
+
+  test("is over when it has ended and nobody holds its pipe, and at the latest after a second", async () => {
+    const one = staged();
+    const over = abandon(one.started, one.clock);
+    await settled();
+    expect(one.signals).toEqual(["SIGKILL"]);
+    one.exits();
+    await settled();
+    expect(await Promise.race([over, "goes on"])).toBe("goes on");
+    one.liveness.end();
+    await over;
+    expect(one.clock.elapsed()).toBe(0);
+
+    const other = staged();
+    const late = abandon(other.started, other.clock);
+    await other.clock.advance(999);
+    expect([await Promise.race([late, "goes on"]), other.liveness.destroyed]).toEqual(["goes on", false]);
+    await other.clock.advance(1);
+    await late;
+    expect(other.liveness.destroyed).toBe(true);
+  });
+
+  test("is no longer listened to once its command waits at the gate: what comes then is the command's", async () => {
+    const { started, wish, status, stderr } = staged();
+    const reached = reachGate(started, wish);
+    expect(stderr.listenerCount("data")).toBe(1);
+    status.write("ready\n");
+    await reached;
+    expect(stderr.listenerCount("data")).toBe(0);
+  });
+});
+
 describe("a start for which the machine has no room", () => {
+  test("also not for its pipes, is told as what it is", async () => {
+    const { spawn } = childProcess;
+    const system = (instead: unknown): void => {
+      Object.assign(childProcess, { spawn: instead });
+      syncBuiltinESMExports();
+    };
+    onTestFinished(() => system(spawn));
+    // As Node has a child then: without a pid, and without any streams.
+    system(() => {
+      const child = new EventEmitter();
+      process.nextTick(() => child.emit("error", Object.assign(new Error("spawn EMFILE"), { code: "EMFILE" })));
+      return child;
+    });
+    const clock = manualClock();
+    const refused = expect(start({ ...starting(ordinary), clock })).rejects.toMatchObject({
+      code: "not_started",
+      message: '"/bin/sh" was not started: the machine has no room for it (EMFILE).',
+    });
+    await clock.advance(775);
+    await refused;
+  });
+
   /** Pipes of which the first `times` cannot be had. */
   const short = (code: string, times: number): { readonly pipes: PipePool; readonly tries: () => number } => {
     let tries = 0;

@@ -1,12 +1,17 @@
-import { spawn } from "node:child_process";
+import childProcess from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { syncBuiltinESMExports } from "node:module";
+import { PassThrough } from "node:stream";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { COOKIE_NAME } from "./environment.ts";
 import { SHELL } from "./gate.ts";
 import { openFile } from "./open-files.ts";
 import { childrenOf } from "./proc.ts";
-import { Watchdog } from "./watchdog.ts";
+import { type Ward, Watchdog } from "./watchdog.ts";
+
+const { spawn } = childProcess;
 
 const cookieNow = (): string => `proc_dog.1:${randomBytes(9).toString("base64url")}`;
 
@@ -82,5 +87,123 @@ describe("the watchdog", () => {
     expect(await heard.promise).toContain("was killed");
     dog.close();
     expect(await gone).toBe("gone");
+  });
+});
+
+interface Dog {
+  readonly dies: () => void;
+  readonly heard: () => readonly string[];
+  /** Who fails when a signal or a word does not reach it. */
+  readonly failing: readonly EventEmitter[];
+}
+
+/** Watchdogs that are no processes, until the test ends. `without`: what the next ones lack, as Node has them then. */
+function kennel() {
+  const dogs: Dog[] = [];
+  const without: object[] = [];
+  const make = (): unknown => {
+    const stdin = new PassThrough();
+    const child = Object.assign(new EventEmitter(), { pid: 4_194_305, stdin, unref: () => undefined });
+    const lack = without.shift();
+    if (lack !== undefined) return Object.assign(child, lack);
+    const heard = (): readonly string[] => String(stdin.read() ?? "").match(/.+/g) ?? [];
+    dogs.push({ dies: () => child.emit("exit", null, "SIGKILL"), heard, failing: [child, stdin] });
+    return child;
+  };
+  const system = (instead: unknown): void => {
+    Object.assign(childProcess, { spawn: instead });
+    syncBuiltinESMExports();
+  };
+  system(make);
+  onTestFinished(() => system(spawn));
+  return { dogs, without };
+}
+
+describe("what a watchdog is told", () => {
+  const ward = (pid: number, more: Partial<Ward> = {}): Ward => ({
+    ...{ pid, cookie: `proc_dog.${pid}:x`, livenessLink: undefined, cgroup: undefined },
+    ...more,
+  });
+
+  test("is each tree with all that marks it, in a place that is used again when the tree is over", () => {
+    const { dogs } = kennel();
+    const dog = new Watchdog(() => undefined);
+    const forget = dog.watch(ward(11));
+    dog.watch(ward(12, { livenessLink: "pipe:[9]", cgroup: "/sys/fs/cgroup/belay.12" }));
+    forget();
+    dog.watch(ward(13));
+    dog.watch(ward(14));
+    expect(dogs.map((one) => one.heard())).toEqual([
+      [
+        "+ 0 11 proc_dog.11:x - -",
+        "+ 1 12 proc_dog.12:x pipe:[9] /sys/fs/cgroup/belay.12",
+        "- 0",
+        "+ 0 13 proc_dog.13:x - -",
+        "+ 2 14 proc_dog.14:x - -",
+      ],
+    ]);
+  });
+
+  test("may not reach it: that is no error, and its end is heard by itself", () => {
+    const { dogs } = kennel();
+    new Watchdog(() => undefined).watch(ward(11));
+    for (const one of dogs[0]?.failing ?? []) {
+      expect(() => one.emit("error", new Error("EPIPE"))).not.toThrow();
+    }
+    expect(dogs).toHaveLength(1);
+  });
+
+  test("in place of one that was killed, is the trees that are not over", () => {
+    const { dogs } = kennel();
+    const dog = new Watchdog(() => undefined);
+    const forget = dog.watch(ward(11));
+    dog.watch(ward(12));
+    forget();
+    dogs[0]?.dies();
+    expect(dogs).toHaveLength(2);
+    expect(dogs[1]?.heard()).toEqual(["+ 1 12 proc_dog.12:x - -"]);
+  });
+
+  test("is every tree there is, also if it comes late, because none could be had when the last one was killed", () => {
+    const { dogs, without } = kennel();
+    const notices: string[] = [];
+    const dog = new Watchdog((text) => void notices.push(text));
+    dog.watch(ward(11));
+    without.push({ pid: undefined });
+    dogs[0]?.dies();
+    expect(dogs).toHaveLength(1);
+    expect(notices).toEqual([expect.stringMatching(/was killed\. The next process that starts brings another one;/)]);
+    dog.watch(ward(12));
+    expect(dogs[1]?.heard()).toEqual(["+ 0 11 proc_dog.11:x - -", "+ 1 12 proc_dog.12:x - -"]);
+  });
+
+  test("is nothing where none can be had: the tree is refused, and it is said why, also for want of files", () => {
+    const { dogs, without } = kennel();
+    const dog = new Watchdog(() => undefined);
+    // Without room for another process it has no pid; without files it has no pipes either.
+    without.push({ pid: undefined }, { pid: undefined, stdin: undefined });
+    for (const _ of [...without]) {
+      expect(() => dog.watch(ward(11))).toThrow(
+        expect.objectContaining({
+          code: "not_started",
+          message: "The watchdog, which ends processes should the server die, did not start.",
+        }),
+      );
+    }
+    dog.watch(ward(12));
+    expect(dogs[0]?.heard()).toEqual(["+ 0 12 proc_dog.12:x - -"]);
+  });
+
+  test("when it is killed over and over, is heard by a hundred others, and then by one for the next tree", () => {
+    const { dogs } = kennel();
+    const notices: string[] = [];
+    const dog = new Watchdog((text) => void notices.push(text));
+    dog.watch(ward(11));
+    for (let at = 0; at < dogs.length && at < 200; at += 1) dogs[at]?.dies();
+    expect([dogs.length, notices.length]).toEqual([101, 101]);
+    expect(notices.filter((text) => text.endsWith("was killed. Another one was started."))).toHaveLength(100);
+    expect(notices.at(-1)).toContain("The next process that starts brings another one");
+    dog.watch(ward(12));
+    expect(dogs[101]?.heard()).toEqual(["+ 0 11 proc_dog.11:x - -", "+ 1 12 proc_dog.12:x - -"]);
   });
 });

@@ -48,7 +48,7 @@ export class Watchdog {
 
   /** Answers how it is told that the tree is gone. Throws if there is no watchdog, and none can be had. */
   watch(ward: Ward): () => void {
-    this.#child ??= this.#start();
+    if (this.#child === undefined) this.#begin();
     const free = this.#wards.indexOf(undefined);
     const slot = free < 0 ? this.#wards.length : free;
     this.#wards[slot] = ward;
@@ -65,6 +65,12 @@ export class Watchdog {
     this.#child?.stdin.end();
   }
 
+  /** Also tells it of every tree there is: it may be a late one, whose predecessor could not be replaced at once. */
+  #begin(): void {
+    this.#child = this.#start();
+    for (const [slot, ward] of this.#wards.entries()) if (ward !== undefined) this.#tell(slot, ward);
+  }
+
   #start(): ChildProcess & { readonly stdin: Writable } {
     const child = spawn(SHELL, ["-c", this.#breed.script, "belay-watchdog"], {
       cwd: "/",
@@ -73,10 +79,11 @@ export class Watchdog {
       stdio: ["pipe", "ignore", "ignore"],
     });
     child.on("error", () => undefined);
-    child.stdin.on("error", () => undefined);
+    // Where no file was left for its pipe it has none at all, whatever the types of Node say.
     if (child.pid === undefined) {
       throw new ControlError("not_started", "The watchdog, which ends processes should the server die, did not start.");
     }
+    child.stdin.on("error", () => undefined);
     // It must not keep a program alive that has nothing else to do.
     child.unref();
     if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
@@ -88,15 +95,21 @@ export class Watchdog {
     this.#child = undefined;
     if (this.#closed) return;
     this.#restarts += 1;
-    if (this.#restarts > RESTARTS_MAX) return;
-    this.#onNotice("The watchdog, which ends processes should the server die, was killed. Another one was started.");
+    const then = this.#isReplaced()
+      ? "Another one was started."
+      : "The next process that starts brings another one; until then nobody would end those that go on now.";
+    this.#onNotice(`The watchdog, which ends processes should the server die, was killed. ${then}`);
+  }
+
+  #isReplaced(): boolean {
+    if (this.#restarts > RESTARTS_MAX) return false;
     try {
-      this.#child = this.#start();
+      this.#begin();
+      return true;
     } catch {
       // The next tree tries again, and is not started without one.
-      return;
+      return false;
     }
-    for (const [slot, ward] of this.#wards.entries()) if (ward !== undefined) this.#tell(slot, ward);
   }
 
   #tell(slot: number, ward: Ward): void {
