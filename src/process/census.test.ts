@@ -1,6 +1,8 @@
-import { expect, test } from "vitest";
+import { spawn } from "node:child_process";
+import { expect, onTestFinished, test } from "vitest";
 import { settled } from "../testing/manual-clock.ts";
 import { Census } from "./census.ts";
+import { COOKIE_NAME } from "./environment.ts";
 import type { Seen } from "./proc.ts";
 
 /** Looks that come back when they are told to, each with a number of its own. */
@@ -34,6 +36,33 @@ test("whoever asks while a look goes on is told of the next, together with all w
   end(2);
   expect(await pidsOf(fourth)).toEqual([2]);
   expect(begun).toHaveLength(3);
+});
+
+test("who asks while two looks go on waits for the later one, also when the earlier is over", async () => {
+  const { census, begun, end } = looks();
+  // Asked for when the first is over, and thus at once; and before that, for when it is over.
+  const [soon, next] = [census.take().then(() => census.take()), census.take()];
+  end(0);
+  await settled();
+  expect(begun).toHaveLength(3);
+  end(1);
+  expect(await pidsOf(soon)).toEqual([1]);
+  const last = census.take();
+  expect(begun).toHaveLength(3);
+  end(2);
+  expect(await pidsOf(next)).toEqual([2]);
+  await settled();
+  end(3);
+  expect(await pidsOf(last)).toEqual([3]);
+});
+
+test("a look sees everybody, with their marks", async () => {
+  const child = spawn("sleep", ["8000710"], { stdio: "ignore", env: { [COOKIE_NAME]: "proc_census.1:x" } });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  const all = await new Census().take();
+  expect(all.find(({ pid }) => pid === child.pid)?.cookies).toEqual(["proc_census.1:x"]);
 });
 
 test("after a look is over the next one begins when somebody asks", async () => {

@@ -1,14 +1,24 @@
 // The same trees with every mechanism that this machine has: what is promised of a tree holds for each of them.
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Child, Mechanism, SpawnRequest } from "../spawner.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Plan } from "./containment.ts";
+import { COOKIE_NAME, makeCookie } from "./environment.ts";
+import { SHELL } from "./gate.ts";
 import { lookAtMachine, type Machine } from "./machine.ts";
 import { isAtLeast, MECHANISMS, makeContainment, TIER_OF, TIERS } from "./mechanisms.ts";
+import { childrenOf } from "./proc.ts";
+import { PROC_SIGHT } from "./proc-sight.ts";
+import { findProgram } from "./program.ts";
+import { PsSight } from "./ps-sight.ts";
+import type { Sight } from "./sight.ts";
 import { type OpenSpawner, openSpawner } from "./spawner.ts";
 
 const machine = lookAtMachine();
@@ -122,6 +132,40 @@ describe("what a mechanism is made of", () => {
     expect(wrapped("unshare", { capsPerNamespace: false })).toContain(`${unshared} --user --map-current-user --pid`);
     expect(wrapped("unshare", { mayUnshare: true })?.startsWith(`${unshared} --pid`)).toBe(true);
     expect(wrapped("anchor")).toMatch(/^\/b\/perl -e /);
+  });
+
+  test.each([
+    ["/proc", (): Sight => PROC_SIGHT],
+    ["ps", (): Sight => new PsSight({ clock: systemClock, dialect: "linux", program: findProgram("ps") ?? "ps" })],
+  ])("tells whoever wants to hear it that a watchdog was killed, where %s shows processes", async (_, see) => {
+    const sight = see();
+    // One of its own: the watchdog of the row before may still be looking for its own.
+    const cookie = makeCookie(plan.id, randomBytes(9).toString("base64url"));
+    const heard = Promise.withResolvers<string>();
+    const around = { machine: rich, stateDir: "/state", workspace: "/tmp", clock: systemClock, sight };
+    const containment = makeContainment("group", { ...around, onNotice: heard.resolve });
+    const child = spawn(SHELL, ["-c", "sleep 8000603 & echo up; wait"], {
+      ...{ detached: true, stdio: ["ignore", "pipe", "ignore"] },
+      env: { PATH: process.env.PATH, [COOKIE_NAME]: cookie },
+    });
+    onTestFinished(() => {
+      containment?.close?.();
+      child.kill("SIGKILL");
+    });
+    if (child.stdout === null) throw new Error("It did not start.");
+    await once(child.stdout, "data");
+    const gone = once(child.stdout.resume(), "close");
+    await sight.look?.();
+    const identity = sight.identityOf(child.pid ?? 0);
+    if (identity === undefined) throw new Error("It is not there.");
+    const before = childrenOf(process.pid);
+    const leader = { identity, released: false, exit: undefined, kill: () => undefined, tell: () => undefined };
+    containment?.hold(leader, { ...plan, cookie });
+    for (const pid of childrenOf(process.pid)) if (!before.includes(pid)) process.kill(pid, "SIGKILL");
+    expect(await heard.promise).toContain("The watchdog");
+    // Another one was started, and ends the tree.
+    containment?.close?.();
+    await gone;
   });
 
   test.each([

@@ -1,4 +1,8 @@
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { COOKIE_NAME } from "./environment.ts";
 import { bootIdOf, identityOf, namespaceOf, type Seen } from "./proc.ts";
 import { procSight } from "./proc-sight.ts";
 import { REAL } from "./signal.ts";
@@ -23,4 +27,17 @@ test("what /proc shows of us is what we are, by every question", async () => {
   expect(met.map((one) => one.pid)).toContain(pid);
   expect(all.find((one) => one.pid === pid)?.identity).toEqual(identity);
   expect((await sight.everybody()).map((one) => one.pid)).toContain(pid);
+});
+
+test("whoever has a number for a name is somebody, and nobody else is; marks are read with the rest", async () => {
+  const root = mkdtempSync(join(tmpdir(), "belay-proc-sight-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  for (const name of ["7", "x8", "9x", "self", "sys/kernel/random"]) mkdirSync(join(root, name), { recursive: true });
+  writeFileSync(join(root, "sys/kernel/random/boot_id"), "boot-1\n");
+  const numbers = [1, 7, 7, 0, -1, 0, 0, 0, 0, 0, 1, 2, 0, 0, 20, 0, 1, 0, 70, 9, 9];
+  writeFileSync(join(root, "7/stat"), `7 (sh) S ${numbers.join(" ")}\n`);
+  writeFileSync(join(root, "7/environ"), `${COOKIE_NAME}=proc_sight.1:x\0`);
+  const sight = procSight(root);
+  expect(sight.pids()).toEqual([7]);
+  expect(await sight.everybody()).toMatchObject([{ pid: 7, cookies: ["proc_sight.1:x"] }]);
 });

@@ -24,9 +24,11 @@ import { SHELL } from "./gate.ts";
 import { openLedger } from "./ledger.ts";
 import { lookAtMachine } from "./machine.ts";
 import { makeContainment } from "./mechanisms.ts";
+import { sightOn } from "./platform.ts";
 import { type Identity, identityOf } from "./proc.ts";
 import { findProgram } from "./program.ts";
 import { PsSight } from "./ps-sight.ts";
+import { PS_ENVIRONMENT } from "./ps-table.ts";
 import { selfTest } from "./self-test.ts";
 import { send, sendGroup } from "./signal.ts";
 import { openSpawner } from "./spawner.ts";
@@ -193,6 +195,7 @@ describe("a table", () => {
       expect.objectContaining({
         code: "uncontained",
         message: expect.stringContaining("ps does not tell who is alive"),
+        cause: expect.objectContaining({ message: expect.stringContaining("no line of its table") }),
       }),
     );
     expect(sight.pids()).toEqual([7]);
@@ -214,6 +217,13 @@ describe("a table", () => {
     await first;
     expect(sight.pids()[0]).toBe(8);
     expect((await sight.everybody()).map(({ pid }) => pid)).toEqual([8]);
+  });
+
+  test("that was never made lets no group be signalled: our own is not known", () => {
+    const { sight } = printed([row(7, 1, "S")]);
+    const identity = { pid: 4_194_305, startTime: START, bootId: "" };
+    const leader = { identity, released: false, exit: undefined, kill: () => undefined, tell: () => undefined };
+    expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("refused");
   });
 
   test("shows no files, and is named apart from what /proc shows", () => {
@@ -293,6 +303,26 @@ describe("the ledger, with ps", () => {
 
 describe("the platform", () => {
   const around = { stateDir: home, workspace: home, clock: systemClock };
+  const UUID = "0A1B2C3D-0000-4000-8000-0123456789AB";
+  const BOOT_TIME = 'echo "{ sec = 1700000000, usec = 5 } Tue Nov 14 22:13:20 2023"';
+
+  /** This machine with the programs of a Mac: `ps` in its tongue, and this for `sysctl -n NAME`. */
+  function onMac(sysctl: string): void {
+    const dir = mkdtempSync(join(home, "mac-"));
+    const tongue = "case $1 in -axww) all=axww ;; -axEww) all=axeww ;; *) exit 1 ;; esac";
+    const put = (name: string, lines: readonly string[]): void =>
+      writeFileSync(join(dir, name), ["#!/bin/sh", ...lines, ""].join("\n"), { mode: 0o755 });
+    put("ps", [tongue, "shift", `exec ${program} "$all" "$@"`]);
+    put("sysctl", ['[ "$1" = -n ] || exit 1', sysctl]);
+    const { PATH: ours } = process.env;
+    const { PATH: theirs } = PS_ENVIRONMENT;
+    onTestFinished(() => {
+      process.env.PATH = ours;
+      PS_ENVIRONMENT.PATH = theirs;
+    });
+    process.env.PATH = `${dir}:${ours}`;
+    PS_ENVIRONMENT.PATH = `${dir}:${theirs}`;
+  }
 
   test("the self-test is passed with ps alone", async () => {
     const sight = see();
@@ -307,6 +337,42 @@ describe("the platform", () => {
     expect(best).toBe("group");
     expect(mechanisms.at(-1)?.limits.join(" ")).toContain("environment ps does not show");
     expect(notes.join(" ")).toMatch(/never tried on a Mac.*Seatbelt is not used/);
+  });
+
+  test.each([
+    ["its session", `echo ${UUID}`, UUID],
+    ["the time of it, where sessions have no name", `[ $2 = kern.boottime ] && ${BOOT_TIME}`, "1700000000"],
+    ["the time of it, where that name cannot be read", `[ $2 = kern.boottime ] && ${BOOT_TIME} || echo`, "1700000000"],
+    ["nothing, where neither is told", "exit 1", undefined],
+  ])("the start of a Mac is named by %s", (_, sysctl, bootId) => {
+    onMac(sysctl);
+    expect(sightOn("darwin", manualClock())?.bootId()).toBe(bootId);
+  });
+
+  test("on a Mac whose start nobody tells, nobody is declared dead unseen, and nobody is signalled", () => {
+    onMac("exit 1");
+    const sight = sightOn("darwin", manualClock());
+    sight?.lookNow?.();
+    const parent = sight?.identityOf(process.ppid);
+    if (sight === undefined || parent === undefined) throw new Error("Our parent is not there.");
+    expect(sight.isStill(parent)).toBe(true);
+    expect(send(parent, "SIGTERM", sight.means())).toBe("refused");
+  });
+
+  test("on a Mac everybody is seen by its ps", async () => {
+    onMac(`echo ${UUID}`);
+    const sight = sightOn("darwin", manualClock());
+    sight?.lookNow?.();
+    expect(sight?.identityOf(process.pid)).toMatchObject({ pid: process.pid, bootId: UUID });
+    expect((await sight?.everybody())?.map(({ pid }) => pid)).toContain(process.pid);
+  });
+
+  test("the doctor of a Mac sees by itself, and the last tier passes its test", async () => {
+    onMac(`echo ${UUID}`);
+    const machine = { ...lookAtMachine(), platform: "darwin" as const };
+    const { mechanisms, best } = await diagnose({ ...around, machine, fresh: true });
+    expect(mechanisms.at(-1)).toMatchObject({ mechanism: "group", test: { kind: "passed" } });
+    expect(best).toBe("group");
   });
 
   test("the doctor says of Windows that nothing is started there, and to use WSL2", async () => {

@@ -123,6 +123,7 @@ export class PsSight implements Sight {
   }
 
   #presenceOf(identity: Identity): Presence {
+    if (this.#bootId === undefined) return "unknown";
     try {
       if (this.#options.clock.elapsed() - this.#at > LOOK_AGE_MS_MAX) this.lookNow();
     } catch {

@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { spawn } from "node:child_process";
+import { expect, onTestFinished, test } from "vitest";
 import { checkSize, inTerminal, resizeTerminal } from "./terminal.ts";
 
 test.each([
@@ -38,6 +39,20 @@ test("without a program that makes terminals there is none, and it says what to 
 test("a terminal that is gone, or that nothing here can reach, has no size to change", async () => {
   const size = { columns: 80, rows: 24 };
   const nobody = 4_194_304 + 1;
-  await expect(resizeTerminal(nobody, size, "/bin/stty")).rejects.toMatchObject({ code: "closed" });
-  await expect(resizeTerminal(process.pid, size, undefined)).rejects.toMatchObject({ code: "closed" });
+  const message = "The terminal of this process is not there any more, or cannot be reached.";
+  await expect(resizeTerminal(nobody, size, "/bin/stty")).rejects.toMatchObject({ code: "closed", message });
+  await expect(resizeTerminal(process.pid, size, undefined)).rejects.toMatchObject({ code: "closed", message });
+});
+
+test("a size that could not be set is told, and what the program said is kept", async () => {
+  const child = spawn("sleep", ["8000711"], { stdio: "ignore" });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  const size = { columns: 80, rows: 24 };
+  await expect(resizeTerminal(process.pid, size, "/bin/true")).resolves.toBeUndefined();
+  await expect(resizeTerminal(process.pid, size, "/bin/false")).rejects.toMatchObject({
+    ...{ code: "closed", message: "The terminal of this process is not there any more." },
+    cause: expect.objectContaining({ code: 1 }),
+  });
 });

@@ -1,14 +1,15 @@
-// Which mechanism is chosen, and why none is, by what was found out before: nothing is started here.
+// Which mechanism is chosen, and why none is, by what was found out before: nothing is held here.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
 import type { Mechanism } from "../spawner.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import type { Machine } from "./machine.ts";
 import { MECHANISMS } from "./mechanisms.ts";
+import { notesOnPlatform } from "./platform.ts";
 import { PROC_SIGHT } from "./proc-sight.ts";
 import type { TestResult } from "./self-test.ts";
 import { keyOf, saveResults } from "./test-results.ts";
@@ -63,6 +64,16 @@ describe("the mechanism", () => {
     containment.close?.();
   });
 
+  test("is tested anew if that is asked for, whatever was found out before", async () => {
+    const asked = { ...on(rich(), "anchor"), mechanism: "anchor" } as const;
+    expect((await choose(asked)).containment.mechanism).toBe("anchor");
+    // There is no perl where this machine has its own.
+    await expect(choose({ ...asked, fresh: true })).rejects.toMatchObject({
+      message: expect.stringContaining("anchor: it did not start"),
+    });
+    await expect(choose(asked)).rejects.toMatchObject({ message: expect.stringContaining("anchor: it did not start") });
+  });
+
   test("may be as sure as is required, or surer", async () => {
     for (const requireTier of ["namespace", "cgroup", "anchor", "group"] as const) {
       const { containment } = await choose({ ...on(rich(), "unshare"), requireTier });
@@ -83,6 +94,27 @@ describe("a refusal", () => {
         'Processes of tier "namespace" cannot be started: the best this machine has is "anchor". ' +
         "bubblewrap: no bubblewrap; unshare: no unshare; cgroup: no cgroup",
       hint: expect.stringContaining(install.bubblewrap),
+    });
+  });
+
+  test("speaks of no mechanism that would not be sure enough", async () => {
+    const asked = choose({ ...on({ ...rich(), programs: {}, cgroup: undefined }, "group"), requireTier: "namespace" });
+    await expect(asked).rejects.toMatchObject({
+      hint: `${install.bubblewrap} Or: Install util-linux: apt-get install util-linux.`,
+    });
+  });
+
+  test("names those that have passed, and whose programs are gone since, without a reason", async () => {
+    const asked = choose({ ...on({ ...rich(), cgroup: undefined }, "cgroup"), mechanism: "cgroup" });
+    await expect(asked).rejects.toMatchObject({
+      message: "Processes cannot be started: nothing here holds them. cgroup",
+    });
+  });
+
+  test("has nothing behind its last word where nothing was passed over", async () => {
+    const asked = choose({ ...on(rich(), "anchor"), mechanism: "anchor", requireTier: "namespace" });
+    await expect(asked).rejects.toMatchObject({
+      message: 'Processes of tier "namespace" cannot be started: the best this machine has is "anchor".',
     });
   });
 
@@ -163,9 +195,11 @@ describe("the doctor", () => {
     expect(limitsOf(await told({ ...rich(), cgroup: undefined }), "cgroup")).toContain(NO_CAP);
     // What we ask for is written there, over what the kernel has said; this is no kernel, which would say it again.
     writeFileSync(join(dir, "cgroup.subtree_control"), "_____ cpu pids");
-    const limits = limitsOf(await told(rich()), "cgroup");
-    expect(limits).not.toContain(NO_CAP);
-    expect(limits).toMatch(/^Processes see each other.*by a watchdog, or at the next start\.$/);
+    const { mechanisms } = await told(rich());
+    expect(mechanisms.find(({ mechanism }) => mechanism === "cgroup")?.limits).toEqual([
+      "Processes see each other, and the server: keep secrets out of the server's environment.",
+      "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
+    ]);
   });
 
   test("says who escapes the lower tiers", async () => {
@@ -179,5 +213,19 @@ describe("the doctor", () => {
     const { script: _, ...programs } = rich().programs;
     const { notes } = await told({ ...rich(), programs });
     expect(notes).toEqual(["No terminals: `script` is missing (apt-get install bsdutils)."]);
+    // A Mac has none in any case, and says so by itself.
+    const mac = await told({ ...rich(), programs, platform: "darwin" });
+    expect(mac.notes).toEqual(notesOnPlatform("darwin"));
+  });
+
+  test("says of a server that is the first process of its container that somebody must reap", async () => {
+    const pid = Object.getOwnPropertyDescriptor(process, "pid") ?? {};
+    onTestFinished(() => {
+      Object.defineProperty(process, "pid", pid);
+    });
+    Object.defineProperty(process, "pid", { ...pid, value: 1 });
+    expect((await told(rich(), "group")).notes).toEqual([
+      "The server is the first process here and does not reap others: use --init, or tini.",
+    ]);
   });
 });

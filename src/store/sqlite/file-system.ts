@@ -1,6 +1,6 @@
 // Whether a file system can be trusted with a database. On one that other machines share, locks and the shared memory
-// of the write-ahead log hold on each machine alone, so two servers could write into one file and damage it. And whether
-// it has room.
+// of the write-ahead log hold on each machine alone, so two servers could write into one file and damage it. And
+// whether it has room.
 import { statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ControlError } from "../../core/control-error.ts";
@@ -35,7 +35,7 @@ export function requireLocal(file: string): void {
   });
 }
 
-/** Whether the disk of this file has so little left that something new may not fit. One that does not say has enough. */
+/** Whether the disk of this file has so little left that something new may not fit. One that does not say has room. */
 export function isTight(file: string): boolean {
   try {
     const { bavail, bsize, blocks } = statfsSync(dirname(resolve(file)));
