@@ -20,13 +20,17 @@ export function endProcess({ world, trace, life }: Simulation): boolean {
   return true;
 }
 
+const ASKED_MAX = 3;
+
 /** Results that wait for a turn get one: somebody says something. True if that was done. */
 export function askForUntold({ facts, clients, sessions, trace, life }: Simulation): boolean {
   if (life.phase !== "open") return false;
   for (const session of sessions) {
     if (facts.closed.has(session) || !facts.processes.of(session).some(isUntold)) continue;
     const text = `what has ended in ${session}?`;
-    if (clients.prompts.some((prompt) => prompt.text === text && prompt.life === life.number)) continue;
+    // One that another worker kept us from recording is asked again, as whoever has asked would do.
+    const asked = clients.prompts.filter((prompt) => prompt.text === text && prompt.life === life.number);
+    if (asked.length >= ASKED_MAX || asked.some(({ refused }) => refused !== "unavailable")) continue;
     trace.note(`ask ${session}`);
     clients.prompt(session, { text, delivery: "queue", key: undefined });
     return true;

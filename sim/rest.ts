@@ -123,10 +123,13 @@ function endActor(simulation: Simulation, actor: Actor): void {
   else actor.complete();
 }
 
-/** What a timer was set for is over. After trouble with the store, some look once more whether it has passed. */
+/**
+ * What a timer was set for is over. After trouble with the store, some look once more whether it has passed; and a
+ * process that was given up takes what time it takes to die.
+ */
 function checkTimers(simulation: Simulation): void {
-  const { life, troubles } = simulation;
-  if (troubles === 0 && life.busyTimers > 0) {
+  const { life, troubles, world } = simulation;
+  if (troubles === 0 && life.busyTimers > 0 && world.going.length === 0) {
     simulation.violate("G33", `${life.busyTimers} timers are left, and nothing is going on.`);
   }
 }

@@ -85,6 +85,8 @@ export class SimStore implements Store {
   leaving = false;
   /** When its worker last asked to keep its leases, and was heard. Undefined: it has not begun to. */
   renewedAt: number | undefined = undefined;
+  /** Sessions in which its worker was told that it does not drive them any more. */
+  readonly fenced = new Set<SessionId>();
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -151,6 +153,7 @@ export class SimStore implements Store {
     const appended = await this.#disk.store.append(batch);
     if (appended.kind !== "appended") {
       this.#disk.trace.note(`  = ${appended.kind}`);
+      if (appended.kind === "fenced") this.fenced.add(batch.session);
       return appended;
     }
     const driven = batch.events.find((event) => DRIVERS.has(event.type) && !this.#isSetDown(event));

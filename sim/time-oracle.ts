@@ -41,13 +41,21 @@ export class TimeOracle {
     for (const actor of actors.going) {
       if (actor.aborted && !this.#stopped.has(actor)) this.#stopped.set(actor, elapsed());
       const name = `${actor.runId} in life ${number}`;
-      const seen = this.#seen.get(name) ?? elapsed();
+      const seen = this.#seen.get(name) ?? (this.#isTakenUp(actor) ? elapsed() : undefined);
+      if (seen === undefined) continue;
       this.#seen.set(name, seen);
       if (runLimitMs === undefined || letGo || this.#isHeldUp(actor)) continue;
       if (elapsed() - seen > runLimitMs + ROUNDING_MS && !actor.aborted && isTold(actor)) {
         this.#parts.violate("G34", `${actor.id} goes on, and the time of its run is up.`);
       }
     }
+  }
+
+  /** Its time counts from when it is known to be this worker's. What may be repeated goes on before that. */
+  #isTakenUp({ runId }: Actor): boolean {
+    const session = this.#parts.facts.runs.get(runId)?.session;
+    const lane = session === undefined ? undefined : this.#parts.life().engine.lanes.peek(session);
+    return lane === undefined || lane.durable.live?.recoveries === lane.decided.live?.recoveries;
   }
 
   /** A cancel is decided after what was asked before it, and that may wait for the store. */

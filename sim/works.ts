@@ -30,7 +30,10 @@ export function checkWorks(simulation: House): void {
     const settled = work?.settled;
     if (work === undefined || settled === undefined || settled.setDown) continue;
     const { outcome } = settled;
-    if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += isLate(actor) ? 1 : 0;
+    // Of a session that it has lost, it tells nobody any more.
+    const session = facts.runs.get(work.runId)?.session;
+    const tells = session === undefined || !life.store.fenced.has(session);
+    if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += tells && isLate(actor) ? 1 : 0;
     else if ((outcome.kind === "completed" || outcome.kind === "failed") && outcome.kind !== actor.end) {
       simulation.violate("G15", `${actor.id} is recorded as ${outcome.kind}; it has ${actor.end ?? "not ended"}.`);
     } else if (outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && actor.end === "completed") {

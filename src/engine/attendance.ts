@@ -108,7 +108,7 @@ export class Attendance {
 }
 
 /** Two thirds of the term: the rest is for what is stopped to end. */
-const HOLD_MS = (LEASE_TTL_MS * 2) / 3;
+const HOLD_MS = Math.floor((LEASE_TTL_MS * 2) / 3);
 
 /** Far more than one worker can have open; the rest is taken up at the next renewal. */
 const ATTEND_MAX = 100_000;

@@ -307,6 +307,21 @@ describe("a store that does not say what it has written", () => {
     expect(office.told.at(-1)).toBe("rested");
   });
 
+  test("nor while the log is read, if what follows cannot be read at once", async () => {
+    const office = await new Office().begin("run_1");
+    office.store.plan("append", 1, { kind: "lose-answer" });
+    office.submit({ type: "cancel-session", reason: { kind: "user" } }).catch(() => {});
+    office.submit(accept("run_2")).catch(() => {});
+    office.store.plan("read", 2, { kind: "fail", code: "unavailable" });
+    await office.clock.advance(50);
+    expect(office.store.calls("read")).toBe(2);
+    // Half of what was read would be what the stop is decided on once more.
+    expect(waiting(office.lane.durable)).toBe("run_1");
+    await office.clock.advance(100);
+    expect(waiting(office.lane.durable)).toBe("run_2");
+    expect((await office.types()).filter((type) => type === "session.cancel_requested")).toHaveLength(1);
+  });
+
   test("a stop that was not written is written, whatever others have written meanwhile", async () => {
     const office = await new Office().begin("run_1");
     const other = await new Office(office).begin();

@@ -214,17 +214,21 @@ export class Commit {
     }
   }
 
+  /** All of it or nothing: what was kept would be decided on half of what it was written with. */
   async #catchUp(lane: LiveLane): Promise<void> {
+    const news: Recorded[] = [];
     for (;;) {
-      const page = await this.#store.read(lane.id, { after: lane.durable.head, limit: PAGE_EVENTS_MAX });
+      const after = news.at(-1)?.seq ?? lane.durable.head;
+      const { events } = await this.#store.read(lane.id, { after, limit: PAGE_EVENTS_MAX });
       // One that was let go meanwhile tells nobody what others write.
-      if (page.events.length === 0 || lane.phase === "gone") return;
-      lane.unsure?.read.push(...page.events);
-      let next: Lane = lane.durable;
-      for (const event of page.events) next = evolve(next, event);
-      lane.durable = next;
-      this.#then.recorded(lane, page.events);
+      if (lane.phase === "gone") return;
+      if (events.length === 0) break;
+      news.push(...events);
     }
+    if (news.length === 0) return;
+    if (lane.unsure !== undefined) lane.unsure.read = news;
+    lane.durable = news.reduce<Lane>(evolve, lane.durable);
+    this.#then.recorded(lane, news);
   }
 
   #again(lane: LiveLane, entries: readonly Entry[]): void {

@@ -75,6 +75,7 @@ export class Desk implements CallDesk {
   }
 
   progress(callId: CallId, data: Json): void {
+    if (this.isGone) return;
     const progress = { type: "progress", runId: this.begun.id, callId, data } as const;
     this.parts.feeds.delta(this.lane.id, progress, this.lane.durable.head);
   }
@@ -94,7 +95,7 @@ export class Desk implements CallDesk {
   /** Rejects if it will never be known here. */
   async known(): Promise<void> {
     await this.commit.quiet(this.lane);
-    if (this.lane.phase === "gone") throw new Error(`Session ${this.lane.id} is not driven from here any more.`);
+    if (this.isGone) throw new Error(`Session ${this.lane.id} is not driven from here any more.`);
   }
 
   processesOf(call: Parameters<CallDesk["processesOf"]>[0]): CallProcesses {
@@ -140,8 +141,13 @@ export class Desk implements CallDesk {
     return this.parts.parking() && this.lane.decided.live?.phase === "running";
   }
 
+  /** Lost to another worker, or let go: what still goes on here counts for nobody. */
+  protected get isGone(): boolean {
+    return this.lane.phase === "gone";
+  }
+
   protected late(work: LiveWork, outcome: Outcome["kind"]): void {
-    if (this.lane.phase === "gone") return;
+    if (this.isGone) return;
     this.parts.notify({ type: "late", runId: this.begun.id, work: work.name, outcome });
   }
 

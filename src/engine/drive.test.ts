@@ -241,6 +241,16 @@ describe("a stop that need not be carried out at once waits until it is durable:
     }
   });
 
+  test("the same while an interrupt stops its run, which can still be refused itself", () => {
+    const { work, becomes } = liveOne(inCall);
+    Object.assign(work.owner, { waits: "approval" });
+    const both = withCall.and(accept("run_b", { delivery: "interrupt" }));
+    becomes(both, inCall);
+    expect(work.scope.reason).toBeUndefined();
+    becomes(both);
+    expect(work.scope.reason).toEqual(user);
+  });
+
   test("that of a call which has not begun", () => {
     const { add, lane, done, becomes } = stage(inCall);
     const work = add(CALL);

@@ -145,10 +145,15 @@ export const canBeRefused = ({ decided, durable }: LiveLane, reason: CancelReaso
   reason.kind === "superseded" && !(durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
 
 /** A call that waits for an approval does nothing: its stop can wait until it is known that no answer came before. */
-function onlyWaits({ decided, durable }: LiveLane, { id, owner, phase }: LiveWork): boolean {
+function onlyWaits(lane: LiveLane, { id, owner, phase }: LiveWork): boolean {
   const idle = owner.waits === "approval" || phase === "waiting";
-  if (!idle || decided.live?.phase !== "running") return false;
-  return durable.live?.live.find((call) => call.id === id)?.phase === "running";
+  return idle && goesOn(lane) && lane.durable.live?.live.find((call) => call.id === id)?.phase === "running";
+}
+
+/** A run whose stop can still be refused goes on like any other. */
+function goesOn(lane: LiveLane): boolean {
+  const run = lane.decided.live;
+  return run?.phase === "running" || (run?.phase === "stopping" && canBeRefused(lane, run.reason));
 }
 
 /** Also what is durable must want it, and be known: it may have a stop in it that is not decided here yet. */

@@ -132,6 +132,29 @@ test("what a tool has changed is kept in its own words, shortened, and only so m
   expect(await none.recorded()).not.toHaveProperty("changes");
 });
 
+test("what a tool has changed after it was given up is not added to what was recorded and told before", async () => {
+  let changes: ((what: string) => void) | undefined;
+  const { session, run, clock } = await call(({ changed }) => {
+    changes = changed;
+    changed("first");
+    return new Promise(() => {});
+  });
+  const told: Settled[] = [];
+  const following = (async () => {
+    for await (const event of session.events()) {
+      if (event.type === "call.settled") told.push(event);
+      if (event.type === "run.settled") return;
+    }
+  })();
+  await calm();
+  void run.cancel();
+  await calm();
+  await clock.advance(5_000);
+  await following;
+  changes?.("second");
+  expect(told.map((event) => event.changes)).toEqual([["first"]]);
+});
+
 test("a tool is told whose call it is, of what, where and when", async () => {
   const clock = manualClock();
   let seen: unknown;

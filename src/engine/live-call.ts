@@ -284,7 +284,7 @@ export class LiveCall implements WorkOwner {
       callId: this.callId,
       outcome,
       ...(result === undefined ? {} : { result }),
-      ...(this.#changes === undefined ? {} : { changes: this.#changes }),
+      ...(this.#changes === undefined ? {} : { changes: [...this.#changes] }),
       ...(this.#heard === undefined ? {} : { heard: this.#heard }),
     };
   }

@@ -29,7 +29,7 @@ const NOBODY: readonly (() => void)[] = [];
 interface Unsure {
   readonly entries: readonly Entry[];
   readonly events: readonly Event[];
-  readonly read: Recorded[];
+  read: readonly Recorded[];
 }
 
 export class LiveLane {

@@ -2,12 +2,15 @@
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
+import type { Json } from "../core/prompt.ts";
 import type { BelayOptions } from "../library/belay.ts";
 import type { Agent, Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
+import { sequentialIds } from "../testing/sequential-ids.ts";
+import { Engine } from "./engine.ts";
 
 async function stage(agent: Agent, options: Partial<BelayOptions> = {}) {
   const clock = manualClock();
@@ -98,6 +101,64 @@ describe("what a turn tells people while a call goes on", () => {
     stop.abort();
     await listening;
     expect(heard).toEqual([{ type: "progress", runId: run.id, callId, data: { done: 1 } }]);
+  });
+});
+
+describe("what a turn that was lost to another worker still says", () => {
+  test("is told to nobody, nor how far its calls are", async () => {
+    const clock = manualClock();
+    const turns: Turn[] = [];
+    const progress: ((data: Json) => void)[] = [];
+    const agent: Agent = async (turn) => {
+      turns.push(turn);
+      if (turns.length > 1) return new Promise<undefined>(() => {});
+      await turn.call("tool", null, (one) => {
+        progress.push(one.progress);
+        return new Promise(() => {});
+      });
+      return "done";
+    };
+    const store = faultyStore(new MemoryStore({ clock }));
+    const engine = new Engine({
+      ...{ store, clock, ids: sequentialIds(), agent, hooks: {}, notify: () => {} },
+      ...{
+        graceMs: 60_000,
+        liveRunsMax: 1,
+        resume: "resume",
+        tap: undefined,
+        spawner: undefined,
+        runLimitMs: undefined,
+      },
+    });
+    await engine.start();
+    const { id } = await engine.create(undefined, {});
+    await engine.prompt(id, { prompt: { text: "go" }, delivery: "queue", key: undefined }).accepted;
+    for (let round = 0; round < 4; round += 1) await settled();
+    // The store says nothing for so long that the worker lets go; then all is well, and it takes the run up again.
+    const well = new Gate();
+    for (const verb of ["renew", "claim", "load"] as const) store.always(verb, { kind: "delay", until: well });
+    await clock.advance(8_000);
+    store.heal();
+    well.open();
+    await clock.advance(3_000);
+    const stop = new AbortController();
+    const heard: string[] = [];
+    const following = (async () => {
+      for await (const event of engine.follow(id, { after: 0, signal: stop.signal, deltas: "with" })) {
+        if (event.type === "delta" || event.type === "progress") heard.push(event.type);
+      }
+    })();
+    for (let round = 0; round < 4; round += 1) await settled();
+    expect(turns.length).toBeGreaterThan(1);
+    turns[0]?.emit("late");
+    progress[0]?.("late");
+    for (let round = 0; round < 4; round += 1) await settled();
+    expect(heard).toEqual([]);
+    turns.at(-1)?.emit("in time");
+    for (let round = 0; round < 4; round += 1) await settled();
+    expect(heard).toEqual(["delta"]);
+    stop.abort();
+    await following;
   });
 });
 

@@ -66,6 +66,7 @@ export class TurnDesk extends Desk implements TurnNeeds {
   }
 
   delta({ text, from, kind }: Said): void {
+    if (this.isGone) return;
     const { id: runId } = this.begun;
     const delta = { type: "delta", runId, turnId: this.#turnId, text, from } as const;
     const { id, durable } = this.lane;

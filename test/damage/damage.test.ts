@@ -121,7 +121,7 @@ describe("D14: a backup made while the store is written to", () => {
   });
 });
 
-describe("D6: a file without its log", () => {
+describe("D6: a copy of the file alone", () => {
   test("is what it was when the log was last moved into it: whole, and older (this cannot be noticed)", () => {
     const told = new Told();
     const workload = new Workload(new SeededChooser(4));

@@ -56,10 +56,16 @@ export function rmSync(path: string): void {
   }
 }
 
-export function writeFileSync(path: string, bytes: Uint8Array): void {
+export function writeFileSync(path: string, content: string | Uint8Array): void {
   const file = disk().file(path) ?? disk().create(path);
   if (file.size > 0) disk().truncate(file, 0);
-  disk().write(file, bytes, 0);
+  disk().write(file, Buffer.from(content), 0);
+}
+
+export function readFileSync(path: string): string {
+  const file = disk().file(path);
+  if (file === undefined) throw new DiskError("ENOENT");
+  return Buffer.from(file.bytes.subarray(0, file.size)).toString("utf8");
 }
 
 /** ext4, as the numbers of file systems go. It does not say how much room it has. */

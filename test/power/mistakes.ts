@@ -54,6 +54,13 @@ export const MISTAKES: readonly Mistake[] = [
     find: "PRAGMA synchronous = FULL;`",
     replace: "PRAGMA synchronous = FULL; PRAGMA journal_mode = OFF;`",
   }),
+  source("marked-too-early", "The mark beside the file speaks of what is not durable, so a whole file is refused.", {
+    file: WRITER,
+    find: "    this.#staged.set(session, { number, head: expected + count });",
+    replace:
+      "    this.#staged.set(session, { number, head: expected + count });\n" +
+      "    this.#options.mark?.note(session, expected + count);",
+  }),
   source("epoch-not-heard", "A block of epochs is handed out whatever became of its commit.", {
     file: "src/store/sqlite/owner.ts",
     find: ".all(owner.pid, owner.since);",

@@ -147,7 +147,8 @@ class World {
   #open(): OpenFile | undefined {
     const found = this.#disk.file(FILE);
     this.#doing = found === undefined || found.size === 0 ? "create" : this.#doing === "migrate" ? "migrate" : "open";
-    const opened = openFile(FILE);
+    // With a mark for every commit, so that it would be found to say too much.
+    const opened = openFile(FILE, { markEveryMs: 0 });
     this.#doing = "open";
     try {
       const epoch = opened.epochs();

@@ -153,7 +153,7 @@ describe("an append that cannot be", () => {
 describe("a lock of another program", () => {
   it("is waited for once for a whole group, not once for each append", () => {
     let begun = 0;
-    const { writer, close } = openFile(join(directory, "belay.db"), (path) => {
+    const open = (path: string): Database => {
       const database = openDatabase(path);
       const prepare: Database["prepare"] = (sql) => {
         const statement = database.prepare(sql);
@@ -165,7 +165,8 @@ describe("a lock of another program", () => {
         return statement;
       };
       return { exec: (sql) => database.exec(sql), prepare, close: () => database.close() };
-    });
+    };
+    const { writer, close } = openFile(join(directory, "belay.db"), { open });
     const answers = append(writer, batch(SES, 0, [created(SES)]), batch("ses_b", 0, [created("ses_b")]));
     expect(answers).toMatchObject([{ code: "store_locked" }, { code: "store_locked" }]);
     expect(begun).toBe(1);
@@ -176,10 +177,11 @@ describe("a lock of another program", () => {
 describe("a full disk", () => {
   it("G28: fails what does not fit as full, writes nothing of it, and goes on when there is room again", () => {
     let database: Database | undefined;
-    const { writer, close } = openFile(join(directory, "belay.db"), (path) => {
+    const open = (path: string): Database => {
       database = openDatabase(path);
       return database;
-    });
+    };
+    const { writer, close } = openFile(join(directory, "belay.db"), { open });
     append(writer, batch(SES, 0, [created(SES)]));
     database?.exec("PRAGMA max_page_count = 20");
     const large = batch(SES, 1, [accepted("run_1", { text: "x".repeat(200_000) })]);
@@ -238,7 +240,7 @@ describe("a commit that fails in the middle", () => {
 
   it("G28: is answered as appended if it is found in the file", () => {
     const disk = failingDisk("after");
-    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first);
     disk.failNext(1);
     expect(append(writer, second, batch("ses_b", 0, [created("ses_b")]))).toEqual([appended(2), appended(1)]);
@@ -249,7 +251,7 @@ describe("a commit that fails in the middle", () => {
 
   it("G28: is made again if it is not, and stands once in the log", () => {
     const disk = failingDisk("before");
-    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first);
     disk.failNext(1);
     expect(append(writer, second)).toEqual([appended(2)]);
@@ -259,7 +261,7 @@ describe("a commit that fails in the middle", () => {
 
   it("G28: is answered as unavailable while the disk keeps failing, and the next append works by itself", () => {
     const disk = failingDisk("before");
-    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first);
     disk.failNext(2);
     expect(append(writer, second)).toMatchObject([{ kind: "failed", code: "unavailable" }]);
@@ -269,7 +271,7 @@ describe("a commit that fails in the middle", () => {
 
   it("G28: is answered as unavailable if nobody can look, and never written twice", () => {
     const disk = failingDisk("after");
-    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first);
     disk.failNext(1);
     disk.vanishOnce();
@@ -292,7 +294,7 @@ describe("a commit that has failed, and may have happened", () => {
 
   it("G28: is looked for by the last append that has events", () => {
     const disk = failingDisk("after");
-    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first);
     disk.failNext(1);
     const answers = append(writer, second, question, batch(SES, 9, [accepted("run_9")]));
@@ -303,7 +305,7 @@ describe("a commit that has failed, and may have happened", () => {
 
   it("G28: is made again where it has no events that could be looked for", () => {
     const disk = failingDisk("before");
-    const { writer, close } = openFile(join(directory, "belay.db"), disk.open);
+    const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first, second);
     disk.failNext(1);
     const snapshot = fold(SES, [...first.events, ...second.events]);
@@ -317,12 +319,10 @@ describe("a commit that has failed, and may have happened", () => {
   it("G28: is not believed in while it cannot be moved into the file, and each of the group is told so", () => {
     const disk = failingDisk("after");
     let busy = 1;
-    const { writer, close } = openFile(
-      join(directory, "belay.db"),
-      prepared(disk.open, "wal_checkpoint", (statement) => {
-        statement.get = () => ({ busy });
-      }),
-    );
+    const open = prepared(disk.open, "wal_checkpoint", (statement) => {
+      statement.get = () => ({ busy });
+    });
+    const { writer, close } = openFile(join(directory, "belay.db"), { open });
     append(writer, first);
     disk.failNext(1);
     const other = batch("ses_b", 0, [created("ses_b")]);
@@ -377,16 +377,14 @@ describe("a probe", () => {
   it("G28: tells of a disk that fails, and of a lock, and is well by itself once they have gone", () => {
     let errcode: number | undefined;
     const counted = counting();
-    const { writer, close } = openFile(
-      join(directory, "belay.db"),
-      prepared(counted.open, "UPDATE store SET epoch = epoch + 1", (statement) => {
-        const run = statement.run.bind(statement);
-        statement.run = () => {
-          if (errcode !== undefined) throw Object.assign(new Error("as told"), { errcode });
-          return run();
-        };
-      }),
-    );
+    const open = prepared(counted.open, "UPDATE store SET epoch = epoch + 1", (statement) => {
+      const run = statement.run.bind(statement);
+      statement.run = () => {
+        if (errcode !== undefined) throw Object.assign(new Error("as told"), { errcode });
+        return run();
+      };
+    });
+    const { writer, close } = openFile(join(directory, "belay.db"), { open });
     errcode = 5;
     expect(() => writer.probe()).toThrow(expect.objectContaining({ code: "store_locked" }));
     errcode = undefined;
@@ -407,16 +405,14 @@ describe("a trim that fails", () => {
   it("forgets nothing, says why, and leaves the writer fit for use", () => {
     let failing = true;
     const counted = counting();
-    const { writer, close } = openFile(
-      join(directory, "belay.db"),
-      prepared(counted.open, "DELETE FROM event", (statement) => {
-        const run = statement.run.bind(statement);
-        statement.run = (...given: readonly unknown[]) => {
-          if (failing) throw Object.assign(new Error("database is corrupt"), { errcode: 11 });
-          return run(...(given as SQLInputValue[]));
-        };
-      }),
-    );
+    const open = prepared(counted.open, "DELETE FROM event", (statement) => {
+      const run = statement.run.bind(statement);
+      statement.run = (...given: readonly unknown[]) => {
+        if (failing) throw Object.assign(new Error("database is corrupt"), { errcode: 11 });
+        return run(...(given as SQLInputValue[]));
+      };
+    });
+    const { writer, close } = openFile(join(directory, "belay.db"), { open });
     const events = [created(SES), accepted("run_1"), settled("run_1")];
     append(writer, batch(SES, 0, events, { snapshot: fold(SES, events) }));
     expect(() => writer.trim(SES, 3)).toThrow(expect.objectContaining({ code: "store_corrupt" }));

@@ -10,6 +10,7 @@ import type { Seq, SessionId } from "../../core/ids.ts";
 import { sumOf } from "./checksum.ts";
 import { type Database, orClosed } from "./database.ts";
 import { HEADS_MAX } from "./limits.ts";
+import type { Mark } from "./mark.ts";
 import type { PackedBatch, PackedChange, Written } from "./message.ts";
 import { Recent } from "./recent.ts";
 import type { Reserve } from "./reserve.ts";
@@ -26,6 +27,8 @@ export interface LogWriterOptions {
   readonly reserve: Pick<Reserve, "hasRoom" | "isTight" | "spend">;
   /** A connection that is ready for use. Asked for again after trouble. */
   readonly connect: () => Database;
+  /** Hears of one session of each commit, once that is durable. */
+  readonly mark?: Pick<Mark, "note">;
 }
 
 export class LogWriter {
@@ -175,7 +178,10 @@ export class LogWriter {
   }
 
   #keepHeads(): void {
-    for (const [session, standing] of this.#staged) this.#heads.set(session, standing);
+    for (const [session, standing] of this.#staged) {
+      this.#heads.set(session, standing);
+      this.#options.mark?.note(session, standing.head);
+    }
     this.#staged.clear();
   }
 

@@ -2,7 +2,7 @@
 //
 // Appends travel as flat lists of texts and numbers: cloning nested objects from thread to thread would cost more than
 // writing them to disk. The layout is known in this file only.
-import type { ControlCode } from "../../core/control-error.ts";
+import type { ControlCode, ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
 import { type RowChange, rowChange } from "../../core/rows.ts";
 import type { Batch } from "../../ports.ts";
@@ -31,7 +31,10 @@ export interface Ask {
 
 export type Reply =
   | { readonly id: number; readonly answer: unknown }
-  | { readonly id: number; readonly code: ControlCode; readonly message: string };
+  | { readonly id: number; readonly code: ControlCode; readonly message: string; readonly hint: string };
+
+/** An error does not go through a port as it is. */
+export const refusal = (id: number, { code, message, hint }: ControlError): Reply => ({ id, code, message, hint });
 
 /** A row to be changed: its type's number, and up to four values. */
 export interface PackedChange {

@@ -5,8 +5,9 @@ import { ControlError } from "../../core/control-error.ts";
 import { type Database, openDatabase, orClosed, useWriteAheadLog } from "./database.ts";
 import { requireLocal } from "./file-system.ts";
 import { requireOurs, requireWhole } from "./inspect.ts";
-import { RESERVE_BYTES } from "./limits.ts";
+import { MARK_EVERY_MS, RESERVE_BYTES } from "./limits.ts";
 import { LogWriter } from "./log-writer.ts";
+import { Mark, requireNewest, requireThere } from "./mark.ts";
 import { migrate } from "./migrate.ts";
 import { lockPath, takeEpochs, takeLock } from "./owner.ts";
 import { Reserve } from "./reserve.ts";
@@ -20,8 +21,14 @@ export interface OpenFile {
   close(): void;
 }
 
-/** Throws a ControlError if the file is in use, damaged, newer, or not ours. */
-export function openFile(file: string, open: (path: string) => Database = openDatabase): OpenFile {
+export interface Opening {
+  /** How a connection is made. */
+  readonly open?: (path: string) => Database;
+  readonly markEveryMs?: number;
+}
+
+/** Throws a ControlError if the file is in use, damaged, older than it was, newer, or not ours. */
+export function openFile(file: string, { open = openDatabase, markEveryMs = MARK_EVERY_MS }: Opening = {}): OpenFile {
   try {
     requirePlace(file);
     requireLocal(file);
@@ -32,10 +39,14 @@ export function openFile(file: string, open: (path: string) => Database = openDa
     try {
       requireOurs(file, MIGRATIONS);
       prepare(file);
-      const writer = new LogWriter({ file, reserve: new Reserve(`${file}.reserve`, RESERVE_BYTES), connect });
+      const mark = new Mark(file, markEveryMs);
+      const reserve = new Reserve(`${file}.reserve`, RESERVE_BYTES);
+      const writer = new LogWriter({ file, reserve, connect, mark });
       const owner = { pid: process.pid, since: Date.now() };
       const close = (): void => {
         try {
+          // Before its end: from here on the log is moved into the file, and goes.
+          mark.remove();
           writer.close();
         } finally {
           lock.release();
@@ -73,9 +84,11 @@ function requirePlace(file: string): void {
  * Checks and migrates. A new file gets its tables before its write-ahead log, so that it is either empty or complete.
  */
 function prepare(file: string): void {
+  requireThere(file);
   const database = openDatabase(file);
   try {
     requireWhole(database, file);
+    requireNewest(database, file);
     migrate(database, MIGRATIONS);
     // The header of the file itself must tell the version: that is where the next one looks first.
     database.exec("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -8,7 +8,7 @@ import { Bug } from "../../core/bug.ts";
 import { toControlError } from "../../core/control-error.ts";
 import { type Database, openReadOnly } from "./database.ts";
 import { queries } from "./log-reader.ts";
-import type { Ask, Reply } from "./message.ts";
+import { type Ask, type Reply, refusal } from "./message.ts";
 import { troubleError } from "./trouble.ts";
 
 /** Answers what comes through `port`, until it is closed. */
@@ -38,8 +38,7 @@ class ReaderDesk {
       return { id, answer: answer(this.#opened, verb, ask) };
     } catch (error) {
       this.#drop();
-      const { code, message } = error instanceof Bug ? toControlError(error) : troubleError(error, this.#file);
-      return { id, code, message };
+      return refusal(id, error instanceof Bug ? toControlError(error) : troubleError(error, this.#file));
     }
   }
 

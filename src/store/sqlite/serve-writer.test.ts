@@ -113,13 +113,13 @@ describe("the writer", () => {
     });
     disk({ bavail: 1 });
     const full = { code: "store_full", message: `There is no space left for ${file}.` };
-    expect(await ask(["open", null])).toEqual([{ id: 1, ...full }]);
+    expect(await ask(["open", null])).toMatchObject([{ id: 1, ...full }]);
     says = Object.assign(new Error("database is locked"), { errcode: 5 });
     expect(await ask(["open", null])).toMatchObject([{ id: 2, code: "store_locked" }]);
     disk({ bavail: 1_000_000 });
     says = new Error("disk I/O error");
     const failed = { code: "unavailable", message: `${file} cannot be used: disk I/O error.` };
-    expect(await ask(["open", null])).toEqual([{ id: 3, ...failed }]);
+    expect(await ask(["open", null])).toMatchObject([{ id: 3, ...failed }]);
   });
 
   it("takes blocks of epochs that lie above each other", async () => {
@@ -171,7 +171,7 @@ function served(open?: (path: string) => OpenFile) {
   const opened = new Set<OpenFile>();
   const { port1, port2 } = new MessageChannel();
   serveWriter(port2, file, (path) => {
-    const one = open === undefined ? openFile(path, counting) : open(path);
+    const one = open === undefined ? openFile(path, { open: counting }) : open(path);
     opened.add(one);
     const close = (): void => {
       opened.delete(one);

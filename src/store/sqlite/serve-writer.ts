@@ -10,7 +10,7 @@ import { type ControlError, toControlError } from "../../core/control-error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { isTight } from "./file-system.ts";
 import { GROUP_BATCHES_MAX } from "./limits.ts";
-import { type Ask, type Cell, type PackedBatch, packWritten, type Reply, unpackBatches } from "./message.ts";
+import { type Ask, type Cell, type PackedBatch, packWritten, type Reply, refusal, unpackBatches } from "./message.ts";
 import { type OpenFile, openFile } from "./open-file.ts";
 import { fullError, troubleError } from "./trouble.ts";
 
@@ -111,8 +111,7 @@ class WriterDesk {
   }
 
   #failed(id: number, error: unknown): Reply {
-    const { code, message } = error instanceof Bug ? toControlError(error) : this.#told(error);
-    return { id, code, message };
+    return refusal(id, error instanceof Bug ? toControlError(error) : this.#told(error));
   }
 
   /** Where the disk is full, SQLite may only say that something failed. Nothing of ours was written by then. */

@@ -4,13 +4,13 @@ import { canonicalPath } from "./owner.ts";
 import { openThreadedStore } from "./threaded-store.ts";
 
 export interface SqliteStoreOptions {
-  /** Made if it does not exist. `.lock` and `.reserve` are put beside it. */
+  /** Made if it does not exist. `.lock`, `.reserve` and `.mark` are put beside it. */
   readonly file: string;
   /** For leases. Default: the machine's. */
   readonly clock?: Clock;
 }
 
-/** Opens the file, or throws a ControlError: in use, damaged, of a newer Belay, not ours. */
+/** Opens the file, or throws a ControlError: in use, damaged, older than it was, of a newer Belay, not ours. */
 export async function openSqliteStore({ file, clock }: SqliteStoreOptions): Promise<Store> {
   return openThreadedStore({ file: canonicalPath(file), clock: clock ?? machineClock });
 }

@@ -19,7 +19,7 @@ describe("a request of a thread", () => {
     worker().answer(
       { id: 2, answer: "eight" },
       { id: 99, answer: "nobody's" },
-      { id: 98, code: "internal", message: "" },
+      { id: 98, code: "internal", message: "", hint: "" },
     );
     worker().answer({ id: 1, answer: "seven" });
     expect([await first, await second]).toEqual(["seven", "eight"]);
@@ -28,8 +28,9 @@ describe("a request of a thread", () => {
   it("is told of a failure with its code", async () => {
     const { thread, worker } = started();
     const asked = thread.request("read", 7);
-    worker().answer({ id: 1, code: "store_full", message: "No space." });
-    await expect(asked).rejects.toMatchObject({ name: "ControlError", code: "store_full", message: "No space." });
+    worker().answer({ id: 1, code: "store_full", message: "No space.", hint: "Make some." });
+    const refusal = { name: "ControlError", code: "store_full", message: "No space.", hint: "Make some." };
+    await expect(asked).rejects.toMatchObject(refusal);
   });
 
   it("keeps the process alive while it is outstanding, and no longer", async () => {

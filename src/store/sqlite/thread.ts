@@ -78,7 +78,7 @@ export class Thread<V extends Verbs<V>> {
     for (const reply of replies) {
       const request = this.#outstanding.get(reply.id);
       this.#outstanding.delete(reply.id);
-      if ("code" in reply) request?.reject(new ControlError(reply.code, reply.message));
+      if ("code" in reply) request?.reject(new ControlError(reply.code, reply.message, { hint: reply.hint }));
       else request?.resolve(reply.answer as never);
     }
     if (this.#outstanding.size === 0) worker.unref();
