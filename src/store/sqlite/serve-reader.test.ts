@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ADVICE } from "../../core/control-error.ts";
 import type { Batch } from "../../ports.ts";
 import { accepted, batch, created, fold, SES } from "../contract-facts.ts";
 import { type Database, openReadOnly } from "./database.ts";
@@ -76,7 +77,8 @@ describe("the reader", () => {
     expect(await ask("head", "ses_none")).toEqual({ id: 2, answer: 0 });
     expect(connections()).toBe(1);
     failing = true;
-    const told = { code: "unavailable", message: `${file} cannot be used: disk I/O error.` };
+    const { hint } = ADVICE.unavailable;
+    const told = { code: "unavailable", message: `${file} cannot be used: disk I/O error.`, hint };
     expect(await ask("head", SES)).toEqual({ id: 3, ...told });
     expect(await ask("head", SES)).toEqual({ id: 4, ...told });
     expect([connections(), closed]).toEqual([2, 2]);

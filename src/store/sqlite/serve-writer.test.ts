@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ADVICE } from "../../core/control-error.ts";
 import type { Batch } from "../../ports.ts";
 import { accepted, batch, created, fold, SES, settled } from "../contract-facts.ts";
 import { type Database, openDatabase } from "./database.ts";
@@ -83,7 +84,8 @@ describe("a file that cannot be opened", () => {
       if (trouble !== undefined) throw trouble;
       return openFile(path);
     });
-    const told = { code: "unavailable", message: `${file} cannot be used: no such disk.` };
+    const { hint } = ADVICE.unavailable;
+    const told = { code: "unavailable", message: `${file} cannot be used: no such disk.`, hint };
     expect(await ask(["open", null], ["ready", null], ["trim", { session: SES, before: 1 }])).toEqual([
       { id: 1, ...told },
       { id: 2, ...told },
