@@ -37,13 +37,14 @@ const TREES = {
     ...["proc-sight", "ps-sight", "ps-watchdog", "self-test", "spawner", "start", "terminal", "tiers", "unshare"],
     "watchdog",
   ].map((name) => `src/process/${name}.ts`),
-  tests: ["mechanisms", "profile", "ps-sight", "self-test", "spawner", "watchdog"].map(
-    (name) => `src/process/${name}.test.ts`,
-  ),
+  tests: [
+    ...["anchor", "group", "namespace-tree", "polite", "watchdog", "mechanisms", "profile", "ps-sight", "self-test"],
+    ...["spawner", "spawner-start", "spawner-end"],
+  ].map((name) => `src/process/${name}.test.ts`),
 };
 
 /** Look for the same mutants without any. */
-const QUICK = ["bubblewrap", "census", "platform", "proc-sight", "start", "terminal", "tiers"].map(
+const QUICK = ["bubblewrap", "census", "platform", "proc-sight", "start", "terminal", "tiers", "unshare"].map(
   (name) => `src/process/${name}.test.ts`,
 );
 
