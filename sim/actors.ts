@@ -84,6 +84,10 @@ export class TurnActor extends Working<TurnResult | undefined> {
     return { inputTokens: 1, outputTokens: this.text.length, estimated: true };
   }
 
+  hasSaid(text: string, from: number): boolean {
+    return this.text.startsWith(text, from);
+  }
+
   emit(text: string): void {
     this.text += text;
     this.turn.emit(text);

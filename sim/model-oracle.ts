@@ -5,7 +5,7 @@ import type { Facts, Settled, WorkFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
 import { FIRST_BYTE_MS, type ModelOptions, RETRY_FIRST_MS, RETRY_LAST_MS, SILENT_MS } from "./model-agents.ts";
 import { type ToldCall, toldCalls, wordsOfUsers, wrongWith } from "./model-prompt.ts";
-import { ModelTurn } from "./model-turn.ts";
+import { ModelTurn, withoutRemark } from "./model-turn.ts";
 import type { Oracle } from "./oracle.ts";
 import type { ParkedRequest } from "./parked-request.ts";
 import { ROUNDING_MS } from "./time-oracle.ts";
@@ -80,8 +80,7 @@ export class ModelOracle {
 
   /** What is recorded of a turn is what it has said, cost, and failed of. */
   checkTurn(turn: ModelTurn, work: WorkFacts, { outcome, usage, text }: Settled): void {
-    // What is said about calls that were not made is the loop's own.
-    const said = text?.replace(/\n?\[\d+ of the calls were not made\.\]$/, "");
+    const said = text === undefined ? undefined : withoutRemark(text);
     if (said !== undefined && !turn.text.startsWith(said)) {
       this.#violate("G17", `${turn.id} said "${turn.text}"; the log has "${text}".`);
     }

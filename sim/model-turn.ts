@@ -22,6 +22,11 @@ export class ModelTurn extends TurnActor {
     return this.request !== undefined;
   }
 
+  /** Also what the loop says behind it, of itself. */
+  override hasSaid(text: string, from: number): boolean {
+    return super.hasSaid(withoutRemark(text), from);
+  }
+
   /** Those for its own answer, or for a summary. */
   of(purpose: Purpose): readonly ParkedRequest[] {
     return this.requests.filter((request) => request.purpose === purpose);
@@ -52,3 +57,6 @@ export class ModelTurn extends TurnActor {
     request.say(text);
   }
 }
+
+/** What is said about calls that were not made is the loop's own. */
+export const withoutRemark = (text: string): string => text.replace(/\n?\[\d+ of the calls were not made\.\]$/, "");

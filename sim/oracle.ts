@@ -175,7 +175,7 @@ export class Oracle {
       this.#parts.violate("G16", `A follower was told what ${delta.turnId} says after its end.`);
     }
     const turn = this.#parts.life().actors.turns.findLast(({ id }) => id === delta.turnId);
-    if (turn !== undefined && !turn.text.startsWith(delta.text, delta.from)) {
+    if (turn !== undefined && !turn.hasSaid(delta.text, delta.from)) {
       this.#parts.violate("G29", `A follower was told something that ${delta.turnId} has not said there.`);
     }
   }
