@@ -18,7 +18,7 @@ export const suiteNamed = (name: string): Suite | undefined =>
  * the page asks for it then, and for what it must reach.
  */
 export const AWAITED: ReadonlySet<string> = new Set([
-  ...["sim", "soak"],
+  "soak",
   ...["mutate-core", "mutate-engine", "mutate-process"],
   ...["bugs", "soak-mistakes"],
 ]);
