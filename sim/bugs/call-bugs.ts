@@ -173,7 +173,7 @@ export const CALL_BUGS: readonly Bug[] = [
     "changes-not-told",
     "What a call has changed before it failed is not told to anybody.",
     LIVE_CALL,
-    "      ...(this.#changes === undefined ? {} : { changes: this.#changes }),\n",
+    "      ...(this.#changes === undefined ? {} : { changes: [...this.#changes] }),\n",
     "",
   ),
   bug(

@@ -159,8 +159,8 @@ const FOLLOWERS: readonly Bug[] = [
     "catch-up-ends-at-a-short-page",
     "What others wrote is read up to the first page that is not full.",
     "src/engine/commit.ts",
-    "      this.#then.recorded(lane, page.events);\n",
-    "      this.#then.recorded(lane, page.events);\n      if (page.events.length < PAGE_EVENTS_MAX) return;\n",
+    "      news.push(...events);\n",
+    "      news.push(...events);\n      if (events.length < PAGE_EVENTS_MAX) break;\n",
   ),
 ];
 
