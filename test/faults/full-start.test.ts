@@ -21,10 +21,10 @@ describe.skipIf(SKIPPED !== "")(`D1: a start on a disk that is nearly full${SKIP
   });
   afterEach(() => disk.remove());
 
-  /** Tries it with no room, then with a block more each time, until it succeeds. Answers what it has said. */
-  async function refusals(start: (dir: string) => Promise<void>): Promise<readonly unknown[]> {
+  /** Tries it with no room, then with a little more each time, until it succeeds. Answers what it has said. */
+  async function refusals(step: number, start: (dir: string) => Promise<void>): Promise<readonly unknown[]> {
     const said: unknown[] = [];
-    for (let bytes = 0; bytes < ENOUGH; bytes += BLOCK) {
+    for (let bytes = 0; bytes < ENOUGH; bytes += step) {
       disk.makeRoom();
       const dir = mkdtempSync(join(disk.folder, "home-"));
       disk.leave(bytes);
@@ -37,7 +37,7 @@ describe.skipIf(SKIPPED !== "")(`D1: a start on a disk that is nearly full${SKIP
   }
 
   test("says that the disk is full, for the tokens", async () => {
-    const said = await refusals(async (dir) => {
+    const said = await refusals(BLOCK, async (dir) => {
       openTokens({ dir, clock: systemClock, onTrouble: () => {} }).ensureLocal();
     });
     expect(said.length).toBeGreaterThan(0);
@@ -45,7 +45,7 @@ describe.skipIf(SKIPPED !== "")(`D1: a start on a disk that is nearly full${SKIP
   });
 
   test("says that the disk is full, for the store, also where SQLite speaks of an I/O error", async () => {
-    const said = await refusals(async (dir) => {
+    const said = await refusals(3 * BLOCK, async (dir) => {
       const store = await openSqliteStore({ file: join(dir, "belay.db") });
       await store.close();
     });

@@ -30,7 +30,7 @@ export const RESERVE_BYTES = 1024 * 1024;
 /** With less than this on the disk the store says that it is full: a prompt and the pages it touches may not fit. */
 export const ROOM_BYTES_MIN = 256 * 1024;
 
-/** How old the mark beside the file may become while commits go on. Much less than the log takes to be moved into it. */
+/** How old the mark beside the file may become while commits go on. To move the log into the file takes far longer. */
 export const MARK_EVERY_MS = 100;
 
 /** Text in one page of a log, beside its limit of events: a page is what one reader may hold in memory. */

@@ -74,8 +74,8 @@ const markPath = (file: string): string => `${file}.mark`;
 const older = (file: string): ControlError =>
   new ControlError(
     "store_corrupt",
-    `${file} is older than what was recorded in it: its write-ahead log, ${file}-wal, was taken away, or an older copy ` +
-      "was put in its place. It was not touched.",
+    `${file} is older than what was recorded in it: its write-ahead log, ${file}-wal, was taken away, or an older ` +
+      "copy was put in its place. It was not touched.",
     {
       hint:
         "Put back what belongs there. If that is lost, or the older one is meant, " +
