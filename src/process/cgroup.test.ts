@@ -6,13 +6,13 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { rememberingWatchdog } from "../../test/remembering-watchdog.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Census } from "./census.ts";
 import { cgroup, countsProcesses, endCgroup } from "./cgroup.ts";
 import type { Leader, Plan } from "./containment.ts";
 import { FORCE_WAIT_MS } from "./limits.ts";
 import { childrenOf, identityOf, type Seen } from "./proc.ts";
-import type { Ward, Watchdog } from "./watchdog.ts";
 
 let parent: string;
 beforeEach(() => {
@@ -27,15 +27,7 @@ const plan: Plan = {
 
 function made(setpriv?: string, look: () => Promise<readonly Seen[]> = async () => []) {
   const clock = manualClock();
-  const wards: Ward[] = [];
-  const told: string[] = [];
-  const watchdog = {
-    watch: (ward: Ward) => {
-      wards.push(ward);
-      return () => void told.push("forgotten");
-    },
-    close: () => void told.push("closed"),
-  } as unknown as Watchdog;
+  const { watchdog, wards, told } = rememberingWatchdog();
   const census = new Census(look);
   return { clock, wards, told, containment: cgroup({ parent, setpriv, watchdog, census, clock }) };
 }

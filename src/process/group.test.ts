@@ -1,6 +1,7 @@
 // Groups on a machine that is a script: whom the watchdog is told of, whom the signals go to, and what is made of the
 // end. The real ones are in `self-test.test.ts`.
 import { describe, expect, test } from "vitest";
+import { rememberingWatchdog } from "../../test/remembering-watchdog.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { Census } from "./census.ts";
 import type { Leader, Plan } from "./containment.ts";
@@ -8,7 +9,6 @@ import { group } from "./group.ts";
 import type { Identity } from "./proc.ts";
 import { PROC_SIGHT } from "./proc-sight.ts";
 import type { Sight } from "./sight.ts";
-import type { Ward, Watchdog } from "./watchdog.ts";
 
 const LEADER: Identity = { pid: 5_002_000, startTime: 7, bootId: "boot" };
 const COMMAND: Identity = { pid: 5_002_001, startTime: 8, bootId: "boot" };
@@ -20,15 +20,7 @@ const plan: Plan = {
 
 function machine(more: Partial<Sight> = {}, census = new Census(async () => [])) {
   const clock = manualClock();
-  const wards: Ward[] = [];
-  const told: string[] = [];
-  const watchdog = {
-    watch: (ward: Ward) => {
-      wards.push(ward);
-      return () => void told.push("forgotten");
-    },
-    close: () => void told.push("closed"),
-  } as unknown as Watchdog;
+  const { watchdog, wards, told } = rememberingWatchdog();
   const sight: Sight = {
     ...PROC_SIGHT,
     childrenOf: (pid) => (pid === LEADER.pid ? [COMMAND.pid] : []),

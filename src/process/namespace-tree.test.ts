@@ -2,17 +2,14 @@
 // the kernel does not end them.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import fs from "node:fs";
-import { syncBuiltinESMExports } from "node:module";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { endsBetweenLooks } from "../../test/vanishing-process.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Leader, Plan } from "./containment.ts";
 import { holdNamespace } from "./namespace-tree.ts";
 import { descendantsOf, type Identity, identityOf, isStill } from "./proc.ts";
 import { send } from "./signal.ts";
-
-const { openSync } = fs;
 
 const plan: Plan = {
   ...{ id: "proc_ns.1", cookie: "proc_ns.1:x", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
@@ -49,20 +46,6 @@ function leading(identity: Identity) {
     kill: (signal) => void told.push(signal),
   };
   return { leader, told };
-}
-
-/** This one is seen once, and has ended when it is looked at again. */
-function endsBetweenLooks(pid: number): void {
-  let looks = 0;
-  const system = (instead: typeof openSync): void => {
-    Object.assign(fs, { openSync: instead });
-    syncBuiltinESMExports();
-  };
-  system((path, ...how) => {
-    if (path === `/proc/${pid}/stat`) looks += 1;
-    return openSync(path === `/proc/${pid}/stat` && looks > 1 ? "/proc/none" : path, ...how);
-  });
-  onTestFinished(() => system(openSync));
 }
 
 describe("a tree in a namespace", () => {

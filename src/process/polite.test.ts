@@ -1,14 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import fs from "node:fs";
-import { syncBuiltinESMExports } from "node:module";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { endsBetweenLooks } from "../../test/vanishing-process.ts";
 import { askGroup, askTerminal } from "./polite.ts";
 import { childrenOf, descendantsOf, identityOf, stateOf } from "./proc.ts";
 import { type Means, send } from "./signal.ts";
-
-const { openSync } = fs;
 
 /** A real program that has said `up`, and whose further lines are heard. All of its tree ends with the test. */
 async function spoken(script: string) {
@@ -25,20 +22,6 @@ async function spoken(script: string) {
   const [identity] = all;
   if (identity === undefined) throw new Error("A program that has spoken is there.");
   return { child, lines, identity, exited: once(child, "exit") };
-}
-
-/** This one is seen once, and has ended when it is looked at again. */
-function endsBetweenLooks(pid: number): void {
-  let looks = 0;
-  const system = (instead: typeof openSync): void => {
-    Object.assign(fs, { openSync: instead });
-    syncBuiltinESMExports();
-  };
-  system((path, ...how) => {
-    if (path === `/proc/${pid}/stat`) looks += 1;
-    return openSync(path === `/proc/${pid}/stat` && looks > 1 ? "/proc/none" : path, ...how);
-  });
-  onTestFinished(() => system(openSync));
 }
 
 test("a group is asked, and then told to go on: who is stopped could not answer", () => {

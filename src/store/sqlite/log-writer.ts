@@ -178,10 +178,9 @@ export class LogWriter {
   }
 
   #keepHeads(): void {
-    for (const [session, standing] of this.#staged) {
-      this.#heads.set(session, standing);
-      this.#options.mark?.note(session, standing.head);
-    }
+    let last: readonly [SessionId, Standing] | undefined;
+    for (last of this.#staged) this.#heads.set(...last);
+    if (last !== undefined) this.#options.mark?.note(last[0], last[1].head);
     this.#staged.clear();
   }
 
