@@ -7,7 +7,7 @@
 import type { Answer, Command } from "../core/command.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Event, Recorded } from "../core/event.ts";
-import type { Seq, SessionId, Work } from "../core/ids.ts";
+import type { RunId, Seq, SessionId, Work } from "../core/ids.ts";
 import { emptyLane, type Lane } from "../core/lane.ts";
 import type { LiveTranscript } from "./live-transcript.ts";
 import { LiveTurn } from "./live-turn.ts";
@@ -66,6 +66,8 @@ export class LiveLane {
   works: LiveWork[] = [];
   /** What was said so far, if the live run has asked for it. */
   transcript: LiveTranscript | undefined = undefined;
+  /** A turn of this run has ended here, so that none after it was cut off: they have nothing to repeat. */
+  whole: RunId | undefined = undefined;
   /** Who waits until nothing is going on in the world, and until nothing is on its way. Mostly nobody: shared. */
   still: readonly (() => void)[] = NOBODY;
   quiet: readonly (() => void)[] = NOBODY;

@@ -1,5 +1,6 @@
 // What a turn asks of the engine: what it is told, what it may read, and what becomes of what it asks.
 import { describe, expect, test } from "vitest";
+import { engineHouse, live, neighbour } from "../../test/engine-house.ts";
 import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
@@ -160,6 +161,35 @@ describe("what a turn that was lost to another worker still says", () => {
     stop.abort();
     await following;
   });
+});
+
+test("G25: what a run did before its worker vanished is read when its turn is asked again, and never after", async () => {
+  const first = engineHouse();
+  const { sessionId, turn } = await live(first);
+  const before = turn.call("build");
+  before.complete("built");
+  await before.result;
+  await first.log.release(sessionId, first.engine.worker);
+  const house = neighbour(first);
+  let reads = 0;
+  const read = house.log.read.bind(house.log);
+  house.log.read = (...asked) => {
+    reads += 1;
+    return read(...asked);
+  };
+  await house.engine.start();
+  const again = await house.agent.nextTurn();
+  reads = 0;
+  expect(await again.given.call("build", null, () => "built twice")).toMatchObject({ value: "built" });
+  expect(reads).toBeGreaterThan(0);
+  again.askAgain();
+  for (const _ of [1, 2]) {
+    const later = await house.agent.nextTurn();
+    reads = 0;
+    expect(await later.given.call("build", null, () => "anew")).toMatchObject({ value: "anew" });
+    expect(reads).toBe(0);
+    later.askAgain();
+  }
 });
 
 describe("a summary", () => {

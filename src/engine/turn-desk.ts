@@ -83,6 +83,7 @@ export class TurnDesk extends Desk implements TurnNeeds {
   }
 
   async recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined> {
+    if (this.lane.whole === this.begun.id) return undefined;
     this.#replay ??= readReplay(this.parts.store, this.lane.id, this.#turnId, this.begun.acceptedAt);
     return (await this.#replay).take(name, input, options);
   }
@@ -119,6 +120,7 @@ export class TurnDesk extends Desk implements TurnNeeds {
   }
 
   async #settleTurn(turn: LiveTurn, end: TurnEnd, calls: readonly LiveCall[]): Promise<void> {
+    this.lane.whole = this.begun.id;
     try {
       await this.commit.submit(this.lane, { type: "settle-turn", end });
     } catch {
