@@ -1,7 +1,7 @@
 // Benchmarks: ours, peers and physical floors in one run, on one machine. Figures are ratios; nothing here is a test.
 //
 // npm run bench -- --only spine --json
-import { parseArgs } from "node:util";
+import { optionsOf } from "../test/suite.ts";
 import { processes } from "./processes/processes.ts";
 import { type JudgedFigures, origin, report } from "./report.ts";
 import { server } from "./server/server.ts";
@@ -15,19 +15,15 @@ const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Pro
   server,
 };
 
-const { values } = parseArgs({
-  options: {
+const HELP = `npm run bench -- [--only NAME] [--json]\n\nBenches: ${Object.keys(BENCHES).join(", ")}`;
+const values = optionsOf(
+  {
     only: { type: "string" },
     json: { type: "boolean", default: false },
     seed: { type: "string", default: "1" },
-    help: { type: "boolean", default: false },
   },
-});
-
-if (values.help) {
-  console.log(`npm run bench -- [--only NAME] [--json]\n\nBenches: ${Object.keys(BENCHES).join(", ")}`);
-  process.exit(0);
-}
+  HELP,
+);
 const names = values.only === undefined ? Object.keys(BENCHES) : [values.only];
 const progress = (line: string): void => console.error(`  ${line}`);
 console.error(`seed ${values.seed} (these benches draw no random numbers)`);

@@ -1,7 +1,6 @@
 // npm run sim: seeded schedules, every interleaving of small scopes, or the corpus of known mistakes.
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
-import { conclude, progress, say, wholeNumber } from "../test/suite.ts";
+import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../test/suite.ts";
 import { Distinct } from "./distinct.ts";
 import { type Answer, runErrand } from "./errands.ts";
 import { FOCUSES, type Focus } from "./flavour.ts";
@@ -14,8 +13,8 @@ const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   see
 npm run sim -- --exhaustive [--ops 4] [--json]                 every interleaving of small scopes
 npm run sim -- --bugs [--only NAME] [--sample N] [--json]      known mistakes, each (or one in N) must be found`;
 
-const { values } = parseArgs({
-  options: {
+const values = optionsOf(
+  {
     schedules: { type: "string", default: "20000" },
     seed: { type: "string", default: "1" },
     ops: { type: "string", default: "4" },
@@ -27,9 +26,9 @@ const { values } = parseArgs({
     focus: { type: "string" },
     twice: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
   },
-});
+  HELP,
+);
 
 /** A schedule takes some milliseconds, on a machine that is very busy some hundred. */
 const SILENCE_MS_MAX = 60_000;
@@ -38,8 +37,7 @@ const focus = focusOf(values.focus);
 const about = focus === undefined ? "" : ` --focus ${focus}`;
 const seed = wholeNumber(values.seed, "--seed");
 const { json, twice } = values;
-if (values.help) console.log(HELP);
-else if (values.trace) await trace();
+if (values.trace) await trace();
 else if (values.bugs) await bugs();
 else if (values.exhaustive) await exhaustive(wholeNumber(values.ops, "--ops"));
 else await schedules(wholeNumber(values.schedules, "--schedules"));
@@ -137,7 +135,7 @@ function shares(count: number): readonly { readonly from: number; readonly count
 function focusOf(given: string | undefined): Focus {
   const found = FOCUSES.find((one) => one === given);
   if (given === undefined || found !== undefined) return found;
-  throw new TypeError(`--focus takes ${FOCUSES.join(", ")}, not ${given}.`);
+  refuse(`--focus takes ${FOCUSES.join(", ")}, not ${given}.`);
 }
 
 function sum(numbers: readonly number[]): number {

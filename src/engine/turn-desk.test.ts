@@ -163,7 +163,7 @@ describe("what a turn that was lost to another worker still says", () => {
   });
 });
 
-test("G25: what a run did before its worker vanished is read when its turn is asked again, and never after", async () => {
+test("G25: what a run did before its worker vanished is read when its turn is asked again, never after", async () => {
   const first = engineHouse();
   const { sessionId, turn } = await live(first);
   const before = turn.call("build");

@@ -1,15 +1,12 @@
 // node test/crash/hunt-all.ts: lets the crash loop loose on every known mistake, and says what gave each away.
-import { parseArgs } from "node:util";
-import { conclude, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, say, wholeNumber } from "../suite.ts";
 import { hunt } from "./hunt.ts";
 import { MISTAKES } from "./mistakes.ts";
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string", default: "1" },
-    only: { type: "string" },
-    json: { type: "boolean", default: false },
-  },
+const values = optionsOf({
+  seed: { type: "string", default: "1" },
+  only: { type: "string" },
+  json: { type: "boolean", default: false },
 });
 const seed = wholeNumber(values.seed, "--seed");
 const left = MISTAKES.filter(({ name }) => values.only === undefined || name === values.only);

@@ -9,26 +9,23 @@
 //   --json        the last line is one object
 //
 // Exits with 1 if anything does not hold. What is found is kept in a folder that is named.
-import { parseArgs } from "node:util";
-import { conclude, progress, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../suite.ts";
 import { crashLoop } from "./loop.ts";
 import { POINTS } from "./points.ts";
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: "string", default: "100" },
-    seed: { type: "string", default: "1" },
-    lanes: { type: "string", default: "2" },
-    point: { type: "string" },
-    round: { type: "string" },
-    json: { type: "boolean", default: false },
-  },
+const values = optionsOf({
+  kills: { type: "string", default: "100" },
+  seed: { type: "string", default: "1" },
+  lanes: { type: "string", default: "2" },
+  point: { type: "string" },
+  round: { type: "string" },
+  json: { type: "boolean", default: false },
 });
 const kills = wholeNumber(values.kills, "--kills");
 const seed = wholeNumber(values.seed, "--seed");
 const round = values.round === undefined ? undefined : wholeNumber(values.round, "--round");
 if (values.point !== undefined && !POINTS.includes(values.point)) {
-  throw new TypeError(`There is no point ${values.point}. There are: ${POINTS.join(", ")}.`);
+  refuse(`There is no point ${values.point}. There are: ${POINTS.join(", ")}.`);
 }
 
 say(`crash loop: ${kills} kills, seed ${seed}`);

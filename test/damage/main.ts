@@ -1,16 +1,13 @@
 // Damaged files: whatever is done to one, it is read as it was written, or refused with a code and advice.
 //
 //   node test/damage/main.ts --rounds 1000 --seed 1
-import { parseArgs } from "node:util";
-import { conclude, progress, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, progress, say, wholeNumber } from "../suite.ts";
 import { damageRounds } from "./rounds.ts";
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "1000" },
-    seed: { type: "string", default: "1" },
-    json: { type: "boolean", default: false },
-  },
+const values = optionsOf({
+  rounds: { type: "string", default: "1000" },
+  seed: { type: "string", default: "1" },
+  json: { type: "boolean", default: false },
 });
 const rounds = wholeNumber(values.rounds, "--rounds");
 const seed = wholeNumber(values.seed, "--seed");

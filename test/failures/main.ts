@@ -1,11 +1,10 @@
 // The failure map as a table, and how much of it is shown: `node test/failures/main.ts [--json]`.
-import { parseArgs } from "node:util";
 import { sources } from "../house.ts";
-import { conclude, say } from "../suite.ts";
+import { conclude, optionsOf, say } from "../suite.ts";
 import { checkMap } from "./check-map.ts";
 import { countRows, type FailureRow, failureMap } from "./failure-map.ts";
 
-const { values } = parseArgs({ options: { json: { type: "boolean", default: false } } });
+const values = optionsOf({ json: { type: "boolean", default: false } });
 const rows = failureMap();
 const findings = checkMap(rows, new Map(sources().map((file) => [file.path, file])));
 if (!values.json) for (const row of rows) say(`${row.id.padEnd(4)} ${row.failure}\n     ${whereShown(row)}`);

@@ -2,23 +2,20 @@
 //
 // Every call of the store with every fault, in every story; then pairs of faults. See inject.ts. With --mistakes:
 // whether the same finds every known mistake.
-import { parseArgs } from "node:util";
-import { conclude, progress, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../suite.ts";
 import { hunt } from "./hunt.ts";
-import { play } from "./inject.ts";
+import { type Injection, play } from "./inject.ts";
 import { MISTAKES } from "./mistakes.ts";
 import { readInjection, replay, searchPairs, searchStories, type Violation } from "./search.ts";
 import { STORIES } from "./stories.ts";
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string", default: "1" },
-    pairs: { type: "string", default: "2000" },
-    story: { type: "string" },
-    fault: { type: "string", multiple: true, default: [] },
-    mistakes: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
+const values = optionsOf({
+  seed: { type: "string", default: "1" },
+  pairs: { type: "string", default: "2000" },
+  story: { type: "string" },
+  fault: { type: "string", multiple: true, default: [] },
+  mistakes: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
 });
 
 const seed = wholeNumber(values.seed, "--seed");
@@ -51,8 +48,8 @@ async function searchAll(): Promise<void> {
 
 async function playOne(name: string, faults: readonly string[]): Promise<void> {
   const story = STORIES.find((one) => one.name === name);
-  if (story === undefined) throw new TypeError(`There is no story called ${JSON.stringify(name)}.`);
-  const injections = faults.map(readInjection);
+  if (story === undefined) refuse(`There is no story called ${JSON.stringify(name)}.`);
+  const injections = faults.map(injectionOf);
   const { found } = await play(story, injections);
   for (const one of found) tell({ story: name, injections, found: one });
   conclude(
@@ -77,4 +74,12 @@ async function huntAll(): Promise<void> {
 
 function tell(violation: Violation): void {
   say(`✗ ${violation.story}: ${violation.found}\n  again: ${replay(violation)}`);
+}
+
+function injectionOf(text: string): Injection {
+  try {
+    return readInjection(text);
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
 }

@@ -12,24 +12,21 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { parseArgs } from "node:util";
 import type { LogLevel } from "@stryker-mutator/api/core";
 import { Stryker } from "@stryker-mutator/core";
 import { ROOT } from "../house.ts";
-import { conclude, say } from "../suite.ts";
+import { conclude, optionsOf, refuse, say } from "../suite.ts";
 import { isApart, runApart } from "./apart.ts";
 import { filesOf, type Hunt, type Room, rooms } from "./rooms.ts";
 import { scoreOf, sumOf, type Tally, tallyOf } from "./score.ts";
 import { compare, markOf, readLookedAt, type Survivor, survivorOf } from "./survivor.ts";
 
-const { values } = parseArgs({
-  options: {
-    room: { type: "string" },
-    file: { type: "string", multiple: true },
-    test: { type: "string", multiple: true },
-    survivors: { type: "string" },
-    json: { type: "boolean", default: false },
-  },
+const values = optionsOf({
+  room: { type: "string" },
+  file: { type: "string", multiple: true },
+  test: { type: "string", multiple: true },
+  survivors: { type: "string" },
+  json: { type: "boolean", default: false },
 });
 
 /** A mutant without an end is given up after this, on top of what its tests took before. */
@@ -50,7 +47,7 @@ process.once("exit", () => {
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 const lookedAt = readLookedAt();
 const wanted = rooms().filter(({ name }) => values.room === undefined || values.room === name);
-if (wanted.length === 0) throw new TypeError(`There is no room ${values.room}.`);
+if (wanted.length === 0) refuse(`There is no room ${values.room}.`);
 if (wanted.some(({ name }) => name === "process") && !isApart()) process.exit(await runApart(process.argv.slice(1)));
 const tallies = new Map<Room, Tally>();
 const survivors: Survivor[] = [];

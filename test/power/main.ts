@@ -5,21 +5,18 @@
 //   node test/power/main.ts --disk lying                  a disk that syncs nothing: must fail
 //   node test/power/main.ts --mistakes                    known mistakes: each must be found
 //   node test/power/main.ts --seed 1 --world 17           one world again
-import { parseArgs } from "node:util";
-import { conclude, progress, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../suite.ts";
 import { type CrewOptions, countOf, type Found, type Seen, sendCrew } from "./crew.ts";
 import { MISTAKES, SYNC_NORMAL } from "./mistakes.ts";
 
-const { values } = parseArgs({
-  options: {
-    cuts: { type: "string", default: "2000" },
-    seed: { type: "string", default: "1" },
-    sync: { type: "string", default: "full" },
-    disk: { type: "string", default: "honest" },
-    world: { type: "string" },
-    mistakes: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
+const values = optionsOf({
+  cuts: { type: "string", default: "2000" },
+  seed: { type: "string", default: "1" },
+  sync: { type: "string", default: "full" },
+  disk: { type: "string", default: "honest" },
+  world: { type: "string" },
+  mistakes: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
 });
 
 /** Worlds with findings that are shown one by one. */
@@ -94,6 +91,6 @@ async function hunt(): Promise<void> {
 
 function oneOf<T extends string>(given: string, name: string, known: readonly T[]): T {
   const found = known.find((one) => one === given);
-  if (found === undefined) throw new TypeError(`${name} takes ${known.join(" or ")}, not ${given}.`);
+  if (found === undefined) refuse(`${name} takes ${known.join(" or ")}, not ${given}.`);
   return found;
 }

@@ -9,8 +9,7 @@
 //   --json           the last line is one object
 //
 // Exits with 1 if anything is held that should not be, if memory is shown to grow, or if a deed went wrong.
-import { parseArgs } from "node:util";
-import { conclude, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, refuse, say, wholeNumber } from "../suite.ts";
 import { hunt } from "./hunt.ts";
 import { MISTAKES, SMALL_CACHES, SMALL_SHELF } from "./mistakes.ts";
 import { FAULTS } from "./nemesis.ts";
@@ -20,27 +19,23 @@ import { verdictOf } from "./verdict.ts";
 /** How long a house may take to come to rest: connections that nobody uses are closed after 5 s, by the server. */
 const REST_MS_MAX = 45_000;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: "string", default: "10" },
-    rounds: { type: "string" },
-    lanes: { type: "string", default: "3" },
-    seed: { type: "string", default: "1" },
-    mistake: { type: "string" },
-    mistakes: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
+const values = optionsOf({
+  minutes: { type: "string", default: "10" },
+  rounds: { type: "string" },
+  lanes: { type: "string", default: "3" },
+  seed: { type: "string", default: "1" },
+  mistake: { type: "string" },
+  mistakes: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
 });
 const minutes = Number(values.minutes);
-if (!(minutes > 0)) throw new TypeError(`--minutes takes a number above 0, not ${values.minutes}.`);
+if (!(minutes > 0)) refuse(`--minutes takes a number above 0, not ${values.minutes}.`);
 const seed = wholeNumber(values.seed, "--seed");
 const lanes = wholeNumber(values.lanes, "--lanes");
 const rounds = values.rounds === undefined ? undefined : wholeNumber(values.rounds, "--rounds");
 const mistake = MISTAKES.find(({ name }) => name === values.mistake);
 if (values.mistake !== undefined && mistake === undefined) {
-  throw new TypeError(
-    `There is no mistake ${values.mistake}. There are: ${MISTAKES.map(({ name }) => name).join(", ")}.`,
-  );
+  refuse(`There is no mistake ${values.mistake}. There are: ${MISTAKES.map(({ name }) => name).join(", ")}.`);
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));

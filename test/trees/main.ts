@@ -15,12 +15,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { diagnose } from "../../src/process/doctor.ts";
 import { lookAtMachine } from "../../src/process/machine.ts";
 import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
 import type { Mechanism, Tier } from "../../src/spawner.ts";
+import { optionsOf, refuse, wholeNumber } from "../suite.ts";
 import { bareKill } from "./bare-kill.ts";
 import { type Figures, report, summarise, type TreeResult } from "./figures.ts";
 import { marked, markOf, SHAPES, type Shape, survivorsOf } from "./shapes.ts";
@@ -31,24 +31,24 @@ const PARENT_KILL_MS_MAX = 2_000;
 /** How long a shape may take to come up on a busy machine. */
 const UP_MS_MAX = 60_000;
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "3" },
-    "parent-kill": { type: "boolean", default: false },
-    mechanism: { type: "string" },
-    tier: { type: "string" },
-    concurrency: { type: "string", default: "1" },
-    seed: { type: "string", default: "1" },
-    force: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
+const values = optionsOf({
+  rounds: { type: "string", default: "3" },
+  "parent-kill": { type: "boolean", default: false },
+  mechanism: { type: "string" },
+  tier: { type: "string" },
+  concurrency: { type: "string", default: "1" },
+  seed: { type: "string", default: "1" },
+  force: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
 });
-const rounds = Number(values.rounds);
-const seed = Number(values.seed);
+const rounds = wholeNumber(values.rounds, "--rounds");
+const seed = wholeNumber(values.seed, "--seed");
+const concurrency = wholeNumber(values.concurrency, "--concurrency");
 const shown = process.stderr.isTTY === true;
 let marks = (process.pid % 10_000) * 10_000;
 
 const wanted = await mechanismsHere();
+if (wanted.length === 0) refuse("None of the mechanisms asked for works here: belay doctor says which do.");
 const all = new Map<Mechanism, Figures>();
 for (const { mechanism, tier } of wanted) {
   const results = values["parent-kill"] ? await killParents(mechanism) : await stopTrees(mechanism);
@@ -59,7 +59,7 @@ for (const { mechanism, tier } of wanted) {
 const bare = await measureBareKill();
 if (values.json) console.log(JSON.stringify({ ...report(all, { seed, parentKill: values["parent-kill"] }), ...bare }));
 const bad = [...all.values()].some(({ survivors, troubles }) => survivors > 0 || troubles.length > 0);
-process.exitCode = bad || all.size === 0 ? 1 : 0;
+process.exitCode = bad ? 1 : 0;
 
 async function mechanismsHere(): Promise<readonly { readonly mechanism: Mechanism; readonly tier: Tier }[]> {
   const dir = mkdtempSync(join(tmpdir(), "belay-trees-"));
@@ -99,7 +99,7 @@ async function stopTrees(mechanism: Mechanism): Promise<readonly TreeResult[]> {
       progress(`${mechanism}: ${results.length} of ${total} trees`);
     }
   };
-  await Promise.all(Array.from({ length: Number(values.concurrency) }, lane));
+  await Promise.all(Array.from({ length: concurrency }, lane));
   await spawner.close();
   rmSync(dir, { recursive: true, force: true });
   return results;
