@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { accept, cancel, edit, keyed, Office, readyLane, waiting, watch } from "../../test/office.ts";
 import type { Command, CommandOf } from "../core/command.ts";
+import { STOP_UNRECORDED } from "../core/control-error.ts";
 import { COMMIT_ATTEMPTS_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
 import type { Appended } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
@@ -218,7 +219,7 @@ describe("a store that could not write", () => {
     const office = await new Office().begin("run_1", "run_2");
     office.store.always("append", { kind: "fail", code: "store_full" });
     await expect(office.submit(cancel("run_1"))).rejects.toMatchObject({
-      ...{ code: "store_full", message: `${CARRIED_OUT} The store could not append.` },
+      ...{ code: "store_full", message: `${CARRIED_OUT} The store could not append.`, hint: STOP_UNRECORDED },
       cause: { code: "store_full", message: "The store could not append." },
     });
     const pauses: number[] = [];

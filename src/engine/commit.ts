@@ -5,7 +5,7 @@
 // 2. A refused command leaves nothing: neither in memory nor in the log.
 // 3. What must not be lost (a cancel, the end of a piece of work) is never refused for the store's trouble; it waits.
 import type { Answer, Command } from "../core/command.ts";
-import { ControlError, toControlError } from "../core/control-error.ts";
+import { ControlError, STOP_UNRECORDED, toControlError } from "../core/control-error.ts";
 import { decide } from "../core/decide.ts";
 import type { Event, Recorded } from "../core/event.ts";
 import { evolve, type Lane } from "../core/lane.ts";
@@ -369,7 +369,7 @@ const LASTING: ReadonlySet<Command["type"]> = new Set([
 /** The asker of a cancel is told the truth now; the cancel itself is kept. */
 function notRecorded(entry: Entry, error: ControlError): void {
   const message = `The stop was carried out here, but could not be recorded yet: ${error.message}`;
-  entry.reject(new ControlError(error.code, message, { cause: error }));
+  entry.reject(new ControlError(error.code, message, { cause: error, hint: STOP_UNRECORDED }));
   entry.resolve = ignore;
   entry.reject = ignore;
 }

@@ -6,7 +6,7 @@ import { CONTROL_CODES, problem } from "../api/problem.ts";
 import { isMutation, paramsOf } from "../api/route.ts";
 import { ROUTE_NAMES, routeOf } from "../api/routes.ts";
 import type { BelayControl } from "../control.ts";
-import { type ControlCode, ControlError } from "../core/control-error.ts";
+import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { type Actor, type HttpAnswer, TOKEN_SCOPES } from "./exchange.ts";
@@ -90,6 +90,16 @@ describe("errors have one shape", () => {
       else expect(line).toMatchObject({ level: "warn", msg: error.message });
     },
   );
+
+  test("G28: whoever asked for a stop that cannot be recorded hears that it was carried out, and no file", async () => {
+    const message = "The stop was carried out here, but could not be recorded yet: /srv/belay.db cannot be used.";
+    for (const hint of [STOP_UNRECORDED, "Look into /srv/belay.db."]) {
+      const { ask } = serve(failing(new ControlError("unavailable", message, { hint })));
+      const answer = await ask("GET", "/v1/live");
+      expect(errorOf(answer).hint).toBe(hint === STOP_UNRECORDED ? hint : ADVICE.unavailable.hint);
+      expect(String(answer.body)).not.toContain("/srv");
+    }
+  });
 
   test("what was thrown inside is told to the log and not to the client", async () => {
     const { ask, lines } = serve(failing(new Error("password of the database: hunter2")));

@@ -1,5 +1,5 @@
 // What goes wrong, as HTTP says it: one status for each code.
-import { type ControlCode, ControlError, toControlError } from "../core/control-error.ts";
+import { type ControlCode, ControlError, STOP_UNRECORDED, toControlError } from "../core/control-error.ts";
 import type { HttpAnswer } from "./exchange.ts";
 import { Denial, errorAnswer } from "./guard-denial.ts";
 import { RETRY_AFTER_S } from "./limits.ts";
@@ -44,8 +44,10 @@ export function failed(
 ): { readonly error: ControlError; readonly answer: HttpAnswer } {
   if (thrown instanceof Denial) return { error: thrown, answer: thrown.answer(requestId) };
   const error = toControlError(thrown);
-  const { code } = error;
-  const seen = SEEN[code] === undefined ? error : new ControlError(code, SEEN[code]);
+  const { code, hint } = error;
+  // Whoever asked for a stop is told that it is under way, also by a house that cannot say why it has not recorded it.
+  const advice = hint === STOP_UNRECORDED ? { hint } : {};
+  const seen = SEEN[code] === undefined ? error : new ControlError(code, SEEN[code], advice);
   const status = STATUS[code];
   return { error, answer: errorAnswer(seen, { status, headers: headersOf(code, status), requestId }) };
 }

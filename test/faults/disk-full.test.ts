@@ -1,5 +1,7 @@
 // A disk that is full, for real, under a whole house: what is refused leaves no trace, what goes on gets its end, stops
 // work, and when there is room everything comes back by itself.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RunControl, SessionControl } from "../../src/control.ts";
 import type { Turn } from "../../src/ports.ts";
@@ -29,6 +31,10 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout:
         const handle = await turn.processes.start("sleep 1000", { feedback: "silent" });
         await untilAborted(turn.signal);
         return handle.id;
+      },
+      starts: async (turn) => {
+        await go.talk.opened;
+        return shell(turn, "touch begun; sleep 1000");
       },
       floods: async (turn) => {
         const options = { stdin: "open", feedback: "silent" } as const;
@@ -99,6 +105,20 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout:
     expect(await background.outcome).toMatchObject({ kind: "cancelled" });
   });
 
+  test("D1: a process that nobody could find again is not started, and its run is told why", async () => {
+    const run = session.prompt("starts");
+    await heard(run, "turn.requested");
+    disk.fill();
+    await useUp(await house.client.createSession().catch(() => session));
+    disk.fill();
+    go.talk.open();
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    expect(await run.text()).toMatch(/^failed: /);
+    expect(existsSync(join(disk.folder, "begun"))).toBe(false);
+    disk.makeRoom();
+    expect(await (await house.client.createSession()).prompt("again").outcome).toEqual({ kind: "completed" });
+  });
+
   test("G23: the output of a process is counted exactly, and what could not be kept is said", async () => {
     const run = session.prompt("floods");
     await startedPid(session);
@@ -157,7 +177,6 @@ async function heard(run: RunControl, type: string): Promise<void> {
   for await (const event of run) if (event.type === type) return;
 }
 
-/** The pid of the last process that its session has started. */
 /** Asks until it says so: its answers count for a second. */
 async function says(house: TroubledHouse, wanted: string): Promise<number> {
   for (;;) {

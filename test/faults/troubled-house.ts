@@ -47,7 +47,7 @@ export async function troubledHouse(
     log,
   });
   const tokens = join(folder, "tokens");
-  mkdirSync(tokens, { mode: 0o700 });
+  mkdirSync(tokens, { mode: 0o700, recursive: true });
   const serving = await serveBelay(belay, { tokens, audit });
   const token = readFileSync(serving.tokenFile ?? "", "utf8").trim();
   const client = await connectBelay({ url: serving.at, token });
