@@ -73,7 +73,7 @@ const mutate = (room: string, what: string, scoreMin?: number): Suite => ({
   attacked: `The code of ${what} is changed in small ways, one at a time. Each that survives was looked at.`,
   violation: "A change that no test notices.",
   command: ["mutate", "--room", room],
-  shown: { score: "noticed, %", killed: "noticed", survived: "not noticed", mutants: "changes" },
+  shown: { score: "% noticed", killed: "noticed", survived: "not noticed", mutants: "changes" },
   demands: {
     ends: "holds",
     some: ["mutants"],
