@@ -1,8 +1,19 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { PipePool } from "./pipe-pool.ts";
 
 const home = mkdtempSync(join(tmpdir(), "belay-pipes-"));
@@ -23,6 +34,23 @@ describe("a pool of pipes", () => {
     pool.close();
     await filled;
     expect(existsSync(join(home, "hasty"))).toBe(false);
+  });
+
+  test("closed while names are being made takes nothing away from whoever makes them", async () => {
+    const [bin, go, dir] = [join(home, "bin"), join(home, "go"), join(home, "slow")];
+    mkdirSync(bin, { recursive: true });
+    execFileSync("mkfifo", [go]);
+    // Makes nothing before the test says so.
+    writeFileSync(join(bin, "mkfifo"), `#!/bin/sh\nread go < ${go}\n`, { mode: 0o755 });
+    vi.stubEnv("PATH", `${bin}:${process.env.PATH}`);
+    const pool = new PipePool(dir);
+    const filled = pool.fill();
+    pool.close();
+    expect(existsSync(dir)).toBe(true);
+    writeFileSync(go, "on\n");
+    await filled;
+    expect(existsSync(dir)).toBe(false);
+    vi.unstubAllEnvs();
   });
 
   test("gives pipes that carry what a child writes, to its end", async () => {

@@ -149,9 +149,15 @@ describe("rounds", () => {
 
   test("a look that never comes back holds nobody up", async () => {
     const { ending, clock } = table();
-    const ended = endAll({ ...ending, find: () => new Promise(() => undefined), deadlineMs: 100 });
+    const struck: unknown[] = [];
+    const send: Ending["send"] = (whom) => {
+      struck.push(whom);
+      return "gone";
+    };
+    const ended = endAll({ ...ending, send, find: () => new Promise(() => undefined), deadlineMs: 100 });
     await clock.advance(100);
     expect(await ended).toEqual({ killed: [], left: [], sure: false });
+    expect(struck).toEqual([]);
   });
 
   test("whoever is met is struck at on sight, and a late look strikes at nobody", async () => {

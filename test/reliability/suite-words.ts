@@ -19,6 +19,6 @@ export const suiteNamed = (name: string): Suite | undefined =>
  */
 export const AWAITED: ReadonlySet<string> = new Set([
   "soak",
-  ...["mutate-core", "mutate-engine", "mutate-process"],
+  ...["mutate-engine", "mutate-process"],
   ...["bugs", "soak-mistakes"],
 ]);
