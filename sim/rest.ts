@@ -4,6 +4,7 @@
 // Invariants
 // 1. Takes no choices: what a schedule leaves behind is brought to rest always in the same way.
 import type { SessionId } from "../src/core/ids.ts";
+import { LEASE_TTL_MS } from "../src/core/limits.ts";
 import type { Reply } from "../src/core/question.ts";
 import { verifyAtRest } from "../src/core/verify.ts";
 import { type Actor, TurnActor } from "./actors.ts";
@@ -18,13 +19,13 @@ import { checkAbandoned, checkCalls, checkPlaces, checkWorks } from "./works.ts"
 
 /** Far more steps than any schedule needs; whoever uses them up goes round in circles. */
 const STEPS_MAX = 2_000;
-/** Idle timers (the renewal of leases) that may pass before nothing more is expected from them. */
-const RENEWALS_MAX = 6;
+/** G24: how long a session may be left to a worker that is gone, with nothing going on but the renewal of leases. */
+const IDLE_MS_MAX = LEASE_TTL_MS + 2_000;
 
 export async function comeToRest(simulation: Simulation): Promise<void> {
   simulation.trace.note("rest");
   simulation.clients.bringBack();
-  let renewals = 0;
+  let idleSince: number | undefined;
   for (let step = 0; step < STEPS_MAX; step += 1) {
     await simulation.drain();
     checkPlaces(simulation);
@@ -35,9 +36,9 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
     if (over && askForUntold(simulation)) continue;
     if (over) checkTimers(simulation);
     if (simulation.clock.pending.length === 0 || (over && simulation.life.busyTimers === 0)) break;
-    if (simulation.life.busyTimers === 0) renewals += 1;
-    if (renewals > RENEWALS_MAX) break;
+    idleSince = simulation.life.busyTimers > 0 ? undefined : (idleSince ?? simulation.clock.elapsed());
     simulation.tick();
+    if (idleSince !== undefined && simulation.clock.elapsed() - idleSince > IDLE_MS_MAX) break;
   }
   if (simulation.violations.length > 0) return;
   checkAnswers(simulation);

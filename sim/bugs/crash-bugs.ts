@@ -87,6 +87,13 @@ export const CRASH_BUGS: readonly Bug[] = [
     "",
   ),
   bug(
+    "taken-over-late",
+    "What nobody drives is looked for so seldom that it is taken over more than two seconds after its lease.",
+    "src/core/limits.ts",
+    "export const LEASE_RENEW_MS = 1_500;",
+    "export const LEASE_RENEW_MS = 6_500;",
+  ),
+  bug(
     "bystander-drives",
     "A worker without the lease stops and settles the work of the one that has it.",
     "src/engine/drive.ts",

@@ -40,6 +40,10 @@ test("a shutdown leaves time for the grace", () => {
   expect(limits.GRACE_MS).toBeLessThan(limits.SHUTDOWN_MS);
 });
 
+test("G24: what nobody drives is looked for well within the two seconds after its lease", () => {
+  expect(limits.LEASE_RENEW_MS).toBeLessThan(2_000);
+});
+
 test("pauses between attempts grow", () => {
   expect(limits.RETRY_FIRST_MS).toBeLessThan(limits.RETRY_LAST_MS);
 });

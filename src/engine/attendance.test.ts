@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { SessionId } from "../core/ids.ts";
+import { LEASE_RENEW_MS } from "../core/limits.ts";
 import type { Store } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
@@ -68,7 +69,7 @@ async function toldThatItIsGone(taken: "before it was asked" | "since"): Promise
   });
   await attendance.start();
   if (taken === "before it was asked") lane.epoch = 1;
-  await clock.advance(3_000);
+  await clock.advance(LEASE_RENEW_MS);
   lane.epoch = 1;
   answered.open();
   await settled();
@@ -110,7 +111,7 @@ test("G26: what could not be renewed for two thirds of the term is let go of, an
   renewed.until.open();
   await settled();
   expect(taken).toEqual(["ses_ours"]);
-  await clock.advance(3_000);
+  await clock.advance(LEASE_RENEW_MS);
   expect(taken).toEqual(["ses_ours"]);
 });
 
@@ -130,7 +131,7 @@ test("a worker that closes takes nothing up, and renews no more", async () => {
   const { attendance, clock, renewed } = worker([]);
   await attendance.start();
   renewed.until = new Gate();
-  await clock.advance(3_000);
+  await clock.advance(LEASE_RENEW_MS);
   renewed.open = false;
   attendance.stop();
   renewed.until.open();
