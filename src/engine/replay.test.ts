@@ -131,6 +131,23 @@ describe("G14: a turn that is asked again", () => {
     expect(replay.take("look", null, {})).toBeUndefined();
   });
 
+  test("a turn that was never begun looks for itself, although a call asked for before it was cut off", async () => {
+    const asking = settleAsking("turn_a.1", { callId: "call_a.2", name: "write", input: null });
+    const replay = await history("turn_a.2", ...looks, asking, recover());
+    expect(replay.take("look", null, {})).toBeUndefined();
+  });
+
+  test("hears nothing of a run before it, also if that has ended by its crashes", async () => {
+    const { events } = given(
+      ...[...running("run_z"), asked("call_z.1", "build", null), settleCall("call_z.1")],
+      ...[recover(), recover(), recover()],
+      ...[...running("run_a"), recover()],
+    );
+    expect(events.filter(({ type }) => type === "run.settled")).toMatchObject([{ runId: "run_z" }]);
+    const replay = await readReplay(logStore(events).store, "ses_1", "turn_a.2", 0);
+    expect(replay.take("build", null, {})).toBeUndefined();
+  });
+
   test("is not answered by what it has done itself", async () => {
     const replay = await history("turn_a.2", recover(), ...looks);
     expect(replay.take("look", null, {})).toBeUndefined();
