@@ -148,6 +148,18 @@ describe("a file", () => {
     openFile(file).close();
   });
 
+  it.each([
+    ["more of a session", `10 ${SES}\n`],
+    ["as much as there can be", `${Number.MAX_SAFE_INTEGER.toString().slice(0, 15)} ${SES}\n`],
+    ["a session that it does not have", "1 ses_other\n"],
+  ])("D6: is refused if its mark speaks of %s", (_, text) => {
+    const first = openFile(file);
+    append(first, batch(SES, 0, [created(SES)]));
+    first.close();
+    writeFileSync(mark(), text);
+    expect(() => openFile(file)).toThrow(OLDER);
+  });
+
   it("is opened if its mark cannot be read, and closed if it cannot be removed", () => {
     openFile(file).close();
     mkdirSync(join(mark(), "within"), { recursive: true });
