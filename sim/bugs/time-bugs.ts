@@ -186,13 +186,6 @@ const LEFT: readonly Bug[] = [
     '      if (event.type === "run.accepted" && lane.phase !== "gone") this.lanes.moveIn(event.runId, lane.id);\n',
     "",
   ),
-  ofTime(
-    "lease-given-away",
-    "A lane that was let go of gives the lease back that its successor has by then.",
-    "src/engine/lanes.ts",
-    "else if (lane.epoch !== undefined && !this.#lanes.has(lane.id)) await",
-    "else if (lane.epoch !== undefined) await",
-  ),
   ofAll(
     "cancel-behind-a-key",
     "A cancel waits with what stands before it for a key that is looked up.",
