@@ -73,7 +73,7 @@ export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
 
 /** The advice for a stop that is carried out and not recorded, whatever the store's trouble is. It names nothing. */
 export const STOP_UNRECORDED =
-  "What it was for was told to stop. That is recorded as soon as the store takes it; ask again to hear how it ended.";
+  "The stop was carried out. It is recorded as soon as the store takes it; ask again to hear how it ended.";
 
 export class ControlError extends Error {
   override readonly name = "ControlError";

@@ -105,7 +105,7 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout:
     expect(await background.outcome).toMatchObject({ kind: "cancelled" });
   });
 
-  test("D1: a process that nobody could find again is not started, and its run is told why", async () => {
+  test("D1: a process that cannot be recorded is not started, and its run is told why", async () => {
     const run = session.prompt("starts");
     await heard(run, "turn.requested");
     disk.fill();
@@ -113,7 +113,7 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout:
     disk.fill();
     go.talk.open();
     expect(await run.outcome).toEqual({ kind: "completed" });
-    expect(await run.text()).toMatch(/^failed: /);
+    expect(await run.text()).toMatch(/^failed: There is no space left for /);
     expect(existsSync(join(disk.folder, "begun"))).toBe(false);
     disk.makeRoom();
     expect(await (await house.client.createSession()).prompt("again").outcome).toEqual({ kind: "completed" });

@@ -21,8 +21,13 @@ export function frailDisk(): FrailDisk {
   const [image, folder] = [join(home, "image"), mkdtempSync(join(home, "disk-"))];
   writeFileSync(image, "");
   truncateSync(image, MEGABYTES * 1024 * 1024);
-  quietly("mkfs.ext4", "-q", "-F", image);
-  mount(image, folder);
+  try {
+    quietly("mkfs.ext4", "-q", "-F", image);
+    mount(image, folder);
+  } catch (error) {
+    rmSync(home, { recursive: true, force: true });
+    throw error;
+  }
   return {
     folder,
     giveUp: () => writeFileSync(failureOf(folder), "1"),
