@@ -1,6 +1,6 @@
 // The figures and their page.
 //
-//   npm run figures -- SUITE [flags]    runs the suite and keeps its figure; flags stand behind its own
+//   npm run figures -- SUITE [flags]    runs the suite and keeps its figure; flags stand for its own of the same name
 //   npm run figures -- page             writes docs/reliability.md
 //   npm run figures -- page --check     exits with 1 if the page is not what the figures say
 //   npm run figures                     names the suites
@@ -12,7 +12,7 @@ import { say } from "../suite.ts";
 import { shortcomings } from "./demand.ts";
 import { FIGURES_FOLDER, readFigures } from "./figure.ts";
 import { PAGE, render } from "./page.ts";
-import { record } from "./record.ts";
+import { commandWith, record } from "./record.ts";
 import { SUITES, suiteNamed, TESTER_SUITES } from "./suite-words.ts";
 
 const [first, ...rest] = process.argv.slice(2);
@@ -39,7 +39,7 @@ async function keep(name: string, more: readonly string[]): Promise<void> {
     process.exitCode = 2;
     return;
   }
-  const figure = await record([...suite.command, ...more]);
+  const figure = await record(commandWith(suite.command, more));
   mkdirSync(join(ROOT, FIGURES_FOLDER), { recursive: true });
   writeFileSync(join(ROOT, FIGURES_FOLDER, `${name}.json`), `${JSON.stringify(figure, undefined, 2)}\n`);
   const problems = shortcomings(suite, figure);

@@ -7,7 +7,7 @@ import { shortcomings } from "./demand.ts";
 import { decode, type Figure, type Result, readFigures } from "./figure.ts";
 import { PAGE, render } from "./page.ts";
 import type { Suite } from "./published-suite.ts";
-import { lastLine } from "./record.ts";
+import { commandWith, lastLine } from "./record.ts";
 import { AWAITED, SUITES, suiteNamed, TESTER_SUITES } from "./suite-words.ts";
 
 const ALL = [...SUITES, ...TESTER_SUITES];
@@ -169,6 +169,12 @@ describe("a figure for publication", () => {
     expect(() => lastLine("it broke\n")).toThrow("has ended without a result");
     expect(() => lastLine('{"suite":"sim"}\nand then it broke\n')).toThrow("has ended without a result");
     expect(() => lastLine('{"other":1}\n')).toThrow("has ended without a result");
+  });
+
+  test("names an option once, though it was given again", () => {
+    const own = ["soak", "--minutes", "60", "--mistakes", "--seed", "1"] as const;
+    expect(commandWith(own, ["--minutes", "15"])).toEqual(["soak", "--mistakes", "--seed", "1", "--minutes", "15"]);
+    expect(commandWith(own, [])).toEqual(own);
   });
 });
 

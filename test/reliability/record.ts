@@ -22,6 +22,18 @@ export async function record(words: readonly [string, ...string[]]): Promise<Fig
   };
 }
 
+/** A suite's own words with other ones behind them. An option that is given again stands in the command once. */
+export function commandWith(own: readonly [string, ...string[]], more: readonly string[]): [string, ...string[]] {
+  const again = new Set(more.filter((word) => word.startsWith("--")));
+  const [script, ...flags] = own;
+  let replaced = false;
+  const kept = flags.filter((word) => {
+    if (word.startsWith("--")) replaced = again.has(word);
+    return !replaced;
+  });
+  return [script, ...kept, ...more];
+}
+
 /** What a suite says in the end. Throws if it has said nothing: then there is no figure. */
 export function lastLine(output: string): Result {
   const line = output.trimEnd().split("\n").at(-1) ?? "";
