@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readSync,
   rmSync,
@@ -13,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { PipePool } from "./pipe-pool.ts";
 
 const home = mkdtempSync(join(tmpdir(), "belay-pipes-"));
@@ -42,15 +43,22 @@ describe("a pool of pipes", () => {
     execFileSync("mkfifo", [go]);
     // Makes nothing before the test says so.
     writeFileSync(join(bin, "mkfifo"), `#!/bin/sh\nread go < ${go}\n`, { mode: 0o755 });
-    vi.stubEnv("PATH", `${bin}:${process.env.PATH}`);
-    const pool = new PipePool(dir);
-    const filled = pool.fill();
-    pool.close();
-    expect(existsSync(dir)).toBe(true);
-    writeFileSync(go, "on\n");
-    await filled;
-    expect(existsSync(dir)).toBe(false);
-    vi.unstubAllEnvs();
+    // For both ends: it waits for nobody, also if nobody reads.
+    const gate = openSync(go, "r+");
+    const { PATH } = process.env;
+    process.env.PATH = `${bin}:${PATH}`;
+    try {
+      const pool = new PipePool(dir);
+      const filled = pool.fill();
+      pool.close();
+      expect(existsSync(dir)).toBe(true);
+      writeSync(gate, "on\n");
+      await filled;
+      expect(existsSync(dir)).toBe(false);
+    } finally {
+      process.env.PATH = PATH;
+      closeSync(gate);
+    }
   });
 
   test("gives pipes that carry what a child writes, to its end", async () => {

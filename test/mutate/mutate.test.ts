@@ -1,6 +1,6 @@
 // The hunt for mutants, hunted: what counts as noticed, who is known, and a real hunt in a small file.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../house.ts";
@@ -61,6 +61,12 @@ test("everybody who survived in a published hunt has been looked at, and nobody 
 test("nobody was looked at who lives in no room", () => {
   const files = rooms().flatMap(filesOf);
   expect(readLookedAt().filter(({ file }) => !files.includes(file))).toEqual([]);
+});
+
+test("no test of a room asks the framework for what it has only under its own runner", () => {
+  const lookers = rooms().flatMap(({ tests, besides }) => [...tests, ...(besides?.tests ?? [])]);
+  const asks = (file: string): boolean => /\bvi\.(?:stub|unstub)/.test(readFileSync(join(ROOT, file), "utf8"));
+  expect(lookers.filter(asks)).toEqual([]);
 });
 
 test("every room has files and tests, and no test is a file to be mutated", () => {
