@@ -44,12 +44,13 @@ export class Backoff {
     this.#first = Math.min(firstMs, PAUSE_LAST_MS);
   }
 
-  /** The pause before the next attempt, at least this long. Undefined: enough. */
-  next(atLeastMs = 0): number | undefined {
+  /** The pause before the next attempt, at least this long. Undefined: enough. `attemptsMax` may only make it fewer. */
+  next(atLeastMs = 0, attemptsMax: number = this.#patience.attemptsMax): number | undefined {
     const now = this.#clock.elapsed();
     this.#troubleSince ??= now;
     const left = this.#patience.patienceMs - (now - this.#troubleSince);
-    if (this.#attempts >= this.#patience.attemptsMax || left <= 0 || atLeastMs > left) return undefined;
+    const enough = this.#attempts >= Math.min(attemptsMax, this.#patience.attemptsMax);
+    if (enough || left <= 0 || atLeastMs > left) return undefined;
     const step = Math.min(this.#first * 2 ** this.#step, PAUSE_LAST_MS);
     this.#attempts += 1;
     // Beyond this the step does not grow any more, and the power must not either.

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { connected, until } from "../../test/client/connected.ts";
 import { scriptedServer } from "../../test/client/scripted-server.ts";
+import { STOP_UNRECORDED } from "../core/control-error.ts";
 import { connectBelay } from "./belay-client.ts";
-import { ATTEMPTS_MAX, REQUEST_MS } from "./limits.ts";
+import { ATTEMPTS_MAX, REQUEST_MS, STOP_ATTEMPTS_MAX } from "./limits.ts";
 
 const ROW = { id: "ses_1", head: 3, createdAt: 1, phase: "open" };
 
@@ -121,6 +122,18 @@ describe("trouble on the way", () => {
     // Half of each step, since the test's chance is always 0.
     expect(pauses).toEqual([125, 250, 500, 1000, 2000, 4000, 5000]);
     expect(house.server.heard).toHaveLength(ATTEMPTS_MAX);
+  });
+
+  test("whoever stops something hears within seconds that it is carried out and cannot be recorded", async () => {
+    await using house = await connected();
+    const stopped = house.client.session("ses_1").cancel();
+    const error = { code: "unavailable", message: "The server cannot do this at the moment.", hint: STOP_UNRECORDED };
+    for (let attempt = 1; attempt <= STOP_ATTEMPTS_MAX; attempt += 1) {
+      (await house.server.next("POST")).json(503, { error }, { "retry-after": "1" });
+      if (attempt < STOP_ATTEMPTS_MAX) expect(await house.passPause()).toBe(1000);
+    }
+    await expect(stopped).rejects.toMatchObject({ code: "unavailable", hint: STOP_UNRECORDED });
+    expect(house.server.heard).toHaveLength(STOP_ATTEMPTS_MAX);
   });
 
   test("a server that wants us to wait longer than we have patience is told to the caller at once", async () => {

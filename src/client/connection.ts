@@ -81,7 +81,8 @@ export class Connection {
     for (;;) {
       const answer = await this.#attempt<T>(ask);
       if ("value" in answer) return answer;
-      const pauseMs = answer.again && ask.again !== "never" ? backoff.next(answer.afterMs) : undefined;
+      const pauseMs =
+        answer.again && ask.again !== "never" ? backoff.next(answer.afterMs, answer.attemptsMax) : undefined;
       if (pauseMs === undefined) throw answer.error;
       await this.pause(pauseMs, ask.signal);
     }

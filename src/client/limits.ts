@@ -6,6 +6,12 @@ export const REQUEST_MS = 30_000;
 /** How often one request is made before its caller hears of the trouble: with the pauses below, about half a minute. */
 export const ATTEMPTS_MAX = 8;
 
+/**
+ * The same for a stop that the server has carried out and cannot record: its store may be busy for a moment. Whoever
+ * wants something stopped is told after a few seconds, and not after half a minute.
+ */
+export const STOP_ATTEMPTS_MAX = 3;
+
 /** First and longest pause between two attempts. Doubled in between, and never the same for two clients. */
 export const PAUSE_FIRST_MS = 250;
 export const PAUSE_LAST_MS = 10_000;

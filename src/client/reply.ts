@@ -1,6 +1,6 @@
 // What comes back over HTTP, read to its end or as it comes, and what its errors mean.
-import { ADVICE, type ControlCode, ControlError } from "../core/control-error.ts";
-import { ANSWER_BYTES_MAX, ERROR_BYTES_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
+import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
+import { ANSWER_BYTES_MAX, ERROR_BYTES_MAX, RETRY_AFTER_MS_MAX, STOP_ATTEMPTS_MAX } from "./limits.ts";
 
 /** As much of a `Response` as is needed here. */
 export interface Reply {
@@ -28,6 +28,8 @@ export interface Trouble {
   readonly error: ControlError;
   readonly again: boolean;
   readonly afterMs: number;
+  /** Undefined: as often as any other request. */
+  readonly attemptsMax?: number;
 }
 
 /** The pieces of a body as they come. Leaving the loop lets go of the connection. */
@@ -60,7 +62,8 @@ export async function troubleOf(reply: Reply, where: string): Promise<Trouble> {
   // A full queue is the session's own state: whoever waited for it here would hold up the prompts behind it.
   const pointless = error.code === "unauthenticated" || error.code === "queue_full";
   const again = !pointless && (status === 429 || (status >= 502 && status <= 504));
-  return { error, again, afterMs: retryAfterMs(reply.headers.get("retry-after")) };
+  const afterMs = retryAfterMs(reply.headers.get("retry-after"));
+  return { error, again, afterMs, ...(error.hint === STOP_UNRECORDED ? { attemptsMax: STOP_ATTEMPTS_MAX } : {}) };
 }
 
 async function textOf(reply: Reply, bytesMax: number, where: string): Promise<string> {

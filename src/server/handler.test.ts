@@ -96,7 +96,11 @@ describe("errors have one shape", () => {
     for (const hint of [STOP_UNRECORDED, "Look into /srv/belay.db."]) {
       const { ask } = serve(failing(new ControlError("unavailable", message, { hint })));
       const answer = await ask("GET", "/v1/live");
-      expect(errorOf(answer).hint).toBe(hint === STOP_UNRECORDED ? hint : ADVICE.unavailable.hint);
+      const told = hint === STOP_UNRECORDED;
+      expect(errorOf(answer).hint).toBe(told ? hint : ADVICE.unavailable.hint);
+      expect(errorOf(answer).message).toBe(
+        `${told ? "The stop is not recorded yet. " : ""}The server cannot do this at the moment.`,
+      );
       expect(String(answer.body)).not.toContain("/srv");
     }
   });

@@ -46,11 +46,18 @@ export function failed(
   const error = toControlError(thrown);
   const { code, hint } = error;
   // Whoever asked for a stop is told that it is under way, also by a house that cannot say why it has not recorded it.
-  const advice = hint === STOP_UNRECORDED ? { hint } : {};
-  const seen = SEEN[code] === undefined ? error : new ControlError(code, SEEN[code], advice);
+  const seen = hint === STOP_UNRECORDED ? new ControlError(code, unrecorded(code), { hint }) : seenOf(error);
   const status = STATUS[code];
   return { error, answer: errorAnswer(seen, { status, headers: headersOf(code, status), requestId }) };
 }
+
+function seenOf(error: ControlError): ControlError {
+  const message = SEEN[error.code];
+  return message === undefined ? error : new ControlError(error.code, message);
+}
+
+/** What the hint says of the same is that it was carried out. */
+const unrecorded = (code: ControlCode): string => ["The stop is not recorded yet.", SEEN[code] ?? []].flat().join(" ");
 
 function headersOf(code: ControlCode, status: number): Readonly<Record<string, string>> {
   if (status === 429 || status === 503) return { "retry-after": String(RETRY_AFTER_S) };
