@@ -35,6 +35,21 @@ test("G1, G2, G14, G15, G20, G24, G25, G29: what was told before kill -9, at eve
   expect(result.points).toEqual([...POINTS, "poison"].sort());
 });
 
+test("a run that kills its server has deaths left when nobody else kills it any more: it has them, and has failed", {
+  timeout: 120_000,
+}, async () => {
+  const opening = (times: number): readonly string[] => Array.from({ length: times }, () => "open:before-checkpoint");
+  const found: string[] = [];
+  const result = await crashLoop({
+    // It is sent when six kills are left. None of the five lives behind that one gets to it.
+    ...{ kills: 12, roundKills: 12, seed: SEED, lanes: 1, points: [[...opening(6), "accept:answered", ...opening(5)]] },
+    keep: "never",
+    onFinding: ({ kind, message }) => found.push(`${kind}: ${message}`),
+  });
+  expect(found).toEqual([]);
+  expect(result.points).toEqual(["accept:answered", "open:before-checkpoint", "poison"]);
+});
+
 describe("a server with a known mistake is found out", () => {
   const fast = ["acknowledged-before-the-commit", "call-begun-before-its-record", "migration-in-steps"];
   test.each(MISTAKES.filter(({ name }) => fast.includes(name)))("$name", { timeout: 600_000 }, async (mistake) => {

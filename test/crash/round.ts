@@ -47,12 +47,16 @@ const REST_MS_MAX = 30_000;
 /** How long a start may take, and an end that was asked for. */
 const START_MS_MAX = 60_000;
 const END_MS_MAX = 20_000;
+/** From when its connections are cut until we hear that it is dead. */
+const DEATH_TOLD_MS = 2_000;
 /** How long one that did not get ready has to write down why. */
 const EXPLAIN_MS = 5_000;
 
 const SESSIONS = 3;
-/** Before this many kills are left, a run that kills its server is sent: it takes three. */
+/** Before this many kills are left, a run that kills its server is sent. */
 const POISON_KILLS = 6;
+/** So many times, and then it has failed. */
+const POISON_DEATHS = 3;
 
 let marks = (process.pid % 10_000) * 10_000;
 
@@ -107,16 +111,15 @@ class Round {
 
   /** The last life: what was cut off is taken up, everybody is told, and the log is held against all of it. */
   async conclude(): Promise<RoundResult> {
-    await this.#crowd.part();
-    const left = this.#leftBusy();
-    const life = this.#begin(undefined);
     const transcripts = new Map<SessionId, readonly Message[]>();
-    if ((await this.#started(life)) === undefined) this.#fault(life, "could not be started any more");
-    else {
-      await this.#takenUp(left);
-      if (await this.#join()) await this.#rest(transcripts);
-      else this.#fault(life, "could not be asked any more");
-    }
+    let life: Life;
+    let before: number;
+    // The run that kills its server may have deaths left: the life behind them is the last one.
+    do {
+      before = this.#deathsByPoison();
+      life = await this.#lastLife(transcripts);
+    } while (life.over && this.#deathsByPoison() > before && before < POISON_DEATHS);
+    if (life.over) this.#fault(life, "died, and nobody had killed it");
     await this.#crowd.leave();
     const { code } = await life.end(END_MS_MAX);
     if (code !== 0) this.#fault(life, `did not end when it was asked to (${code})`);
@@ -129,6 +132,22 @@ class Round {
       hits: linesOf(this.#stage.hits),
       findings: [...this.#findings, ...findings],
     };
+  }
+
+  async #lastLife(transcripts: Map<SessionId, readonly Message[]>): Promise<Life> {
+    await this.#crowd.part();
+    const left = this.#leftBusy();
+    const life = this.#begin(undefined);
+    if ((await this.#started(life)) !== undefined) {
+      await this.#takenUp(left, life);
+      if (await this.#join()) await this.#rest(transcripts, life);
+      else if (!(await hasDied(life))) this.#fault(life, "could not be asked any more");
+    }
+    return life;
+  }
+
+  #deathsByPoison(): number {
+    return linesOf(this.#stage.hits).filter((hit) => hit === "poison").length;
   }
 
   async #judge(transcripts: ReadonlyMap<SessionId, readonly Message[]>): Promise<Verdict> {
@@ -152,10 +171,10 @@ class Round {
   }
 
   /** Nobody asks anything of it yet: what was cut off is taken up all the same. */
-  async #takenUp(left: ReadonlyMap<number, number>): Promise<void> {
+  async #takenUp(left: ReadonlyMap<number, number>, life: Life): Promise<void> {
     const began = performance.now();
     const isLeft = (): boolean => [...this.#leftBusy()].some(([session, head]) => left.get(session) === head);
-    while (isLeft()) {
+    while (isLeft() && !life.over) {
       if (performance.now() - began > REST_MS_MAX) {
         this.#report("stuck", `A run that was cut off was not taken up within ${REST_MS_MAX} ms.`);
         return;
@@ -252,12 +271,18 @@ class Round {
     return true;
   }
 
-  async #rest(transcripts: Map<SessionId, readonly Message[]>): Promise<void> {
+  async #rest(transcripts: Map<SessionId, readonly Message[]>, life: Life): Promise<void> {
     const late = AbortSignal.timeout(REST_MS_MAX);
     const crowd = this.#crowd;
+    const resting = this.#resting(transcripts);
     try {
-      await Promise.race([this.#resting(transcripts), aborted(late)]);
+      await Promise.race([resting, aborted(late), life.died]);
+      if (!life.over) return;
+      // Nobody waits for it any more, and nobody goes on with the next life by himself.
+      await crowd.part();
+      await resting;
     } catch (thrown) {
+      if (await hasDied(life)) return;
       if (!late.aborted) this.#report("faults", `The last server could not be asked: ${String(thrown)}`);
       for (const busy of crowd.joined ? await crowd.busy() : []) this.#report("stuck", busy);
       if (late.aborted) this.#report("stuck", `Not everything was at rest ${REST_MS_MAX} ms after the last start.`);
@@ -296,6 +321,12 @@ class Round {
   #report(kind: FindingKind, message: string): void {
     this.#findings.push({ kind, message });
   }
+}
+
+/** Whoever talked to it may have noticed first. */
+async function hasDied(life: Life): Promise<boolean> {
+  await Promise.race([life.died, pause(DEATH_TOLD_MS)]);
+  return life.over;
 }
 
 const aborted = (signal: AbortSignal): Promise<never> =>
