@@ -302,6 +302,8 @@ export class Clients {
   /** Nothing that was asked of this session is without an end. */
   #quiet(session: SessionId): boolean {
     const { facts } = this.#parts;
+    // One that a process has woken has its place in the line as well, from when it is decided.
+    if (this.#engine.lanes.peek(session)?.decided.queue.length) return false;
     return this.prompts.every(
       (one) => one.session !== session || one.refused !== undefined || facts.runs.get(one.runId)?.outcome !== undefined,
     );

@@ -1,6 +1,6 @@
 // What a piece of work really did is what is recorded of it. Looked at whenever a life of the engine is over.
 import type { Outcome } from "../src/core/cancel.ts";
-import type { CallId, ProcessId, Work } from "../src/core/ids.ts";
+import type { CallId, ProcessId, SessionId, Work } from "../src/core/ids.ts";
 import type { Json } from "../src/core/prompt.ts";
 import { type Actor, type CallActor, TurnActor } from "./actors.ts";
 import type { Facts, Settled, WorkFacts } from "./facts.ts";
@@ -30,9 +30,11 @@ export function checkWorks(simulation: House): void {
     const settled = work?.settled;
     if (work === undefined || settled === undefined || settled.setDown) continue;
     const { outcome } = settled;
-    // Of a session that it has lost, it tells nobody any more.
+    // Of a session that it has lost, or that it could not wait for when it closed, it tells nobody any more.
     const session = facts.runs.get(work.runId)?.session;
-    const tells = session === undefined || !life.store.fenced.has(session);
+    const isGone = (id: SessionId): boolean =>
+      life.store.fenced.has(id) || life.report?.unfinished.includes(id) === true;
+    const tells = session === undefined || !isGone(session);
     if (outcome.kind === "cancelled" && outcome.abandoned !== undefined) late += tells && isLate(actor) ? 1 : 0;
     else if ((outcome.kind === "completed" || outcome.kind === "failed") && outcome.kind !== actor.end) {
       simulation.violate("G15", `${actor.id} is recorded as ${outcome.kind}; it has ${actor.end ?? "not ended"}.`);

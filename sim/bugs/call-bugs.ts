@@ -115,8 +115,8 @@ export const CALL_BUGS: readonly Bug[] = [
     "sibling-stopped-at-once",
     "The quick way of stopping one call, past a store that is slow, stops those beside it.",
     "src/engine/cancels.ts",
-    'if (all || (command.type === "cancel-call" && work.id === command.callId))',
-    'if (all || command.type === "cancel-call")',
+    "return command.callId === id;",
+    "return true;",
   ),
   bug(
     "hook-holds-up-the-stop",

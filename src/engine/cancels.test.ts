@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
 import type { CallId } from "../core/ids.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
-import type { Turn } from "../ports.ts";
+import type { Agent, Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
@@ -117,6 +117,49 @@ test("G28: a cancel behind an interrupt that is not durable yet does not wait fo
   expect(await receipt).toMatchObject({ kind: "stopping", first: false });
   expect(await one.run.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "superseded", by: urgent.id } });
 });
+
+test.each([undefined, "once"])(
+  "G28: a cancel behind an interrupt stops a turn that began after it was asked for (key: %s)",
+  async (key) => {
+    const clock = manualClock();
+    const store = faultyStore(new MemoryStore({ clock }));
+    const [first, goOn] = [gate(), gate()];
+    const turns: AbortSignal[] = [];
+    const agent: Agent = async ({ signal }) => {
+      turns.push(signal);
+      first.open();
+      if (turns.length > 1) return untilAborted(signal);
+      await goOn.passed;
+      return { next: "turn" };
+    };
+    const { belay } = await openHouse({}, { clock, store, agent });
+    const session = await belay.createSession();
+    const run = session.prompt("live");
+    await first.passed;
+    // The end of the first turn is on its way to the store, and with it the request for the second.
+    const [turnEnds, lookup, interrupt] = [new Gate(), new Gate(), new Gate()];
+    store.always("append", { kind: "delay", until: turnEnds });
+    goOn.open();
+    await settled();
+    store.always("append", { kind: "delay", until: interrupt });
+    store.always("run", { kind: "delay", until: lookup });
+    session.prompt("held", { key: "new" });
+    session.prompt("urgent", { delivery: "interrupt" });
+    const receipt = run.cancel(key === undefined ? {} : { key });
+    await settled();
+    turnEnds.open();
+    for (let round = 0; round < 4; round += 1) await settled();
+    expect(turns[1]?.aborted).toBe(false);
+    // Now all three are decided, and none of them is recorded.
+    lookup.open();
+    await settled();
+    expect(turns[1]?.aborted).toBe(true);
+    interrupt.open();
+    store.heal();
+    expect(await receipt).toMatchObject({ kind: "stopping", first: false });
+    expect(await run.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "superseded" } });
+  },
+);
 
 describe("G10: the receipt for what has ended says how, and for what never was that nobody knows it", () => {
   const ended = { kind: "settled", outcome: { kind: "completed" } } as const;

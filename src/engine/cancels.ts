@@ -4,9 +4,11 @@ import type { Stop } from "../core/call.ts";
 import type { CancelReason, CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import type { Answer, Command } from "../core/command.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
+import type { Run } from "../core/run.ts";
 import type { Store } from "../ports.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
+import type { LiveWork } from "./live-work.ts";
 import type { Processes } from "./processes.ts";
 
 /** `background: "keep"`: what goes on in the background goes on. */
@@ -83,11 +85,14 @@ export class Cancels {
     const waits = lane.pumping || lane.doubt || lane.mailbox.length > 0;
     const behind = waits || lane.decided.live?.phase === "stopping";
     const repeated = lane.decided.answered.some((answered) => answered.key === key);
-    if (behind && !repeated) {
-      stopNow(lane, command);
-      this.#parts.processes.stopNow(lane, command);
-    }
+    if (behind && !repeated) this.carryOut(lane, command);
     return this.#parts.submit(lane, command, key);
+  }
+
+  /** Tells what a stop covers to stop, whatever the state says. Again is harmless. */
+  carryOut(lane: LiveLane, command: Command): void {
+    stopNow(lane, command);
+    this.#parts.processes.stopNow(lane, command);
   }
 
   async #elsewhere(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
@@ -114,14 +119,24 @@ export class Cancels {
   }
 }
 
-function stopNow(lane: LiveLane, command: Cancel): void {
+function stopNow(lane: LiveLane, command: Command): void {
   const run = lane.decided.live;
-  if (run === undefined) return;
-  const all =
-    command.type === "cancel-session" ||
-    (command.type === "cancel-run" && command.runId === run.id) ||
-    (command.type === "cancel-key" && command.key === run.key);
-  for (const work of [...lane.works]) {
-    if (all || (command.type === "cancel-call" && work.id === command.callId)) work.scope.cancel(command.reason);
+  if (run === undefined || !("reason" in command)) return;
+  for (const work of [...lane.works]) if (covers(command, run, work)) work.scope.cancel(command.reason);
+}
+
+function covers(command: Command, run: Run, { id }: LiveWork): boolean {
+  switch (command.type) {
+    case "cancel-session":
+    case "close":
+      return true;
+    case "cancel-run":
+      return command.runId === run.id;
+    case "cancel-key":
+      return command.key === run.key;
+    case "cancel-call":
+      return command.callId === id;
+    default:
+      return false;
   }
 }

@@ -124,7 +124,9 @@ export class Commit {
   #decide(lane: LiveLane, entry: Entry): void {
     this.#tryApply(lane, entry);
     this.#flushSoon(lane);
-    if (entry.events.length > 0) this.#then.decided(lane, entry.command);
+    // A stop may have to be carried out although it has changed nothing, unless it is one that was answered before.
+    const isNew = entry.events.length > 0 || (isCancel(entry.command) && entry.command.once === undefined);
+    if (isNew) this.#then.decided(lane, entry.command);
   }
 
   #tryApply(lane: LiveLane, entry: Entry): void {

@@ -17,7 +17,7 @@ import { Chronicle } from "./chronicle.ts";
 import { closing, elsewhere, leaving } from "./closing.ts";
 import { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
-import { Drive } from "./drive.ts";
+import { canBeRefused, Drive } from "./drive.ts";
 import type { EngineParts, Tap } from "./engine-parts.ts";
 import { Feeds } from "./feed.ts";
 import { type Following, followPages, type Heard, oneByOne } from "./follow.ts";
@@ -275,7 +275,10 @@ export class Engine {
 
   decided(lane: LiveLane, command: Command): void {
     // A stop is carried out as soon as it is decided, also if the store cannot record it yet. Everything else that the
-    // state demands waits until it is durable, because it can still be refused.
+    // state demands waits until it is durable, because it can still be refused: an interrupt as well, and behind one a
+    // stop adds nothing to the state.
+    const run = lane.decided.live;
+    if (run?.phase === "stopping" && canBeRefused(lane, run.reason)) this.cancel.carryOut(lane, command);
     if (command.type.startsWith("cancel-") || command.type === "close") this.#satisfy(lane);
     this.dispatch.note(lane);
   }
