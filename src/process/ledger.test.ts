@@ -434,6 +434,29 @@ describe("G20: a sweep", () => {
     expect(clock.pending).toEqual([]);
   });
 
+  test("is not sure of one who has shed every mark and is still there", async () => {
+    const one = intent("shed");
+    open({ owner: dead() }).intend(one);
+    const clock = manualClock();
+    const identity = { pid: 5_000_001, startTime: 1, bootId: "boot" };
+    const seen: Seen = {
+      ...{ state: "S", parent: 1, group: 1, session: 1, threads: 1, kernel: false, blank: false },
+      ...{ pid: identity.pid, startTime: identity.startTime, identity, cookies: [one.cookie] },
+    };
+    const sight: Sight = {
+      ...PROC_SIGHT,
+      everybody: async () => (clock.elapsed() < 100 ? [seen] : []),
+      isStill: () => true,
+    };
+    const ledger = open({ sight, clock, sweepMs: 1_000, send: () => "refused" });
+    const entry = entryOf(one.id);
+    if (entry === undefined) throw new Error("It was not written.");
+    const sweeping = ledger.sweep([entry]);
+    await clock.advance(1_000);
+    expect(await sweeping).toMatchObject([{ killed: [], escaped: [identity.pid], sure: false }]);
+    expect(entryOf(one.id)).toEqual(entry);
+  });
+
   test("strikes at whom it meets while it still looks, and at nobody it does not know", async () => {
     const one = intent("met");
     const before = open({ owner: dead() });

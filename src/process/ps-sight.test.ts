@@ -130,8 +130,10 @@ describe("a look", () => {
     expect(sendGroup(identity, "SIGKILL", sight.means())).toBe("refused");
     const exited = once(child, "exit");
     expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("sent");
+    expect(sight.means(leader).pinsGroup(identity)).toBe("there");
     await Promise.all([gone, exited]);
     expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("gone");
+    expect(sight.means(leader).pinsGroup(identity)).toBe("gone");
   });
 });
 
@@ -199,6 +201,15 @@ describe("a table", () => {
       }),
     );
     expect(sight.pids()).toEqual([7]);
+  });
+
+  test("of a ps that failed half-way is none, whatever it shows", async () => {
+    const dir = mkdtempSync(join(home, "half-"));
+    const fake = join(dir, "ps");
+    writeFileSync(fake, `#!/bin/sh\necho "${row(7, 1, "S")}"\nexit 3\n`, { mode: 0o755 });
+    const sight = new PsSight({ clock: manualClock(), dialect: "linux", program: fake });
+    await expect(sight.everybody()).rejects.toThrow("Command failed");
+    expect(sight.pids()).toEqual([]);
   });
 
   test("is not replaced by one whose look began before it, and the look itself is nobody", async () => {
