@@ -367,7 +367,7 @@ export class Oracle {
   }
 }
 
-const hears = (actor: Actor): boolean => actor instanceof TurnActor || actor.hears;
+export const hears = (actor: Actor): boolean => actor instanceof TurnActor || actor.hears;
 
 function isCancelledBy(run: RunFacts, note: string): boolean {
   return run.outcome?.kind === "cancelled" && noteOf(run.outcome.reason) === note;

@@ -15,6 +15,7 @@ import { Oracle, type Violation } from "./oracle.ts";
 import { ProcessOracle } from "./process-oracle.ts";
 import { ProcessWorld } from "./process-world.ts";
 import type { Disk, Parked } from "./sim-store.ts";
+import { checkStops } from "./stops.ts";
 import { TimeOracle } from "./time-oracle.ts";
 import { Trace } from "./trace.ts";
 import { Witness } from "./witness.ts";
@@ -150,6 +151,7 @@ export class Simulation {
     if (this.life.phase === "over") return;
     this.models.drained();
     this.times.drained();
+    checkStops(this);
   }
 
   apply(parked: Parked): void {

@@ -100,6 +100,13 @@ export const CANCEL_BUGS: readonly Bug[] = [
     "const call = run.live[0];\n  if (call === undefined) return { events: [], answer",
   ),
   bug(
+    "cancel-hidden-by-an-interrupt",
+    "A cancel that is decided behind an interrupt changes nothing in the state, so what began meanwhile is not told.",
+    "src/engine/engine.ts",
+    'if (run?.phase === "stopping" && canBeRefused(lane, run.reason)) this.cancel.carryOut(lane, command);\n',
+    "\n",
+  ),
+  bug(
     "stop-waits-for-the-disk",
     "The abort is fired when the cancel is durable, not when it is decided.",
     "src/engine/engine.ts",
