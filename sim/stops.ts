@@ -1,5 +1,5 @@
 // Whatever a cancel covers has heard of it once that is decided: it waits neither for the store nor for an interrupt.
-import type { RunId } from "../src/core/ids.ts";
+import type { Actor } from "./actors.ts";
 import type { Clients } from "./clients.ts";
 import type { Facts } from "./facts.ts";
 import type { Life } from "./life.ts";
@@ -19,21 +19,33 @@ export function checkStops(house: House): void {
   if (life.letGo) return;
   for (const actor of life.actors.going) {
     if (actor.aborted || !hears(actor)) continue;
-    const session = facts.runs.get(actor.runId)?.session;
+    const { session, key } = facts.runs.get(actor.runId) ?? {};
     const lane = session === undefined ? undefined : life.engine.lanes.peek(session);
     if (lane?.phase !== "ready" || lane.epoch === undefined) continue;
     // A cancel is decided after what was asked before it, and that may wait for the store.
     if (lane.pumping || lane.doubt || lane.mailbox.length > 0) continue;
     // Or the store is asked where the run is.
     if (life.store.parked.some(({ verb, about }) => verb === "run" && about === actor.runId)) continue;
-    const by = clients.asked.find((one) => one.life === life.number && stops(one, actor.runId));
+    const by = clients.asked.find((one) => one.life === life.number && stops(one, actor, key));
     if (by !== undefined) house.violate("G28", `${actor.id} goes on, and ${what(by)} is decided.`);
   }
 }
 
 /** One that was refused may have stopped nothing. */
-function stops(asked: AskedRecord, run: RunId): boolean {
+function stops(asked: AskedRecord, { id, runId }: Actor, key: string | undefined): boolean {
   if (asked.kind !== "cancel" || asked.refused !== undefined) return false;
-  if (asked.scope === "run") return asked.target === run;
-  return (asked.scope === "session" || asked.scope === "close") && asked.standing.includes(run);
+  switch (asked.scope) {
+    case "session":
+    case "close":
+      return asked.standing.includes(runId);
+    case "run":
+      return asked.target === runId;
+    case "key":
+      return asked.target === key && asked.standing.includes(runId);
+    case "call":
+      return asked.target === id;
+    case "process":
+    case "question":
+      return false;
+  }
 }
