@@ -5,7 +5,6 @@ import { toControlError } from "../src/core/control-error.ts";
 import type { Delta, Gap } from "../src/core/delta.ts";
 import type { Recorded } from "../src/core/event.ts";
 import type { CallId, RunId, SessionId } from "../src/core/ids.ts";
-import { type Actor, TurnActor } from "./actors.ts";
 import type { Facts, RunFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
 import { ModelTurn } from "./model-turn.ts";
@@ -21,6 +20,7 @@ import {
   type WaitRecord,
   what,
 } from "./records.ts";
+import { hears } from "./stops.ts";
 
 export interface Violation {
   /** The guarantee it breaks. */
@@ -366,8 +366,6 @@ export class Oracle {
     }
   }
 }
-
-export const hears = (actor: Actor): boolean => actor instanceof TurnActor || actor.hears;
 
 function isCancelledBy(run: RunFacts, note: string): boolean {
   return run.outcome?.kind === "cancelled" && noteOf(run.outcome.reason) === note;

@@ -1,9 +1,9 @@
 // Whatever a cancel covers has heard of it once that is decided: it waits neither for the store nor for an interrupt.
+import type { LiveLane } from "../src/engine/live-lane.ts";
 import type { Actor } from "./actors.ts";
 import type { Clients } from "./clients.ts";
 import type { Facts } from "./facts.ts";
 import type { Life } from "./life.ts";
-import { hears } from "./oracle.ts";
 import { type AskedRecord, what } from "./records.ts";
 
 interface House {
@@ -19,20 +19,30 @@ export function checkStops(house: House): void {
   if (life.letGo) return;
   for (const actor of life.actors.going) {
     if (actor.aborted || !hears(actor)) continue;
-    const { session, key } = facts.runs.get(actor.runId) ?? {};
-    const lane = session === undefined ? undefined : life.engine.lanes.peek(session);
-    if (lane?.phase !== "ready" || lane.epoch === undefined) continue;
-    // A cancel is decided after what was asked before it, and that may wait for the store.
-    if (lane.pumping || lane.doubt || lane.mailbox.length > 0) continue;
+    const lane = laneOf(actor, facts, life);
+    if (lane?.phase !== "ready" || lane.epoch === undefined || isHeldUp(lane)) continue;
     // Or the store is asked where the run is.
     if (life.store.parked.some(({ verb, about }) => verb === "run" && about === actor.runId)) continue;
-    const by = clients.asked.find((one) => one.life === life.number && stops(one, actor, key));
+    const by = clients.asked.find((one) => one.life === life.number && stops(one, actor, facts));
     if (by !== undefined) house.violate("G28", `${actor.id} goes on, and ${what(by)} is decided.`);
   }
 }
 
+/** Whether it is told to stop at all. */
+export const hears = (actor: Actor): boolean => !("hears" in actor) || actor.hears;
+
+/** The lane in which something goes on. */
+export function laneOf({ runId }: Actor, facts: Facts, { engine }: Life): LiveLane | undefined {
+  const session = facts.runs.get(runId)?.session;
+  return session === undefined ? undefined : engine.lanes.peek(session);
+}
+
+/** A cancel is decided after what was asked before it, and that may wait for the store. */
+export const isHeldUp = (lane: LiveLane | undefined): boolean =>
+  lane === undefined || lane.pumping || lane.doubt || lane.mailbox.length > 0;
+
 /** One that was refused may have stopped nothing. */
-function stops(asked: AskedRecord, { id, runId }: Actor, key: string | undefined): boolean {
+function stops(asked: AskedRecord, { id, runId }: Actor, facts: Facts): boolean {
   if (asked.kind !== "cancel" || asked.refused !== undefined) return false;
   switch (asked.scope) {
     case "session":
@@ -41,7 +51,7 @@ function stops(asked: AskedRecord, { id, runId }: Actor, key: string | undefined
     case "run":
       return asked.target === runId;
     case "key":
-      return asked.target === key && asked.standing.includes(runId);
+      return asked.target === facts.runs.get(runId)?.key && asked.standing.includes(runId);
     case "call":
       return asked.target === id;
     case "process":

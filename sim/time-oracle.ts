@@ -4,6 +4,7 @@ import type { RunId, Work } from "../src/core/ids.ts";
 import type { Actor } from "./actors.ts";
 import type { Facts } from "./facts.ts";
 import { GRACE_MS, type Life } from "./life.ts";
+import { hears, isHeldUp, laneOf } from "./stops.ts";
 
 /** Two thirds of a lease are no whole number, and sums of such are not exact. */
 export const ROUNDING_MS = 0.001;
@@ -36,33 +37,26 @@ export class TimeOracle {
 
   /** Everything that could happen by itself has happened. */
   drained(): void {
-    const { life, elapsed, runLimitMs } = this.#parts;
-    const { actors, letGo, number } = life();
+    const { facts, elapsed, runLimitMs } = this.#parts;
+    const life = this.#parts.life();
+    const { actors, letGo, number } = life;
     for (const actor of actors.going) {
       if (actor.aborted && !this.#stopped.has(actor)) this.#stopped.set(actor, elapsed());
       const name = `${actor.runId} in life ${number}`;
       const seen = this.#seen.get(name) ?? (this.#isTakenUp(actor) ? elapsed() : undefined);
       if (seen === undefined) continue;
       this.#seen.set(name, seen);
-      if (runLimitMs === undefined || letGo || this.#isHeldUp(actor)) continue;
-      if (elapsed() - seen > runLimitMs + ROUNDING_MS && !actor.aborted && isTold(actor)) {
+      if (runLimitMs === undefined || letGo || isHeldUp(laneOf(actor, facts, life))) continue;
+      if (elapsed() - seen > runLimitMs + ROUNDING_MS && !actor.aborted && hears(actor)) {
         this.#parts.violate("G34", `${actor.id} goes on, and the time of its run is up.`);
       }
     }
   }
 
   /** Its time counts from when it is known to be this worker's. What may be repeated goes on before that. */
-  #isTakenUp({ runId }: Actor): boolean {
-    const session = this.#parts.facts.runs.get(runId)?.session;
-    const lane = session === undefined ? undefined : this.#parts.life().engine.lanes.peek(session);
+  #isTakenUp(actor: Actor): boolean {
+    const lane = laneOf(actor, this.#parts.facts, this.#parts.life());
     return lane === undefined || lane.durable.live?.recoveries === lane.decided.live?.recoveries;
-  }
-
-  /** A cancel is decided after what was asked before it, and that may wait for the store. */
-  #isHeldUp({ runId }: Actor): boolean {
-    const session = this.#parts.facts.runs.get(runId)?.session;
-    const lane = session === undefined ? undefined : this.#parts.life().engine.lanes.peek(session);
-    return lane === undefined || lane.pumping || lane.doubt || lane.mailbox.length > 0;
   }
 
   #note(event: Event): void {
@@ -119,6 +113,3 @@ export class TimeOracle {
     );
   }
 }
-
-/** Whether it is told to stop at all. */
-const isTold = (actor: Actor): boolean => !("hears" in actor) || actor.hears;
