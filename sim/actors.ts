@@ -319,3 +319,6 @@ export class Actors {
     });
   }
 }
+
+/** Whether it is told to stop at all. */
+export const hears = (actor: Actor): boolean => !("hears" in actor) || actor.hears;

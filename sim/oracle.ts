@@ -5,6 +5,7 @@ import { toControlError } from "../src/core/control-error.ts";
 import type { Delta, Gap } from "../src/core/delta.ts";
 import type { Recorded } from "../src/core/event.ts";
 import type { CallId, RunId, SessionId } from "../src/core/ids.ts";
+import { hears } from "./actors.ts";
 import type { Facts, RunFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
 import { ModelTurn } from "./model-turn.ts";
@@ -20,7 +21,6 @@ import {
   type WaitRecord,
   what,
 } from "./records.ts";
-import { hears } from "./stops.ts";
 
 export interface Violation {
   /** The guarantee it breaks. */

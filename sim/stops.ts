@@ -1,8 +1,8 @@
 // Whatever a cancel covers has heard of it once that is decided: it waits neither for the store nor for an interrupt.
-import type { LiveLane } from "../src/engine/live-lane.ts";
-import type { Actor } from "./actors.ts";
+import { type Actor, hears } from "./actors.ts";
 import type { Clients } from "./clients.ts";
 import type { Facts } from "./facts.ts";
+import { isHeldUp, laneOf } from "./lane-of.ts";
 import type { Life } from "./life.ts";
 import { type AskedRecord, what } from "./records.ts";
 
@@ -27,19 +27,6 @@ export function checkStops(house: House): void {
     if (by !== undefined) house.violate("G28", `${actor.id} goes on, and ${what(by)} is decided.`);
   }
 }
-
-/** Whether it is told to stop at all. */
-export const hears = (actor: Actor): boolean => !("hears" in actor) || actor.hears;
-
-/** The lane in which something goes on. */
-export function laneOf({ runId }: Actor, facts: Facts, { engine }: Life): LiveLane | undefined {
-  const session = facts.runs.get(runId)?.session;
-  return session === undefined ? undefined : engine.lanes.peek(session);
-}
-
-/** A cancel is decided after what was asked before it, and that may wait for the store. */
-export const isHeldUp = (lane: LiveLane | undefined): boolean =>
-  lane === undefined || lane.pumping || lane.doubt || lane.mailbox.length > 0;
 
 /** One that was refused may have stopped nothing. */
 function stops(asked: AskedRecord, { id, runId }: Actor, facts: Facts): boolean {

@@ -1,10 +1,10 @@
 // Time, as a schedule knows it: nothing that has a limit ends before it, whatever the clocks on the wall say.
 import type { Event } from "../src/core/event.ts";
 import type { RunId, Work } from "../src/core/ids.ts";
-import type { Actor } from "./actors.ts";
+import { type Actor, hears } from "./actors.ts";
 import type { Facts } from "./facts.ts";
+import { isHeldUp, laneOf } from "./lane-of.ts";
 import { GRACE_MS, type Life } from "./life.ts";
-import { hears, isHeldUp, laneOf } from "./stops.ts";
 
 /** Two thirds of a lease are no whole number, and sums of such are not exact. */
 export const ROUNDING_MS = 0.001;

@@ -1,0 +1,14 @@
+// The lane of whatever goes on, as the engine has it.
+import type { LiveLane } from "../src/engine/live-lane.ts";
+import type { Actor } from "./actors.ts";
+import type { Facts } from "./facts.ts";
+import type { Life } from "./life.ts";
+
+export function laneOf({ runId }: Actor, facts: Facts, { engine }: Life): LiveLane | undefined {
+  const session = facts.runs.get(runId)?.session;
+  return session === undefined ? undefined : engine.lanes.peek(session);
+}
+
+/** A cancel is decided after what was asked before it, and that may wait for the store. */
+export const isHeldUp = (lane: LiveLane | undefined): boolean =>
+  lane === undefined || lane.pumping || lane.doubt || lane.mailbox.length > 0;
