@@ -131,6 +131,62 @@ describe("before a call", () => {
     expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message: "broken" }]);
   });
 
+  const ALLOWED =
+    'It may return { kind: "deny", note }, { kind: "allow", input, approved } (`approved` is true or false), ' +
+    "or undefined if it has no opinion.";
+  test.each<readonly [what: string, given: unknown, shown: string]>([
+    ["false", false, "false"],
+    ["null", null, "null"],
+    ["a number", 5, "5"],
+    ["a word", "deny", '"deny"'],
+    ["many words", "x".repeat(99), `"${"x".repeat(40)}"`],
+    ["a list", [], "a list"],
+    ["a large number", 10n, "a bigint"],
+    ["a function", () => {}, "a function"],
+    ["a verdict without its kind", { deny: true }, "{ deny }"],
+    ["a kind that is written otherwise", { kind: "Deny", note: "no" }, '{ kind: "Deny", note }'],
+    ["a kind that there is not", { kind: "reject" }, '{ kind: "reject" }'],
+    ["a kind that is no word", { kind: {}, approved: undefined }, "{ kind: an object, approved: undefined }"],
+    ["more than a verdict has", { kind: "allow", inputs: {} }, '{ kind: "allow", inputs }'],
+    ["more than anybody reads", { ["k".repeat(300)]: 1 }, `{ ${"k".repeat(198)}`],
+    ["a yes that is none", { kind: "allow", approved: "no" }, '{ kind: "allow", approved: "no" }'],
+  ])("a host that answers with %s has not agreed, and all hear what it may answer", async (_, given, shown) => {
+    const { hooks, notices } = runner({ beforeCall: () => given as never });
+    const message = `The hook beforeCall returned ${shown}, which is no verdict. ${ALLOWED}`;
+    await expect(hooks.before(hookedCall())).rejects.toMatchObject({
+      ...{ code: "unavailable", message: `It was not carried out: the host's hook before calls failed. ${message}` },
+    });
+    expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message }]);
+  });
+
+  test("a host that denies without saying why in words has denied", async () => {
+    const note = "It gives no reason.";
+    for (const given of [{}, { note: undefined }, { note: " " }, { note: 5 }, { note: { toString: 1 } }]) {
+      const { hooks, notices } = runner({ beforeCall: () => ({ kind: "deny", ...given }) as never });
+      expect(await hooks.before(hookedCall())).toStrictEqual({ kind: "deny", note });
+      expect(notices).toEqual([]);
+    }
+  });
+
+  test("a host that allows is heard with what it has checked, and what it changes afterwards does not count", async () => {
+    const allowed = { kind: "allow", input: { n: [1] }, approved: false } as const;
+    const { hooks } = runner({ beforeCall: () => allowed });
+    const verdict = await hooks.before(hookedCall());
+    expect(verdict).toStrictEqual(allowed);
+    expect(verdict).not.toBe(allowed);
+    const bare = runner({ beforeCall: () => ({ kind: "allow", input: undefined, approved: undefined }) as never });
+    expect(await bare.hooks.before(hookedCall())).toStrictEqual({ kind: "allow" });
+  });
+
+  test("a host that gives an input which cannot be recorded has not agreed", async () => {
+    const { hooks, notices } = runner({ beforeCall: () => ({ kind: "allow", input: Number.NaN }) });
+    const message = "The input that the hook beforeCall gave to build contains NaN, which JSON does not have.";
+    await expect(hooks.before(hookedCall())).rejects.toMatchObject({
+      ...{ code: "unavailable", message: `It was not carried out: the host's hook before calls failed. ${message}` },
+    });
+    expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message }]);
+  });
+
   test("a host that says nothing is waited for as long as a hook may take, and keeps no program alive", async () => {
     const { hooks, clock } = runner({ beforeCall: () => new Promise(() => {}) });
     let said: unknown;

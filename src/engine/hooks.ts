@@ -6,6 +6,7 @@ import { HOOK_MS } from "../core/limits.ts";
 import type { Clock, HookedCall, Hooks, Notify, Verdict } from "../ports.ts";
 import { LiveCall } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
+import { checkCallJson, invalid, isObject } from "./validate.ts";
 
 export class HookRunner {
   readonly #hooks: Hooks;
@@ -25,8 +26,10 @@ export class HookRunner {
   /** What the host says to a call. A host that cannot say is not taken for one that agrees. */
   async before(call: HookedCall): Promise<Verdict | undefined> {
     try {
-      const verdict = await this.#bounded("beforeCall", call.sessionId, () => this.#hooks.beforeCall?.(call));
-      return verdict ?? undefined;
+      // Checked where failures are reported: an answer that is no verdict is the failure of a hook like any other.
+      return await this.#bounded("beforeCall", call.sessionId, async () =>
+        checkVerdict(await this.#hooks.beforeCall?.(call), call.name),
+      );
     } catch (error) {
       const message = `It was not carried out: the host's hook before calls failed. ${messageOf(error)}`;
       throw new ControlError("unavailable", message, { cause: error });
@@ -83,3 +86,42 @@ export class HookRunner {
     }
   }
 }
+
+/** A copy of what the host says, or throws: only one that says nothing at all has no opinion. */
+function checkVerdict(given: unknown, name: string): Verdict | undefined {
+  if (given === undefined) return undefined;
+  const { kind, ...rest } = isObject(given) ? given : {};
+  // Whoever denies has denied, also without words that can be passed on.
+  if (kind === "deny") return { kind, note: isText(rest.note) ? rest.note : "It gives no reason." };
+  const { input, approved, ...unknown } = rest;
+  const known = kind === "allow" && (approved === undefined || typeof approved === "boolean");
+  // A field with a slip in its name may be what the host wanted changed.
+  if (!known || Object.keys(unknown).length > 0) {
+    throw invalid(`The hook beforeCall returned ${shown(given)}, which is no verdict. ${ALLOWED}`);
+  }
+  const what = `The input that the hook beforeCall gave to ${name}`;
+  return {
+    kind,
+    ...(input === undefined ? {} : { input: checkCallJson(input, what) }),
+    ...(approved === undefined ? {} : { approved }),
+  };
+}
+
+const ALLOWED =
+  'It may return { kind: "deny", note }, { kind: "allow", input, approved } (`approved` is true or false), ' +
+  "or undefined if it has no opinion.";
+
+/** What somebody sees of an answer: of an object the names, and only what a verdict has of their values. */
+function shown(given: unknown): string {
+  if (typeof given === "string") return `"${given.slice(0, 40).toWellFormed()}"`;
+  if (Array.isArray(given)) return "a list";
+  if (given === null || SHORT.has(typeof given)) return String(given);
+  if (!isObject(given)) return `a ${typeof given}`;
+  const told = (key: string): boolean => key === "kind" || key === "approved";
+  const fields = Object.keys(given).map((key) => (told(key) ? `${key}: ${named(given[key])}` : key));
+  return `{ ${fields.join(", ")} }`.slice(0, 200).toWellFormed();
+}
+
+const SHORT: ReadonlySet<string> = new Set(["boolean", "number", "undefined"]);
+const named = (value: unknown): string => (isObject(value) ? "an object" : shown(value));
+const isText = (value: unknown): value is string => typeof value === "string" && value.trim() !== "";

@@ -220,8 +220,21 @@ describe("before a call begins, the host", () => {
     const bad = await verdict({ kind: "allow", input: Number.NaN });
     expect(await bad.result).toMatchObject({
       kind: "failed",
-      message: "The input of tool contains NaN, which JSON does not have.",
+      message: expect.stringContaining("gave to tool contains NaN, which JSON does not have."),
     });
+  });
+
+  test("is not taken to agree when it answers with something that is no verdict", async () => {
+    for (const none of [false, "deny", { deny: true }, { kind: "Deny", note: "no" }, { kind: "reject" }]) {
+      const { result, recorded } = await verdict(none as never);
+      expect(await result).toMatchObject({
+        kind: "failed",
+        message: expect.stringMatching(/^It was not carried out: /),
+      });
+      expect((await recorded())?.outcome).toMatchObject({ kind: "failed", code: "unavailable" });
+    }
+    const message = "Not carried out: a rule of the host forbids it. It gives no reason.";
+    expect(await (await verdict({ kind: "deny" } as never)).result).toMatchObject({ kind: "failed", message });
   });
 });
 

@@ -185,7 +185,7 @@ export class LiveCall implements WorkOwner {
   async #admit({ approval = false }: CallRequest): Promise<void> {
     const verdict = await this.#hear();
     if (verdict?.kind === "deny") throw denied(`Not carried out: a rule of the host forbids it. ${verdict.note}`);
-    if (verdict?.input !== undefined) this.input = checkCallJson(verdict.input, `The input of ${this.name}`);
+    if (verdict?.input !== undefined) this.input = verdict.input;
     if (verdict?.approved === true) return;
     const wanted = typeof approval === "function" ? await this.#judge(approval) : approval;
     if (wanted !== false) await this.#ask(wanted === true ? {} : wanted);
