@@ -26,6 +26,14 @@ describe("a result", () => {
     ["a text", "done", { ...end, text: "done" }],
     ["an empty text", "", { ...end, text: "" }],
     ["an empty object", {}, end],
+    ["an object without a prototype", Object.create(null), end],
+    [
+      "an object of a class that has what a result has",
+      new (class {
+        text = "done";
+      })(),
+      { ...end, text: "done" },
+    ],
     ["a text in an object", { text: "done" }, { ...end, text: "done" }],
     ["an end", { next: "end" }, end],
     ["a wish for another turn", { next: "turn" }, { ...end, next: "turn" }],
@@ -46,23 +54,33 @@ describe("a result", () => {
     expect(checkResult(given)).toStrictEqual(result);
   });
 
+  const USAGE =
+    "The agent returned a `usage` that is no object with `inputTokens` and `outputTokens`. " +
+    "Correct it, or leave `usage` out where the cost is not known.";
+  const uncounted = (field: string): string =>
+    `The agent returned a \`usage\` whose \`${field}\` is no number of 0 or more. ` +
+    "Correct it, or leave `usage` out where the cost is not known.";
+  const UNCOUNTABLE = [1n, "1", null, undefined, -1, Number.NaN, Number.POSITIVE_INFINITY];
   const PARTS = "The parts of an answer are none.";
   const refused: readonly (readonly [what: string, given: readonly unknown[], said: string])[] = [
     ["something else", [null, 7, true, ["x"]], NOT_A_RESULT],
+    ["an object that has nothing of one", [new Map([["text", "x"]]), new Date(0), new Error("x")], NOT_A_RESULT],
     ["an object with more", [{ text: "x", role: "assistant" }], NOT_A_RESULT],
     ["a text that is none", [{ text: 7 }, { text: null }], NOT_A_RESULT],
     ["a next that is none", [{ next: "stop" }, { next: null }, { next: true }], NOT_A_RESULT],
     ["a finish that is none", [{ finish: "done" }, { finish: null }], NOT_A_RESULT],
     ["calls that are no list", [{ calls: call }, { calls: null }], NOT_A_RESULT],
-    ["a cost that is none", [{ usage: 7 }, { usage: null }, { usage: {} }], NOT_A_RESULT],
-    [
-      "a cost that cannot be counted",
-      [1n, "1", null, undefined, -1, Number.NaN, Number.POSITIVE_INFINITY].flatMap((many) => [
-        { usage: { ...usage, inputTokens: many } },
-        { usage: { ...usage, outputTokens: many } },
-      ]),
-      NOT_A_RESULT,
-    ],
+    ["a cost that is none", [{ usage: 7 }, { usage: null }, { usage: [] }], USAGE],
+    ["a cost without its fields", [{ usage: {} }, { usage: { outputTokens: 1 } }], uncounted("inputTokens")],
+    ["a cost without what was said", [{ usage: { inputTokens: 1 } }], uncounted("outputTokens")],
+    ...(["inputTokens", "outputTokens"] as const).map(
+      (field) =>
+        [
+          `a cost whose ${field} cannot be counted`,
+          UNCOUNTABLE.map((many) => ({ usage: { ...usage, [field]: many } })),
+          uncounted(field),
+        ] as const,
+    ),
     ["parts that are no list", [{ parts: { kind: "text", text: "x" } }, { parts: null }], PARTS],
     ["parts among which one is none", [{ parts: [...parts, null] }, { parts: [...parts, "x"] }], PARTS],
     ["a part of no kind", [{ parts: [{ text: "x" }] }, { parts: [{ kind: "image", provider: 1 }] }], PARTS],

@@ -1,5 +1,6 @@
 // What an agent hands back, checked before anything of it is recorded.
 import type { CallAsk } from "../core/call.ts";
+import type { ControlError } from "../core/control-error.ts";
 import type { Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/event.ts";
 import type { CallId } from "../core/ids.ts";
 import { CALLS_LIVE_MAX } from "../core/limits.ts";
@@ -30,6 +31,8 @@ export function checkResult(value: unknown): Result {
   const { text, next, usage, finish, parts, calls, ...rest } = value;
   const known =
     Object.keys(rest).length === 0 &&
+    // A Map or a Date has none of these fields and no others that could be seen.
+    (isPlain(value) || [text, next, usage, finish, parts, calls].some((one) => one !== undefined)) &&
     (text === undefined || typeof text === "string") &&
     (next === undefined || next === "turn" || next === "end") &&
     (finish === undefined || isFinish(finish)) &&
@@ -112,13 +115,23 @@ function isPart(part: unknown): part is TurnPart {
 
 /** Only what the log keeps of it: what else there is may be anything. */
 function checkUsage(usage: unknown): Usage {
-  if (!isObject(usage)) throw invalid(NOT_A_RESULT);
+  if (!isObject(usage)) throw badUsage("that is no object with `inputTokens` and `outputTokens`");
   const { inputTokens, outputTokens, estimated } = usage;
-  if (!isCount(inputTokens) || !isCount(outputTokens)) throw invalid(NOT_A_RESULT);
+  if (!isCount(inputTokens)) throw badUsage("whose `inputTokens` is no number of 0 or more");
+  if (!isCount(outputTokens)) throw badUsage("whose `outputTokens` is no number of 0 or more");
   return { inputTokens, outputTokens, estimated: estimated === true };
 }
 
+const badUsage = (what: string): ControlError =>
+  invalid(`The agent returned a \`usage\` ${what}. Correct it, or leave \`usage\` out where the cost is not known.`);
+
 const isCount = (value: unknown): value is number => Number.isFinite(value) && Number(value) >= 0;
+
+/** Of no class. What an object literal inherits from has no prototype itself, whichever realm it comes from. */
+function isPlain(value: object): boolean {
+  const prototype: object | null = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
 
 const FINISHES: ReadonlySet<unknown> = new Set<TurnFinish>(["stop", "calls", "length", "refusal", "other"]);
 const isFinish = (value: unknown): value is TurnFinish => FINISHES.has(value);
