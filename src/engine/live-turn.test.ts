@@ -90,6 +90,63 @@ describe("what a turn says", () => {
     ]);
   });
 
+  test("in the halves of a character is whole, for whoever follows and in the log, also around a call", async () => {
+    const one = await run(async (turn) => {
+      turn.emit("a\ud83d");
+      turn.emit("", "text");
+      turn.emit("\ud83d", "reasoning");
+      await turn.call("look", null, () => null);
+      turn.emit("\ude00b");
+      turn.emit("\ude01c", "reasoning");
+      turn.emit("\ud83d");
+      turn.emit("\ud83d");
+      turn.emit("\ude02");
+    });
+    expect(await one.run.text()).toBe("a\u{1f600}b\ufffd\u{1f602}");
+    expect((await one.events("turn.extended")).map(({ text }) => text)).toEqual(["a"]);
+    expect((await one.deltas()).map((delta) => "text" in delta && [delta.text, delta.from])).toEqual([
+      ...[
+        ["a", 0],
+        ["\u{1f600}b", 1],
+        ["\u{1f601}c", 0],
+        ["\ufffd", 4],
+        ["\u{1f602}", 5],
+      ],
+    ]);
+  });
+
+  test("up to half a character is kept with a mark for it, whichever way it ends, and is told", async () => {
+    for (const ends of ["well", "badly", "stopped"]) {
+      const one = await run(async ({ emit, signal }) => {
+        emit("x\ud83d");
+        emit("y\ud83d", "reasoning");
+        if (ends === "badly") throw new Error("broken");
+        if (ends === "stopped") await untilAborted(signal);
+      });
+      if (ends === "stopped") await one.run.cancel();
+      await one.run.outcome;
+      expect((await one.events("turn.settled"))[0]?.text).toBe("x\ufffd");
+      expect((await one.deltas()).map((delta) => "text" in delta && [delta.text, delta.from])).toEqual([
+        ...[
+          ["x", 0],
+          ["y", 0],
+          ["\ufffd", 1],
+          ["\ufffd", 1],
+        ],
+      ]);
+      expect(one.clock.pending.map(({ inMs }) => inMs)).not.toContain(EXTEND_EVERY_MS);
+    }
+  });
+
+  test("is counted once when the limit falls between the halves of a character", async () => {
+    const one = await run(({ emit }) => {
+      emit(`${"x".repeat(TURN_CHARS_MAX - 1)}\ud83d`);
+      emit("\ude00more");
+      emit("\ud83d");
+    });
+    expect((await one.run.text()).slice(TURN_CHARS_MAX - 1)).toBe("\ufffd\n[6 more characters were not kept]");
+  });
+
   test("is kept up to a limit, and how much was not is said", async () => {
     const one = await run(({ emit }) => {
       emit("x".repeat(TURN_CHARS_MAX - 1));
@@ -241,9 +298,16 @@ describe("how a turn ended", () => {
     [
       "with more than is kept, cut in the middle of a character",
       { text: `${"x".repeat(TURN_CHARS_MAX - 1)}\u{1f600}` },
-      { text: `${"x".repeat(TURN_CHARS_MAX - 1)}\ufffd` },
+      { text: `${"x".repeat(TURN_CHARS_MAX - 1)}\ufffd\n[1 more characters were not kept]` },
       {},
     ],
+    [
+      "with more than is kept, and that is said",
+      "x".repeat(TURN_CHARS_MAX + 7),
+      { text: `${"x".repeat(TURN_CHARS_MAX)}\n[7 more characters were not kept]` },
+      {},
+    ],
+    ["with as much as is kept", "x".repeat(TURN_CHARS_MAX), { text: "x".repeat(TURN_CHARS_MAX) }, {}],
   ];
   test.each(ends)("%s", async (_, result, recorded, outcome) => {
     const one = await run(({ emit }) => {

@@ -66,6 +66,8 @@ export class LiveTurn implements WorkOwner {
   #text = "";
   #came: readonly Prompt[];
   #dropped = 0;
+  /** Models' streams may break between the halves of a character: the first one waits here for the second. */
+  readonly #half = { text: "", reasoning: "" };
   /** Characters it has said to itself. */
   #thought = 0;
   #calls = 0;
@@ -122,7 +124,7 @@ export class LiveTurn implements WorkOwner {
 
   /** An end without a result of its own: what it has said, and what it is known to have cost, is kept. */
   settled(outcome: Outcome): TurnEnd {
-    this.#takeBackExtend?.();
+    this.#hush();
     return { turnId: this.turnId, outcome, next: "end", text: this.#wholeText(), ...this.#metered() };
   }
 
@@ -137,11 +139,18 @@ export class LiveTurn implements WorkOwner {
     this.#meter = read;
   }
 
-  emit(given: string, kind: "text" | "reasoning" = "text"): void {
+  emit(given: string, kind: Said["kind"] = "text"): void {
     if (typeof given !== "string") throw invalid("emit() takes a string.");
     if (kind !== "text" && kind !== "reasoning") throw invalid('emit() takes "text" or "reasoning" as its kind.');
     if (this.work.phase !== "live" && this.work.phase !== "stopping") return; // Given up: nobody listens any more.
-    const text = given.toWellFormed();
+    const whole = this.#half[kind] + given;
+    const cut = /[\ud800-\udbff]/.test(whole.slice(-1)) ? whole.length - 1 : whole.length;
+    this.#half[kind] = whole.slice(cut);
+    this.#say(whole.slice(0, cut).toWellFormed(), kind);
+  }
+
+  #say(text: string, kind: Said["kind"]): void {
+    if (text === "") return;
     this.desk.delta({ text, kind, from: kind === "text" ? this.#text.length + this.#dropped : this.#thought });
     if (kind === "reasoning") {
       this.#thought += text.length;
@@ -188,14 +197,14 @@ export class LiveTurn implements WorkOwner {
     } catch (error) {
       return { end: this.settled(failure(error)), calls: [] };
     }
-    this.#takeBackExtend?.();
+    this.#hush();
     const { requests, finish, parts, usage, next } = result;
     const calls = requests.map((request) => new LiveCall(this.#nextCallId(), request.name, request, this.desk));
     const end: TurnEnd = {
       turnId: this.turnId,
       outcome: completed(next === "end" ? finish : undefined),
       next,
-      text: result.text?.slice(0, TURN_CHARS_MAX).toWellFormed() ?? this.#wholeText(),
+      text: result.text === undefined ? this.#wholeText() : bounded(result.text),
       ...(usage === undefined ? {} : { usage }),
       ...(finish === undefined ? {} : { finish }),
       ...(parts === undefined ? {} : { parts }),
@@ -225,10 +234,26 @@ export class LiveTurn implements WorkOwner {
     }
   }
 
+  /** It says no more: nothing comes to make whole what is half. */
+  #hush(): void {
+    for (const kind of ["text", "reasoning"] as const) {
+      this.#say(this.#half[kind].toWellFormed(), kind);
+      this.#half[kind] = "";
+    }
+    this.#takeBackExtend?.();
+  }
+
   #wholeText(): string {
-    return this.#dropped === 0 ? this.#text : `${this.#text}\n[${this.#dropped} more characters were not kept]`;
+    return withDropped(this.#text, this.#dropped);
   }
 }
+
+/** As much of a returned text as is kept of one that is emitted, and the same words for the rest. */
+const bounded = (text: string): string =>
+  withDropped(text.slice(0, TURN_CHARS_MAX).toWellFormed(), Math.max(0, text.length - TURN_CHARS_MAX));
+
+const withDropped = (text: string, dropped: number): string =>
+  dropped === 0 ? text : `${text}\n[${dropped} more characters were not kept]`;
 
 /** A model that did not end its answer by itself has not quite completed it: that is said with the outcome. */
 function completed(finish: Result["finish"]): Outcome {
