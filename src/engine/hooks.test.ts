@@ -168,7 +168,7 @@ describe("before a call", () => {
     }
   });
 
-  test("a host that allows is heard with what it has checked, and what it changes afterwards does not count", async () => {
+  test("a host that allows is heard with a copy of what it said, and nothing that it did not say", async () => {
     const allowed = { kind: "allow", input: { n: [1] }, approved: false } as const;
     const { hooks } = runner({ beforeCall: () => allowed });
     const verdict = await hooks.before(hookedCall());
