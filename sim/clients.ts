@@ -113,7 +113,7 @@ export class Clients {
   }
 
   cancelKey(session: SessionId, key: string): void {
-    this.#cancel("key", session, key, (reason) => this.#engine.cancel.prompt(session, key, reason));
+    this.#cancel("key", session, key, (reason) => this.#engine.cancel.prompt(session, { key, reason }));
   }
 
   /** `key`: the same request again is the same request, note and all. */

@@ -1,8 +1,9 @@
 // What the engine's own tests share: an engine over a store in memory, with a clock that is moved by hand.
 import type { Recorded } from "../src/core/event.ts";
 import type { SessionId } from "../src/core/ids.ts";
-import { type Asked, Engine } from "../src/engine/engine.ts";
+import { Engine } from "../src/engine/engine.ts";
 import type { EngineParts } from "../src/engine/engine-parts.ts";
+import type { Asked } from "../src/engine/prompted.ts";
 import type { Notice } from "../src/ports.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";
 import { type FaultyStore, faultyStore } from "../src/testing/faulty-store.ts";

@@ -79,3 +79,18 @@ export function who(reason: CancelReason): string {
       return "a shutdown of the server";
   }
 }
+
+/** By the caller's own key: usable before the acceptance was answered. */
+export interface CancelKey {
+  readonly type: "cancel-key";
+  readonly key: string;
+  /** Digest of what was asked under it, if only that is meant: a prompt that was refused stops nobody else's run. */
+  readonly content?: string;
+  readonly reason: CancelReason;
+}
+
+type Bound = { readonly key: string | undefined; readonly content: string | undefined };
+
+/** Whether a cancel by key means this run. */
+export const isMeant = ({ key, content }: Omit<CancelKey, "type" | "reason">, run: Bound): boolean =>
+  run.key === key && (content === undefined || run.content === content);

@@ -1,7 +1,7 @@
 // Everything that may be asked of a lane, and what the asker is told. Time, ids and digests arrive in commands.
 
 import type { CallAsk } from "./call.ts";
-import type { CancelReason, CancelReceipt, SessionReceipt } from "./cancel.ts";
+import type { CancelKey, CancelReason, CancelReceipt, SessionReceipt } from "./cancel.ts";
 import type { ControlCode } from "./control-error.ts";
 import type { CallEnd, Resume, TurnEnd } from "./decide-run.ts";
 import type { Feedback, Usage } from "./event.ts";
@@ -36,8 +36,7 @@ type Ask =
       readonly background?: "keep" | "stop";
     }
   | { readonly type: "cancel-run"; readonly runId: RunId; readonly reason: CancelReason }
-  /** By the caller's own key: usable before the acceptance was answered. */
-  | { readonly type: "cancel-key"; readonly key: string; readonly reason: CancelReason }
+  | CancelKey
   | {
       readonly type: "cancel-call";
       readonly callId: CallId;

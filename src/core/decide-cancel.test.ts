@@ -228,6 +228,18 @@ describe("cancel by key", () => {
     keyed.when(cancelKey("kx")).then().answers({ kind: "unknown" });
     given().when(cancelKey("ka")).then().answers({ kind: "unknown" });
   });
+
+  test("G10: a key with what was asked under it names nobody who was asked something else", () => {
+    const house = given(accept("run_a", { key: "ka", content: "one" }));
+    house
+      .when({ ...cancelKey("ka"), content: "other" })
+      .then()
+      .answers({ kind: "unknown" });
+    house
+      .when({ ...cancelKey("ka"), content: "one" })
+      .then(runSettled("run_a", cancelledBy(user)))
+      .answers({ kind: "withdrawn", runId: "run_a" });
+  });
 });
 
 describe("cancel a call", () => {

@@ -1,6 +1,6 @@
 // The whole policy of a lane: for every command, the facts that follow and what the asker is told.
 // Pure and synchronous: nothing here can be interrupted half-way, so even "at the same moment" has an order, the log's.
-import type { CancelReason, Covered, SessionReceipt } from "./cancel.ts";
+import { type CancelKey, type CancelReason, type Covered, isMeant, type SessionReceipt } from "./cancel.ts";
 import type {
   Accept,
   Accepted,
@@ -55,7 +55,7 @@ const deciders: Deciders = {
   steer: (lane, { runId }) => changeQueued(lane, runId, () => steer(lane, runId)),
   "cancel-session": (lane, { reason, background }) => cancelSession(lane, reason, background),
   "cancel-run": (lane, { runId, reason }) => cancelById(lane, runId, reason),
-  "cancel-key": (lane, { key, reason }) => cancelByKey(lane, key, reason),
+  "cancel-key": cancelByKey,
   "cancel-call": (lane, { callId, reason, remind }) =>
     lane.live?.id === runOf(callId)
       ? cancelOneCall(lane.live, callId, { reason, remind: remind === true }, lane.head + 1)
@@ -251,10 +251,10 @@ function cancelById(lane: Lane, runId: RunId, reason: CancelReason): Decided<Ans
   return { events: [withdrawn(runId, reason)], answer: { kind: "withdrawn" } };
 }
 
-function cancelByKey(lane: Lane, key: string, reason: CancelReason): Decided<Answers["cancel-key"]> {
-  const run = everyone(lane).find((one) => one.key === key);
+function cancelByKey(lane: Lane, cancel: CancelKey): Decided<Answers["cancel-key"]> {
+  const run = everyone(lane).find((one) => isMeant(cancel, one));
   if (run === undefined) return nothing({ kind: "unknown" });
-  const decided = cancelById(lane, run.id, reason);
+  const decided = cancelById(lane, run.id, cancel.reason);
   return { events: decided.events, answer: { ...decided.answer, runId: run.id } };
 }
 

@@ -57,6 +57,9 @@ export const PAGE_ROWS_MAX = 1_000;
 /** Events of a session kept in memory for its followers, so that a live tail does not read the store. */
 export const TAIL_EVENTS_MAX = 128;
 
+/** Outcomes that a worker keeps in mind: they can be asked for when it has shut down. */
+export const RECENT_RUNS_MAX = 1_024;
+
 /** Events of all sessions kept for those who watch them all: some seconds of a busy house. */
 export const CHRONICLE_EVENTS_MAX = 8_192;
 

@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
 import type { CallId } from "../core/ids.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
+import type { RunHandle } from "../library/run.ts";
+import type { Session } from "../library/session.ts";
 import type { Agent, Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
@@ -54,11 +56,20 @@ const HELD: Readonly<Record<string, (one: Busy) => void>> = {
   },
 };
 
+/** The key stands for another prompt already. */
+function refused(session: Session): RunHandle {
+  const run = session.prompt("something else", { key: "live" });
+  run.outcome.catch(() => {});
+  return run;
+}
+
 const CANCELS: readonly (readonly [string, (one: Busy) => Promise<unknown>, readonly string[]])[] = [
   ["the session", ({ session }) => session.cancel(), ["turn", "one", "two"]],
   ["the run", ({ belay, run }) => belay.cancel(run.id), ["turn", "one", "two"]],
   ["the session under a key", ({ session }) => session.cancel({ key: "c1" }), ["turn", "one", "two"]],
   ["the prompt by its key", ({ session }) => session.cancelPrompt("live"), ["turn", "one", "two"]],
+  ["the prompt by its handle", ({ run }) => run.cancel(), ["turn", "one", "two"]],
+  ["a prompt that is refused, because its key is this one's", ({ session }) => refused(session).cancel(), []],
   ["one call", ({ belay, ids }) => belay.cancel(ids.two ?? ""), ["two"]],
   ["another run", ({ belay, queued }) => belay.cancel(queued.id), []],
   ["another prompt by its key", ({ session }) => session.cancelPrompt("queued"), []],
@@ -178,6 +189,10 @@ describe("G10: the receipt for what has ended says how, and for what never was t
       expect(await belay.cancel(run.id, { key: "fresh" })).toEqual(ended);
       expect(await belay.session(session.id).cancelPrompt("mine")).toEqual({ ...ended, runId: run.id });
       expect(await belay.session(session.id).cancelPrompt("other")).toEqual({ kind: "unknown" });
+      const same = belay.session(session.id).prompt("go", { key: "mine" });
+      expect(await same.cancel()).toEqual({ ...ended, runId: run.id });
+      const other = belay.session(session.id).prompt("another", { key: "mine" });
+      expect(await other.cancel()).toEqual({ kind: "unknown" });
       expect(await belay.cancel("run_none")).toEqual({ kind: "unknown" });
     }
   });

@@ -1,7 +1,7 @@
 // Cancelling, at each scope. The decision is the core's; here it finds its lane, is carried out although the store may
 // be slow, and is told the truth about what had ended before.
 import type { Stop } from "../core/call.ts";
-import type { CancelReason, CancelReceipt, SessionReceipt } from "../core/cancel.ts";
+import { type CancelKey, type CancelReason, type CancelReceipt, isMeant, type SessionReceipt } from "../core/cancel.ts";
 import type { Answer, Command } from "../core/command.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
 import type { Run } from "../core/run.ts";
@@ -59,12 +59,12 @@ export class Cancels {
   }
 
   /** By the key a prompt was given. */
-  async prompt(session: SessionId, key: string, reason: CancelReason, once?: string): Promise<PromptReceipt> {
+  async prompt(session: SessionId, stop: Omit<CancelKey, "type">, once?: string): Promise<PromptReceipt> {
     const { lanes, store } = this.#parts;
-    const receipt = await this.#submit(lanes.get(session), { type: "cancel-key", key, reason }, once);
+    const receipt = await this.#submit(lanes.get(session), { type: "cancel-key", ...stop }, once);
     if (receipt.kind !== "unknown") return receipt;
-    const row = await store.run({ session, key });
-    if (row?.outcome === undefined) return receipt;
+    const row = await store.run({ session, key: stop.key });
+    if (row?.outcome === undefined || !isMeant(stop, row)) return receipt;
     return { kind: "settled", outcome: row.outcome, runId: row.id };
   }
 
@@ -133,7 +133,7 @@ function covers(command: Command, run: Run, { id }: LiveWork): boolean {
     case "cancel-run":
       return command.runId === run.id;
     case "cancel-key":
-      return command.key === run.key;
+      return isMeant(command, run);
     case "cancel-call":
       return command.callId === id;
     default:

@@ -1,20 +1,20 @@
 // The house: one object that accepts, cancels, drives and tells. It takes no decision of its own; `core` does.
 import type { Outcome } from "../core/cancel.ts";
-import type { Accepted, Answer, Command, CommandOf, Created, QueueReceipt, Refused } from "../core/command.ts";
+import { canonical } from "../core/canonical.ts";
+import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import { standing } from "../core/decide.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane } from "../core/lane.ts";
 import { RETRY_LAST_MS } from "../core/limits.ts";
-import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Clock, Ids, Notify, Store } from "../ports.ts";
 import { Attendance } from "./attendance.ts";
 import { awaitedOutcome } from "./awaited-outcome.ts";
 import { Cancels } from "./cancels.ts";
 import { Chronicle } from "./chronicle.ts";
-import { closing, elsewhere, leaving } from "./closing.ts";
+import { closing, elsewhere, gone, leaving } from "./closing.ts";
 import { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
 import { canBeRefused, Drive } from "./drive.ts";
@@ -31,26 +31,11 @@ import { type Modes, modesOf } from "./modes.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { HandleDesk } from "./process-handle.ts";
 import { type Begin, Processes } from "./processes.ts";
+import type { Asked, Begun, Made, Prompted } from "./prompted.ts";
 import { Questions } from "./questions.ts";
 import { RunLimits } from "./run-limits.ts";
 import { StoreCheck } from "./store-check.ts";
 import { makeWorld } from "./world.ts";
-
-export interface Asked {
-  readonly prompt: Prompt;
-  readonly delivery: Delivery;
-  readonly key: string | undefined;
-}
-
-/** What a session is made with. */
-export type Made = Pick<CommandOf<"create">, "title" | "cwd">;
-
-/** A run that is on its way, and where. */
-export interface Begun {
-  readonly sessionId: SessionId;
-  readonly runId: RunId;
-  readonly accepted: Promise<Accepted>;
-}
 
 type From = Pick<Following, "after" | "signal" | "deltas">;
 
@@ -159,7 +144,7 @@ export class Engine {
       // Refused together with the prompt, which says why.
       this.#create(lane, made).catch(() => {});
     }
-    return { sessionId: id, ...this.prompt(id, asked) };
+    return { sessionId: id, ...this.prompt(id, { ...asked, made }) };
   }
 
   async #create(lane: LiveLane, made: Made): Promise<Created> {
@@ -173,18 +158,18 @@ export class Engine {
   }
 
   /** Registers a prompt in this very tick: whatever follows, also in the same tick, comes after it. */
-  prompt(session: SessionId, asked: Asked): { readonly runId: RunId; readonly accepted: Promise<Accepted> } {
+  prompt(session: SessionId, asked: Asked): Prompted {
     const runId = this.#ids.make("run_") as RunId;
-    if (this.phase !== "open") return { runId, accepted: Promise.reject(closing()) };
+    if (this.phase !== "open") return { runId, accepted: Promise.reject(closing()), bound: undefined };
     this.lanes.moveIn(runId, session);
     const { prompt, delivery, key } = asked;
-    const content = (): string => this.#ids.digest(JSON.stringify([delivery, prompt.text, prompt.data]));
+    const bound = key === undefined ? undefined : { key, content: this.#content(asked) };
     const command: Command & { type: "accept" } = {
       type: "accept",
       runId,
       prompt,
       delivery,
-      ...(key === undefined ? {} : { key, content: content() }),
+      ...bound,
     };
     const lane = this.lanes.get(session);
     const prepare = key === undefined ? undefined : (known: typeof command) => this.#lookUpKey(lane, known, key);
@@ -195,7 +180,12 @@ export class Engine {
         throw error;
       },
     );
-    return { runId, accepted };
+    return { runId, accepted, bound };
+  }
+
+  #content({ delivery, prompt, made = {} }: Asked): string {
+    const within = Object.keys(made).length === 0 ? [] : [made];
+    return this.#ids.digest(canonical([delivery, prompt.text, prompt.data, ...within]));
   }
 
   /** A process for the session itself. */
@@ -248,7 +238,9 @@ export class Engine {
 
   /** Resolves with the run's own outcome, once it is durable. Undefined: no such run. */
   async outcome(runId: RunId): Promise<Outcome | undefined> {
-    if (this.phase === "closed") throw leaving(runId);
+    const recent = this.#outcomes.recent(runId);
+    if (recent !== undefined) return recent;
+    if (this.phase === "closed") throw gone(runId);
     const letGo = (run: RunId): ControlError => (this.phase === "closed" ? leaving(run) : elsewhere(run));
     const loaded = (session: SessionId): Promise<LiveLane | undefined> => this.loaded(session);
     const { store, lanes } = this;
@@ -355,7 +347,7 @@ export class Engine {
   async #submit<C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> {
     if (this.phase === "closed") throw closing();
     if (key === undefined) return this.commit.submit(lane, command);
-    const content = this.#ids.digest(JSON.stringify(command));
+    const content = this.#ids.digest(canonical(command));
     const answer: Answer<C> | Refused = await this.commit.submit(lane, { ...command, once: { key, content } });
     if (isRefused(answer) && answer.code === "conflict") throw new ControlError(answer.code, answer.message);
     return answer;

@@ -142,6 +142,34 @@ test("while another worker drives, the store is asked, and not left waiting once
   expect(grown.map(({ aborted }) => aborted)).toEqual([true, true]);
 });
 
+test("what was recorded before the end is told, also to whoever was busy meanwhile; the store is not asked", async () => {
+  const { feeds, pages, record } = house({}, [event(1)]);
+  expect(await next(pages)).toEqual([event(1)]);
+  record(event(2));
+  feeds.delta("ses_a", delta("last words"), 2);
+  feeds.closeAll();
+  expect(await next(pages)).toEqual([event(2), delta("last words")]);
+  expect((await pages.next()).done).toBe(true);
+});
+
+test("whoever is too far behind at the end is told no later events than those that come next", async () => {
+  const { feeds, pages, record } = house({}, [event(1)]);
+  expect(await next(pages)).toEqual([event(1)]);
+  record(...Array.from({ length: TAIL_EVENTS_MAX + 2 }, (_, index) => event(index + 2)));
+  feeds.closeAll();
+  expect((await pages.next()).done).toBe(true);
+});
+
+test("whoever has left hears nothing at the end", async () => {
+  const stop = new AbortController();
+  const { feeds, pages, record } = house({ signal: stop.signal }, [event(1)]);
+  expect(await next(pages)).toEqual([event(1)]);
+  record(event(2));
+  stop.abort();
+  feeds.closeAll();
+  expect((await pages.next()).done).toBe(true);
+});
+
 test("whoever leaves holds on to nothing", async () => {
   const stop = new AbortController();
   const { feeds, pages } = house({ signal: stop.signal }, [event(1)]);

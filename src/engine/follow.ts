@@ -66,6 +66,10 @@ export async function* followPages(
       // Between the look and the wait nothing may come in unnoticed.
       else caughtUp = await grown(store, sleeper, session, { ...following, after: cursor });
     }
+    // What was recorded before the end is told also to whoever was busy with something else. The store may be closed.
+    const last = signal?.aborted !== true && feed.covers(cursor) ? (feed.after(cursor) ?? []) : [];
+    const heard = [...withDeltas(last, ear), ...ear.take()];
+    if (heard.length > 0) yield heard;
   } finally {
     stopListening?.();
     sleeper.leave();

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Outcome } from "../core/cancel.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId } from "../core/ids.ts";
+import { RECENT_RUNS_MAX } from "../core/limits.ts";
 import { Outcomes } from "./outcomes.ts";
 
 const completed: Outcome = { kind: "completed" };
@@ -86,4 +87,13 @@ test("nobody waits for ever for a worker that has closed", () => {
     [2, undefined],
   ]);
   expect(outcomes.size).toBe(0);
+});
+
+test("G15, G33: the last outcomes are kept in mind, and no more than the last", () => {
+  const { outcomes } = waiting();
+  const runs = Array.from({ length: RECENT_RUNS_MAX + 2 }, (_, index): RunId => `run_${index}`);
+  outcomes.recorded([started("run_x"), ...runs.map(settled)]);
+  expect(runs.filter((run) => outcomes.recent(run) === undefined)).toEqual(["run_0", "run_1"]);
+  expect(outcomes.recent("run_2")).toEqual(completed);
+  expect(outcomes.recent("run_x")).toBeUndefined();
 });

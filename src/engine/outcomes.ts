@@ -2,16 +2,24 @@
 import type { Outcome } from "../core/cancel.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId } from "../core/ids.ts";
+import { RECENT_RUNS_MAX } from "../core/limits.ts";
 
 /** Undefined: this worker closes, or has let the run go, and will not learn how it ends. */
 type Release = (outcome: Outcome | undefined) => void;
 
 export class Outcomes {
   readonly #waiting = new Map<RunId, Release | Release[]>();
+  /** The last ones recorded here: for whoever asks when the store is closed. */
+  readonly #recent = new Map<RunId, Outcome>();
 
   /** How many runs somebody waits for. */
   get size(): number {
     return this.#waiting.size;
+  }
+
+  /** What became of a run, if that was recorded here and not long ago. */
+  recent(run: RunId): Outcome | undefined {
+    return this.#recent.get(run);
   }
 
   /** The answer takes it back. */
@@ -26,6 +34,7 @@ export class Outcomes {
   recorded(events: readonly Recorded[]): void {
     for (const event of events) {
       if (event.type !== "run.settled") continue;
+      this.#keep(event.runId, event.outcome);
       const waiting = this.#waiting.get(event.runId);
       this.#waiting.delete(event.runId);
       if (waiting === undefined) continue;
@@ -48,6 +57,13 @@ export class Outcomes {
     const waiting = [...this.#waiting.values()].flat();
     this.#waiting.clear();
     for (const release of waiting) release(undefined);
+  }
+
+  #keep(run: RunId, outcome: Outcome): void {
+    this.#recent.set(run, outcome);
+    if (this.#recent.size <= RECENT_RUNS_MAX) return;
+    const [oldest] = this.#recent.keys();
+    if (oldest !== undefined) this.#recent.delete(oldest);
   }
 
   #forget(run: RunId, release: Release): void {

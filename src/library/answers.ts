@@ -6,6 +6,7 @@ import type { Json } from "../core/prompt.ts";
 import type { AnswerReceipt, Reply } from "../core/question.ts";
 import type { Engine } from "../engine/engine.ts";
 import { checkCallJson, checkKey, checkNote, invalid, rejectUnknown } from "../engine/validate.ts";
+import { optionsOf } from "./options.ts";
 
 export class Answers implements AnswersControl {
   readonly #engine: Engine;
@@ -16,7 +17,7 @@ export class Answers implements AnswersControl {
 
   /** Lets the call go on, this once or, with `remember: "session"`, for all of its kind in this session. */
   async allow(id: string, options: ApprovalOptions & { readonly remember?: "session" } = {}): Promise<AnswerReceipt> {
-    const { remember, ...rest } = options;
+    const { remember, ...rest } = optionsOf(options, "allow()");
     if (remember !== undefined && remember !== "session") throw invalid('`remember` is "session".');
     return this.#decide(id, { kind: "allowed", ...(remember === undefined ? {} : { remember }) }, rest);
   }
@@ -28,7 +29,7 @@ export class Answers implements AnswersControl {
 
   /** Answers a question that is no approval. */
   async answer(id: string, value: Json, options: AnswerOptions = {}): Promise<AnswerReceipt> {
-    const { by, key, ...rest } = options;
+    const { by, key, ...rest } = optionsOf(options, "answer()");
     rejectUnknown(rest, "answer()");
     const reply: Reply = { kind: "answered", value: checkCallJson(value, "An answer"), ...named(by) };
     return this.#send(id, reply, { key });
@@ -39,7 +40,7 @@ export class Answers implements AnswersControl {
     reply: Exclude<Reply, { kind: "answered" }>,
     options: ApprovalOptions,
   ): Promise<AnswerReceipt> {
-    const { by, note, key, digest, ...rest } = options;
+    const { by, note, key, digest, ...rest } = optionsOf(options, `${reply.kind === "allowed" ? "allow" : "deny"}()`);
     rejectUnknown(rest, `${reply.kind === "allowed" ? "allow" : "deny"}()`);
     const said = note === undefined ? {} : { note: checkNote(note) };
     return this.#send(id, { ...reply, ...named(by), ...said }, { key, digest });

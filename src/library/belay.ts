@@ -16,16 +16,16 @@ import type {
   Waited,
   Within,
 } from "../control.ts";
-import type { Stop } from "../core/call.ts";
 import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
-import { type CallId, isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/ids.ts";
-import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS, WAIT_MS_MAX } from "../core/limits.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/ids.ts";
+import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS } from "../core/limits.ts";
 import type { Prompt } from "../core/prompt.ts";
-import { Engine, type Made } from "../engine/engine.ts";
+import { Engine } from "../engine/engine.ts";
 import { checkModes } from "../engine/modes.ts";
 import { unpunished } from "../engine/process-handle.ts";
+import type { Made } from "../engine/prompted.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
 import { systemClock } from "../engine/system-clock.ts";
@@ -45,7 +45,8 @@ import { type ChooseDirectory, type Directories, directoryChoice } from "./direc
 import { cancelAll, home, live } from "./house.ts";
 import { checkTenant, checkTitle, sessionId, sessionPrefix } from "./names.ts";
 import { checkProcesses, type ProcessesOptions, spawnerDoor } from "./open-spawner.ts";
-import { cancelProcess, RunHandle, waitFor, waitForCall } from "./run.ts";
+import { optionsOf } from "./options.ts";
+import { cancelProcess, checkWait, RunHandle, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
 
 export interface BelayOptions {
@@ -83,7 +84,7 @@ export interface BelayOptions {
 export async function openBelay(options: BelayOptions): Promise<Belay> {
   const { agent, store, onCrash, onNotice, clock, ids } = checkOptions(options);
   const time = clock ?? systemClock;
-  const notify: Notify = onNotice ?? (() => {});
+  const notify = quietly(onNotice);
   const door = spawnerDoor(options.processes ?? {}, store, time, (message) => notify({ type: "process", message }));
   const engine = new Engine({
     agent,
@@ -131,7 +132,7 @@ export class Belay implements BelayControl {
 
   /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
   async createSession(options: CreateOptions = {}): Promise<Session> {
-    const { id, key, title, cwd, tenant, ...rest } = options;
+    const { id, key, title, cwd, tenant, ...rest } = optionsOf(options, "createSession()");
     rejectUnknown(rest, "createSession()");
     const made = this.#made(title, cwd);
     const named = sessionId(this.#engine, { ...options, key: checkKey(key) });
@@ -159,24 +160,24 @@ export class Belay implements BelayControl {
    * was used before, it is the same session and the same run.
    */
   prompt(prompt: string | Prompt, options: BeginOptions = {}): RunHandle {
-    const { key, title, cwd, tenant, ...rest } = options;
+    const { key, title, cwd, tenant, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
     const made = this.#made(title, cwd);
     const asked = { prompt: checkPrompt(prompt), delivery: "queue", key: checkKey(key) } as const;
     const within = tenant === undefined ? {} : { tenant };
     const session = sessionId(this.#engine, { key: key === undefined ? undefined : `prompt ${key}`, ...within });
-    return new RunHandle(this.#engine, { ...this.#engine.begin(session, made, asked), key });
+    return new RunHandle(this.#engine, this.#engine.begin(session, made, asked));
   }
 
   /** A handle on a session. Nothing is looked up: a session that does not exist refuses what is asked of it. */
   session(id: string): Session {
-    if (!isSessionId(id)) throw invalid('A session id begins with "ses_".');
+    if (typeof id !== "string" || !isSessionId(id)) throw invalid('A session id begins with "ses_".');
     return new Session(this.#engine, id);
   }
 
   /** Sessions in order of creation. */
   sessions(page: SessionsPage = {}): Promise<readonly SessionRow[]> {
-    const { after, limit, tenant, ...rest } = page;
+    const { after, limit, tenant, ...rest } = optionsOf(page, "sessions()");
     rejectUnknown(rest, "sessions()");
     if (after !== undefined && !isSessionId(after)) throw invalid("`after` is the id of a session.");
     return this.#engine.store.sessions({
@@ -188,11 +189,11 @@ export class Belay implements BelayControl {
 
   /** A handle on a run that was accepted earlier. */
   async run(id: string): Promise<RunHandle> {
-    if (!isRunId(id)) throw invalid('A run id begins with "run_".');
+    if (typeof id !== "string" || !isRunId(id)) throw invalid('A run id begins with "run_".');
     const row = await this.#engine.store.run(id);
     if (row === undefined) throw new ControlError("not_found", `There is no run ${id}.`);
     const accepted = Promise.resolve(await this.#engine.standing(row));
-    return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted, key: undefined });
+    return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted, bound: undefined });
   }
 
   /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
@@ -203,28 +204,24 @@ export class Belay implements BelayControl {
     if (typeof target !== "string")
       throw invalid("cancel() takes the id of a session, a run, a call, a process or a question.");
     if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);
-    const { reason: why, waitMs, remind, key: once, ...rest } = options;
+    const { reason: why, waitMs, remind, key: once, ...rest } = optionsOf(options, "cancel()");
     rejectUnknown(rest, "cancel()");
     const reason = checkReason(why);
     const key = checkKey(once);
-    if (isCallId(target)) return this.#cancelCall(target, { reason, remind: checkRemind(remind) }, options);
+    const limit = checkWait(waitMs);
+    if (isCallId(target)) {
+      const receipt = await this.#engine.cancel.call(target, { reason, remind: checkRemind(remind) }, key);
+      return waitForCall(this.#engine, target, receipt, limit);
+    }
     if (remind !== undefined) throw invalid("`remind` is for the cancel of one call.");
     if (isRunId(target))
-      return waitFor(this.#engine, target, await this.#engine.cancel.run(target, reason, key), options);
-    if (isProcessId(target)) {
-      return cancelProcess(this.#engine, target, { reason, key, ...(waitMs === undefined ? {} : { waitMs }) });
-    }
+      return waitFor(this.#engine, target, await this.#engine.cancel.run(target, reason, key), limit);
+    if (isProcessId(target)) return cancelProcess(this.#engine, target, { reason, key, waitMs: limit });
     if (isQuestionId(target) && waitMs !== undefined)
       throw invalid("A question ends at once: there is nothing to wait for.");
     if (isQuestionId(target))
       return this.#engine.questions.cancel({ type: "cancel-question", questionId: target, reason }, key);
     throw invalid('An id begins with "ses_", "run_", "call_", "proc_" or "ask_".');
-  }
-
-  async #cancelCall(target: CallId, stop: Stop, options: CancelOptions): Promise<CancelReceipt & Waited> {
-    if (options.waitMs !== undefined) checkMs(options.waitMs, "waitMs", WAIT_MS_MAX);
-    const receipt = await this.#engine.cancel.call(target, stop, checkKey(options.key));
-    return waitForCall(this.#engine, target, receipt, options);
   }
 
   /** Stops everything, everywhere here: what was accepted before, and nothing after. */
@@ -244,7 +241,7 @@ export class Belay implements BelayControl {
 
   /** What is recorded in any session, from now on or from a cursor on, until the loop is left. */
   events(options: AllEventsOptions = {}): AsyncGenerator<Told, void> {
-    const { after, signal, tenant, ...rest } = options;
+    const { after, signal, tenant, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
     if (after !== undefined && typeof after !== "string") throw invalid("`after` is the cursor of an event.");
     return this.#engine.chronicle.watch({ after, signal, prefix: sessionPrefix(tenant) });
@@ -270,10 +267,11 @@ export class Belay implements BelayControl {
    * `cancel` ends them, and what is queued. A second call joins the first; its `limitMs` counts if it ends earlier.
    */
   close(options: { readonly mode?: ShutdownMode; readonly limitMs?: number } = {}): Promise<ShutdownReport> {
-    const { mode = "park", limitMs = this.#closing === undefined ? SHUTDOWN_MS : undefined, ...rest } = options;
+    const { mode = "park", limitMs, ...rest } = optionsOf(options, "close()");
     rejectUnknown(rest, "close()");
     if (mode !== "park" && mode !== "cancel") throw invalid('`mode` is "park" or "cancel".');
-    const checked = limitMs === undefined ? undefined : checkMs(limitMs, "limitMs", 3_600_000);
+    const limit = limitMs ?? (this.#closing === undefined ? SHUTDOWN_MS : undefined);
+    const checked = limit === undefined ? undefined : checkMs(limit, "limitMs", 3_600_000);
     this.#closing ??= this.#close(mode);
     // Not a timer that keeps a program alive: what it limits does that.
     if (checked !== undefined) this.#engine.clock.after(checked, this.#hurry, "idle");
@@ -292,14 +290,31 @@ export class Belay implements BelayControl {
   }
 }
 
-/** Whoever listens cannot hurt what they listen to. */
+/** Whoever listens cannot hurt what they listen to: neither by throwing nor by a promise that fails. */
+function quietly(onNotice: Notify | undefined): Notify {
+  if (onNotice === undefined) return () => {};
+  return (notice) => {
+    try {
+      // Its type says nothing of promises; an async function is given all the same.
+      const answer: unknown = onNotice(notice);
+      if (answer instanceof Promise) answer.catch(ignore);
+    } catch {
+      // There is nobody else to tell.
+    }
+  };
+}
+
+const ignore = (): void => {};
+
 function guarded(tap: BelayOptions["onRecorded"], notify: Notify): BelayOptions["onRecorded"] | undefined {
   if (tap === undefined) return undefined;
   return (session, events) => {
+    const hurt = (error: unknown): void => notify({ type: "bug", session, error });
     try {
-      tap(session, events);
+      const answer: unknown = tap(session, events);
+      if (answer instanceof Promise) answer.catch(hurt);
     } catch (error) {
-      notify({ type: "bug", session, error });
+      hurt(error);
     }
   };
 }
@@ -329,6 +344,7 @@ function checkOptions(options: BelayOptions): BelayOptions {
   if (processes !== undefined) checkProcesses(processes);
   if (directories !== undefined && directories !== "workspace" && directories !== "any")
     throw invalid('`directories` is "workspace" or "any".');
+  if (onNotice !== undefined && typeof onNotice !== "function") throw invalid("`onNotice` is a function.");
   if (onRecorded !== undefined && typeof onRecorded !== "function") throw invalid("`onRecorded` is a function.");
   if (liveRunsMax !== undefined && (!Number.isInteger(liveRunsMax) || liveRunsMax < 1)) {
     throw invalid("`liveRunsMax` is a whole number from 1.");

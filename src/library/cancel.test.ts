@@ -55,6 +55,46 @@ describe("a session's cancel covers exactly the past", () => {
     expect(begun).toEqual([]);
   });
 
+  test("G3, G10: the handle of a prompt that was refused, because its key is another's, stops nobody", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const run = session.prompt("live", { key: "k" });
+    const inOneTick = session.prompt("other", { key: "k" });
+    const early = inOneTick.cancel({ reason: "not this one" });
+    await began("live");
+    await expect(inOneTick.accepted).rejects.toMatchObject({ code: "conflict" });
+    expect(await early).toEqual({ kind: "unknown" });
+    expect(await inOneTick.cancel()).toEqual({ kind: "unknown" });
+    expect((await run.row()).outcome).toBeUndefined();
+    // The same request again is the same run, and stops it.
+    expect(await session.prompt("live", { key: "k" }).cancel()).toMatchObject({ kind: "stopping", runId: run.id });
+    expect(await run.outcome).toEqual(cancelled);
+  });
+
+  test.each([-1, Number.NaN, 0.5, "soon"])(
+    "G3: a cancel that is to wait for %s ms is refused, and stops nothing",
+    async (ms) => {
+      const { belay, began } = await openHouse({ live: waits });
+      const session = await belay.createSession();
+      const run = session.prompt("live");
+      await began("live");
+      const waitMs = ms as number;
+      const stops = [
+        run.cancel({ waitMs }),
+        belay.cancel(run.id, { waitMs }),
+        belay.cancel("run_none", { waitMs }),
+        session.cancel({ waitMs }),
+        belay.cancelAll({ waitMs }),
+        belay.cancel(`call_${run.id.slice(4)}.1`, { waitMs }),
+        belay.cancel(`proc_${session.id.slice(4)}.1`, { waitMs }),
+      ];
+      for (const stop of stops) await expect(stop).rejects.toMatchObject({ code: "invalid" });
+      expect((await session.explain()).busy).toBe(true);
+      expect((await session.explain()).live).not.toHaveProperty("stopping");
+      await belay.close({ mode: "cancel" });
+    },
+  );
+
   test("G8: a cancelled session gives each covered run its own outcome, also those that never began", async () => {
     const { belay, began } = await openHouse({ live: waits });
     const session = await belay.createSession();

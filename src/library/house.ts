@@ -1,14 +1,15 @@
 // What concerns all sessions of a worker at once: what goes on, and stopping all of it.
 import type { CancelAllOptions, CoveredSession, Explanation, Within } from "../control.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
-import { WAIT_MS_MAX } from "../core/limits.ts";
 import type { Engine } from "../engine/engine.ts";
-import { checkMs, rejectUnknown } from "../engine/validate.ts";
+import { rejectUnknown } from "../engine/validate.ts";
 import { sessionPrefix } from "./names.ts";
-import { Session } from "./session.ts";
+import { optionsOf } from "./options.ts";
+import { checkSessionStop, Session } from "./session.ts";
 
 /** An explanation of each session that has anything going on here. */
-export async function live(engine: Engine, { tenant, ...rest }: Within): Promise<readonly Explanation[]> {
+export async function live(engine: Engine, options: Within): Promise<readonly Explanation[]> {
+  const { tenant, ...rest } = optionsOf(options, "live()");
   rejectUnknown(rest, "live()");
   const found: Explanation[] = [];
   for (const id of busy(engine, sessionPrefix(tenant))) {
@@ -21,13 +22,13 @@ export async function live(engine: Engine, { tenant, ...rest }: Within): Promise
 
 /** Everything that was accepted before, in every session, in this very tick. */
 export async function cancelAll(engine: Engine, options: CancelAllOptions): Promise<readonly CoveredSession[]> {
-  const { tenant, waitMs, ...stop } = options;
-  if (waitMs !== undefined) checkMs(waitMs, "waitMs", WAIT_MS_MAX);
-  const wait = waitMs === undefined ? {} : { waitMs };
+  const { tenant, ...stop } = optionsOf(options, "cancelAll()");
+  // Also if nothing is going on that could refuse it.
+  checkSessionStop(stop, "cancelAll()");
   const covered = await Promise.all(
     busy(engine, sessionPrefix(tenant)).map(async (sessionId) => ({
       sessionId,
-      receipt: await new Session(engine, sessionId).cancel({ ...stop, ...wait }),
+      receipt: await new Session(engine, sessionId).cancel(stop),
     })),
   );
   return covered.filter(({ receipt }) => receipt.kind === "stopping" || receipt.kind === "withdrawn");

@@ -118,6 +118,39 @@ describe("closing", () => {
       expect(outcome).toMatchObject({ kind: "cancelled", reason: { kind: "shutdown" } });
   });
 
+  test("G15: what became of a run can be asked when Belay has shut down, also for the first time", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const done = session.prompt("done");
+    for await (const _ of done);
+    const live = session.prompt("live");
+    const queued = session.prompt("queued");
+    await began("live");
+    await belay.close({ mode: "cancel" });
+    const shutdown = { kind: "cancelled", reason: { kind: "shutdown" } };
+    expect([await done.outcome, await live.outcome, await queued.outcome]).toEqual([
+      { kind: "completed" },
+      shutdown,
+      shutdown,
+    ]);
+    await expect(done.text()).rejects.toMatchObject({
+      code: "shutting_down",
+      message: `Belay has shut down; what became of ${done.id} can be asked at the next start.`,
+    });
+  });
+
+  test("G8, G16: whoever follows a run that a shutdown cancels hears its end", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const run = session.prompt("live");
+    const heard = Array.fromAsync(run);
+    const all = Array.fromAsync(session.events());
+    await began("live");
+    await belay.close({ mode: "cancel" });
+    expect((await heard).at(-1)).toMatchObject({ type: "run.settled", outcome: { kind: "cancelled" } });
+    expect((await all).at(-1)).toMatchObject({ type: "run.settled" });
+  });
+
   test("G33: a deaf agent cannot hold up a shutdown, whichever way", async () => {
     for (const mode of ["park", "cancel"] as const) {
       const { belay, began } = await openHouse({ live: deaf });

@@ -1,4 +1,5 @@
 // Prompting, as a user of the library does it: acceptance, keys, deliveries, the queue, and bad input.
+import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { gate, openHouse, waits } from "../../test/open-house.ts";
 import type { Session } from "./session.ts";
@@ -38,6 +39,17 @@ describe("idempotency keys", () => {
     await expect(session.prompt("other", { key: "k" }).accepted).rejects.toMatchObject({ code: "conflict" });
     expect(await heads(session)).toBe(head);
     await first.cancel({ waitMs: 1000 });
+  });
+
+  test("G2: the same prompt, whose data was built anew in another order, is the same request", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const first = session.prompt({ text: "go", data: { a: 1, b: [{ c: 2, d: 3 }] } }, { key: "k" });
+    const { runId } = await first.accepted;
+    const again = session.prompt({ data: { b: [{ d: 3, c: 2 }], a: 1 }, text: "go" }, { key: "k" });
+    expect(await again.accepted).toMatchObject({ runId, repeated: true });
+    const posted = await session.post({ kind: "result", text: "x", data: { a: 1, b: 2 } }, { key: "p" });
+    expect(await session.post({ kind: "result", text: "x", data: { b: 2, a: 1 } }, { key: "p" })).toEqual(posted);
   });
 
   test("G2: the same key for a session with another title is a conflict", async () => {
@@ -303,6 +315,19 @@ describe("a prompt in a session of its own", () => {
     expect(two.sessionId).toBe(one.sessionId);
     await one.outcome;
     await expect(belay.prompt("twice", { key: "k" }).accepted).rejects.toMatchObject({ code: "conflict" });
+    expect(begun).toEqual(["once"]);
+  });
+
+  test("G2: the same words under one key for a session with another title or directory are a conflict", async () => {
+    const { belay, begun } = await openHouse();
+    const [title, cwd] = ["one", resolve("src")];
+    const first = belay.prompt("once", { key: "k", title, cwd });
+    const { runId } = await first.accepted;
+    expect(await belay.prompt("once", { key: "k", cwd, title }).accepted).toMatchObject({ runId, repeated: true });
+    await first.outcome;
+    for (const other of [{}, { title }, { cwd }, { title: "two", cwd }, { title, cwd: resolve("docs") }]) {
+      await expect(belay.prompt("once", { key: "k", ...other }).accepted).rejects.toMatchObject({ code: "conflict" });
+    }
     expect(begun).toEqual(["once"]);
   });
 

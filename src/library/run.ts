@@ -9,24 +9,20 @@ import { type CallId, type ProcessId, type RunId, runOf, type Seq, type SessionI
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { RunRow } from "../core/rows.ts";
 import { runText } from "../core/run-text.ts";
+import { gone } from "../engine/closing.ts";
 import type { Engine } from "../engine/engine.ts";
 import { OVER } from "../engine/follow.ts";
 import { ProcessHandle, unpunished } from "../engine/process-handle.ts";
+import type { Begun, Bound } from "../engine/prompted.ts";
 import { checkKey, checkMs, checkReason, rejectUnknown } from "../engine/validate.ts";
-
-interface Begun {
-  readonly sessionId: SessionId;
-  readonly runId: RunId;
-  readonly accepted: Promise<Accepted>;
-  readonly key: string | undefined;
-}
+import { optionsOf } from "./options.ts";
 
 export class RunHandle implements RunControl {
   readonly sessionId: SessionId;
   /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
   readonly accepted: Promise<Accepted>;
   readonly #engine: Engine;
-  readonly #key: string | undefined;
+  readonly #bound: Bound | undefined;
   #id: RunId;
   #outcome: Promise<Outcome> | undefined;
 
@@ -34,7 +30,7 @@ export class RunHandle implements RunControl {
     this.#engine = engine;
     this.sessionId = begun.sessionId;
     this.#id = begun.runId;
-    this.#key = begun.key;
+    this.#bound = begun.bound;
     this.accepted = unpunished(
       begun.accepted.then((accepted) => {
         this.#id = accepted.runId;
@@ -68,14 +64,17 @@ export class RunHandle implements RunControl {
   }
 
   async #cancel(options: CancelOptions): Promise<CancelReceipt & Waited> {
-    const { reason, waitMs, key, ...rest } = options;
+    const { reason, waitMs, key, ...rest } = optionsOf(options, "cancel() of a run");
     rejectUnknown(rest, "cancel() of a run");
-    const checked = checkReason(reason);
+    const why = checkReason(reason);
+    const once = checkKey(key);
+    const limit = checkWait(waitMs);
+    // The key's first prompt may have been another one, and then this one is refused: what it asked has to agree.
     const receipt =
-      this.#key === undefined
-        ? await this.#engine.cancel.run(this.#id, checked, checkKey(key))
-        : await this.#engine.cancel.prompt(this.sessionId, this.#key, checked, checkKey(key));
-    return waitFor(this.#engine, this.#id, receipt, { ...(waitMs === undefined ? {} : { waitMs }) });
+      this.#bound === undefined
+        ? await this.#engine.cancel.run(this.#id, why, once)
+        : await this.#engine.cancel.prompt(this.sessionId, { ...this.#bound, reason: why }, once);
+    return waitFor(this.#engine, this.#id, receipt, limit);
   }
 
   /**
@@ -104,7 +103,7 @@ export class RunHandle implements RunControl {
       yield event;
       if (event.type === "run.settled") return;
     }
-    throw new ControlError("shutting_down", `Belay has shut down; ${this.#id} has no outcome yet.`);
+    throw gone(this.#id);
   }
 
   /** Whether the end itself is not kept any more: then nothing follows that could be waited for. */
@@ -125,9 +124,8 @@ export async function waitForCall(
   engine: Engine,
   callId: CallId,
   receipt: CancelReceipt,
-  options: CancelOptions,
+  waitMs: number = CALL_WAIT_MS,
 ): Promise<CancelReceipt & Waited> {
-  const waitMs = checkMs(options.waitMs ?? CALL_WAIT_MS, "waitMs", WAIT_MS_MAX);
   if (receipt.kind !== "stopping") return receipt;
   const outcome = waitMs === 0 ? undefined : await callOutcome(engine, callId, receipt.since, waitMs);
   return { ...receipt, ended: outcome === undefined ? { kind: "limit", waitMs } : { kind: "settled", outcome } };
@@ -152,7 +150,7 @@ async function callOutcome(engine: Engine, callId: CallId, since: Seq, waitMs: n
 
 interface ProcessStop {
   readonly reason: CancelReason;
-  readonly waitMs?: number;
+  readonly waitMs: number | undefined;
   readonly key: string | undefined;
 }
 
@@ -160,11 +158,10 @@ interface ProcessStop {
 export async function cancelProcess(
   engine: Engine,
   id: ProcessId,
-  { reason, waitMs, key }: ProcessStop,
+  { reason, waitMs = CALL_WAIT_MS, key }: ProcessStop,
 ): Promise<CancelReceipt & Waited> {
-  const limit = checkMs(waitMs ?? CALL_WAIT_MS, "waitMs", WAIT_MS_MAX);
   const receipt = await engine.cancel.process(id, reason, key);
-  return receipt.kind === "stopping" ? waitForProcess(engine, id, receipt, limit) : receipt;
+  return receipt.kind === "stopping" ? waitForProcess(engine, id, receipt, waitMs) : receipt;
 }
 
 async function waitForProcess(
@@ -195,15 +192,18 @@ export async function waitForAll(
   );
 }
 
+/** Before anything is stopped: a cancel that is refused has stopped nothing. */
+export const checkWait = (waitMs: number | undefined): number | undefined =>
+  waitMs === undefined ? undefined : checkMs(waitMs, "waitMs", WAIT_MS_MAX);
+
 /** Adds what became of it, if the caller wants to wait and there is something to wait for. */
 export async function waitFor(
   engine: Engine,
   runId: RunId,
   receipt: CancelReceipt,
-  options: CancelOptions,
+  waitMs: number | undefined,
 ): Promise<CancelReceipt & Waited> {
-  if (options.waitMs === undefined || receipt.kind !== "stopping") return receipt;
-  const waitMs = checkMs(options.waitMs, "waitMs", WAIT_MS_MAX);
+  if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
   let takeBack = (): void => {};
   const limit = new Promise<undefined>((resolve) => {
     takeBack = engine.clock.after(waitMs, () => resolve(undefined));

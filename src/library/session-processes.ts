@@ -10,6 +10,7 @@ import { ProcessHandle } from "../engine/process-handle.ts";
 import { checkLimit, invalid, rejectUnknown } from "../engine/validate.ts";
 import { checkCommand, checkStart } from "../engine/validate-process.ts";
 import type { CommandLine, ProcessInfo, StartOptions } from "../spawner.ts";
+import { optionsOf } from "./options.ts";
 
 export class SessionProcesses implements ProcessesControl {
   readonly #engine: Engine;
@@ -41,7 +42,7 @@ export class SessionProcesses implements ProcessesControl {
 
   /** All there have been, newest first. */
   async history(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly ProcessRow[]> {
-    const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = page;
+    const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = optionsOf(page, "history()");
     rejectUnknown(rest, "history()");
     if (!Number.isInteger(before) || before < 0) throw invalid("`before` is a position in the log.");
     await this.#lane();

@@ -22,7 +22,7 @@ import type { Prompt } from "../core/prompt.ts";
 import type { Question } from "../core/question.ts";
 import type { RunRow } from "../core/rows.ts";
 import { type Message, transcript } from "../core/transcript.ts";
-import type { PromptReceipt } from "../engine/cancels.ts";
+import type { PromptReceipt, SessionStop } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
 import { explain } from "../engine/explain.ts";
 import { OVER, oneByOne } from "../engine/follow.ts";
@@ -42,7 +42,8 @@ import {
   rejectUnknown,
 } from "../engine/validate.ts";
 import type { SessionRow } from "../ports.ts";
-import { RunHandle, waitFor, waitForAll } from "./run.ts";
+import { optionsOf } from "./options.ts";
+import { checkWait, RunHandle, waitFor, waitForAll } from "./run.ts";
 import { SessionProcesses } from "./session-processes.ts";
 
 export class Session implements SessionControl {
@@ -70,11 +71,10 @@ export class Session implements SessionControl {
    * does not. Throws for input that could never be accepted.
    */
   prompt(prompt: string | Prompt, options: PromptOptions = {}): RunHandle {
-    const { delivery, key, ...rest } = options;
+    const { delivery, key, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
     const checked = { prompt: checkPrompt(prompt), delivery: checkDelivery(delivery), key: checkKey(key) };
-    const { runId, accepted } = this.#engine.prompt(this.id, checked);
-    return new RunHandle(this.#engine, { sessionId: this.id, runId, accepted, key: checked.key });
+    return new RunHandle(this.#engine, { sessionId: this.id, ...this.#engine.prompt(this.id, checked) });
   }
 
   /**
@@ -86,36 +86,31 @@ export class Session implements SessionControl {
   }
 
   async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
-    const { reason, waitMs, key, background, ...rest } = options;
-    rejectUnknown(rest, "cancel()");
-    if (background !== undefined && background !== "keep" && background !== "stop") {
-      throw invalid('`background` is "keep" or "stop".');
-    }
-    const stop = { reason: checkReason(reason), ...(background === undefined ? {} : { background }) };
-    const receipt = await this.#engine.cancel.session(this.id, stop, checkKey(key));
-    if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
+    const { stop, once, limit } = checkSessionStop(options, "cancel()");
+    const receipt = await this.#engine.cancel.session(this.id, stop, once);
+    if (limit === undefined || receipt.kind !== "stopping") return receipt;
     const waited = Promise.all(
       receipt.runs.map(async ({ runId, receipt: one }) => ({
         runId,
-        receipt: await waitFor(this.#engine, runId, one, { waitMs }),
+        receipt: await waitFor(this.#engine, runId, one, limit),
       })),
     );
-    const [runs, processes] = await Promise.all([waited, waitForAll(this.#engine, receipt.processes, waitMs)]);
+    const [runs, processes] = await Promise.all([waited, waitForAll(this.#engine, receipt.processes, limit)]);
     return { kind: receipt.kind, runs, ...(processes === undefined ? {} : { processes }) };
   }
 
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
   cancelPrompt(key: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<PromptReceipt> {
-    const { reason, key: once, ...rest } = options;
+    const { reason, key: once, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
     const checked = checkKey(key);
     if (checked === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    return this.#engine.cancel.prompt(this.id, checked, checkReason(reason), checkKey(once));
+    return this.#engine.cancel.prompt(this.id, { key: checked, reason: checkReason(reason) }, checkKey(once));
   }
 
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
   close(options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<SessionReceipt> {
-    const { reason: given, key, ...rest } = options;
+    const { reason: given, key, ...rest } = optionsOf(options, "close()");
     rejectUnknown(rest, "close()");
     const reason = given === undefined ? ({ kind: "closed" } as const) : checkReason(given);
     return this.#engine.ask(this.id, { type: "close", reason }, checkKey(key));
@@ -128,10 +123,12 @@ export class Session implements SessionControl {
 
   /** The same, as many at a time as there are. */
   async *pages(options: EventsOptions = {}): AsyncGenerator<readonly (Recorded | Delta | Gap)[], void> {
-    const { after = 0, deltas = "without", signal, ...rest } = options;
+    const { after = 0, deltas = "without", signal, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
     if (!Number.isInteger(after) || after < 0)
       throw invalid("`after` is a position in the log: a whole number from 0.");
+    if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` is "with" or "without".');
+    if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
     await this.#lane();
     const stop = new AbortController();
     const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
@@ -158,7 +155,7 @@ export class Session implements SessionControl {
    * that went on in the background. It is kept until a turn has heard it, and no run is begun for it.
    */
   async post(item: Item, options: Pick<CancelOptions, "key"> = {}): Promise<Posted> {
-    const { key, ...rest } = options;
+    const { key, ...rest } = optionsOf(options, "post()");
     rejectUnknown(rest, "post()");
     const posted = await this.#engine.ask(this.id, { type: "post", item: checkItem(item) }, checkKey(key));
     if (posted.kind === "refused") throw new ControlError(posted.code, posted.message);
@@ -167,7 +164,7 @@ export class Session implements SessionControl {
 
   /** How its agent goes about its work from now on. What has begun, and what people were asked, stands. */
   async setMode(mode: string, options: ModeOptions = {}): Promise<ModeReceipt> {
-    const { by, key, ...rest } = options;
+    const { by, key, ...rest } = optionsOf(options, "setMode()");
     rejectUnknown(rest, "setMode()");
     const named = by === undefined ? {} : { by: checkNote(by) };
     const once = checkKey(key);
@@ -204,7 +201,7 @@ export class Session implements SessionControl {
 
   /** Its runs, newest first. */
   async runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {
-    const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = page;
+    const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = optionsOf(page, "runs()");
     rejectUnknown(rest, "runs()");
     if (!Number.isInteger(before) || before < 0) throw invalid("`before` is a position in the log.");
     const checked = checkLimit(limit);
@@ -217,6 +214,23 @@ export class Session implements SessionControl {
     if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.id}.`);
     return lane;
   }
+}
+
+/** Before anything is stopped: a cancel that is refused has stopped nothing. */
+export function checkSessionStop(options: SessionCancelOptions, of: string): CheckedStop {
+  const { reason, waitMs, key, background, ...rest } = optionsOf(options, of);
+  rejectUnknown(rest, of);
+  if (background !== undefined && background !== "keep" && background !== "stop") {
+    throw invalid('`background` is "keep" or "stop".');
+  }
+  const stop = { reason: checkReason(reason), ...(background === undefined ? {} : { background }) };
+  return { stop, once: checkKey(key), limit: checkWait(waitMs) };
+}
+
+interface CheckedStop {
+  readonly stop: SessionStop;
+  readonly once: string | undefined;
+  readonly limit: number | undefined;
 }
 
 /** The runs that have not begun. Each change is decided against their start: it is in time, or it says `started`. */
@@ -248,7 +262,10 @@ export class Queue implements QueueControl {
   }
 
   withdraw(run: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<QueueReceipt> {
-    return this.#change({ type: "withdraw", runId: checkRun(run), reason: checkReason(options.reason) }, options);
+    return this.#change(
+      { type: "withdraw", runId: checkRun(run), reason: checkReason(optionsOf(options, "withdraw()").reason) },
+      options,
+    );
   }
 
   /** Lets the live run take it in at its next turn, instead of running it on its own. */
@@ -256,10 +273,8 @@ export class Queue implements QueueControl {
     return this.#change({ type: "steer", runId: checkRun(run) }, options);
   }
 
-  async #change(
-    command: QueueChange,
-    { key, reason: _, ...rest }: Keyed & { reason?: unknown },
-  ): Promise<QueueReceipt> {
+  async #change(command: QueueChange, options: Keyed & { reason?: unknown }): Promise<QueueReceipt> {
+    const { key, reason: _, ...rest } = optionsOf(options, `${command.type}()`);
     rejectUnknown(rest, `${command.type}()`);
     const receipt = await this.#engine.change(this.#session, command, checkKey(key));
     if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
