@@ -335,7 +335,7 @@ export interface CallRequest extends Omit<CallOptions, "again"> {
 export interface Hooks {
   /**
    * Before a call begins, and before anybody is asked to approve it: it may be denied, or given another input. If this
-   * throws or takes too long, the call is not carried out.
+   * throws, takes too long or returns anything else, the call is not carried out.
    */
   beforeCall?(call: HookedCall): Promise<Verdict | undefined | void> | Verdict | undefined | void;
   /** After a call has settled. */

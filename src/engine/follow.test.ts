@@ -142,7 +142,7 @@ test("while another worker drives, the store is asked, and not left waiting once
   expect(grown.map(({ aborted }) => aborted)).toEqual([true, true]);
 });
 
-test("what was recorded before the end is told, also to whoever was busy meanwhile; the store is not asked", async () => {
+test("what was recorded before the end is told, also to whoever was busy meanwhile, without the store", async () => {
   const { feeds, pages, record } = house({}, [event(1)]);
   expect(await next(pages)).toEqual([event(1)]);
   record(event(2));
