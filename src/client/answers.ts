@@ -5,7 +5,7 @@ import { ControlError } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 import type { AnswerReceipt } from "../core/question.ts";
 import type { Connection } from "./connection.ts";
-import { checkJson, checkKey, checkQuestion, invalid, rejectUnknown } from "./input.ts";
+import { checkJson, checkKey, checkQuestion, invalid, optionsOf, rejectUnknown } from "./input.ts";
 
 export class ClientAnswers implements AnswersControl {
   readonly #connection: Connection;
@@ -15,20 +15,20 @@ export class ClientAnswers implements AnswersControl {
   }
 
   async allow(id: string, options: ApprovalOptions & { readonly remember?: "session" } = {}): Promise<AnswerReceipt> {
-    const { remember, by, note, digest, key, ...rest } = options;
+    const { remember, by, note, digest, key, ...rest } = optionsOf(options, "allow()");
     rejectUnknown(rest, "allow()");
     if (remember !== undefined && remember !== "session") throw invalid('`remember` is "session".');
     return this.#send(id, { kind: "allowed", remember, by, note, digest }, key);
   }
 
   async deny(id: string, options: ApprovalOptions = {}): Promise<AnswerReceipt> {
-    const { by, note, digest, key, ...rest } = options;
+    const { by, note, digest, key, ...rest } = optionsOf(options, "deny()");
     rejectUnknown(rest, "deny()");
     return this.#send(id, { kind: "denied", by, note, digest }, key);
   }
 
   async answer(id: string, value: Json, options: AnswerOptions = {}): Promise<AnswerReceipt> {
-    const { by, key, ...rest } = options;
+    const { by, key, ...rest } = optionsOf(options, "answer()");
     rejectUnknown(rest, "answer()");
     checkJson(value, "An answer");
     return this.#send(id, { kind: "answered", value, by }, key);

@@ -36,6 +36,7 @@ import {
   checkSession,
   collectionOf,
   invalid,
+  optionsOf,
   rejectTenant,
   rejectUnknown,
   unpunished,
@@ -89,7 +90,7 @@ export class BelayClient implements BelayControl {
   }
 
   async createSession(options: CreateOptions = {}): Promise<ClientSession> {
-    const { id, key: given, title, cwd, tenant, ...rest } = options;
+    const { id, key: given, title, cwd, tenant, ...rest } = optionsOf(options, "createSession()");
     rejectUnknown(rest, "createSession()");
     rejectTenant(tenant);
     if (id !== undefined && given !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
@@ -101,7 +102,7 @@ export class BelayClient implements BelayControl {
   }
 
   prompt(prompt: string | Prompt, options: BeginOptions = {}): ClientRun {
-    const { key: given, title, cwd, tenant, ...rest } = options;
+    const { key: given, title, cwd, tenant, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
     rejectTenant(tenant);
     const body = { prompt: checkPrompt(prompt), ...made(title, cwd) };
@@ -117,7 +118,7 @@ export class BelayClient implements BelayControl {
   }
 
   async sessions(page: SessionsPage = {}): Promise<readonly SessionRow[]> {
-    const { after, limit, tenant, ...rest } = page;
+    const { after, limit, tenant, ...rest } = optionsOf(page, "sessions()");
     rejectUnknown(rest, "sessions()");
     rejectTenant(tenant);
     const query = { after: after === undefined ? undefined : checkSession(after), limit };
@@ -138,7 +139,7 @@ export class BelayClient implements BelayControl {
   async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & Waited)> {
     const collection = collectionOf(target);
     if (collection === "sessions") return this.session(target).cancel(options satisfies SessionCancelOptions);
-    const { reason, waitMs, remind, key, ...rest } = options;
+    const { reason, waitMs, remind, key, ...rest } = optionsOf(options, "cancel()");
     rejectUnknown(rest, "cancel()");
     if (remind !== undefined && collection !== "calls") throw invalid("`remind` is for the cancel of one call.");
     if (waitMs !== undefined && collection === "questions") {
@@ -153,7 +154,7 @@ export class BelayClient implements BelayControl {
   }
 
   async live(options: Within = {}): Promise<readonly Explanation[]> {
-    rejectTenant(options.tenant);
+    rejectTenant(optionsOf(options, "live()").tenant);
     return (await this.#connection.get<{ sessions: readonly Explanation[] }>("/v1/live")).sessions;
   }
 
@@ -171,7 +172,7 @@ export class BelayClient implements BelayControl {
   }
 
   async *events(options: AllEventsOptions = {}): AsyncGenerator<Told, void> {
-    const { after, signal, tenant, ...rest } = options;
+    const { after, signal, tenant, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
     rejectTenant(tenant);
     yield* watch(this.#connection, { ...(after === undefined ? {} : { after }), ...(signal && { signal }) });
@@ -191,7 +192,7 @@ export class BelayClient implements BelayControl {
   }
 
   async #cancelAll(options: CancelAllOptions): Promise<readonly CoveredSession[]> {
-    const { tenant, ...wish } = options;
+    const { tenant, ...wish } = optionsOf(options, "cancelAll()");
     rejectTenant(tenant);
     return stopAll(this.#connection, this.#order, wish);
   }

@@ -16,6 +16,12 @@ import { type Prompt, promptBytes } from "../core/prompt.ts";
 export const invalid = (message: string, hint?: string): ControlError =>
   new ControlError("invalid", message, hint === undefined ? {} : { hint });
 
+/** `cancel("enough")` and `cancel(null)` are mistakes whose answer should say what would be right. */
+export function optionsOf<O extends object>(given: O, of: string): O {
+  if (typeof given === "object" && given !== null && !Array.isArray(given)) return given;
+  throw invalid(`${of} takes its options as an object, { name: value }.`);
+}
+
 export function rejectUnknown(rest: object, what: string): void {
   const unknown = Object.entries(rest).flatMap(([name, value]) => (value === undefined ? [] : [`\`${name}\``]));
   if (unknown.length > 0) throw invalid(`${what} has no ${unknown.join(", ")}.`);

@@ -7,7 +7,7 @@ import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/i
 import type { ProcessRow } from "../core/rows.ts";
 import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "../spawner.ts";
 import type { Connection } from "./connection.ts";
-import { invalid, rejectUnknown, unpunished } from "./input.ts";
+import { invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { INPUT_BYTES_MAX, WAIT_PIECE_MS } from "./limits.ts";
 import { stopOne } from "./stop.ts";
 import { Stream } from "./stream.ts";
@@ -41,7 +41,7 @@ export class SessionProcesses implements ProcessesControl {
   }
 
   async history(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly ProcessRow[]> {
-    const { before, limit, ...rest } = page;
+    const { before, limit, ...rest } = optionsOf(page, "history()");
     rejectUnknown(rest, "history()");
     const path = `/v1/sessions/${this.#session}/processes/history`;
     return (await this.#connection.get<{ processes: readonly ProcessRow[] }>(path, { before, limit })).processes;
@@ -71,7 +71,7 @@ export class ClientProcess implements ProcessControl {
 
   /** Whoever stops a process with this does not wait for its end; `wait()` does. */
   async cancel(reason: CancelReason = { kind: "user" }): Promise<CancelReceipt> {
-    if (reason.kind !== "user" && reason.kind !== "policy") {
+    if (reason?.kind !== "user" && reason?.kind !== "policy") {
       throw invalid('A cancel\'s `reason.kind` is "user" or "policy"; the other kinds are Belay\'s own.');
     }
     const key = this.#connection.chance.key();
@@ -96,7 +96,7 @@ export class ClientProcess implements ProcessControl {
   }
 
   async read(wish: PageWish = {}): Promise<OutputPage | undefined> {
-    const { stream, offset, bytesMax, plain } = wish;
+    const { stream, offset, bytesMax, plain } = optionsOf(wish, "read()");
     try {
       return await this.#connection.get<OutputPage>(`${this.#path}/output`, { stream, offset, bytesMax, plain });
     } catch (thrown) {
@@ -106,7 +106,7 @@ export class ClientProcess implements ProcessControl {
   }
 
   async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
-    const { stream, offset, plain, signal } = wish;
+    const { stream, offset, plain, signal } = optionsOf(wish, "follow()");
     const path = `${this.#path}/output/follow`;
     const source = new Stream(this.#connection, { path, query: { stream, offset, plain }, signal, kind: "ends" });
     let heardTo = offset ?? 0;
@@ -130,7 +130,7 @@ export class ClientProcess implements ProcessControl {
   }
 
   async #wait(options: { readonly limitMs?: number; readonly signal?: AbortSignal }) {
-    const { limitMs = Number.POSITIVE_INFINITY, signal } = options;
+    const { limitMs = Number.POSITIVE_INFINITY, signal } = optionsOf(options, "wait()");
     const { clock } = this.#connection;
     const began = clock.elapsed();
     for (;;) {

@@ -92,6 +92,11 @@ function told(text: string, status: number): ControlError | undefined {
   }
 }
 
+/** Whether the server itself has said so, and not a proxy before it, or this client. */
+export function isTold({ cause }: ControlError): boolean {
+  return typeof cause === "object" && cause !== null && "requestId" in cause;
+}
+
 /** Whatever answered there has not spoken as Belay does: a proxy, or another program. */
 function foreign(status: number, where: string, cause?: unknown): ControlError {
   const hint = "Check the address: something else than a Belay server, or a proxy before it, has answered.";

@@ -231,6 +231,38 @@ describe("G7: a cancel of a run", () => {
     expect(await cancelled).toEqual({ kind: "unknown" });
   });
 
+  test.each([
+    [409, "conflict"],
+    [409, "closed"],
+    [409, "busy"],
+    [429, "queue_full"],
+  ])(
+    "of a prompt that was refused (%i %s) stops nobody else's run under its key: nothing is sent",
+    async (status, code) => {
+      await using house = await connected();
+      const run = house.client.session("ses_1").prompt("other", { key: "k" });
+      (await house.server.next(PROMPT)).error(status, code);
+      await expect(run.accepted).rejects.toMatchObject({ code });
+      expect(await run.cancel()).toEqual({ kind: "unknown" });
+      expect(await run.cancel({ key: "stop", waitMs: 1000 })).toEqual({ kind: "unknown" });
+      expect(house.server.heard).toHaveLength(1);
+    },
+  );
+
+  test.each<[what: string, code: string, fail: (prompt: Exchange) => unknown]>([
+    ["by a server that could not record it", "unavailable", (prompt) => prompt.error(503, "unavailable")],
+    ["by a proxy that knows nothing of it", "invalid", (prompt) => prompt.text(404, "no such backend")],
+    ["by the line", "disconnected", (prompt) => prompt.cut()],
+  ])("goes by the key if the prompt was failed %s: it may be there all the same", async (_, code, fail) => {
+    await using house = await connected({ patienceMs: 0 });
+    const run = house.client.session("ses_1").prompt("hello");
+    await fail(await house.server.next(PROMPT));
+    await expect(run.accepted).rejects.toMatchObject({ code });
+    const cancelled = run.cancel();
+    (await house.server.next(BY_KEY)).json(200, { ...STOPPING, runId: "run_1" });
+    expect(await cancelled).toMatchObject(STOPPING);
+  });
+
   test("is not said to be unknown while nobody knows whether the prompt arrived", async () => {
     await using house = await connected({ patienceMs: 0 });
     const run = house.client.session("ses_1").prompt("hello");

@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. An outcome is told only if the server has recorded it.
-// 2. A cancel that follows the prompt covers it, whichever of the two requests arrives first.
+// 2. A cancel that follows the prompt covers it, whichever of the two requests arrives first, and covers no other one.
 
 import type { CancelOptions, RunControl, Waited } from "../control.ts";
 import type { CancelReceipt, Outcome } from "../core/cancel.ts";
@@ -15,10 +15,10 @@ import type { RunRow } from "../core/rows.ts";
 import { runText } from "../core/run-text.ts";
 import type { Connection } from "./connection.ts";
 import { follow } from "./follow.ts";
-import { checkKey, invalid, rejectUnknown, unpunished } from "./input.ts";
+import { checkKey, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 import type { AcceptedIn } from "./send-order.ts";
-import { checkWait, orRefused, type Stopped, type StopWish, stopOne } from "./stop.ts";
+import { checkWait, isRefusal, orRefused, type Stopped, type StopWish, stopOne } from "./stop.ts";
 
 export interface RunBegun {
   /** Undefined: a session of its own, whose id comes with the acceptance. */
@@ -36,6 +36,7 @@ export class ClientRun implements RunControl {
   readonly #session: SessionId | undefined;
   readonly #key: string | undefined;
   #known: AcceptedIn | undefined;
+  #refused = false;
   #outcome: Promise<Outcome> | undefined = undefined;
   /** Told by whoever reads the events, before the one who waits for the outcome has asked. */
   #tell: (outcome: Outcome) => void = () => {};
@@ -46,11 +47,17 @@ export class ClientRun implements RunControl {
     this.#key = begun.key;
     this.#known = begun.known;
     this.accepted = unpunished(
-      begun.accepted.then((accepted) => {
-        this.#known = accepted;
-        const { sessionId: _, ...own } = accepted;
-        return own;
-      }),
+      begun.accepted.then(
+        (accepted) => {
+          this.#known = accepted;
+          const { sessionId: _, ...own } = accepted;
+          return own;
+        },
+        (thrown: unknown) => {
+          this.#refused = isRefusal(thrown);
+          throw thrown;
+        },
+      ),
     );
   }
 
@@ -142,10 +149,12 @@ export class ClientRun implements RunControl {
   }
 
   async #cancel(options: CancelOptions): Promise<Stopped> {
-    const { reason, waitMs, key, ...rest } = options;
+    const { reason, waitMs, key, ...rest } = optionsOf(options, "cancel() of a run");
     rejectUnknown(rest, "cancel() of a run");
     checkWait(waitMs);
     const once = checkKey(key);
+    // What has its key is somebody else's run.
+    if (this.#refused) return { kind: "unknown" };
     // Under a key of the caller's own it always goes the same way, so that the same cancel again is the same request.
     if (this.#known !== undefined && (once === undefined || this.#key === undefined)) {
       return this.#cancelById(this.#known.runId, { reason, waitMs, key: once ?? this.#connection.chance.key() });

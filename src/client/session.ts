@@ -26,7 +26,7 @@ import type { Message } from "../core/transcript.ts";
 import type { SessionRow } from "../ports.ts";
 import type { Connection } from "./connection.ts";
 import { follow, type Page } from "./follow.ts";
-import { checkJson, checkKey, checkPrompt, checkRun, invalid, rejectUnknown, unpunished } from "./input.ts";
+import { checkJson, checkKey, checkPrompt, checkRun, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { SessionProcesses } from "./process.ts";
 import { ClientRun } from "./run.ts";
 import type { AcceptedIn, SendOrder } from "./send-order.ts";
@@ -55,7 +55,7 @@ export class ClientSession implements SessionControl {
 
   /** Sent in this very tick, or right behind what was sent to this session before. A cancel that follows covers it. */
   prompt(prompt: string | Prompt, options: PromptOptions = {}): ClientRun {
-    const { delivery, key: given, ...rest } = options;
+    const { delivery, key: given, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
     const body = { prompt: checkPrompt(prompt), ...(delivery === undefined ? {} : { delivery }) };
     const key = checkKey(given) ?? this.#connection.chance.key();
@@ -70,7 +70,7 @@ export class ClientSession implements SessionControl {
   }
 
   async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
-    const { reason, waitMs, key: given, background, ...rest } = options;
+    const { reason, waitMs, key: given, background, ...rest } = optionsOf(options, "cancel()");
     rejectUnknown(rest, "cancel()");
     checkWait(waitMs);
     const key = checkKey(given) ?? this.#connection.chance.key();
@@ -91,7 +91,7 @@ export class ClientSession implements SessionControl {
     prompt: string,
     options: Pick<CancelOptions, "reason" | "key"> = {},
   ): Promise<CancelReceipt & { readonly runId?: RunId }> {
-    const { reason, key, ...rest } = options;
+    const { reason, key, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
     const named = checkKey(prompt);
     if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
@@ -100,7 +100,7 @@ export class ClientSession implements SessionControl {
   }
 
   async close(options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<SessionReceipt> {
-    const { reason, key: given, ...rest } = options;
+    const { reason, key: given, ...rest } = optionsOf(options, "close()");
     rejectUnknown(rest, "close()");
     const body = reason === undefined ? {} : { body: { reason } };
     const key = this.#once(given);
@@ -114,7 +114,7 @@ export class ClientSession implements SessionControl {
   }
 
   async *pages(options: EventsOptions = {}): AsyncGenerator<Page, void> {
-    const { after = 0, deltas = "without", signal, ...rest } = options;
+    const { after = 0, deltas = "without", signal, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
     if (!Number.isSafeInteger(after) || after < 0) {
       throw invalid("`after` is a position in the log: a whole number from 0.");
@@ -131,7 +131,7 @@ export class ClientSession implements SessionControl {
   }
 
   async post(item: Item, options: Keyed = {}): Promise<Posted> {
-    const { key, ...rest } = options;
+    const { key, ...rest } = optionsOf(options, "post()");
     rejectUnknown(rest, "post()");
     checkJson(item, "An item of the inbox");
     return this.#connection.value({ method: "POST", path: `${this.#path}/inbox`, body: item, key: this.#once(key) });
@@ -139,7 +139,7 @@ export class ClientSession implements SessionControl {
 
   /** Which modes there are is for the server to say. */
   async setMode(mode: string, options: ModeOptions = {}): Promise<ModeReceipt> {
-    const { by, key, ...rest } = options;
+    const { by, key, ...rest } = optionsOf(options, "setMode()");
     rejectUnknown(rest, "setMode()");
     if (typeof mode !== "string") throw invalid("A mode is a short word.");
     const body = { mode, ...(by === undefined ? {} : { by }) };
@@ -156,7 +156,7 @@ export class ClientSession implements SessionControl {
   }
 
   async runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {
-    const { before, limit, ...rest } = page;
+    const { before, limit, ...rest } = optionsOf(page, "runs()");
     rejectUnknown(rest, "runs()");
     const query = { before, limit };
     return (await this.#connection.get<{ runs: readonly RunRow[] }>(`${this.#path}/runs`, query)).runs;
@@ -182,20 +182,21 @@ export class ClientQueue implements QueueControl {
   }
 
   async edit(run: string, prompt: string | Prompt, options: Keyed = {}): Promise<QueueReceipt> {
-    return this.#change("PATCH", run, { prompt: checkPrompt(prompt) }, options);
+    const keyed = optionsOf(options, "edit()");
+    return this.#change("PATCH", run, { prompt: checkPrompt(prompt) }, keyed);
   }
 
   async move(run: string, to: Place, options: Keyed = {}): Promise<QueueReceipt> {
-    return this.#change("PATCH", run, { move: to }, options);
+    return this.#change("PATCH", run, { move: to }, optionsOf(options, "move()"));
   }
 
   async withdraw(run: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<QueueReceipt> {
-    const { reason, ...keyed } = options;
+    const { reason, ...keyed } = optionsOf(options, "withdraw()");
     return this.#change("DELETE", run, reason === undefined ? undefined : { reason }, keyed);
   }
 
   async steer(run: string, options: Keyed = {}): Promise<QueueReceipt> {
-    return this.#change("PATCH", run, { steer: true }, options);
+    return this.#change("PATCH", run, { steer: true }, optionsOf(options, "steer()"));
   }
 
   async #change(

@@ -4,12 +4,13 @@
 import type { CancelOptions, Waited } from "../control.ts";
 import type { CancelReceipt, Covered, CoveredProcess, Outcome, SessionReceipt } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
+import { type ControlCode, ControlError } from "../core/control-error.ts";
 import type { RunId, SessionId } from "../core/ids.ts";
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { Connection } from "./connection.ts";
 import { invalid } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
+import { isTold } from "./reply.ts";
 import type { OnItsWay } from "./send-order.ts";
 
 /** What is told of one thing that is being stopped. */
@@ -129,6 +130,15 @@ export async function orRefused<T extends Accepted>(accepted: Promise<T>): Promi
     throw thrown;
   }
 }
+
+/** The codes by which a house judges a prompt, having looked under its key. */
+const JUDGED: ReadonlySet<ControlCode> = new Set([
+  ...(["invalid", "not_found", "conflict", "closed", "busy", "queue_full"] as const),
+]);
+
+/** Nothing that stands under its key is this prompt. After any other failure it may be there all the same. */
+export const isRefusal = (thrown: unknown): boolean =>
+  thrown instanceof ControlError && JUDGED.has(thrown.code) && isTold(thrown);
 
 /** One receipt for what a cancel has covered itself and what was covered behind it. */
 export function together(receipt: SessionReceipt, behind: readonly CoveredBehind[]): SessionReceipt {
