@@ -2,6 +2,11 @@
 // and another one is left behind by a server that is killed.
 //
 // The proof is not the mechanism's own: the hostile process holds a pipe open, and the end of that pipe is its death.
+//
+// Invariants
+// 1. A tree under test is in no ledger, so whoever tests must not be outlived by it, also if the mechanism is none.
+//    Everybody in it waits for the end of a pipe, the tether, whose other end nobody but us has: it comes when we are
+//    gone, however we died, and then they are gone within milliseconds.
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
@@ -25,11 +30,20 @@ const STEP_MS_MAX = 5_000;
 /** What a leader says before it fails is kept, up to this. */
 const COMPLAINT_BYTES_MAX = 2_000;
 
+/** Where everybody of a tree finds the tether. Not the input: Node lets go of that when its own child has ended. */
+const TETHER_FD = 6;
+
+/**
+ * Stands for the server: it is the parent of what it starts, and keeps nothing of it but the tether. When that ends, it
+ * takes its group along: also a leader that hangs, and whom nobody else would end.
+ */
+const SERVER = ['"$@" &', "exec 1>&- 2>&- 3>&- 4>&- 5>&-", `read -r _ <&${TETHER_FD}`, "kill -KILL 0"].join("\n");
+
 /** Leaves its session, its parents and its environment behind. */
 const HOSTILE = [
-  "daemon='(echo up; exec sleep 600) & exit'",
+  `daemon='(echo up; read -r _ <&${TETHER_FD}) & exit'`,
   'env -i PATH="$PATH" setsid sh -c "$daemon" 2>/dev/null || env -i PATH="$PATH" sh -c "$daemon"',
-  "exec sleep 600",
+  `read -r _ <&${TETHER_FD}`,
 ].join("\n");
 
 /**
@@ -37,11 +51,11 @@ const HOSTILE = [
  * hide the environment of its own programs, and starts itself anew in a session of its own.
  */
 const MARKED = [
-  `daemon='console.log("up"); setInterval(() => undefined, 1000)'`,
-  `options='{ detached: true, stdio: "inherit" }'`,
+  `daemon='console.log("up"); process.stdin.on("close", () => process.exit()).resume()'`,
+  `options='{ detached: true, stdio: [${TETHER_FD}, "inherit", "inherit"] }'`,
   `start='require("node:child_process").spawn(process.execPath, ["-e", process.argv[1]],'`,
   '"$0" -e "$start $options).unref()" "$daemon"',
-  "exec sleep 600",
+  `read -r _ <&${TETHER_FD}`,
 ].join("\n");
 
 export interface Testing {
@@ -111,11 +125,12 @@ class Trial {
     const { file, args, prepare, release } = containment.wrap(this.#plan);
     prepare?.();
     this.#release = release;
-    this.#server = spawn(SHELL, ["-c", '"$@" & wait', "belay", file, ...args], {
+    this.#server = spawn(SHELL, ["-c", SERVER, "belay", file, ...args], {
       cwd: workspace,
       env: this.#plan.env,
       detached: true,
-      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
+      // The last one is the tether. Nothing is ever said on it, and it is let go when all is over.
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", "pipe"],
     });
     this.#server.on("error", () => undefined);
     const stdio: readonly (Readable | Writable | null | undefined)[] = this.#server.stdio;
