@@ -1,12 +1,24 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Diagnosis, Finding } from "../process/doctor.ts";
 import { MECHANISMS, TIER_OF } from "../process/mechanisms.ts";
 import type { Mechanism } from "../spawner.ts";
 import { report, tell, tierOf } from "./doctor.ts";
-import { EXIT_CODE } from "./exit-code.ts";
+import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
 
 /** A machine on which these work; bubblewrap is missing, and whatever else does not work fails its test. */
 function machineWith(...working: readonly Mechanism[]): Diagnosis {
@@ -148,4 +160,36 @@ test("on this very machine it tests every mechanism, and says the same in both w
   for (const { mechanism } of doctor.mechanisms) expect(text.out).toContain(`${mechanism}: tier `);
   expect(text.code).toBe(json.code);
   expect(wrong).toMatchObject({ code: EXIT_CODE.invalid, out: expect.stringContaining('There is no tier "jail".') });
+});
+
+describe("a doctor that is stopped in the midst of a test", () => {
+  /** Whoever works below this directory, also if it is gone. */
+  const workingIn = (place: string): readonly string[] =>
+    readdirSync("/proc").filter((pid) => {
+      try {
+        return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(`${place}/`);
+      } catch {
+        return false; // Gone meanwhile, or the kernel's own.
+      }
+    });
+
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("leaves no folder and no process behind: %s", async (signal) => {
+    const place = realpathSync(mkdtempSync(join(tmpdir(), "belay-stopped-")));
+    onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+    const [programs, temporary, up] = [join(place, "programs"), join(place, "temporary"), join(place, "up")];
+    for (const path of [programs, temporary]) mkdirSync(path);
+    // One that never gets further keeps the test where it is.
+    writeFileSync(join(programs, "bwrap"), `#!/bin/sh\necho >'${up}'\nexec sleep 600\n`, { mode: 0o755 });
+    const child = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), "doctor"], {
+      env: { ...process.env, PATH: `${programs}:${process.env.PATH}`, TMPDIR: temporary },
+      stdio: "ignore",
+    });
+    await expect.poll(() => existsSync(up), { timeout: 20_000 }).toBe(true);
+    expect(workingIn(temporary)).not.toEqual([]);
+    const exited = once(child, "exit");
+    child.kill(signal);
+    expect(await exited).toEqual([EXIT_SIGNAL[signal], null]);
+    expect(readdirSync(temporary)).toEqual([]);
+    await expect.poll(() => workingIn(temporary), { timeout: 10_000 }).toEqual([]);
+  });
 });

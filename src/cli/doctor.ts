@@ -1,5 +1,5 @@
 // `belay doctor`: how surely processes can be ended on this machine, how that was tested, and how to do better.
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { styleText } from "node:util";
@@ -9,8 +9,9 @@ import { type Diagnosis, diagnose, type Finding } from "../process/doctor.ts";
 import { lookAtMachine } from "../process/machine.ts";
 import { isAtLeast, TIERS } from "../process/mechanisms.ts";
 import type { Tier } from "../spawner.ts";
-import { EXIT_CODE, EXIT_FOUND, EXIT_OK } from "./exit-code.ts";
+import { EXIT_CODE, EXIT_FOUND, EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";
 import { plainLine } from "./plain-text.ts";
+import { onStopSignals } from "./stop-signals.ts";
 import { print } from "./terminal.ts";
 
 export interface DoctorOptions {
@@ -20,12 +21,19 @@ export interface DoctorOptions {
 
 /** Tests everything anew: whoever asks a doctor wants to know how it is today. */
 export async function runDoctor(options: DoctorOptions): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), "belay-doctor-"));
+  // Leaving at once is in order: what is being tested ends with us.
+  const takeBack = onStopSignals((signal) => process.exit(EXIT_SIGNAL[signal]));
+  const folder = mkdtempSync(join(tmpdir(), "belay-doctor-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // At the very end, whichever way that comes.
+  process.once("exit", remove);
   try {
     const around = { machine: lookAtMachine(), stateDir: folder, workspace: folder, clock: systemClock };
     return tell(await diagnose({ ...around, fresh: true }), { ...options, terminal: process.stdout.isTTY === true });
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    process.removeListener("exit", remove);
+    remove();
+    takeBack();
   }
 }
 
