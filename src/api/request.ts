@@ -1,6 +1,13 @@
 // What may be asked for: bodies and queries. Unknown fields are refused: a slip of the fingers must not change meaning.
 import { z } from "zod";
-import { DIRECTORY_CHARS_MAX, KEY_CHARS_MAX, MODE_CHARS_MAX, PAGE_ROWS_MAX, WAIT_MS_MAX } from "../core/limits.ts";
+import {
+  DIRECTORY_CHARS_MAX,
+  KEY_CHARS_MAX,
+  MODE_CHARS_MAX,
+  PAGE_ROWS_MAX,
+  TERMINAL_CELLS_MAX,
+  WAIT_MS_MAX,
+} from "../core/limits.ts";
 import { runId } from "./id.ts";
 import { stream } from "./process.ts";
 import { delivery, json, note, promptGiven } from "./value.ts";
@@ -10,9 +17,6 @@ const TITLE_CHARS_MAX = 1_024;
 
 /** What one request hands to a process: a paste, not a file. */
 const INPUT_CHARS_MAX = 1024 * 1024;
-
-/** A terminal wider or higher than this is nobody's. */
-const TERMINAL_CELLS_MAX = 1_000;
 
 /** One page of output. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;

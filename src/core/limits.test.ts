@@ -11,7 +11,7 @@ test("G33: every limit is a finite, positive whole number", () => {
 test("G33: every limit says of what it is one", () => {
   const measures = ["MS", "BYTES", "CHARS", "DEPTH", "ATTEMPTS"];
   const things = ["RUNS", "CALLS", "LANES", "EVENTS", "ROWS", "ANSWERS", "QUESTIONS", "ITEMS", "GRANTS", "CHANGES"];
-  const units = new RegExp(`(^|_)(${[...measures, ...things, "PROCESSES", "MODES"].join("|")})(_|$)`);
+  const units = new RegExp(`(^|_)(${[...measures, ...things, "PROCESSES", "MODES", "CELLS"].join("|")})(_|$)`);
   for (const name of Object.keys(limits)) expect(name).toMatch(units);
 });
 

@@ -36,7 +36,7 @@ export const MODES_MAX = 32;
 /** A note about why something was cancelled. */
 export const NOTE_CHARS_MAX = 4096;
 
-/** Live calls of one run. Beyond this a model is looping. */
+/** Live calls of one run; one more is refused as `overloaded`. Beyond this a model is looping. */
 export const CALLS_LIVE_MAX = 256;
 
 /** A run that has taken its worker down this often is not started again. */
@@ -138,6 +138,21 @@ export const HOOK_MS = 5_000;
 
 /** How long whoever cancels one call waits to hear what became of it, unless they say otherwise. */
 export const CALL_WAIT_MS = 5_000;
+
+/** One argument or variable, its closing NUL included: Linux takes no longer one (MAX_ARG_STRLEN). */
+export const ARGUMENT_BYTES_MAX = 128 * 1024;
+
+/** All arguments together, with what the kernel adds for each. Below what any machine takes, environment included. */
+export const ARGUMENTS_BYTES_MAX = 1024 * 1024;
+
+/** What the kernel needs for an argument besides its bytes: a closing NUL, and a pointer. */
+export const ARGUMENT_OVERHEAD_BYTES = 9;
+
+/** A path of a directory, its closing NUL included: what Linux takes (PATH_MAX). */
+export const PATH_BYTES_MAX = 4_096;
+
+/** Columns and rows of a terminal. Larger ones are no screen, and programs allocate by it. */
+export const TERMINAL_CELLS_MAX = 1_000;
 
 /** Processes of one session at once. A model that has started more has lost count; each costs the machine something. */
 export const PROCESSES_LIVE_MAX = 64;

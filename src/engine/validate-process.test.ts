@@ -1,5 +1,8 @@
 // What may be asked of a process, and what whoever asks for something else is told.
 import { describe, expect, test } from "vitest";
+import { logOf } from "../../test/open-house.ts";
+import { stage } from "../../test/process-stage.ts";
+import { ARGUMENT_BYTES_MAX, ARGUMENTS_BYTES_MAX, PATH_BYTES_MAX, TERMINAL_CELLS_MAX } from "../core/limits.ts";
 import type { CommandLine, RunOptions, StartOptions } from "../spawner.ts";
 import { checkCommand, checkRun, checkStart } from "./validate-process.ts";
 
@@ -31,8 +34,27 @@ describe("a command", () => {
     [undefined, WHAT_IT_IS],
     [null, WHAT_IT_IS],
     [{ length: 1, 0: "git" }, WHAT_IT_IS],
+    // biome-ignore lint/suspicious/noSparseArray: that is what is tested
+    [["git", , "status"], WHAT_IT_IS],
+    ["echo \0", "The command holds a NUL byte, which would end it there."],
+    [["echo", "\0"], "Argument 1 of the command holds a NUL byte, which would end it there."],
+    ["echo \ud83d", "The command is not well-formed Unicode."],
   ])("%j is none", (command, message) => {
     expect(() => checkCommand(command)).toThrow(refused(message));
+  });
+
+  test("may be as long as a system takes it, and not longer", () => {
+    const longest = "x".repeat(ARGUMENT_BYTES_MAX - 1);
+    expect(checkCommand(longest)).toBe(longest);
+    expect(checkCommand(["echo", longest])).toEqual(["echo", longest]);
+    const tooLong = `${ARGUMENT_BYTES_MAX} bytes; the system takes less than ${ARGUMENT_BYTES_MAX}.`;
+    expect(() => checkCommand(`${longest}x`)).toThrow(refused(`The command has ${tooLong}`));
+    expect(() => checkCommand(["echo", `${longest}x`])).toThrow(refused(`Argument 1 of the command has ${tooLong}`));
+    const many = ["true", ...Array.from({ length: 8 }, () => longest)] as const;
+    const together = 4 + 8 * longest.length + 9 * many.length;
+    expect(() => checkCommand(many)).toThrow(
+      refused(`The arguments have ${together} bytes together; at most ${ARGUMENTS_BYTES_MAX} are taken.`),
+    );
   });
 });
 
@@ -42,8 +64,15 @@ describe("options that start() and run() share", () => {
 
   test.each<StartOptions & RunOptions>([
     {},
-    { cwd: "/work", env, hear, terminal: { columns: 1, rows: 10_000 }, graceMs: 0, timeoutMs: 0 },
-    { profile: "none", stdin: "open", inherit: "listed", feedback: "wake", terminal: { columns: 10_000, rows: 1 } },
+    { cwd: "x".repeat(PATH_BYTES_MAX - 1), inherit: { A: "1", B: undefined } },
+    { cwd: "/work", env, hear, terminal: { columns: 1, rows: TERMINAL_CELLS_MAX }, graceMs: 0, timeoutMs: 0 },
+    {
+      profile: "none",
+      stdin: "open",
+      inherit: "listed",
+      feedback: "wake",
+      terminal: { columns: TERMINAL_CELLS_MAX, rows: 1 },
+    },
     { profile: "contain", stdin: "closed", inherit: "all", feedback: "next-turn", graceMs: 30_000, timeoutMs: DAY_MS },
     { profile: "workspace", inherit: env, feedback: "silent", env: {}, limits: {} },
     {
@@ -55,16 +84,20 @@ describe("options that start() and run() share", () => {
   });
 
   const INHERIT = '`inherit` is "listed", "all" or an environment.';
-  const SIZE = "The size of a terminal is { columns, rows }, each from 1 to 10000.";
+  const SIZE = `The size of a terminal is { columns, rows }, each from 1 to ${TERMINAL_CELLS_MAX}.`;
   test.each<readonly [object, string]>([
     [{ cwd: "" }, "`cwd` is a path."],
     [{ cwd: 1 }, "`cwd` is a path."],
+    [{ cwd: "a\0b" }, "`cwd` holds a NUL byte, which would end it there."],
+    [{ cwd: "\ud83d" }, "`cwd` is not well-formed Unicode."],
+    [{ cwd: "é".repeat(PATH_BYTES_MAX / 2) }, "`cwd` has 4096 bytes; a path has less than 4096."],
     [{ env: "A=1" }, "`env` is an object of texts."],
     [{ env: { A: "1", B: 2 } }, "`env` is an object of texts."],
     [{ profile: "all" }, '`profile` is "none", "contain" or "workspace".'],
     [{ stdin: "pipe" }, '`stdin` is "open" or "closed".'],
     [{ inherit: "some" }, INHERIT],
     [{ inherit: null }, INHERIT],
+    [{ inherit: { A: 5 } }, INHERIT],
     [{ hear: "stdout" }, "`hear` is a function."],
     [{ terminal: true }, SIZE],
     [{ terminal: null }, SIZE],
@@ -72,8 +105,8 @@ describe("options that start() and run() share", () => {
     [{ terminal: { rows: 24 } }, SIZE],
     [{ terminal: { columns: 0, rows: 24 } }, SIZE],
     [{ terminal: { columns: 80, rows: 0 } }, SIZE],
-    [{ terminal: { columns: 10_001, rows: 24 } }, SIZE],
-    [{ terminal: { columns: 80, rows: 10_001 } }, SIZE],
+    [{ terminal: { columns: TERMINAL_CELLS_MAX + 1, rows: 24 } }, SIZE],
+    [{ terminal: { columns: 80, rows: TERMINAL_CELLS_MAX + 1 } }, SIZE],
     [{ terminal: { columns: 80.5, rows: 24 } }, SIZE],
     [{ terminal: { columns: "80", rows: 24 } }, SIZE],
     [{ limits: 5 }, "`limits` is an object of numbers."],
@@ -127,4 +160,20 @@ describe("options of one of them", () => {
     const later: RunOptions & StartOptions = { backgroundAfterMs: 5 };
     expect(() => checkStart(later)).toThrow(refused("start() has no `backgroundAfterMs`."));
   });
+});
+
+test.each<readonly [string, unknown, StartOptions]>([
+  ["a command of 3 MB", `echo ${"x".repeat(3_000_000)}`, {}],
+  ["6 MB of arguments", ["echo", ...Array.from({ length: 60 }, () => "x".repeat(100_000))], {}],
+  ["a directory of 1 MB", "true", { cwd: "x".repeat(1_000_000) }],
+  ["a NUL byte", "echo \0", {}],
+  ["half a character", ["echo", "\ud83d"], {}],
+  ["a terminal that is no screen", "true", { terminal: { columns: TERMINAL_CELLS_MAX + 1, rows: 1 } }],
+])("G3: %s is refused before anything is recorded", async (_, command, options) => {
+  const { belay, spawner } = await stage();
+  const session = await belay.createSession();
+  const before = await logOf(session);
+  await expect(session.processes.start(command as CommandLine, options)).rejects.toMatchObject({ code: "invalid" });
+  expect(await logOf(session)).toEqual(before);
+  expect(spawner.children).toEqual([]);
 });

@@ -1,5 +1,8 @@
 // What is asked of a process, checked before anything is recorded. What only the machine knows, the spawner checks.
+import { type Problem, problemOfCommand, problemOfPath } from "../core/argument.ts";
+import { ControlError } from "../core/control-error.ts";
 import type { Feedback } from "../core/event.ts";
+import { TERMINAL_CELLS_MAX } from "../core/limits.ts";
 import type { CommandLine, Profile, RunOptions, StartOptions } from "../spawner.ts";
 import { checkMs, invalid, isObject, rejectUnknown } from "./validate.ts";
 
@@ -9,14 +12,26 @@ const TIMEOUT_MS_MAX = 24 * 60 * 60_000;
 export function checkCommand(given: unknown): CommandLine {
   if (typeof given === "string") {
     if (given.trim() === "") throw invalid("The command is empty.");
+    refuse(problemOfCommand(given));
     return given;
   }
-  const args: unknown = given;
-  if (!Array.isArray(args) || args.length === 0 || args.some((one) => typeof one !== "string")) {
+  // Copied first: `every` passes over the holes of a list.
+  const args: readonly unknown[] = Array.isArray(given) ? [...given] : [];
+  if (!isArguments(args)) {
     throw invalid('A command is a text for the shell, or a list of arguments: ["git", "status"].');
   }
   if (args[0] === "") throw invalid("The first argument, the program, is empty.");
-  return [...args] as [string, ...string[]];
+  refuse(problemOfCommand(args));
+  return args;
+}
+
+const isArguments = (args: readonly unknown[]): args is readonly [string, ...string[]] =>
+  args.length > 0 && args.every((one) => typeof one === "string");
+
+function refuse(problem: Problem | undefined): void {
+  if (problem === undefined) return;
+  const { message, hint } = problem;
+  throw new ControlError("invalid", message, hint === undefined ? {} : { hint });
 }
 
 export function checkStart(given: StartOptions): StartOptions {
@@ -51,12 +66,13 @@ function checkSpawn(given: StartOptions, what: string): void {
   const { cwd, env, inherit, profile, stdin, hear, terminal, limits, graceMs, timeoutMs, ...rest } = given;
   rejectUnknown(rest, what);
   if (cwd !== undefined && (typeof cwd !== "string" || cwd === "")) throw invalid("`cwd` is a path.");
+  if (cwd !== undefined) refuse(problemOfPath(cwd, "`cwd`"));
   if (env !== undefined) checkEnv(env);
   if (profile !== undefined && !PROFILES.some((one) => one === profile)) {
     throw invalid('`profile` is "none", "contain" or "workspace".');
   }
   if (stdin !== undefined && stdin !== "open" && stdin !== "closed") throw invalid('`stdin` is "open" or "closed".');
-  if (inherit !== undefined && inherit !== "listed" && inherit !== "all" && !isObject(inherit)) {
+  if (inherit !== undefined && inherit !== "listed" && inherit !== "all" && !isEnvironment(inherit)) {
     throw invalid('`inherit` is "listed", "all" or an environment.');
   }
   if (hear !== undefined && typeof hear !== "function") throw invalid("`hear` is a function.");
@@ -66,16 +82,19 @@ function checkSpawn(given: StartOptions, what: string): void {
   if (timeoutMs !== undefined) checkMs(timeoutMs, "timeoutMs", TIMEOUT_MS_MAX);
 }
 
+const isEnvironment = (given: unknown): boolean =>
+  isObject(given) && Object.values(given).every((value) => value === undefined || typeof value === "string");
+
 function checkEnv(env: unknown): void {
   if (!isObject(env) || Object.values(env).some((value) => typeof value !== "string")) {
     throw invalid("`env` is an object of texts.");
   }
 }
 
-function checkSize(given: unknown): void {
-  const whole = (n: unknown): boolean => Number.isInteger(n) && Number(n) >= 1 && Number(n) <= 10_000;
+export function checkSize(given: unknown): void {
+  const whole = (n: unknown): boolean => Number.isInteger(n) && Number(n) >= 1 && Number(n) <= TERMINAL_CELLS_MAX;
   if (!isObject(given) || !whole(given.columns) || !whole(given.rows)) {
-    throw invalid("The size of a terminal is { columns, rows }, each from 1 to 10000.");
+    throw invalid(`The size of a terminal is { columns, rows }, each from 1 to ${TERMINAL_CELLS_MAX}.`);
   }
 }
 

@@ -96,6 +96,8 @@ describe("G3: refused, with a message that says what would be right", () => {
       OPTIONS,
     ],
     ["an option that is no text", checkAsk, [{ text: "x", options: ["yes", 7] }], OPTIONS],
+    // biome-ignore lint/suspicious/noSparseArray: that is what is tested
+    ["a hole between options", checkAsk, [{ text: "x", options: ["yes", , "no"] }], OPTIONS],
     ["what is only half an only", checkAsk, [{ text: "x", options: ["yes"], only: "yes" }], OPTIONS],
     [
       "an only with nothing to choose",

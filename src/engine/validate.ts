@@ -79,7 +79,8 @@ export function checkAsk(given: Ask): { readonly about: About; readonly deadline
   const { text, options, only = false, data, deadlineMs, ...rest } = given;
   rejectUnknown(rest, "A question");
   if (typeof text !== "string" || text.trim() === "") throw invalid("A question has a `text`.");
-  const strings = options === undefined || (Array.isArray(options) && options.every((one) => typeof one === "string"));
+  // A copy: `every` passes over the holes of a list.
+  const strings = options === undefined || (Array.isArray(options) && [...options].every(isString));
   if (!strings || typeof only !== "boolean")
     throw invalid("A question's `options` are strings, and `only` is a boolean.");
   if (only && (options ?? []).length === 0) throw invalid("A question with `only` needs `options` to choose from.");
@@ -199,6 +200,7 @@ export function checkNote(given: unknown): string {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+const isString = (value: unknown): value is string => typeof value === "string";
 const isWhole = (value: unknown): value is number => Number.isInteger(value);
 const isDelivery = (value: unknown): value is Delivery => DELIVERIES.has(value);
 export const invalid = (message: string): ControlError => new ControlError("invalid", message);

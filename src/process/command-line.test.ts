@@ -2,9 +2,10 @@ import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe as about, expect, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
+import { ARGUMENT_BYTES_MAX, ARGUMENTS_BYTES_MAX } from "../core/limits.ts";
 import type { CommandLine } from "../spawner.ts";
 import { describe, quote, toArguments } from "./command-line.ts";
-import { ARGUMENT_BYTES_MAX, ARGUMENTS_BYTES_MAX, DESCRIPTION_CHARS_MAX } from "./limits.ts";
+import { DESCRIPTION_CHARS_MAX } from "./limits.ts";
 
 const refusal = (command: unknown): ControlError => {
   try {

@@ -1,26 +1,15 @@
 // From what somebody wants carried out to the arguments of a program, and to a line that people can read.
+import { problemOfCommand } from "../core/argument.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { CommandLine } from "../spawner.ts";
-import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES, ARGUMENTS_BYTES_MAX, DESCRIPTION_CHARS_MAX } from "./limits.ts";
+import { DESCRIPTION_CHARS_MAX } from "./limits.ts";
 
 /** The program and its arguments. Throws `invalid` for what no program can be started with. */
 export function toArguments(command: CommandLine): readonly [string, ...string[]] {
   const args = typeof command === "string" ? ofText(command) : ofList(command);
-  let bytes = 0;
-  for (const [index, arg] of args.entries()) {
-    const own = Buffer.byteLength(arg);
-    const name = typeof command === "string" ? "The command" : `Argument ${index} of the command`;
-    if (arg.includes("\0")) throw invalid(`${name} holds a NUL byte, which would end it there.`);
-    // Half a surrogate pair has no bytes of its own: something else would be carried out than was asked for.
-    if (!arg.isWellFormed()) throw invalid(`${name} is not well-formed Unicode.`);
-    if (own >= ARGUMENT_BYTES_MAX) {
-      throw invalid(`${name} has ${own} bytes; the system takes less than ${ARGUMENT_BYTES_MAX}.`, TOO_LONG);
-    }
-    bytes += own + ARGUMENT_OVERHEAD_BYTES;
-  }
-  if (bytes > ARGUMENTS_BYTES_MAX) {
-    throw invalid(`The arguments have ${bytes} bytes together; at most ${ARGUMENTS_BYTES_MAX} are taken.`, TOO_LONG);
-  }
+  // Whoever asks by way of the engine has heard this before. Not everybody does.
+  const problem = problemOfCommand(command);
+  if (problem !== undefined) throw invalid(problem.message, problem.hint);
   return args;
 }
 
@@ -49,8 +38,6 @@ const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t"
 
 const visible = (char: string): string =>
   SHORT[char] ?? `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
-
-const TOO_LONG = "Put it into a file, and pass the file's name.";
 
 function ofText(text: string): readonly [string, ...string[]] {
   if (text.trim() === "") throw invalid("The command is empty.");

@@ -1,15 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
+import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES } from "../core/limits.ts";
 import { COOKIE_NAME, childEnvironment, cookiesIn, type EnvironmentWish, isCookie, makeCookie } from "./environment.ts";
-import {
-  ARGUMENT_BYTES_MAX,
-  ARGUMENT_OVERHEAD_BYTES,
-  COOKIE_CHARS_MAX,
-  COOKIES_MAX,
-  ENVIRONMENT_BYTES_MAX,
-  ENVIRONMENT_NAMES_MAX,
-} from "./limits.ts";
+import { COOKIE_CHARS_MAX, COOKIES_MAX, ENVIRONMENT_BYTES_MAX, ENVIRONMENT_NAMES_MAX } from "./limits.ts";
 
 const cookie = makeCookie("proc_a.1", "r4nd0m");
 const made = (wish: Partial<EnvironmentWish> = {}) => childEnvironment({ from: {}, cookie, ...wish });

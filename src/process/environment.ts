@@ -1,10 +1,9 @@
 // The environment of a child: built up from a list of what may be in it, never inherited (G35).
 import { ControlError } from "../core/control-error.ts";
 import type { ProcessId } from "../core/ids.ts";
+import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES } from "../core/limits.ts";
 import type { Inherit } from "../spawner.ts";
 import {
-  ARGUMENT_BYTES_MAX,
-  ARGUMENT_OVERHEAD_BYTES,
   COOKIE_CHARS_MAX,
   COOKIES_MAX,
   ENVIRONMENT_BYTES_MAX,

@@ -1,8 +1,8 @@
 // What the ledger knows of one tree, and how it is read back: a file may be anybody's, so each field is checked.
 import { isProcessId, isSessionId, type ProcessId, type SessionId } from "../core/ids.ts";
+import { PATH_BYTES_MAX } from "../core/limits.ts";
 import type { Mechanism } from "../spawner.ts";
 import { isCookie } from "./environment.ts";
-import { PATH_BYTES_MAX } from "./limits.ts";
 import type { Identity } from "./proc.ts";
 
 /** What is known before the start. */

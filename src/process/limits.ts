@@ -1,4 +1,5 @@
-// Every bound of this folder, each with its reason. A limit is a decision.
+// Every bound of this folder, each with its reason. A limit is a decision. What is checked before anything is recorded
+// has its bounds in the core, where the engine finds them too.
 
 /** How long a tree may take to tidy up after it was asked to end. With FORCE_WAIT_MS these are G19's two seconds. */
 export const GRACE_MS = 1_500;
@@ -39,15 +40,6 @@ export const NEWBORN_MAX = 1_024;
 /** How many descendants are looked up one by one. More is a storm, and a storm is met by scanning. */
 export const DESCENDANTS_MAX = 4_096;
 
-/** One argument or variable, its closing NUL included: Linux takes no longer one (MAX_ARG_STRLEN). */
-export const ARGUMENT_BYTES_MAX = 128 * 1024;
-
-/** All arguments together, with what the kernel adds for each. Below what any machine takes, environment included. */
-export const ARGUMENTS_BYTES_MAX = 1024 * 1024;
-
-/** What the kernel needs for an argument besides its bytes: a closing NUL, and a pointer. */
-export const ARGUMENT_OVERHEAD_BYTES = 9;
-
 /** The whole environment of a child. With the arguments it stays below the two megabytes of a usual machine. */
 export const ENVIRONMENT_BYTES_MAX = 512 * 1024;
 
@@ -62,9 +54,6 @@ export const COOKIES_MAX = 8;
 
 /** The random part of a cookie, and the cookie with its process's id. */
 export const COOKIE_CHARS_MAX = 256;
-
-/** A path of a directory: what Linux takes (PATH_MAX). */
-export const PATH_BYTES_MAX = 4_096;
 
 /** A command as it is shown to people, on one line. */
 export const DESCRIPTION_CHARS_MAX = 200;

@@ -1,6 +1,7 @@
 // A terminal for a command that asks for one. `script` makes it; Node cannot.
 import { execFile } from "node:child_process";
 import { ControlError } from "../core/control-error.ts";
+import { TERMINAL_CELLS_MAX } from "../core/limits.ts";
 import { quote } from "./command-line.ts";
 import { childrenOf } from "./proc.ts";
 
@@ -9,16 +10,13 @@ export interface Size {
   readonly rows: number;
 }
 
-/** Larger ones are no screen, and programs allocate by it. */
-const CELLS_MAX = 1_000;
-
 /** How long `stty` may take. It takes a millisecond. */
 const RESIZE_MS_MAX = 2_000;
 
 export function checkSize({ columns, rows }: Size): void {
   for (const [name, value] of Object.entries({ columns, rows })) {
-    if (Number.isInteger(value) && value >= 1 && value <= CELLS_MAX) continue;
-    throw new ControlError("invalid", `A terminal has from 1 to ${CELLS_MAX} ${name}, not ${value}.`);
+    if (Number.isInteger(value) && value >= 1 && value <= TERMINAL_CELLS_MAX) continue;
+    throw new ControlError("invalid", `A terminal has from 1 to ${TERMINAL_CELLS_MAX} ${name}, not ${value}.`);
   }
 }
 
