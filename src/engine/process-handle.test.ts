@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { logOf } from "../../test/open-house.ts";
 import { calls, neighbour, notes, stage } from "../../test/process-stage.ts";
-import { LEASE_TTL_MS } from "../core/limits.ts";
+import { LEASE_TTL_MS, NOTE_CHARS_MAX, TERMINAL_CELLS_MAX } from "../core/limits.ts";
 import type { OutputFile, OutputPage, PageWish } from "../spawner.ts";
 import { Gate } from "../testing/gate.ts";
 import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
@@ -79,6 +79,23 @@ describe("a wait", () => {
     expect(await told).toMatchObject({ exit: { code: 0 } });
     expect(timers(clock)).toBe(before);
     expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  test.each<readonly [unknown, string]>([
+    ...[Number.NaN, -1, "x", null, 0.5, Number.POSITIVE_INFINITY].map(
+      (limitMs) => [{ limitMs }, `limitMs is a whole number of milliseconds from 0 to ${2 ** 31}.`] as const,
+    ),
+    [{ limit: 5 }, "wait() has no `limit`."],
+    [{ signal: "stop" }, "`signal` is an AbortSignal."],
+    [null, "The options of wait() are an object."],
+    [5, "The options of wait() are an object."],
+  ])("for %o is refused, and does not answer at once as if its limit had come", async (options, message) => {
+    const { belay, clock } = await stage();
+    const session = await belay.createSession();
+    const handle = await session.processes.start("work");
+    const before = timers(clock);
+    await expect(handle.wait(options as never)).rejects.toMatchObject({ code: "invalid", message });
+    expect(timers(clock)).toBe(before);
   });
 
   test("is rejected, also one with a limit, when another worker may drive the session", async () => {
@@ -243,6 +260,51 @@ describe("what is asked of a process that goes on", () => {
     const second = await session.processes.start("work");
     await second.cancel({ kind: "policy", note: "too loud" });
     expect(await second.wait()).toMatchObject({ outcome: { reason: { kind: "policy", note: "too loud" } } });
+    const third = await session.processes.start("work");
+    await third.cancel("enough" as never);
+    expect(await third.wait()).toMatchObject({ outcome: { reason: { kind: "user", note: "enough" } } });
+  });
+
+  test.each<readonly [string, unknown]>([
+    ["a note that cannot be stored", { kind: "user", note: 10n }],
+    ["a note without an end", { kind: "user", note: "x".repeat(NOTE_CHARS_MAX + 1) }],
+    ["the options of another cancel", { reason: "x" }],
+    ["a kind that is Belay's own", { kind: "shutdown" }],
+    ["a number", 7],
+    ["nothing", null],
+  ])("G3: a cancel whose reason is %s stops nothing, leaves no trace, and the session goes on", async (_, reason) => {
+    const { belay, spawner } = await stage();
+    const session = await belay.createSession();
+    const handle = await session.processes.start("work");
+    const child = await spawner.next();
+    await settled();
+    const before = await logOf(session);
+    await expect(handle.cancel(reason as never)).rejects.toMatchObject({ code: "invalid" });
+    expect(child.stops).toEqual([]);
+    expect(await logOf(session)).toEqual(before);
+    expect(await handle.cancel()).toMatchObject({ kind: "stopping", first: true });
+    expect(await handle.wait()).toMatchObject({ outcome: { kind: "cancelled", reason: { kind: "user" } } });
+  });
+
+  test("input that is neither text nor bytes, and a size that is none, are refused before they reach it", async () => {
+    const { belay, spawner } = await stage();
+    const session = await belay.createSession();
+    const handle = await session.processes.start("cat", { stdin: "open", terminal: { columns: 80, rows: 24 } });
+    const child = await spawner.next();
+    for (const data of [undefined, null, 7, ["x"], {}]) {
+      await expect(handle.write(data as never)).rejects.toMatchObject({ code: "invalid" });
+    }
+    for (const size of [
+      undefined,
+      null,
+      80,
+      {},
+      { columns: 0, rows: 1 },
+      { columns: TERMINAL_CELLS_MAX + 1, rows: 1 },
+    ]) {
+      await expect(handle.resize(size as never)).rejects.toMatchObject({ code: "invalid" });
+    }
+    expect([child.input, child.size]).toEqual(["", { columns: 80, rows: 24 }]);
   });
 });
 

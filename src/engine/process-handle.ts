@@ -15,6 +15,8 @@ import type {
 } from "../spawner.ts";
 import type { Processes } from "./processes.ts";
 import type { Scope } from "./scope.ts";
+import { checkMs, checkReason, invalid, isObject, rejectUnknown } from "./validate.ts";
+import { checkSize } from "./validate-process.ts";
 
 /** What a handle needs of the house. */
 export interface HandleDesk {
@@ -54,12 +56,12 @@ export class ProcessHandle implements Handle {
     return unpunished(this.#wait(options));
   }
 
-  async #wait(options: WaitOptions): Promise<ProcessResult | undefined> {
-    const { limitMs } = options;
+  async #wait(given: WaitOptions): Promise<ProcessResult | undefined> {
+    const { limitMs, signal: own } = checkWait(given);
     const { processes, clock } = this.#desk;
     const live = processes.get(this.id);
     const holder = this.#holder;
-    const signal = either(options.signal, holder?.scope.signal);
+    const signal = either(own, holder?.scope.signal);
     const takeBack = holder === undefined ? undefined : live?.awaitedBy(holder.callId);
     const over = new AbortController();
     try {
@@ -77,11 +79,13 @@ export class ProcessHandle implements Handle {
     return (await this.#desk.processes.ended(this.id)) ?? this.#desk.settled(this.id, signal);
   }
 
-  cancel(reason: CancelReason = { kind: "user" }): Promise<CancelReceipt> {
-    return this.#desk.cancel(this.id, reason);
+  async cancel(reason?: CancelReason): Promise<CancelReceipt> {
+    // Before anything is stopped: what the store cannot take would hold up everything that comes after it.
+    return this.#desk.cancel(this.id, checkReason(reason));
   }
 
   async write(data: string | Uint8Array): Promise<void> {
+    if (typeof data !== "string" && !ArrayBuffer.isView(data)) throw invalid("write() takes a text or bytes.");
     await this.#child("written to").write(data);
   }
 
@@ -90,6 +94,7 @@ export class ProcessHandle implements Handle {
   }
 
   async resize(size: { readonly columns: number; readonly rows: number }): Promise<void> {
+    checkSize(size);
     await this.#child("resized").resize(size);
   }
 
@@ -136,6 +141,17 @@ export class ProcessHandle implements Handle {
 interface WaitOptions {
   readonly limitMs?: number;
   readonly signal?: AbortSignal;
+}
+
+function checkWait(given: WaitOptions): WaitOptions {
+  if (!isObject(given)) throw invalid("The options of wait() are an object.");
+  const { limitMs, signal, ...rest } = given;
+  rejectUnknown(rest, "wait()");
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
+  return {
+    ...(limitMs === undefined ? {} : { limitMs: checkMs(limitMs, "limitMs", 2 ** 31) }),
+    ...(signal === undefined ? {} : { signal }),
+  };
 }
 
 /** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */

@@ -120,8 +120,8 @@ async function answered<T>({ link, turn, options }: Parts, asked: Promise<T>, me
     const first = await Promise.race([asked.then((answer) => ({ answer })), limit.promise, stop.promise]);
     if (first === "stop") throw turn.signal.reason;
     if (first !== "limit") return first.answer;
-    await link.stop({ kind: "timeout", limitMs: options.startMs });
     const limitMs = options.startMs;
+    await link.stop({ kind: "policy", note: `It did not answer ${method} within ${limitMs} ms.` });
     throw await link.failed(
       "agent_unusable",
       `did not answer ${method} within ${limitMs} ms. Perhaps it speaks no ACP`,
