@@ -167,9 +167,19 @@ describe("a call is requested", () => {
       .answers({ ...refusal, message: "run_b begins no new calls." });
   });
 
-  test("G33: live calls are bounded", () => {
+  test("G33: live calls are bounded, and one too many is told the bound, not that the run is over", () => {
     const full = live.and(...Array.from({ length: CALLS_LIVE_MAX }, (_, index) => call(`call_a.${index + 1}`)));
-    full.when(call("call_a.257")).then().answers(refusal);
+    full
+      .when(call("call_a.257"))
+      .then()
+      .answers({
+        kind: "refused",
+        code: "overloaded",
+        message:
+          "A run may have 256 calls going on at once, and run_a has: call_a.257 was not begun. " +
+          "Wait until one has ended, then make it again.",
+      });
+    full.and(cancelRun("run_a")).when(call("call_a.257")).then().answers(refusal);
     full.and(settleCall("call_a.1")).when(call("call_a.257")).answers({ kind: "called", callId: "call_a.257" });
   });
 

@@ -3,7 +3,16 @@ import { Bug } from "./bug.ts";
 import { type Call, type CallAsk, cancelCall, type Stop } from "./call.ts";
 import type { CancelReason, CancelReceipt, Outcome } from "./cancel.ts";
 import type { Event, Next, TurnFinish, TurnPart, Usage } from "./event.ts";
-import { type CallId, type ProcessId, type QuestionId, type Seq, type TurnId, turnId, type Work } from "./ids.ts";
+import {
+  type CallId,
+  type ProcessId,
+  type QuestionId,
+  runOf,
+  type Seq,
+  type TurnId,
+  turnId,
+  type Work,
+} from "./ids.ts";
 import { reminder } from "./inbox.ts";
 import { ATTEMPTS_MAX, CALLS_LIVE_MAX } from "./limits.ts";
 import type { Json } from "./prompt.ts";
@@ -81,6 +90,18 @@ export function requestCall(run: Run, ask: CallAsk): readonly Event[] | undefine
   if (run.live.some((call) => call.id === ask.callId)) return []; // Its answer was lost, and it is asked again.
   if (run.phase !== "running" || run.turn === undefined || run.live.length >= CALLS_LIVE_MAX) return undefined;
   return [{ type: "call.requested", runId: run.id, ...ask }];
+}
+
+/** What is told to whoever asks for a call that the run does not take. */
+export function refuseCall(
+  run: Run | undefined,
+  callId: CallId,
+): { readonly kind: "refused"; readonly code: "busy" | "overloaded"; readonly message: string } {
+  if (run?.phase !== "running" || run.turn === undefined) {
+    return { kind: "refused", code: "busy", message: `${runOf(callId)} begins no new calls.` };
+  }
+  const bound = `A run may have ${CALLS_LIVE_MAX} calls going on at once, and ${run.id} has: ${callId} was not begun.`;
+  return { kind: "refused", code: "overloaded", message: `${bound} Wait until one has ended, then make it again.` };
 }
 
 export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {

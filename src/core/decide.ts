@@ -31,6 +31,7 @@ import {
   type Decided,
   parkRun,
   recoverRun,
+  refuseCall,
   requestCall,
   settleCall,
   settleTurn,
@@ -312,7 +313,7 @@ function call(lane: Lane, { type: _, once: __, ...asked }: CommandOf<"call">): D
   const { callId } = asked;
   const run = lane.live?.id === runOf(callId) ? lane.live : undefined;
   const events = run === undefined ? undefined : requestCall(run, asked);
-  if (events === undefined) return nothing(refused("busy", `${runOf(callId)} begins no new calls.`));
+  if (events === undefined) return nothing(refuseCall(run, callId));
   return { events, answer: { kind: "called", callId } };
 }
 

@@ -396,7 +396,7 @@ describe("in a house of its own,", () => {
       await untilAborted(turn.signal).catch(() => {});
       return { calls: [{ name: "never", input: null, execute: () => null }] };
     });
-    expect(refused).toEqual([expect.objectContaining({ code: "busy" })]);
+    expect(refused).toEqual([expect.objectContaining({ code: "overloaded", message: expect.stringContaining("256") })]);
     expect(works()).toHaveLength(CALLS_LIVE_MAX + 1);
     goOn.open();
     await calm();
