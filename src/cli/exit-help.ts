@@ -17,7 +17,7 @@ const MEANING: Readonly<Record<ControlCode, string>> = {
   store_locked: "the file is in use",
   store_corrupt: "the file is damaged",
   store_newer: "the file is of a newer Belay",
-  unavailable: "the store did not answer",
+  unavailable: "the store did not answer, or `serve` cannot listen at that address",
   not_started: "a process could not be started",
   uncontained: "processes are not held (as surely as required)",
   unauthenticated: "no valid token",

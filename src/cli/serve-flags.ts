@@ -82,12 +82,20 @@ export const drainMsOf = ({ drainMs }: ServeFlags): number =>
 
 /** What is written in the home, since that can be changed while the server runs; else what was typed, or is set. */
 export function levelOf({ logLevel }: Pick<ServeFlags, "logLevel">, home: Home, env: Environment): Level {
-  const word = writtenIn(home.levelFile) ?? logLevel ?? (env.BELAY_LOG_LEVEL || "info");
-  const levels = Object.keys(LEVELS);
+  const written = writtenIn(home.levelFile);
+  const word = written ?? logLevel ?? (env.BELAY_LOG_LEVEL || "info");
   if (isLevel(word)) return word;
+  if (written !== undefined) throw noLevel(word, `the file ${home.levelFile}`, "into that file, or remove it");
+  throw logLevel === undefined ? noLevel(word, "BELAY_LOG_LEVEL", "there") : noLevel(word, "--log-level", "there");
+}
+
+function noLevel(word: string, place: string, where: string): ControlError {
+  const levels = Object.keys(LEVELS);
   const meant = suggest(word, levels);
-  throw new ControlError("invalid", `There is no log level "${plainLine(word, 40)}".`, {
-    hint: meant === undefined ? `They are: ${levels.join(", ")}.` : `Did you mean ${meant}?`,
+  const right =
+    meant === undefined ? `They are: ${levels.join(", ")}. Write one of them` : `Did you mean ${meant}? Write it`;
+  return new ControlError("invalid", `There is no log level "${plainLine(word, 40)}", as ${place} has it.`, {
+    hint: `${right} ${where}.`,
   });
 }
 

@@ -26,6 +26,10 @@ test("in a pipe each fact is a line of its own, without colours", () => {
   ]);
 });
 
+test("an agent without modes is in none", () => {
+  expect(greet({ ...greeting, mode: undefined }, false).join("\n")).not.toContain("mode");
+});
+
 test("without a port there is nothing to log in to; a port that was taken is named", () => {
   expect(greet({ ...greeting, url: undefined }, false).join("\n")).not.toMatch(/listens|log in|token/);
   expect(greet({ ...greeting, instead: 23_529 }, false)[1]).toContain("(port 23529 is taken by another program)");

@@ -13,7 +13,8 @@ export interface Greeting {
   readonly agent: string;
   /** What there is to say about the agent: that it is a demo, that code was loaded. */
   readonly notices: readonly string[];
-  readonly mode: string;
+  /** Undefined: it has none. */
+  readonly mode: string | undefined;
   readonly workspace: string;
   readonly tier: Tier | undefined;
   readonly tokenFile: string;
@@ -60,7 +61,7 @@ function facts(greeting: Greeting): readonly Row[] {
     ["store", store],
     ["agent", agent],
     ...notices.map((notice) => ["note", notice] as const),
-    ["mode", mode],
+    ...(mode === undefined ? [] : [["mode", mode] as const]),
     ["workspace", workspace],
     ["processes", tier === undefined ? "tier not known yet" : `held by tier ${tier}; belay doctor says more`],
   ];

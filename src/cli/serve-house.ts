@@ -86,7 +86,10 @@ function crowdOf({ crowd = {} }: ServerConfig): Partial<GuardOptions> {
   };
 }
 
-const starting = new Denial(503, "unavailable", "The server is starting.", { headers: { "retry-after": "1" } });
+const starting = new Denial(503, "unavailable", "The server is starting.", {
+  hint: "It opens its store, and takes up what was going on. Send it again in a second, with the same idempotency key.",
+  headers: { "retry-after": "1" },
+});
 
 interface Inside {
   readonly works: Works;

@@ -102,11 +102,18 @@ async function openTcp(
     ...(tls === undefined ? {} : { tls: { certFile: tls.cert, keyFile: tls.key } }),
   };
   const open = (at: number): Promise<Listener> => listen(handle, { ...around, place: { ...place, port: at } });
-  if (port !== undefined) return { listener: await open(port), instead: undefined };
   try {
-    return { listener: await open(DEFAULT_PORT), instead: undefined };
+    return { listener: await open(port ?? DEFAULT_PORT), instead: undefined };
   } catch (error) {
     if (!(error instanceof ControlError) || error.code !== "conflict") throw error;
+    if (port !== undefined) throw taken(error);
     return { listener: await open(0), instead: DEFAULT_PORT };
   }
 }
+
+/** To a shell this is like any other address that cannot be had. A conflict is about what was asked of a session. */
+const taken = (error: ControlError): ControlError =>
+  new ControlError("unavailable", error.message, {
+    hint: "End that program, or choose another port: --port 0 takes any that is free, --no-tcp opens none.",
+    cause: error,
+  });

@@ -38,8 +38,35 @@ export async function makePlan({ home, flags, server }: PlanWish): Promise<Plan>
     env: process.env,
     defaults: { store: home.storeFile },
   });
+  if (isDemo(config)) refuseIdle(flags);
   const taken = await takeSecrets(process.env, config);
   return { home, config, store: config.store ?? home.storeFile, taken, notices };
+}
+
+/** Nobody else is named. */
+const isDemo = ({ agent, model, acp }: SettledConfig): boolean => [agent, model, acp].every((one) => one === undefined);
+
+/** Whoever types one of these means something by it, and the demo agent would go on as if they had not. */
+function refuseIdle(flags: AgentFlags): void {
+  const idle = (["workspace", "mode", "tools", "instructions"] as const).filter((name) => flags[name] !== undefined);
+  if (idle.length === 0) return;
+  const options = idle.map((name) => `--${name}`).join(", ");
+  const why = "it is a script that works in a folder of its own, and asks before it writes";
+  throw new ControlError("invalid", `No model is named, and the demo agent takes no ${options}: ${why}.`, {
+    hint: `Name who is to work, with --model or --agent; or leave out ${options}.`,
+  });
+}
+
+/** What a file or the environment says, and may say for another day: no reason to refuse, but to be told. */
+function idleNotices({ mode, workspace }: SettledConfig): readonly string[] {
+  return [
+    ...(mode === "ask"
+      ? []
+      : [`The demo agent has no modes, and asks before it writes: the mode ${mode} is not used.`]),
+    ...(workspace === process.cwd()
+      ? []
+      : [`The demo agent works in a folder of its own: the workspace ${workspace} is not used.`]),
+  ];
 }
 
 function configOf(flags: PlanWish["flags"]): BelayConfig & { readonly config?: string | false } {
@@ -124,11 +151,11 @@ export async function openWorks(plan: Plan, wish: Ears): Promise<Works> {
   const { home, config, store, taken, notices } = plan;
   const { first, socket, agent: given, ...ears } = wish;
   const hidden = secretsOf(plan, socket);
-  const isDemo = given === undefined && [config.agent, config.model, config.acp].every((one) => one === undefined);
+  const demo = given === undefined && isDemo(config);
   // The demo's tools work in a folder of their own, and its commands may not begin outside of it.
   const demoFolder = join(home.dir, "demo");
-  if (isDemo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
-  const workspace = isDemo ? demoFolder : config.workspace;
+  if (demo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
+  const workspace = demo ? demoFolder : config.workspace;
   checkWorkspace(workspace);
   const around = { env: process.env, taken, demoFolder, hidden: [home.dir, ...hidden] };
   const { agent, describe, notice } = given ?? (await makeAgent(config, around));
@@ -141,5 +168,6 @@ export async function openWorks(plan: Plan, wish: Ears): Promise<Works> {
       ...{ ...processes, workspace, hidden },
     },
   });
-  return { belay, agent: describe, isDemo, workspace, notices: [...notices, ...(notice?.split("\n") ?? [])] };
+  const told = [...notices, ...(notice?.split("\n") ?? []), ...(demo ? idleNotices(config) : [])];
+  return { belay, agent: describe, isDemo: demo, workspace, notices: told };
 }

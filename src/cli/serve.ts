@@ -17,7 +17,7 @@ import { type Greeting, greet, shellQuoted } from "./serve-greeting.ts";
 import { type House, openHouse } from "./serve-house.ts";
 import { makePlan, type Plan } from "./serve-works.ts";
 import { onStopSignals } from "./stop-signals.ts";
-import { print, printError } from "./terminal.ts";
+import { print } from "./terminal.ts";
 import { version } from "./version.ts";
 
 export async function runServe(flags: ServeFlags): Promise<number> {
@@ -41,9 +41,14 @@ export async function runServe(flags: ServeFlags): Promise<number> {
   });
   const takeBack = announce(house, plan, { log, flags });
   ending.onReload(() => {
-    level = levelOf(flags, home, process.env);
-    house.reload();
-    log.info(`read again: tokens, certificate, log level (${level})`);
+    try {
+      level = levelOf(flags, home, process.env);
+      house.reload();
+      log.info(`read again: tokens, certificate, log level (${level})`);
+    } catch (error) {
+      // A certificate that cannot be read is no reason to go: the old one still works.
+      log.warn("not read again; what was read before still counts", { error, ...adviceOf(error) });
+    }
   });
   const signal = await ending.asked;
   log.info(`${signal}: ending in order; once more ends at once`, { limitMs, live: flags.onStop });
@@ -74,22 +79,17 @@ class Ending {
   #hear(signal: StopSignal): "leaving" | "staying" {
     // Whoever was started on a terminal is told by it that the terminal is gone.
     if (signal === "SIGHUP" && process.stdin.isTTY !== true) {
-      this.#reloadGently();
+      this.#reload?.();
       return "staying";
     }
     this.#asked.resolve(signal);
     return "leaving";
   }
-
-  /** A certificate that cannot be read is no reason to go: the old one still works. */
-  #reloadGently(): void {
-    try {
-      this.#reload?.();
-    } catch (error) {
-      printError(error);
-    }
-  }
 }
+
+/** What to do about it is part of what went wrong. */
+const adviceOf = (error: unknown): { readonly hint?: string } =>
+  error instanceof ControlError ? { hint: error.hint } : {};
 
 /** A server goes on when nobody reads what it says. */
 function outliveReaders(): void {
@@ -138,7 +138,8 @@ function greetingOf(
   const usual = openHome({ env: { ...process.env, BELAY_HOME: undefined } }).dir === home.dir;
   return {
     ...{ version: version(), url, socket, instead, store, tokenFile, onStop },
-    ...{ agent: works.agent, notices: works.notices, mode: config.mode, workspace: works.workspace },
+    ...{ agent: works.agent, notices: works.notices, workspace: works.workspace },
+    mode: works.isDemo ? undefined : config.mode,
     tier: works.belay.load.tier,
     belay: CALLED[process.env.npm_lifecycle_event ?? ""] ?? "belay",
     options: usual ? "" : `--home ${shellQuoted(home.dir)}`,

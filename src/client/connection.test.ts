@@ -97,7 +97,7 @@ describe("trouble on the way", () => {
     expect(await run.accepted).toMatchObject({ runId: "run_1" });
   });
 
-  test.each([429, 503, 502, 504])("%i is tried again, not before the server wants it", async (status) => {
+  test.each([408, 429, 503, 502, 504])("%i is tried again, not before the server wants it", async (status) => {
     await using house = await connected();
     const row = house.client.session("ses_1").row();
     (await house.server.next("GET")).error(status, "overloaded", { "retry-after": "7" });

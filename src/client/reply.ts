@@ -61,7 +61,7 @@ export async function troubleOf(reply: Reply, where: string): Promise<Trouble> {
   const error = told(await textOf(reply, ERROR_BYTES_MAX, where), status) ?? foreign(status, where);
   // A full queue is the session's own state: whoever waited for it here would hold up the prompts behind it.
   const pointless = error.code === "unauthenticated" || error.code === "queue_full";
-  const again = !pointless && (status === 429 || (status >= 502 && status <= 504));
+  const again = !pointless && (status === 408 || status === 429 || (status >= 502 && status <= 504));
   const afterMs = retryAfterMs(reply.headers.get("retry-after"));
   return { error, again, afterMs, ...(error.hint === STOP_UNRECORDED ? { attemptsMax: STOP_ATTEMPTS_MAX } : {}) };
 }

@@ -82,10 +82,10 @@ const post = (length: number, more = ""): string =>
   `POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n${more}\r\n`;
 const echo = async (request: HttpRequest): Promise<HttpAnswer> => ok(await request.body(100));
 
-function expectError(answer: string, status: number, code: string): void {
+function expectError(answer: string, status: number, code: string, retryable = false): void {
   expect(statusOf(answer)).toBe(status);
   const { error } = JSON.parse(bodyOf(answer));
-  expect(error).toMatchObject({ code, message: expect.any(String), hint: expect.any(String), retryable: false });
+  expect(error).toMatchObject({ code, message: expect.any(String), hint: expect.any(String), retryable });
   expect(answer.toLowerCase()).toContain(`x-request-id: ${error.requestId.toLowerCase()}`);
   expect(answer.toLowerCase()).toContain("x-content-type-options: nosniff");
   expect(answer).not.toMatch(/\.ts|node:|at \w+ \(/);
@@ -221,7 +221,10 @@ describe("what is not a request for us", () => {
     const server = await serve((request) => request.body(100).then(ok, (thrown) => failed.open(thrown) ?? ok("")), {
       ...{ headersTimeoutMs: 30, requestTimeoutMs: 30, timeoutCheckMs: 5 },
     });
-    expectError(await tell(server, text), 408, "invalid");
+    const answer = await tell(server, text);
+    // Unlike a request that is wrong, one that is slow may be sent again.
+    expectError(answer, 408, "unavailable", true);
+    expect(bodyOf(answer)).toContain("nothing was done. Send it again");
     if (text.startsWith("POST")) expect(await failed.opened).toBe(GONE);
   });
 });

@@ -216,6 +216,9 @@ const tooMany = (): Denial =>
     headers: { "retry-after": "1" },
   });
 
+const SLOW =
+  "It had not come whole by then, so nothing was done. Send it again, over a faster line or with less in it.";
+
 function malformed(code: unknown): Denial {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
@@ -223,7 +226,7 @@ function malformed(code: unknown): Denial {
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return new Denial(413, "invalid", "The body of this request has too much around it.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new Denial(408, "invalid", "The request took too long to arrive.");
+      return new Denial(408, "unavailable", "The request took too long to arrive.", { hint: SLOW });
     default:
       return new Denial(400, "invalid", "This is not HTTP as this server understands it.");
   }

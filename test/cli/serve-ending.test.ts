@@ -191,6 +191,18 @@ describe("the end of a server", { timeout: 60_000 }, () => {
     expect((await ask(shell, "/v1/sessions")).status).toBe(200);
   });
 
+  test("a bad log level at SIGHUP is a line of the log like any other, and the old one goes on", async () => {
+    const shell = new Shell();
+    const server = await shell.serve();
+    const file = join(shell.home, "log-level");
+    writeFileSync(file, "loud\n");
+    server.signal("SIGHUP");
+    await server.sees(/not read again.*\n/);
+    const said = jsonLines(server.err).find(({ msg }) => String(msg).startsWith("not read again"));
+    expect(said).toMatchObject({ level: 40, error: { message: expect.stringContaining(file) } });
+    expect((await shell.belay("run", "say still there")).out).toBe("still there\n");
+  });
+
   test("whoever stops reading what it says does not end it", async () => {
     const shell = new Shell();
     const server = await shell.serve("--log-level", "debug");

@@ -71,6 +71,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       const server = shell.start("serve", "--port", "0");
       await server.sees(/agent: demo agent\nnote: No model is configured[^\n]*--model/);
       await server.sees(/try: belay run .*'count to 30'/);
+      expect(server.out).not.toContain("mode:");
       const run = shell.start("run", "spawn");
       const pid = Number(await run.sees(/runs as process (\d+)/));
       expect((await shell.belay("stop-all", "--yes")).code).toBe(0);
@@ -129,7 +130,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       const server = shell.start("serve", "--agent", AGENT);
       await server.sees(new RegExp(`listens: http://127.0.0.1:\\d+ \\(port ${DEFAULT_PORT} is taken`));
       const other = await new Shell().belay("serve", "--port", String(DEFAULT_PORT), "--agent", AGENT);
-      expect(other.code).toBe(EXIT_CODE.conflict);
+      expect(other.code).toBe(EXIT_CODE.unavailable);
       expect(other.err).toContain(String(DEFAULT_PORT));
     });
 
