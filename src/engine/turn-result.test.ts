@@ -1,6 +1,6 @@
 // What an agent may hand back, what the log gets of it, and what is said of everything else.
 import { describe, expect, test } from "vitest";
-import { CALLS_LIVE_MAX } from "../core/limits.ts";
+import { CALL_BYTES_MAX, CALLS_LIVE_MAX } from "../core/limits.ts";
 import type { CallRequest } from "../ports.ts";
 import { askOf, checkCall, checkMeter, checkResult } from "./turn-result.ts";
 
@@ -136,6 +136,13 @@ describe("a call", () => {
     expect(checked({ provider: { id: "toolu_1" } }).provider).toStrictEqual({ id: "toolu_1" });
     const given = { id: "", data: { at: new Date(0) }, model: "x" };
     expect(checked({ provider: given }).provider).toStrictEqual({ id: "", data: { at: "1970-01-01T00:00:00.000Z" } });
+  });
+
+  test("G33: bounds what the provider calls it, and keeps no half of a character in a name", () => {
+    const long = "x".repeat(CALL_BYTES_MAX);
+    expect(() => checked({ provider: { id: long } })).toThrow(`the limit is ${CALL_BYTES_MAX}`);
+    const named = checked({ name: "a\ud83d", provider: { id: "b\ude00" } });
+    expect([named.name, named.provider?.id]).toEqual(["a\ufffd", "b\ufffd"]);
   });
 
   const PROVIDER = "`provider.id` is the call's name on the provider's side: a string.";

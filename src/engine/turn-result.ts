@@ -68,6 +68,7 @@ export function checkCall(given: CallRequest): CallRequest {
   if (timeoutMs !== undefined) checkMs(timeoutMs, "timeoutMs", 2 ** 40);
   return {
     ...given,
+    name: name.toWellFormed(),
     input: checkCallJson(input ?? null, `The input of ${name}`),
     ...(provider === undefined ? {} : { provider: checkProvider(provider) }),
     // What a function says is checked when it has said it.
@@ -79,7 +80,8 @@ export function checkCall(given: CallRequest): CallRequest {
 function checkProvider(given: ProviderCall): ProviderCall {
   const { id, data } = isObject(given) ? given : {};
   if (typeof id !== "string") throw invalid("`provider.id` is the call's name on the provider's side: a string.");
-  return { id, ...(data === undefined ? {} : { data: checkCallJson(data, "`provider.data`") }) };
+  const kept = checkCallJson(id, "`provider.id`") as string;
+  return { id: kept, ...(data === undefined ? {} : { data: checkCallJson(data, "`provider.data`") }) };
 }
 
 /** What the log is to know of it. */
