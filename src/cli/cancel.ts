@@ -6,9 +6,10 @@ import { isSessionId } from "../core/ids.ts";
 import { WAIT_MS_MAX } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Door, withControl } from "./control-door.ts";
-import { receiptExit, receiptLines } from "./control-words.ts";
+import { partsOf, receiptExit, receiptLines } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { kindOf, resolveId } from "./id-prefix.ts";
+import { restingLines } from "./resting-stop.ts";
 import { spinning } from "./spinner.ts";
 import { print } from "./terminal.ts";
 import { wholeNumber } from "./whole-number.ts";
@@ -34,7 +35,10 @@ export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
     const asked = cancelOne(door, target, { flags, waitMs });
     const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
     if (flags.json) print(JSON.stringify(receipt));
-    else for (const line of [...receiptLines(target, receipt), ...later(door, receipt)]) print(line);
+    else {
+      const resting = await restingLines(door, partsOf(target, receipt));
+      for (const line of [...receiptLines(target, receipt), ...resting]) print(line);
+    }
     return receiptExit(receipt);
   });
 }
@@ -59,13 +63,6 @@ function cancelOne(
   };
   if (!isSessionId(target)) return control.cancel(target, options);
   return control.session(target).cancel({ ...options, ...(flags.keepBackground ? { background: "keep" } : {}) });
-}
-
-/** Where nobody is at work, a stop is recorded now and carried out later. That must not be left unsaid. */
-function later(door: Door, { kind }: { readonly kind: string }): readonly string[] {
-  return door.kind === "store" && kind === "stopping"
-    ? ["No server has the file open: the next one that opens it ends what is being stopped."]
-    : [];
 }
 
 export const waitOf = (given: string | true | undefined): number | undefined =>

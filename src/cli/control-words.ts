@@ -14,23 +14,30 @@ const harmless = (text: string): string => plainLine(text, WORDS_CHARS_MAX);
 /** One line for the target and, for a session, one for everything it covers. */
 export function receiptLines(target: string, receipt: SessionReceipt | (CancelReceipt & Waited)): readonly string[] {
   if (!("runs" in receipt)) return [`${target}  ${harmless(sayReceipt(receipt))}`, ...waitedLines(target, receipt)];
-  const processes = "processes" in receipt ? (receipt.processes ?? []) : [];
-  const covered = [
-    ...receipt.runs.map(({ runId, receipt: one }) => ({ id: runId as string, one })),
-    ...processes.map(({ processId, receipt: one }) => ({ id: processId as string, one })),
-  ];
+  const covered = partsOf(target, receipt);
   return [
     `${target}  ${saySessionReceipt(receipt)}`,
-    ...covered.flatMap(({ id, one }) => [`  ${id}  ${harmless(sayReceipt(one))}`, ...waitedLines(id, one)]),
+    ...covered.flatMap(({ id, receipt: one }) => [`  ${id}  ${harmless(sayReceipt(one))}`, ...waitedLines(id, one)]),
   ];
 }
 
-/** Also a receipt of something covered may tell how it ended. */
-interface MaybeWaited extends Waited {
-  readonly kind: string;
+/** One thing that was to be stopped. Also a receipt of something covered may tell how it ended. */
+export interface StopPart {
+  readonly id: string;
+  readonly receipt: CancelReceipt & Waited;
 }
 
-function waitedLines(id: string, { ended }: MaybeWaited): readonly string[] {
+/** What a session's receipt covers; any other is about one thing. */
+export function partsOf(target: string, receipt: SessionReceipt | (CancelReceipt & Waited)): readonly StopPart[] {
+  if (!("runs" in receipt)) return [{ id: target, receipt }];
+  const processes = "processes" in receipt ? (receipt.processes ?? []) : [];
+  return [
+    ...receipt.runs.map(({ runId, receipt: one }) => ({ id: runId, receipt: one })),
+    ...processes.map(({ processId, receipt: one }) => ({ id: processId, receipt: one })),
+  ];
+}
+
+function waitedLines(id: string, { ended }: Waited): readonly string[] {
   if (ended === undefined) return [];
   if (ended.kind === "settled") return [`    ended: ${harmless(sayOutcome(ended.outcome))}`];
   return [`    not ended within ${ended.waitMs} ms; it is still being stopped: belay follow ${id}`];

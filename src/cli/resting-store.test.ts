@@ -1,9 +1,11 @@
 // The commands on a file that no server has open. Looking changes nothing; what is asked is recorded, and carried out
 // by the server that opens the file next.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openBelay } from "../library/belay.ts";
 import { Gate } from "../testing/gate.ts";
@@ -14,6 +16,7 @@ import { EXIT_CODE } from "./exit-code.ts";
 vi.setConfig({ testTimeout: 40_000 });
 
 const main = join(import.meta.dirname, "main.ts");
+const AGENT = join(import.meta.dirname, "../../test/cli/obedient-agent.ts");
 
 let folder: string;
 let file: string;
@@ -53,15 +56,30 @@ function type(...words: readonly string[]): Promise<Said> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [main, ...words, "--store", file], { stdio: ["ignore", "pipe", "pipe"] });
     let [out, err] = ["", ""];
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      out += text;
+    child.stdout.setEncoding("utf8").on("data", (piece: string) => {
+      out += piece;
     });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      err += text;
+    child.stderr.setEncoding("utf8").on("data", (piece: string) => {
+      err += piece;
     });
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, out, err }));
   });
+}
+
+/** A run whose program was killed in the middle of it, in a file of its own. */
+async function leftLive(): Promise<{ readonly runId: string; readonly sessionId: string }> {
+  file = join(folder, "left.db");
+  const words = ["run", "--local", "--home", folder, "--agent", AGENT, "--store", file, "wait here"];
+  const child = spawn(process.execPath, [main, ...words], { stdio: ["ignore", "pipe", "pipe"] });
+  const ended = once(child, "close");
+  const said = text(child.stderr);
+  // It is at work from its first words on.
+  await once(child.stdout, "data");
+  child.kill("SIGKILL");
+  await ended;
+  const [, runId = "", sessionId = ""] = /(run_\S+) in (ses_[^,]+),/.exec(await said) ?? [];
+  return { runId, sessionId };
 }
 
 describe("looking", () => {
@@ -94,6 +112,27 @@ test("a stop is recorded, says that nobody is at work, and is carried out by the
     expect(await (await belay.run(id)).outcome).toMatchObject({ kind: "cancelled", reason: { note: "enough" } });
   }
   await belay.close();
+});
+
+test("what was set down ends with its cancel, and is not said to be ended by the next server", async () => {
+  for (const words of [["cancel", parked], ["cancel", session], ["stop-all"]]) {
+    const { out } = await type(...words);
+    expect(out).not.toContain("the next one that opens it");
+  }
+  expect((await type("runs", session)).out).toMatch(new RegExp(`^${parked} +settled +cancelled`, "m"));
+});
+
+test.each([["cancel"], ["stop-all"]])("%s of what a dead server was at work on: the next one ends it", async (stop) => {
+  const { runId, sessionId } = await leftLive();
+  const { out } = await type(...(stop === "cancel" ? [stop, sessionId] : [stop]));
+  expect(out).toContain(`${runId}  stopping`);
+  expect(out).toContain(`No server has the file open: the next one that opens it ends ${runId}.`);
+  expect((await type("runs", sessionId)).out).toMatch(new RegExp(`^${runId} +live`, "m"));
+});
+
+test("cancel of what was set down says that it has ended, since nobody was at work on it", async () => {
+  const { out } = await type("cancel", parked);
+  expect(out).toContain("No server has the file open, and nobody was at work on it: it has ended.");
 });
 
 test("one queued run is withdrawn, and the one that was set down still waits to be taken up", async () => {

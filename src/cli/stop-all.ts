@@ -4,9 +4,10 @@ import { systemClock } from "../engine/system-clock.ts";
 import { waitOf } from "./cancel.ts";
 import { confirm, isAttended } from "./confirm.ts";
 import { type Door, withControl } from "./control-door.ts";
-import { receiptLines } from "./control-words.ts";
+import { partsOf, receiptLines } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_FOUND, EXIT_OK } from "./exit-code.ts";
+import { restingLines } from "./resting-stop.ts";
 import { spinning } from "./spinner.ts";
 import { print } from "./terminal.ts";
 import { count } from "./words.ts";
@@ -32,7 +33,10 @@ export function runStopAll(flags: StopAllFlags): Promise<number> {
     const asked = door.control.cancelAll(options);
     const covered = await spinning("stopping everything", asked, { clock: systemClock, output: process.stderr });
     if (flags.json) print(JSON.stringify({ sessions: covered }));
-    else for (const line of report(covered)) print(line);
+    else {
+      const parts = covered.flatMap(({ sessionId, receipt }) => partsOf(sessionId, receipt));
+      for (const line of [...report(covered), ...(await restingLines(door, parts))]) print(line);
+    }
     return EXIT_OK;
   });
 }
