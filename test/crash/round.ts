@@ -14,6 +14,7 @@ import { type Death, Deaths, servingMs } from "./deaths.ts";
 import { readEffects } from "./effects.ts";
 import type { Finding, FindingKind } from "./finding.ts";
 import type { Slice } from "./history.ts";
+import { end, type LeftOver, outliving, workingIn } from "./left-over.ts";
 import { Life } from "./life.ts";
 import { makeOldFile } from "./old-file.ts";
 import { linesOf, Stage } from "./stage.ts";
@@ -28,6 +29,8 @@ export interface RoundWish {
   /** The points to go through, instead of those the seed chooses. */
   readonly points?: readonly string[] | undefined;
   readonly mistake?: string | undefined;
+  /** Once aborted, no further life is begun, and it rejects with the reason. */
+  readonly stop?: AbortSignal | undefined;
   readonly onKill?: () => void;
 }
 
@@ -62,10 +65,17 @@ let marks = (process.pid % 10_000) * 10_000;
 
 export async function playRound(wish: RoundWish): Promise<RoundResult> {
   const round = new Round(wish);
+  const cut = (): void => round.cut();
+  wish.stop?.addEventListener("abort", cut);
+  process.prependOnceListener("exit", cut);
   try {
     for (let kill = 0; kill < wish.kills; kill += 1) await round.liveAndDie(wish.kills - kill);
-    return await round.conclude();
+    const result = await round.conclude();
+    wish.stop?.throwIfAborted();
+    return result;
   } finally {
+    wish.stop?.removeEventListener("abort", cut);
+    process.removeListener("exit", cut);
     await round.clear();
   }
 }
@@ -79,6 +89,8 @@ class Round {
   readonly #before: Slice[] = [];
   readonly #findings: Finding[] = [];
   readonly #marks: string[] = [];
+  /** Those that were told of, by pid. */
+  readonly #left = new Set<number>();
   readonly #sessions: readonly SessionId[];
   #life: Life | undefined;
   #poisoned = false;
@@ -123,7 +135,7 @@ class Round {
     await this.#crowd.leave();
     const { code } = await life.end(END_MS_MAX);
     if (code !== 0) this.#fault(life, `did not end when it was asked to (${code})`);
-    this.#checkProcesses("after the last server has ended");
+    await this.#checkProcesses("after the last server has ended");
     for (const line of linesOf(this.#stage.notices)) this.#report("faults", `An operator was told: ${line}`);
     const { acked, findings } = await this.#judge(transcripts);
     return {
@@ -185,12 +197,19 @@ class Round {
 
   async clear(): Promise<void> {
     await this.#crowd.leave();
-    this.#life?.kill();
+    this.cut();
     await this.#life?.died;
-    for (const pid of [...marked(this.#marks).values()].flat()) process.kill(pid, "SIGKILL");
+    for (const pid of [...marked(this.#marks).values()].flat()) end(pid);
+    for (const { pid } of workingIn(this.#stage.dir)) end(pid);
+  }
+
+  /** The life that goes on ends now. */
+  cut(): void {
+    this.#life?.kill();
   }
 
   #begin(death: Death | undefined): Life {
+    this.#wish.stop?.throwIfAborted();
     marks += 1;
     const mark = markOf(marks);
     const { hits } = this.#stage;
@@ -217,7 +236,7 @@ class Round {
     this.#deaths.served();
     // What earlier lives have left was to be ended before this one is ready.
     const [own] = this.#marks.slice(-1);
-    this.#checkProcesses("after the next server was ready", own);
+    await this.#checkProcesses("after the next server was ready", own);
     return port;
   }
 
@@ -308,9 +327,16 @@ class Round {
     if (hit !== undefined) this.#deaths.passed(hit);
   }
 
-  #checkProcesses(when: string, own?: string): void {
+  async #checkProcesses(when: string, own?: string): Promise<void> {
     for (const [mark, pids] of marked(this.#marks.filter((one) => one !== own))) {
       this.#report("processesLeft", `${pids.join()} with the mark ${mark} are alive ${when}.`);
+    }
+    // What a server has started for itself, in whichever life.
+    const others = (): readonly LeftOver[] =>
+      workingIn(this.#stage.dir, this.#marks).filter(({ pid }) => !this.#left.has(pid));
+    for (const { pid, args } of await outliving(others)) {
+      this.#left.add(pid);
+      this.#report("processesLeft", `${pid} (${args}) works for a server that is gone, and is alive ${when}.`);
     }
   }
 

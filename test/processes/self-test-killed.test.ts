@@ -1,5 +1,5 @@
-// The server is killed with -9 while it tests what holds processes. Those trees are in no ledger, so the next start does
-// not find them: they have to end by themselves.
+// The server is killed with -9 while it tests what holds processes. Those trees are in no ledger, so the next start
+// does not find them: they have to end by themselves.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
