@@ -8,7 +8,11 @@ import type { Mistake } from "./mistakes.ts";
 const KILLS_MAX = 50;
 
 /** What gave it away; undefined if nothing did. */
-export async function hunt({ name, points, edits }: Mistake, seed: number): Promise<string | undefined> {
+export async function hunt(
+  { name, points, edits }: Mistake,
+  seed: number,
+  stop?: AbortSignal,
+): Promise<string | undefined> {
   // A change that does not fit any more would keep every server from starting, and pass for a mistake that was found.
   for (const edit of edits) patch(readFileSync(new URL(`../../${edit.file}`, import.meta.url), "utf8"), edit);
   let by: string | undefined;
@@ -21,6 +25,7 @@ export async function hunt({ name, points, edits }: Mistake, seed: number): Prom
     },
     untilFound: true,
     keep: "never",
+    stop,
   });
   return by;
 }

@@ -1,5 +1,5 @@
 // The whole suite: rounds in lanes, until there have been enough deaths.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FINDING_KINDS, type Finding, type FindingKind } from "./finding.ts";
@@ -20,6 +20,8 @@ export interface LoopWish {
   readonly untilFound?: boolean;
   /** `never`: nothing is kept of what was found. */
   readonly keep?: "never";
+  /** Once aborted, what goes on is ended and removed, and it rejects with the reason. */
+  readonly stop?: AbortSignal | undefined;
   readonly onKill?: (kills: number) => void;
   readonly onFinding?: (finding: Finding, result: RoundResult, kept: string) => void;
 }
@@ -39,10 +41,16 @@ export interface LoopResult extends Readonly<Record<FindingKind, number>> {
 const ROUND_KILLS = 25;
 
 export async function crashLoop(wish: LoopWish): Promise<LoopResult> {
-  const base = mkdtempSync(join(tmpdir(), "belay-crash-"));
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "belay-crash-")));
   const results: RoundResult[] = [];
   let [left, next, kills] = [wish.kills, wish.round ?? 0, 0];
   let found = false;
+  const remove = (): void => {
+    // Again if need be: who was killed a moment ago may still have written there.
+    if (!found || wish.keep === "never") rmSync(base, { recursive: true, force: true, maxRetries: 10 });
+  };
+  // Should somebody leave without waiting.
+  process.once("exit", remove);
   const lane = async (): Promise<void> => {
     while (left > 0 && !(found && wish.untilFound === true)) {
       const take = Math.min(left, wish.roundKills ?? ROUND_KILLS);
@@ -52,7 +60,7 @@ export async function crashLoop(wish: LoopWish): Promise<LoopResult> {
       const dir = join(base, `r${number}`);
       const result = await playRound({
         ...{ number, kills: take, dir, cache: join(base, "cache"), seed: wish.seed, mistake: wish.mistake },
-        points: wish.points?.[number % wish.points.length],
+        ...{ points: wish.points?.[number % wish.points.length], stop: wish.stop },
         onKill: () => {
           kills += 1;
           wish.onKill?.(kills);
@@ -66,10 +74,14 @@ export async function crashLoop(wish: LoopWish): Promise<LoopResult> {
       } else rmSync(dir, { recursive: true, force: true });
     }
   };
+  const lanes = Array.from({ length: wish.lanes }, lane);
   try {
-    await Promise.all(Array.from({ length: wish.lanes }, lane));
+    await Promise.all(lanes);
   } finally {
-    if (!found || wish.keep === "never") rmSync(base, { recursive: true, force: true });
+    // Nothing is removed under the hands of a server that still ends.
+    if (wish.stop?.aborted === true) await Promise.allSettled(lanes);
+    process.removeListener("exit", remove);
+    remove();
   }
   return summary(results);
 }
