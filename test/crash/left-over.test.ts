@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { playRound } from "./round.ts";
 
 let base = "";
@@ -17,7 +17,11 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 function plant(cwd: string): ChildProcess {
   mkdirSync(cwd, { recursive: true });
   const env = { PATH: process.env.PATH, BELAY_PROCESS: "proc_selftest.1:planted" };
-  return spawn("/bin/sh", ["-c", "exec sleep 8000901"], { cwd, env, detached: true, stdio: "ignore" });
+  const child = spawn("/bin/sh", ["-c", "exec sleep 8000901"], { cwd, env, detached: true, stdio: "ignore" });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  return child;
 }
 
 test("G20: a process that a server has left and that no ledger names is found, and no stranger is", {
@@ -39,5 +43,4 @@ test("G20: a process that a server has left and that no ledger names is found, a
   if (planted[0]?.signalCode === null) await once(planted[0], "exit");
   expect(planted[0]?.signalCode).toBe("SIGKILL");
   expect(stranger.signalCode).toBeNull();
-  stranger.kill("SIGKILL");
 });
