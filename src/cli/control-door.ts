@@ -64,8 +64,8 @@ async function findServer({ socket, url }: DoorOptions, home: Home): Promise<Ser
     return { url: parsed, home: isLoopback(parsed) ? home : undefined };
   }
   const note = readServer(home);
-  if (note === undefined) throw notRunning(home);
-  if (!(await isServing(note))) throw notAnswering(home, note);
+  if (note === undefined) throw await aloneAt(home, notRunning(home));
+  if (!(await isServing(note))) throw await aloneAt(home, notAnswering(home, note));
   if (note.socket !== undefined) return { socket: note.socket };
   return { url: urlOf(note.url ?? ""), home };
 }
@@ -182,6 +182,19 @@ const notAnswering = ({ serverFile }: Home, { pid }: ServerNote): ControlError =
   new ControlError("disconnected", `The server that was started here as process ${pid} does not answer.`, {
     hint: `It has probably been killed, and has left ${serverFile}. ${START}`,
   });
+
+/** A `belay run` without a server is reached by nobody else, and whoever looks for it should be told where it is. */
+async function aloneAt({ storeFile }: Home, error: ControlError): Promise<ControlError> {
+  const { holderOf } = await import("./store-holder.ts");
+  const pid = holderOf(storeFile);
+  if (pid === undefined) return error;
+  const message = `${error.message} But process ${pid} works alone on its store, as \`belay run\` does without one.`;
+  return new ControlError("disconnected", message, {
+    hint:
+      `What goes on there is stopped there: Ctrl-C, or kill -INT ${pid}. ` +
+      "To see and stop runs from any shell, start `belay serve` once it has ended.",
+  });
+}
 
 const inTheOpen = ({ origin }: URL): ControlError =>
   new ControlError("invalid", `The token is not sent to ${origin}: everybody on the way could read it.`, {

@@ -57,6 +57,9 @@ export interface Prepared {
 /** A cancel is answered within milliseconds. Whoever wants to leave before that is kept no longer than this. */
 const CANCEL_MS = 1_000;
 
+/** As good as any: what counts is that a timer is there. */
+const STAY_MS = 60_000;
+
 /** After the outcome is known, what was said last is usually on its way. */
 const LINGER_MS = 500;
 
@@ -129,6 +132,7 @@ class LiveRun {
   /** Until it has ended, or was accepted if that is all that is wanted. */
   async watch(): Promise<number> {
     const takeBack = this.#limit();
+    const leave = this.#stay();
     try {
       const accepted = await this.#run.accepted;
       this.#accepted = accepted;
@@ -141,6 +145,7 @@ class LiveRun {
       return this.#end(outcome);
     } finally {
       takeBack();
+      leave();
       this.#questions.close();
       this.#following.abort();
     }
@@ -201,6 +206,17 @@ class LiveRun {
     if (limitMs === undefined) return () => {};
     const note = `belay run --timeout ${limitMs}`;
     return clock.after(limitMs, () => void this.#send({ reason: { kind: "policy", note } }));
+  }
+
+  /** An agent of this very program may wait for what holds no timer and no socket: then Node would leave, with 0. */
+  #stay(): () => void {
+    const { clock } = this.#wish;
+    let takeBack = (): void => {};
+    const stay = (): void => {
+      takeBack = clock.after(STAY_MS, stay);
+    };
+    stay();
+    return () => takeBack();
   }
 
   /**

@@ -12,6 +12,23 @@ const HERE = ["run", "--agent", AGENT] as const;
 
 // Each of them starts a command line or several, on a machine that may be busy with other tests.
 describe("belay run without a server", { timeout: 60_000 }, () => {
+  test("ps meanwhile names the process that works on the home alone; once that is killed, it does not", async () => {
+    const shell = new Shell();
+    const run = shell.start(...HERE, "wait here");
+    await run.sees(/here\n/);
+    const meanwhile = await shell.belay("ps");
+    expect(meanwhile.code).toBe(EXIT_CODE.disconnected);
+    expect(meanwhile.err).toContain(`process ${run.child.pid} works alone on its store`);
+    expect(meanwhile.err).toMatch(/Ctrl-C.*belay serve/);
+    run.signal("SIGKILL");
+    await run.ended;
+    const after = await shell.belay("ps");
+    expect(after.code).toBe(EXIT_CODE.disconnected);
+    expect(after.err).not.toContain("works alone");
+    // Nor has looking kept anybody from the store.
+    expect((await shell.belay(...HERE, "say hello")).code).toBe(0);
+  });
+
   describe("what it leaves", () => {
     test("the words of the run on stdout, everything else on stderr, and 0 once it has completed", async () => {
       const { code, out, err } = await new Shell().belay(...HERE, "say hello");
@@ -48,6 +65,16 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
         runId: lines[0]?.runId,
         sessionId: expect.stringMatching(/^ses_/),
       });
+    });
+
+    test("it does not leave with 0 while its agent waits for something that keeps no program alive", async () => {
+      const shell = new Shell();
+      const run = shell.start(...HERE, "wait here");
+      await run.sees(/here\n/);
+      // Left to itself for as long as another program takes from its start to its end.
+      expect(await Promise.race([run.ended, shell.belay("version").then(() => "at work")])).toBe("at work");
+      run.signal("SIGINT");
+      expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
     });
 
     test("it does not leave because nobody reads stderr any more: its outcome counts", async () => {
