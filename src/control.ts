@@ -1,6 +1,6 @@
 // What can be asked of Belay, wherever it runs: the library answers in its own process, the client over the network.
 // Code written against this does not know which. Types only.
-import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "./core/cancel.ts";
+import type { CancelReason, CancelReceipt, GivenReason, Outcome, SessionReceipt } from "./core/cancel.ts";
 import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/command.ts";
 import type { ControlCode } from "./core/control-error.ts";
 import type { Delta, Gap } from "./core/delta.ts";
@@ -158,7 +158,7 @@ export interface EventsOptions {
 
 export interface CancelOptions {
   /** A note, or `{ kind: "user" | "policy", note, by }`. The first reason given is kept. */
-  readonly reason?: string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };
+  readonly reason?: GivenReason;
   /**
    * Wait this long for the settlement; the receipt then also says how it ended, or that the limit came first. By
    * default a cancel of one call or process waits 5000, any other does not wait.
@@ -255,7 +255,7 @@ export interface ProcessControl {
   /** Undefined once it has ended. In a client: as it was when it was asked for. */
   readonly info: ProcessInfo | undefined;
   wait(options?: { readonly limitMs?: number; readonly signal?: AbortSignal }): Promise<ProcessResult | undefined>;
-  cancel(reason?: CancelReason): Promise<CancelReceipt>;
+  cancel(reason?: GivenReason): Promise<CancelReceipt>;
   write(data: string | Uint8Array): Promise<void>;
   endInput(): void | Promise<void>;
   resize(size: { readonly columns: number; readonly rows: number }): Promise<void>;

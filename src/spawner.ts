@@ -1,6 +1,6 @@
 // The socket for operating-system processes: what a tool asks for, and what the engine asks of whoever starts and ends
 // them. Types only.
-import type { CancelReason, CancelReceipt, Outcome } from "./core/cancel.ts";
+import type { CancelReceipt, GivenReason, Outcome } from "./core/cancel.ts";
 import type { Exit, Feedback, OutputNote } from "./core/event.ts";
 import type { CallId, ProcessId, SessionId } from "./core/ids.ts";
 
@@ -81,7 +81,7 @@ export interface ProcessHandle {
   /** Resolves when its whole tree is gone and that is recorded. Undefined: `limitMs` came first, and it goes on. */
   wait(options?: { readonly limitMs?: number; readonly signal?: AbortSignal }): Promise<ProcessResult | undefined>;
   /** Stops its whole tree. What it belongs to goes on. */
-  cancel(reason?: CancelReason): Promise<CancelReceipt>;
+  cancel(reason?: GivenReason): Promise<CancelReceipt>;
   write(data: string | Uint8Array): Promise<void>;
   endInput(): void;
   resize(size: { readonly columns: number; readonly rows: number }): Promise<void>;

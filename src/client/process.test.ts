@@ -95,6 +95,24 @@ test("its result is waited for in pieces: until it has ended, or the limit, or t
   await last.left();
 });
 
+test("G3: a wait for what is no time is refused, and asks nothing", async () => {
+  await using house = await connected();
+  const process = await found(house);
+  for (const wild of [{ limitMs: Number.NaN }, { limitMs: -1 }, { limitMs: 0.5 }, { limitMs: "x" }, { limit: 1 }]) {
+    await expect(process.wait(wild as never)).rejects.toMatchObject({ code: "invalid" });
+  }
+});
+
+test("the reason of a cancel may be a note, as elsewhere", async () => {
+  await using house = await connected();
+  const process = await found(house);
+  const cancelled = process.cancel("enough");
+  const asked = await house.server.next(`POST ${PATH}/cancel`);
+  expect(asked.body).toEqual({ reason: "enough", waitMs: 0 });
+  asked.json(200, { kind: "stopping", since: 4, first: true, ended: { kind: "limit", waitMs: 0 } });
+  expect(await cancelled).toMatchObject({ kind: "stopping" });
+});
+
 test("a cancel does not wait, and says what was recorded", async () => {
   await using house = await connected();
   const process = await found(house);

@@ -1,7 +1,7 @@
 // The processes of a session, as somebody far away meets them: find one, hear it, speak to it, stop it.
 
 import type { ProcessControl, ProcessesControl } from "../control.ts";
-import type { CancelReason, CancelReceipt } from "../core/cancel.ts";
+import type { CancelReceipt, GivenReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/ids.ts";
 import type { ProcessRow } from "../core/rows.ts";
@@ -70,9 +70,9 @@ export class ClientProcess implements ProcessControl {
   }
 
   /** Whoever stops a process with this does not wait for its end; `wait()` does. */
-  async cancel(reason: CancelReason = { kind: "user" }): Promise<CancelReceipt> {
-    if (reason?.kind !== "user" && reason?.kind !== "policy") {
-      throw invalid('A cancel\'s `reason.kind` is "user" or "policy"; the other kinds are Belay\'s own.');
+  async cancel(reason: GivenReason = { kind: "user" }): Promise<CancelReceipt> {
+    if (typeof reason !== "string" && reason?.kind !== "user" && reason?.kind !== "policy") {
+      throw invalid('A cancel\'s `reason` is a note, or has the `kind` "user" or "policy"; others are Belay\'s own.');
     }
     const key = this.#connection.chance.key();
     const request = { path: `${this.#path}/cancel`, body: { reason }, key, waitMs: 0 };
@@ -130,7 +130,10 @@ export class ClientProcess implements ProcessControl {
   }
 
   async #wait(options: { readonly limitMs?: number; readonly signal?: AbortSignal }) {
-    const { limitMs = Number.POSITIVE_INFINITY, signal } = optionsOf(options, "wait()");
+    const { limitMs = Number.POSITIVE_INFINITY, signal, ...rest } = optionsOf(options, "wait()");
+    rejectUnknown(rest, "wait()");
+    const whole = limitMs === Number.POSITIVE_INFINITY || (Number.isInteger(limitMs) && limitMs >= 0);
+    if (!whole) throw invalid("`limitMs` is a whole number of milliseconds from 0.");
     const { clock } = this.#connection;
     const began = clock.elapsed();
     for (;;) {

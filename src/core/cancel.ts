@@ -17,6 +17,9 @@ export type CancelReason =
   | { readonly kind: "closed" }
   | { readonly kind: "shutdown" };
 
+/** As somebody gives it: a note, or in full. The other kinds are Belay's own. */
+export type GivenReason = string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };
+
 /** What the asker is told at once. When the target ends is told by its outcome, not here. */
 export type CancelReceipt =
   /** It had not begun, and never will. */

@@ -1,5 +1,5 @@
 // A process as whoever started it, or found it, holds it: also one that has ended, or that another worker has.
-import type { CancelReason, CancelReceipt } from "../core/cancel.ts";
+import type { CancelReason, CancelReceipt, GivenReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { CallId, ProcessId, SessionId } from "../core/ids.ts";
 import type { Clock } from "../ports.ts";
@@ -79,7 +79,7 @@ export class ProcessHandle implements Handle {
     return (await this.#desk.processes.ended(this.id)) ?? this.#desk.settled(this.id, signal);
   }
 
-  async cancel(reason?: CancelReason): Promise<CancelReceipt> {
+  async cancel(reason?: GivenReason): Promise<CancelReceipt> {
     // Before anything is stopped: what the store cannot take would hold up everything that comes after it.
     return this.#desk.cancel(this.id, checkReason(reason));
   }

@@ -5,7 +5,7 @@
 // 2. A connection that is closed while the process lives is of no use to anybody: the process is ended.
 // 3. What it tells is handed to the one who listens, in its order, before the answer that follows it; else to nobody.
 import { type ClientConnection, client, RequestError, type RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import type { CancelReason } from "../core/cancel.ts";
+import type { GivenReason } from "../core/cancel.ts";
 import type { Clock, Turn } from "../ports.ts";
 import type { ProcessHandle, ProcessResult } from "../spawner.ts";
 import { type Abilities, readAbilities } from "./abilities.ts";
@@ -82,14 +82,14 @@ export class Link {
   }
 
   /** Ends its whole tree. Resolves when that is done. */
-  async stop(reason: CancelReason): Promise<ProcessResult | undefined> {
+  async stop(reason: GivenReason): Promise<ProcessResult | undefined> {
     // Refused only by a store in trouble, which keeps the cancel, or because it has ended.
     this.#child.cancel(reason).catch(ignore);
     return this.ended;
   }
 
   /** Lets it end by itself, and sees to it. */
-  async part(reason: CancelReason): Promise<void> {
+  async part(reason: GivenReason): Promise<void> {
     try {
       this.#child.endInput();
     } catch {
