@@ -231,6 +231,17 @@ describe("G7: a cancel of a run", () => {
     expect(await cancelled).toEqual({ kind: "unknown" });
   });
 
+  test("that overtook a prompt which a server could not record at once asks again by the key", async () => {
+    await using house = await connected({ patienceMs: 0 });
+    const run = house.client.session("ses_1").prompt("hello");
+    const cancelled = run.cancel();
+    (await house.server.next(BY_KEY)).json(200, { kind: "unknown" });
+    (await house.server.next(PROMPT)).error(503, "unavailable");
+    (await house.server.next(BY_KEY)).json(200, { ...STOPPING, runId: "run_1" });
+    expect(await cancelled).toEqual({ ...STOPPING, runId: "run_1" });
+    await expect(run.accepted).rejects.toMatchObject({ code: "unavailable" });
+  });
+
   test.each([
     [409, "conflict"],
     [409, "closed"],

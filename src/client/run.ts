@@ -160,7 +160,12 @@ export class ClientRun implements RunControl {
       return this.#cancelById(this.#known.runId, { reason, waitMs, key: once ?? this.#connection.chance.key() });
     }
     const receipt = await this.#cancelByKey(reason, once ?? this.#connection.chance.key());
-    if (receipt.kind === "unknown") return this.#cancelLater({ reason, waitMs });
+    return receipt.kind === "unknown"
+      ? this.#cancelLater({ reason, waitMs })
+      : this.#waited(receipt, { reason, waitMs });
+  }
+
+  async #waited(receipt: KeyReceipt, { reason, waitMs }: StopWish): Promise<Stopped> {
     if (waitMs === undefined || receipt.kind !== "stopping" || receipt.runId === undefined) return receipt;
     const waited = await this.#cancelById(receipt.runId, { reason, waitMs });
     const { ended = waited.kind === "settled" ? ({ kind: "settled", outcome: waited.outcome } as const) : undefined } =
@@ -169,7 +174,7 @@ export class ClientRun implements RunControl {
   }
 
   /** By the key the prompt was sent with: the server may have the prompt although we have not heard of it. */
-  #cancelByKey(reason: CancelOptions["reason"], key: string): Promise<CancelReceipt & { readonly runId?: RunId }> {
+  #cancelByKey(reason: CancelOptions["reason"], key: string): Promise<KeyReceipt> {
     if (this.#session === undefined || this.#key === undefined) return Promise.resolve({ kind: "unknown" });
     const path = `/v1/sessions/${this.#session}/prompts/${encodeURIComponent(this.#key)}/cancel`;
     return this.#connection.value({ method: "POST", path, body: { reason }, key });
@@ -178,7 +183,10 @@ export class ClientRun implements RunControl {
   /** The server did not have it yet: the cancel has overtaken the prompt, and is sent again behind it. */
   async #cancelLater(wish: StopWish): Promise<Stopped> {
     const accepted = await orRefused(this.accepted);
-    if (accepted === undefined) return { kind: "unknown" };
+    if (accepted === undefined && this.#refused) return { kind: "unknown" };
+    // It was failed for another reason, and may be there all the same: by now the server can tell.
+    if (accepted === undefined)
+      return this.#waited(await this.#cancelByKey(wish.reason, this.#connection.chance.key()), wish);
     return this.#cancelById(accepted.runId, { ...wish, key: this.#connection.chance.key() });
   }
 
@@ -187,6 +195,8 @@ export class ClientRun implements RunControl {
     return stopOne(this.#connection, { path, body: { reason }, waitMs, ...(key === undefined ? {} : { key }) });
   }
 }
+
+type KeyReceipt = CancelReceipt & { readonly runId?: RunId };
 
 function early(what: string): ControlError {
   return invalid(`${what} is not known before the server has accepted it.`, "Await `accepted` of the run first.");
