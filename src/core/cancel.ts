@@ -92,8 +92,8 @@ export interface CancelKey {
   readonly reason: CancelReason;
 }
 
-type Bound = { readonly key: string | undefined; readonly content: string | undefined };
-
 /** Whether a cancel by key means this run. */
-export const isMeant = ({ key, content }: Omit<CancelKey, "type" | "reason">, run: Bound): boolean =>
-  run.key === key && (content === undefined || run.content === content);
+export const isMeant = (
+  { key, content }: Pick<CancelKey, "key" | "content">,
+  run: { readonly key: string | undefined; readonly content: string | undefined },
+): boolean => run.key === key && (content === undefined || run.content === content);

@@ -152,6 +152,16 @@ test("what was recorded before the end is told, also to whoever was busy meanwhi
   expect((await pages.next()).done).toBe(true);
 });
 
+test("whoever has heard everything at the end is given no empty page", async () => {
+  const { feeds, pages, record } = house({}, []);
+  const first = next(pages);
+  await settled();
+  record(event(1));
+  expect(await first).toEqual([event(1)]);
+  feeds.closeAll();
+  expect((await pages.next()).done).toBe(true);
+});
+
 test("whoever is too far behind at the end is told no later events than those that come next", async () => {
   const { feeds, pages, record } = house({}, [event(1)]);
   expect(await next(pages)).toEqual([event(1)]);
@@ -165,6 +175,7 @@ test("whoever has left hears nothing at the end", async () => {
   const { feeds, pages, record } = house({ signal: stop.signal }, [event(1)]);
   expect(await next(pages)).toEqual([event(1)]);
   record(event(2));
+  feeds.delta("ses_a", delta("last words"), 2);
   stop.abort();
   feeds.closeAll();
   expect((await pages.next()).done).toBe(true);

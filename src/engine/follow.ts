@@ -67,8 +67,8 @@ export async function* followPages(
       else caughtUp = await grown(store, sleeper, session, { ...following, after: cursor });
     }
     // What was recorded before the end is told also to whoever was busy with something else. The store may be closed.
-    const last = signal?.aborted !== true && feed.covers(cursor) ? (feed.after(cursor) ?? []) : [];
-    const heard = [...withDeltas(last, ear), ...ear.take()];
+    const last = signal?.aborted !== true && feed.covers(cursor) ? feed.after(cursor) : undefined;
+    const heard = last === undefined ? [] : [...withDeltas(last, ear), ...ear.take()];
     if (heard.length > 0) yield heard;
   } finally {
     stopListening?.();

@@ -87,8 +87,8 @@ describe("a wait", () => {
     ),
     [{ limit: 5 }, "wait() has no `limit`."],
     [{ signal: "stop" }, "`signal` is an AbortSignal."],
-    [null, "The options of wait() are an object."],
-    [5, "The options of wait() are an object."],
+    [null, "wait() takes its options as an object, { name: value }."],
+    [5, "wait() takes its options as an object, { name: value }."],
   ])("for %o is refused, and does not answer at once as if its limit had come", async (options, message) => {
     const { belay, clock } = await stage();
     const session = await belay.createSession();

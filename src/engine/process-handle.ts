@@ -15,7 +15,7 @@ import type {
 } from "../spawner.ts";
 import type { Processes } from "./processes.ts";
 import type { Scope } from "./scope.ts";
-import { checkMs, checkReason, invalid, isObject, rejectUnknown } from "./validate.ts";
+import { checkMs, checkReason, invalid, optionsOf, rejectUnknown } from "./validate.ts";
 import { checkSize } from "./validate-process.ts";
 
 /** What a handle needs of the house. */
@@ -144,8 +144,7 @@ interface WaitOptions {
 }
 
 function checkWait(given: WaitOptions): WaitOptions {
-  if (!isObject(given)) throw invalid("The options of wait() are an object.");
-  const { limitMs, signal, ...rest } = given;
+  const { limitMs, signal, ...rest } = optionsOf(given, "wait()");
   rejectUnknown(rest, "wait()");
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
   return {

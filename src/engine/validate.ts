@@ -200,6 +200,12 @@ export function checkNote(given: unknown): string {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** `cancel("enough")` and `cancel(null)` are mistakes whose answer should say what would be right. */
+export function optionsOf<O extends object>(given: O, of: string): O {
+  if (!isObject(given)) throw invalid(`${of} takes its options as an object, { name: value }.`);
+  return given;
+}
+
 const isString = (value: unknown): value is string => typeof value === "string";
 const isWhole = (value: unknown): value is number => Number.isInteger(value);
 const isDelivery = (value: unknown): value is Delivery => DELIVERIES.has(value);

@@ -5,8 +5,7 @@ import { isQuestionId, type QuestionId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
 import type { AnswerReceipt, Reply } from "../core/question.ts";
 import type { Engine } from "../engine/engine.ts";
-import { checkCallJson, checkKey, checkNote, invalid, rejectUnknown } from "../engine/validate.ts";
-import { optionsOf } from "./options.ts";
+import { checkCallJson, checkKey, checkNote, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
 
 export class Answers implements AnswersControl {
   readonly #engine: Engine;

@@ -37,6 +37,7 @@ import {
   checkReason,
   invalid,
   isObject,
+  optionsOf,
   rejectUnknown,
 } from "../engine/validate.ts";
 import type { Agent, Clock, Hooks, Ids, Notify, SessionRow, Store } from "../ports.ts";
@@ -45,7 +46,6 @@ import { type ChooseDirectory, type Directories, directoryChoice } from "./direc
 import { cancelAll, home, live } from "./house.ts";
 import { checkTenant, checkTitle, sessionId, sessionPrefix } from "./names.ts";
 import { checkProcesses, type ProcessesOptions, spawnerDoor } from "./open-spawner.ts";
-import { optionsOf } from "./options.ts";
 import { cancelProcess, checkWait, RunHandle, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
 
@@ -84,7 +84,7 @@ export interface BelayOptions {
 export async function openBelay(options: BelayOptions): Promise<Belay> {
   const { agent, store, onCrash, onNotice, clock, ids } = checkOptions(options);
   const time = clock ?? systemClock;
-  const notify = quietly(onNotice);
+  const notify: Notify = harmless(onNotice, ignore) ?? ignore;
   const door = spawnerDoor(options.processes ?? {}, store, time, (message) => notify({ type: "process", message }));
   const engine = new Engine({
     agent,
@@ -98,7 +98,7 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
     hooks: options.hooks ?? {},
     runLimitMs: options.runLimitMs,
     spawner: door.open,
-    tap: guarded(options.onRecorded, notify),
+    tap: harmless(options.onRecorded, (error, session) => notify({ type: "bug", session, error })),
   });
   try {
     // Whatever an earlier life has left going on is ended before it is said to be lost.
@@ -291,33 +291,23 @@ export class Belay implements BelayControl {
 }
 
 /** Whoever listens cannot hurt what they listen to: neither by throwing nor by a promise that fails. */
-function quietly(onNotice: Notify | undefined): Notify {
-  if (onNotice === undefined) return () => {};
-  return (notice) => {
+function harmless<A extends readonly unknown[]>(
+  listener: ((...told: A) => void) | undefined,
+  hurt: (error: unknown, ...told: A) => void,
+): ((...told: A) => void) | undefined {
+  if (listener === undefined) return undefined;
+  return (...told) => {
     try {
       // Its type says nothing of promises; an async function is given all the same.
-      const answer: unknown = onNotice(notice);
-      if (answer instanceof Promise) answer.catch(ignore);
-    } catch {
-      // There is nobody else to tell.
+      const answer: unknown = listener(...told);
+      if (answer instanceof Promise) answer.catch((error: unknown) => hurt(error, ...told));
+    } catch (error) {
+      hurt(error, ...told);
     }
   };
 }
 
 const ignore = (): void => {};
-
-function guarded(tap: BelayOptions["onRecorded"], notify: Notify): BelayOptions["onRecorded"] | undefined {
-  if (tap === undefined) return undefined;
-  return (session, events) => {
-    const hurt = (error: unknown): void => notify({ type: "bug", session, error });
-    try {
-      const answer: unknown = tap(session, events);
-      if (answer instanceof Promise) answer.catch(hurt);
-    } catch (error) {
-      hurt(error);
-    }
-  };
-}
 
 /** Loaded on demand: whoever brings a store of their own does not pay for ours. */
 async function openStore(place: string, clock: Clock): Promise<Store> {

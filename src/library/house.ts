@@ -2,9 +2,8 @@
 import type { CancelAllOptions, CoveredSession, Explanation, Within } from "../control.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
 import type { Engine } from "../engine/engine.ts";
-import { rejectUnknown } from "../engine/validate.ts";
+import { optionsOf, rejectUnknown } from "../engine/validate.ts";
 import { sessionPrefix } from "./names.ts";
-import { optionsOf } from "./options.ts";
 import { checkSessionStop, Session } from "./session.ts";
 
 /** An explanation of each session that has anything going on here. */

@@ -14,8 +14,7 @@ import type { Engine } from "../engine/engine.ts";
 import { OVER } from "../engine/follow.ts";
 import { ProcessHandle, unpunished } from "../engine/process-handle.ts";
 import type { Begun, Bound } from "../engine/prompted.ts";
-import { checkKey, checkMs, checkReason, rejectUnknown } from "../engine/validate.ts";
-import { optionsOf } from "./options.ts";
+import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../engine/validate.ts";
 
 export class RunHandle implements RunControl {
   readonly sessionId: SessionId;

@@ -7,10 +7,9 @@ import { findProcess } from "../engine/call-processes.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { LiveLane } from "../engine/live-lane.ts";
 import { ProcessHandle } from "../engine/process-handle.ts";
-import { checkLimit, invalid, rejectUnknown } from "../engine/validate.ts";
+import { checkLimit, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import { checkCommand, checkStart } from "../engine/validate-process.ts";
 import type { CommandLine, ProcessInfo, StartOptions } from "../spawner.ts";
-import { optionsOf } from "./options.ts";
 
 export class SessionProcesses implements ProcessesControl {
   readonly #engine: Engine;

@@ -39,10 +39,10 @@ import {
   checkPrompt,
   checkReason,
   invalid,
+  optionsOf,
   rejectUnknown,
 } from "../engine/validate.ts";
 import type { SessionRow } from "../ports.ts";
-import { optionsOf } from "./options.ts";
 import { checkWait, RunHandle, waitFor, waitForAll } from "./run.ts";
 import { SessionProcesses } from "./session-processes.ts";
 

@@ -57,7 +57,7 @@ test.each([
   ["loop", "leads back to itself"],
   ["a\0b", "NUL"],
   ["x".repeat(300), "longer than a name"],
-  ["x/".repeat(3000), "more bytes"],
+  ["x/".repeat(3000), "a path has less than 4096"],
 ])("%# %s is refused, and says why", async (cwd, why) => {
   await expect(checkWorkingDirectory(cwd, workspace)).rejects.toMatchObject({
     ...{ code: "invalid", message: expect.stringContaining(why) },
@@ -78,7 +78,7 @@ test("what is refused comes with what to do, and a long path is shown in short",
       `The working directory ".." is outside of the workspace "${workspace}".`,
       "Use a directory of the workspace.",
     ],
-    ["a\0b", 'The working directory "a\\u0000b" holds a NUL byte.', hint],
+    ["a\0b", 'The working directory "a\\u0000b" holds a NUL byte, which would end it there.', hint],
     [
       long,
       `The working directory "${long.slice(0, 200)}…" does not exist.`,
@@ -92,7 +92,9 @@ test("what is refused comes with what to do, and a long path is shown in short",
   await expect(checkWorkingDirectory(exact, workspace)).rejects.toThrow(`"${exact}" does not exist`);
   const most = `${"x/".repeat(2047)}x`;
   await expect(checkWorkingDirectory(most, workspace)).rejects.toThrow("does not exist");
-  await expect(checkWorkingDirectory(`${most}y`, workspace)).rejects.toThrow("more bytes");
+  await expect(checkWorkingDirectory(`${most}y`, workspace)).rejects.toThrow(
+    "has 4096 bytes; a path has less than 4096",
+  );
 });
 
 test("a directory that may not be entered is refused, and so is a workspace that is not there", async () => {

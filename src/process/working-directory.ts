@@ -5,16 +5,16 @@
 // the profile asks for one.
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
+import { problemOfPath } from "../core/argument.ts";
 import { ControlError } from "../core/control-error.ts";
-import { PATH_BYTES_MAX } from "../core/limits.ts";
 
 /** The real path of `cwd`, absolute or relative to the workspace. Throws `invalid` if nobody may be there. */
 export async function checkWorkingDirectory(cwd: string | undefined, workspace: string): Promise<string> {
   const home = await realDirectory(workspace, "The workspace");
   if (cwd === undefined || cwd === "") return home;
   const name = `The working directory ${shown(cwd)}`;
-  if (cwd.includes("\0")) throw invalid(`${name} holds a NUL byte.`);
-  if (Buffer.byteLength(cwd) >= PATH_BYTES_MAX) throw invalid(`${name} has more bytes than a path may have.`);
+  const problem = problemOfPath(cwd, name);
+  if (problem !== undefined) throw invalid(problem.message, problem.hint);
   const real = await realDirectory(resolve(home, cwd), name);
   if (isWithin(home, real)) return real;
   throw invalid(`${name} is outside of the workspace ${shown(home)}.`, "Use a directory of the workspace.");
