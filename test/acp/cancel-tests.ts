@@ -5,15 +5,14 @@ import { describe, expect, test } from "vitest";
 import type { Scene } from "./scene.ts";
 import { belayOf } from "./transcript.ts";
 
-/** How many processes of this machine were started with this word. */
+/** How many processes of this machine have this word in what they were started with; one that is about to become
+ *  its `sleep` has it in the script of the shell it still is. */
 const alive = (word: string): number =>
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
       try {
-        return readFileSync(join("/proc", pid, "cmdline"), "utf8")
-          .split("\0")
-          .includes(word);
+        return readFileSync(join("/proc", pid, "cmdline"), "utf8").includes(word);
       } catch {
         // Gone since.
         return false;

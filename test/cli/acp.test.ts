@@ -13,7 +13,7 @@ const ACP = ["acp", "--agent", AGENT] as const;
 
 /** A tree that does not listen, and of which a part has left its group. */
 class Tree {
-  /** Among the words that each of it was started with. */
+  /** In the words that each of it was started with, also of a shell that is about to become its `sleep`. */
   readonly #mark = `98765.${process.pid}`;
   readonly #up: string;
   readonly command: string;
@@ -37,9 +37,7 @@ class Tree {
 
   #isOurs(pid: string): boolean {
     try {
-      return readFileSync(join("/proc", pid, "cmdline"), "utf8")
-        .split("\0")
-        .includes(this.#mark);
+      return readFileSync(join("/proc", pid, "cmdline"), "utf8").includes(this.#mark);
     } catch {
       // Gone since.
       return false;
