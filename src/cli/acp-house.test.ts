@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { emptyHome } from "../../test/cli/empty-home.ts";
 import type { RunControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
@@ -13,7 +13,7 @@ import { manualClock, settled } from "../testing/manual-clock.ts";
 import { type HostWish, type OpenedHouse, socketOf } from "./acp-host.ts";
 import { AcpHouse } from "./acp-house.ts";
 import { openControl } from "./control-door.ts";
-import { type Home, makeHome, openHome, readServer } from "./home.ts";
+import { type Home, readServer } from "./home.ts";
 import { openHouse } from "./serve-house.ts";
 import { makePlan } from "./serve-works.ts";
 
@@ -24,14 +24,6 @@ const log = openLog({
   clock: systemClock,
   stream: { write: () => true, on: () => undefined, writableLength: 0 },
 });
-
-function makeHomeDir(below = "home"): Home {
-  const dir = mkdtempSync(join(tmpdir(), "belay-editors-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  const home = openHome({ home: join(dir, below), env: {} });
-  makeHome(home);
-  return home;
-}
 
 async function openHere(home: Home): Promise<OpenedHouse> {
   const plan = await makePlan({
@@ -62,7 +54,7 @@ async function begun(house: AcpHouse): Promise<RunControl> {
 
 describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   test("the first opens it and is found by a note; the second is its guest", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const first = await editor(home);
     const second = await editor(home);
     expect([first.hosts, second.hosts]).toEqual([true, false]);
@@ -73,7 +65,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("two that come at the same moment: one opens it, the other is a guest", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const both = await Promise.all([editor(home), editor(home)]);
     expect(both.filter(({ hosts }) => hosts)).toHaveLength(1);
     const [one, other] = both;
@@ -82,7 +74,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("G25: the host leaves, a guest goes on with the run it has begun, and is told the outcome once", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const host = await editor(home);
     const guest = await editor(home);
     const run = await begun(guest);
@@ -93,7 +85,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("G26: the host leaves two guests: one is the next host, and both hear of their runs", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const host = await editor(home);
     const guests = [await editor(home), await editor(home)];
     const runs = await Promise.all(guests.map(begun));
@@ -111,7 +103,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("G1: a prompt that a guest sends while nobody does the work is carried out by the next host", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const host = await editor(home);
     const opened = Promise.withResolvers<void>();
     const guest = await editor(home, {
@@ -129,7 +121,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("a host that leaves gives windows that are closed with it a moment to cancel what they have begun", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const clock = manualClock();
     const host = await editor(home, { clock });
     const guest = await editor(home);
@@ -144,7 +136,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("a home that is too deep for a socket has one elsewhere, the same for every host", async () => {
-    const home = makeHomeDir("x".repeat(100));
+    const home = emptyHome("x".repeat(100));
     expect(home.socketFile).toBeUndefined();
     onTestFinished(() => rmSync(dirname(socketOf(home)), { recursive: true, force: true }));
     const host = await editor(home);
@@ -155,7 +147,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("a guest that cannot take over says why, once, and goes on trying", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const host = await editor(home);
     const errors: unknown[] = [];
     let tries = 0;
@@ -174,7 +166,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("the last one leaves nothing behind by which somebody could be found", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const house = await editor(home);
     await house.close(LIMIT_MS);
     expect(readServer(home)).toBeUndefined();
@@ -182,7 +174,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("a host that has left does not take the socket of the next one along when its program ends", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const opened = await openHere(home);
     await opened.house.close({ mode: "park", limitMs: LIMIT_MS });
     await editor(home);
@@ -192,7 +184,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("a host with another agent is not used unawares", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     await editor(home);
     await expect(editor(home, { mark: "another agent" })).rejects.toMatchObject({
       code: "invalid",
@@ -201,7 +193,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
   });
 
   test("a store that somebody has who does not answer: waited for a while, then said", async () => {
-    const home = makeHomeDir();
+    const home = emptyHome();
     const store = await openSqliteStore({ file: home.storeFile });
     onTestFinished(() => store.close());
     const clock = manualClock();

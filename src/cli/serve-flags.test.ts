@@ -1,16 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { emptyHome } from "../../test/cli/empty-home.ts";
 import { ControlError } from "../core/control-error.ts";
-import { type Home, openHome } from "./home.ts";
 import { levelOf } from "./serve-flags.ts";
-
-function emptyHome(): Home {
-  const dir = mkdtempSync(join(tmpdir(), "belay-level-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  return openHome({ home: dir, env: {} });
-}
 
 const refusal = (act: () => unknown): ControlError => {
   try {

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { get } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
+import { emptyHome } from "../../test/cli/empty-home.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
-import { type Home, makeHome, openHome } from "./home.ts";
 import { openHouse } from "./serve-house.ts";
 import { makePlan } from "./serve-works.ts";
 
@@ -29,14 +28,6 @@ reached.resolve();
 await opened.promise;
 export const agent = async () => ({ text: "" });
 `;
-
-function emptyHome(): Home {
-  const dir = mkdtempSync(join(tmpdir(), "belay-starting-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  const home = openHome({ home: join(dir, "home"), env: {} });
-  makeHome(home);
-  return home;
-}
 
 async function ask(socketPath: string, path: string): Promise<{ readonly status?: number; readonly body: unknown }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status?: number; body: unknown }>();

@@ -1,19 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { type Home, makeHome, openHome } from "./home.ts";
+import { describe, expect, test } from "vitest";
+import { emptyHome } from "../../test/cli/empty-home.ts";
 import { makePlan, openWorks } from "./serve-works.ts";
 
 const AGENT = join(import.meta.dirname, "../../test/cli/obedient-agent.ts");
-
-function emptyHome(): Home {
-  const dir = mkdtempSync(join(tmpdir(), "belay-works-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  const home = openHome({ home: join(dir, "home"), env: {} });
-  makeHome(home);
-  return home;
-}
 
 describe("the demo agent", () => {
   test.each([
