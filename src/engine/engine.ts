@@ -151,7 +151,11 @@ export class Engine {
     const created = await this.commit.submit(lane, { type: "create", ...made });
     // A session that was absent had no lease to take.
     if (lane.epoch === undefined) {
-      await this.lanes.claim(lane);
+      // A claim that failed may still have been made: then no other worker takes the session up, so this one must.
+      await this.lanes.claim(lane).catch((error: unknown) => {
+        this.#loadLater(lane.id);
+        throw error;
+      });
       this.#changed(lane);
     }
     return created;
@@ -169,14 +173,14 @@ export class Engine {
       runId,
       prompt,
       delivery,
-      ...bound,
+      ...bound, // @fault key-not-recorded
     };
     const lane = this.lanes.get(session);
     const prepare = key === undefined ? undefined : (known: typeof command) => this.#lookUpKey(lane, known, key);
     const accepted = this.commit.submit(lane, command, prepare).then(
       (answer) => this.#acceptedOrThrown(runId, answer),
       (error: unknown) => {
-        this.lanes.moveOut(runId);
+        this.lanes.moveOut(runId); // @fault refused-run-keeps-its-home
         throw error;
       },
     );
@@ -270,18 +274,21 @@ export class Engine {
     // state demands waits until it is durable, because it can still be refused: an interrupt as well, and behind one a
     // stop adds nothing to the state.
     const run = lane.decided.live;
+    // @fault cancel-hidden-by-an-interrupt
     if (run?.phase === "stopping" && canBeRefused(lane, run.reason)) this.cancel.carryOut(lane, command);
+    // @fault stop-waits-for-the-disk, refused-interrupt-stops:decided, child-stop-waits-for-the-disk
     if (command.type.startsWith("cancel-") || command.type === "close") this.#satisfy(lane);
-    this.dispatch.note(lane);
+    this.dispatch.note(lane); // @fault queue-stranded-after-failure:decided, queue-stranded-after-cancel:decided
   }
 
   recorded(lane: LiveLane, events: readonly Recorded[]): void {
     for (const event of events) {
       // Also one whose acceptance was never answered, and one that nobody has asked for: a cancel finds it at once.
+      // @fault caught-up-run-without-a-home
       if (event.type === "run.accepted" && lane.phase !== "gone") this.lanes.moveIn(event.runId, lane.id);
-      if (event.type === "run.settled") this.lanes.moveOut(event.runId);
+      if (event.type === "run.settled") this.lanes.moveOut(event.runId); // @fault run-kept-in-mind
     }
-    lane.transcript?.note(events);
+    lane.transcript?.note(events); // @fault transcript-stands-still:note
     // Kept for as long as the run that has asked for it.
     if (lane.durable.live === undefined) lane.transcript = undefined;
     this.#feeds.push(lane.id, events);
@@ -292,7 +299,7 @@ export class Engine {
     this.processes.recorded(events);
     this.#hooks.recorded(lane, events);
     this.#limits.recorded(lane, events);
-    this.#changed(lane);
+    this.#changed(lane); // @fault queue-stranded-after-failure:recorded, queue-stranded-after-cancel:recorded
   }
 
   caughtUp(lane: LiveLane): void {
@@ -307,11 +314,11 @@ export class Engine {
     this.lanes.forget(lane);
     lane.epoch = undefined;
     this.dispatch.forget(lane);
-    this.#limits.leave(lane.id);
+    this.#limits.leave(lane.id); // @fault limit-outlives-the-lane
     // Whoever drives it next says how they end, and not to us.
     this.#outcomes.leave(this.lanes.moveAllOut(lane.id));
     this.#feeds.reset(lane.id);
-    this.processes.fenced(lane);
+    this.processes.fenced(lane); // @fault fenced-lane-leaves-children
     this.drive.letGo(lane);
   }
 
@@ -334,7 +341,7 @@ export class Engine {
   }
 
   #satisfy(lane: LiveLane): void {
-    this.drive.satisfy(lane);
+    this.drive.satisfy(lane); // @fault child-stop-waits-for-the-disk:drive
     this.processes.satisfy(lane);
   }
 
@@ -354,8 +361,8 @@ export class Engine {
   }
 
   async #lookUpKey(lane: LiveLane, command: Command & { type: "accept" }, key: string): Promise<typeof command> {
-    await this.commit.quiet(lane);
-    const row = await this.store.run({ session: lane.id, key });
+    await this.commit.quiet(lane); // @fault duplicate-key-runs-twice:looked-up
+    const row = await this.store.run({ session: lane.id, key }); // @fault key-looked-up-in-vain
     return row === undefined
       ? command
       : { ...command, earlier: { runId: row.id, acceptedAt: row.acceptedAt, content: row.content } };
@@ -369,7 +376,11 @@ export class Engine {
 
   #loadLater(session: SessionId): void {
     const again = (): void => {
-      if (this.phase === "open") this.lanes.get(session);
+      const lane = this.lanes.peek(session);
+      if (this.phase !== "open" || lane?.epoch !== undefined) return;
+      if (lane?.atRest === false) return void this.#loadLater(session);
+      if (lane !== undefined) this.lanes.forget(lane);
+      this.lanes.get(session);
     };
     this.clock.after(RETRY_LAST_MS, again, "idle");
   }

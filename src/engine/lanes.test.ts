@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/engine-house.ts";
+import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/fixtures/engine.ts";
 import { ControlError } from "../core/control-error.ts";
-import { IDLE_LANES_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
+import { IDLE_LANES_MAX, RETRY_LAST_MS, SNAPSHOT_EVENTS } from "../core/limits.ts";
 import type { Turn } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
@@ -33,6 +33,24 @@ test("a lane that was let go of while it was loaded does not give the lease of i
   late.open();
   await settled();
   await expect(engine.prompt(id, asked("next")).accepted).resolves.toMatchObject({ kind: "accepted" });
+});
+
+test("G24: a session whose claims failed while it was created is driven once the store answers", async () => {
+  const begun: string[] = [];
+  const { clock, store, engine } = house(({ runId }) => void begun.push(runId));
+  await engine.start();
+  // The first lease is for a session that is absent, and is given back. Then one claim fails, and of the next one the
+  // answer is lost: the store has the lease as ours, so no worker finds the session unattended.
+  store.plan("claim", 2, { kind: "fail", code: "unavailable" });
+  store.plan("claim", 3, { kind: "lose-answer" });
+  const ask = () => engine.begin("ses_own", {}, asked("one", "k"));
+  const { runId, accepted } = ask();
+  await accepted;
+  await ask().accepted;
+  await settled();
+  expect(begun).toEqual([]);
+  await clock.advance(RETRY_LAST_MS);
+  expect(begun).toEqual([runId]);
 });
 
 test("G28: a cancel from within the beginning of a turn does not wait for a key that is looked up", async () => {
