@@ -1,13 +1,13 @@
 // What users test their own agents and tools with. Needs no particular test runner. Name by name, like the main
 // surface.
 export { type Finding, type VerifyOptions, verify, verifyAtRest } from "../core/verify.ts";
-export { type Fault, type FaultyStore, faultyStore, type StoreVerb } from "./faulty-store.ts";
+export { type Fault, type FaultyStore, faultyStore, type StoreTrouble, type StoreVerb } from "./faulty-store.ts";
 export { Gate } from "./gate.ts";
 export { type Given, given, givenNoSession } from "./given.ts";
 export { type ManualClock, manualClock, type PendingTimer, settled } from "./manual-clock.ts";
 export { type ScriptedAgent, type ScriptedTurn, type Step, scriptedAgent } from "./scripted-agent.ts";
 export type { ScriptedCall } from "./scripted-call.ts";
-export type { Manner, ScriptedChild } from "./scripted-child.ts";
+export type { DeathVerified, Manner, ScriptedChild } from "./scripted-child.ts";
 export {
   type ModelStep,
   type ScriptedModel,

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { manualClock } from "./manual-clock.ts";
 
-test("timers fire in the order of their time, each at its time", async () => {
+test("timers fire in the order of their time, each at its time", {
+  meta: { id: "G34/timers-fire-in-order" },
+}, async () => {
   const clock = manualClock(1000);
   const fired: string[] = [];
   clock.after(20, () => fired.push(`late at ${clock.elapsed()}`));
@@ -35,7 +37,9 @@ test("what a timer sets in motion falls due within the same move", async () => {
   expect(fired).toBe(3);
 });
 
-test("a jump of the wall clock fires nothing and changes no duration", () => {
+test("a jump of the wall clock fires nothing and changes no duration", {
+  meta: { id: "G34/clock-jump-fires-nothing" },
+}, () => {
   const clock = manualClock(0);
   clock.after(10, () => expect.unreachable(), "idle");
   clock.jump(24 * 3_600_000);

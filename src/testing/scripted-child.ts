@@ -3,6 +3,7 @@
 // Invariants
 // 1. It ends when the test says so, or when it is stopped in the way its manner says; never by itself.
 // 2. `stopped` is true exactly if a signal went out before it had ended.
+// 3. Between a fatal signal and the verification of its death it is dying: it still exists, and `ended` is pending.
 import { Bug } from "../core/bug.ts";
 import { ControlError } from "../core/control-error.ts";
 import { PROCESS_GRACE_EXTRA_MS } from "../core/limits.ts";
@@ -18,6 +19,15 @@ import { ScriptedOutput } from "./scripted-output.ts";
  */
 export type Manner = "dies" | "ignores" | "exits" | "exited" | "escapes";
 
+/**
+ * When the death of a stopped child is verified. The default is the tick in which it gets the signal it dies of.
+ * `{ afterMs }`: this much later, as when the kernel takes 700 ms to free the memory of a large process. `never`: not
+ * at all, although SIGKILL was sent too; `ended` settles only if the test calls `verifyDeath()`.
+ * Combines with every manner. One that ignores the polite signal dies of SIGKILL, so the time counts from there; one
+ * that escapes is given up this long after SIGKILL (default 250 ms).
+ */
+export type DeathVerified = { readonly afterMs: number } | "never";
+
 export interface ScriptedChildParts {
   readonly request: SpawnRequest;
   readonly clock: Clock;
@@ -25,6 +35,7 @@ export interface ScriptedChildParts {
   readonly tier: Tier;
   readonly mechanism: Mechanism;
   readonly manner: Manner;
+  readonly deathVerified?: DeathVerified | undefined;
   readonly graceMs: number;
 }
 
@@ -38,10 +49,13 @@ export class ScriptedChild implements Child {
   readonly output: ScriptedOutput;
   readonly ended: Promise<ChildEnd>;
   readonly manner: Manner;
+  readonly deathVerified: DeathVerified;
   /** Each time it was asked to stop: with which grace. */
   readonly stops: number[] = [];
-  /** Whether anything of it exists. One that has escaped exists for ever. */
+  /** Whether anything of it exists. A dying child exists until its death is verified, an escaped one for ever. */
   alive = true;
+  /** When it got the signal it dies of, on the clock that does not jump, if its death was not verified at once. */
+  dyingSince: number | undefined = undefined;
   /** How it ended, once it has. */
   end: ChildEnd | undefined = undefined;
   /** What was written to it, whether that has ended, and the size of its terminal. */
@@ -54,6 +68,8 @@ export class ScriptedChild implements Child {
   readonly #signals: string[] = [];
   #forcedAt: number | undefined = undefined;
   #takeBack: () => void = ignore;
+  #verify: () => void = ignore;
+  #cancelVerification: () => void = ignore;
   #resolve: (end: ChildEnd) => void = ignore;
 
   constructor(parts: ScriptedChildParts) {
@@ -70,6 +86,7 @@ export class ScriptedChild implements Child {
     this.output = new ScriptedOutput(`/scripted/${request.id}`, clock.elapsed());
     this.#clock = clock;
     this.#graceMs = request.graceMs ?? parts.graceMs;
+    this.deathVerified = parts.deathVerified ?? { afterMs: parts.manner === "escapes" ? PROCESS_GRACE_EXTRA_MS : 0 };
     this.#beganAt = clock.elapsed();
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -79,6 +96,17 @@ export class ScriptedChild implements Child {
   /** What was sent to it, in order. */
   get signals(): readonly string[] {
     return this.#signals;
+  }
+
+  /** Whether it got a signal it dies of, and its death is not verified yet. */
+  get dying(): boolean {
+    return this.dyingSince !== undefined && this.end === undefined;
+  }
+
+  /** Verifies the death of a dying child, now. */
+  verifyDeath(): void {
+    if (!this.dying) throw new Bug(`the death of ${this.request.id} cannot be verified: it is not dying`);
+    this.#verify();
   }
 
   /** Ends by itself. */
@@ -131,9 +159,10 @@ export class ScriptedChild implements Child {
 
   #ask(graceMs: number): void {
     this.#signals.push("SIGTERM");
-    if (this.manner === "dies") this.#end({ code: undefined, signal: "SIGTERM" });
-    else if (this.manner === "exits") this.#end({ code: 0, signal: undefined });
-    else this.#forceAfter(graceMs);
+    if (this.manner === "dies") this.#die({ code: undefined, signal: "SIGTERM" });
+    else if (this.manner === "exits") this.#die({ code: 0, signal: undefined });
+    // A death that is not verified cannot be told from a child that ignores the signal: force follows in both cases.
+    if (this.end === undefined) this.#forceAfter(graceMs);
   }
 
   /** Sooner, if that was planned for later. */
@@ -150,8 +179,24 @@ export class ScriptedChild implements Child {
     this.#takeBack();
     this.#forcedAt = undefined;
     this.#signals.push("SIGKILL");
-    if (this.manner !== "escapes") this.#end({ code: undefined, signal: "SIGKILL" });
-    else this.#takeBack = this.#clock.after(PROCESS_GRACE_EXTRA_MS, () => this.#escape());
+    if (this.manner === "escapes") this.#afterVerification(() => this.#escape());
+    else if (!this.dying) this.#die({ code: undefined, signal: "SIGKILL" });
+  }
+
+  /** Has got the signal it dies of. */
+  #die(exit: Pick<ChildEnd, "code" | "signal">): void {
+    if (this.deathVerified !== "never" && this.deathVerified.afterMs <= 0) {
+      this.#end(exit);
+      return;
+    }
+    this.dyingSince = this.#clock.elapsed();
+    this.#verify = () => this.#end(exit);
+    this.#afterVerification(this.#verify);
+  }
+
+  #afterVerification(call: () => void): void {
+    if (this.deathVerified === "never") return;
+    this.#cancelVerification = this.#clock.after(this.deathVerified.afterMs, call);
   }
 
   #escape(): void {
@@ -160,6 +205,7 @@ export class ScriptedChild implements Child {
 
   #end(exit: Pick<ChildEnd, "code" | "signal">, escaped: readonly number[] = []): void {
     this.#takeBack();
+    this.#cancelVerification();
     this.alive = escaped.length > 0;
     this.output.end();
     this.end = {
@@ -175,6 +221,7 @@ export class ScriptedChild implements Child {
 
   #mustLive(what: string): void {
     if (this.end !== undefined) throw new Bug(`${this.request.id} cannot ${what}: it has ended`);
+    if (this.dying) throw new Bug(`${this.request.id} cannot ${what}: it is dying`);
   }
 }
 

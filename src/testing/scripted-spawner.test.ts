@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ProcessId } from "../core/ids.ts";
 import { Gate } from "./gate.ts";
-import { manualClock } from "./manual-clock.ts";
+import { manualClock, settled } from "./manual-clock.ts";
 import { type ChildScript, scriptedSpawner } from "./scripted-spawner.ts";
 
 const request = (id: ProcessId = "proc_1.1") => ({ id, sessionId: "ses_1", command: "true" }) as const;
@@ -78,7 +78,9 @@ test("a child that exits in the very tick was stopped; one that had exited befor
   expect(await exited.child.ended).toMatchObject({ code: 0, stopped: false, signals: [] });
 });
 
-test("a child that survives force is given up as escaped, and goes on", async () => {
+test("a child that survives force is given up as escaped, and goes on", {
+  meta: { id: "testing/scripted-child-escapes" },
+}, async () => {
   const { clock, child } = await started({ whenStopped: "escapes" });
   child.stop(100);
   await clock.advance(100);
@@ -86,6 +88,92 @@ test("a child that survives force is given up as escaped, and goes on", async ()
   await clock.advance(250);
   expect(await child.ended).toMatchObject({ stopped: true, escaped: [child.pid] });
   expect(child.alive).toBe(true);
+});
+
+test("a death that is verified late: the child is dying until then, and exists", async () => {
+  const { clock, child } = await started({ deathVerified: { afterMs: 700 } });
+  child.stop(1_500);
+  expect([child.signals, child.dying, child.alive]).toEqual([["SIGTERM"], true, true]);
+  expect(() => child.exit()).toThrow("it is dying");
+  expect(() => child.say("x")).toThrow("it is dying");
+  await clock.advance(699);
+  expect([child.end, child.alive]).toEqual([undefined, true]);
+  await clock.advance(1);
+  expect(await child.ended).toMatchObject({ signal: "SIGTERM", stopped: true, durationMs: 700, escaped: [] });
+  expect([child.dying, child.alive, child.dyingSince]).toEqual([false, false, 0]);
+  expect(clock.pending).toEqual([]);
+});
+
+test("a child that ignores the polite signal dies of the second, and late counts from there", async () => {
+  const { clock, child } = await started({ whenStopped: "ignores", deathVerified: { afterMs: 700 } });
+  child.stop(1_000);
+  await clock.advance(999);
+  expect(child.dying).toBe(false);
+  await clock.advance(1);
+  expect([child.dying, child.signals]).toEqual([true, ["SIGTERM", "SIGKILL"]]);
+  await clock.advance(699);
+  expect(child.end).toBeUndefined();
+  await clock.advance(1);
+  expect(await child.ended).toMatchObject({ signal: "SIGKILL", durationMs: 1_700 });
+});
+
+test("a death that is verified after the grace is over: force follows, and does not start the time anew", async () => {
+  const { clock, child } = await started({ deathVerified: { afterMs: 700 } });
+  child.stop(100);
+  await clock.advance(100);
+  expect([child.signals, child.end]).toEqual([["SIGTERM", "SIGKILL"], undefined]);
+  await clock.advance(600);
+  expect(await child.ended).toMatchObject({ signal: "SIGTERM", signals: ["SIGTERM", "SIGKILL"], durationMs: 700 });
+});
+
+test("a death that is never verified: `ended` does not settle, until the test verifies it", async () => {
+  const { clock, child } = await started({ deathVerified: "never" });
+  expect(() => child.verifyDeath()).toThrow("it is not dying");
+  child.stop(1_500);
+  await clock.advance(3_600_000);
+  expect([child.signals, child.dying, child.alive, child.end]).toEqual([["SIGTERM", "SIGKILL"], true, true, undefined]);
+  expect(clock.pending).toEqual([]);
+  let ended = false;
+  void child.ended.then(() => {
+    ended = true;
+  });
+  await settled();
+  expect(ended).toBe(false);
+  child.verifyDeath();
+  expect(await child.ended).toMatchObject({ signal: "SIGTERM", stopped: true, durationMs: 3_600_000 });
+  expect(child.alive).toBe(false);
+  expect(() => child.verifyDeath()).toThrow("it is not dying");
+});
+
+test("a child that ends by itself is verified at once, whatever was planned for its death", async () => {
+  const { child } = await started({ deathVerified: "never" });
+  child.exit(0);
+  expect(await child.ended).toMatchObject({ code: 0, stopped: false });
+});
+
+test("a child that escapes is given up as late as the test says, or not at all", async () => {
+  const late = await started({ whenStopped: "escapes", deathVerified: { afterMs: 500 } });
+  late.child.stop(0);
+  await late.clock.advance(499);
+  expect([late.child.end, late.child.dying]).toEqual([undefined, false]);
+  await late.clock.advance(1);
+  expect(await late.child.ended).toMatchObject({ escaped: [late.child.pid] });
+  const never = await started({ whenStopped: "escapes", deathVerified: "never" });
+  never.child.stop(0);
+  await never.clock.advance(3_600_000);
+  expect(never.child.end).toBeUndefined();
+});
+
+test("closing waits for a death that is not verified", async () => {
+  const { spawner, child } = await started({ deathVerified: "never" });
+  let closed = false;
+  const closing = spawner.close().then(() => {
+    closed = true;
+  });
+  await settled();
+  expect([child.signals, closed]).toEqual([["SIGKILL"], false]);
+  child.verifyDeath();
+  await closing;
 });
 
 test("a child that cannot be started is none", async () => {

@@ -4,11 +4,13 @@ import type { ProcessId } from "../core/ids.ts";
 import type { Clock } from "../ports.ts";
 import type { Mechanism, OutputFile, Spawner, SpawnRequest, Tier } from "../spawner.ts";
 import type { Gate } from "./gate.ts";
-import { type Manner, ScriptedChild } from "./scripted-child.ts";
+import { type DeathVerified, type Manner, ScriptedChild } from "./scripted-child.ts";
 
 /** What a child is like. Without any of it, it starts at once and dies when it is asked to. */
 export interface ChildScript {
   readonly whenStopped?: Manner;
+  /** Its death is verified late, or never. */
+  readonly deathVerified?: DeathVerified;
   /** It starts once the gate is open; unless it is stopped before, and then never. */
   readonly startsAfter?: Gate;
   /** It cannot be started. */
@@ -57,7 +59,8 @@ export class ScriptedSpawner implements Spawner {
 
   async spawn(request: SpawnRequest): Promise<ScriptedChild> {
     const { clock, script, graceMs = GRACE_MS } = this.#options;
-    const { whenStopped = "dies", startsAfter, refused } = this.#planned.shift() ?? script?.(request) ?? {};
+    const planned = this.#planned.shift() ?? script?.(request) ?? {};
+    const { whenStopped: manner = "dies", deathVerified, startsAfter, refused } = planned;
     const over = [this.#closed.signal, ...(request.signal === undefined ? [] : [request.signal])];
     // Whoever may be stopped before it exists is not started in the tick in which it is asked for, like the real thing.
     await (startsAfter === undefined ? undefined : Promise.race([startsAfter.opened, ...over.map(aborted)]));
@@ -67,7 +70,7 @@ export class ScriptedSpawner implements Spawner {
     if (refused !== undefined) throw new ControlError(refused, `${request.id} was not started: the test says so.`);
     const { tier, mechanism, children } = this;
     const pid = FIRST_PID + children.length;
-    const child = new ScriptedChild({ request, clock, pid, tier, mechanism, manner: whenStopped, graceMs });
+    const child = new ScriptedChild({ request, clock, pid, tier, mechanism, manner, deathVerified, graceMs });
     children.push(child);
     this.#options.started?.(child);
     (this.#waiting.shift() ?? ((one) => this.#unclaimed.push(one)))(child);

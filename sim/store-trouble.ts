@@ -1,0 +1,111 @@
+// Lasting trouble of the simulated store: for a number of steps it refuses, does not answer, or commits slowly. Decides
+// what becomes of each call that the scheduler would move meanwhile.
+//
+// Invariants
+// 1. Draws no choices, so a schedule without trouble is the same whether this exists or not.
+// 2. Only calls that were made during the trouble meet it. A worker that is starting does not: one that cannot even
+//    look around does not start, and then there is no schedule.
+import type { SessionId } from "../src/core/ids.ts";
+import type { Parked, StoreTroubleOptions, TroubleKind, Verb } from "./sim-store.ts";
+import type { Simulation } from "./simulation.ts";
+
+/** How many calls the trouble has met. */
+export interface StoreTroubleTally {
+  readonly refused: number;
+  readonly silenced: number;
+  readonly slowed: number;
+}
+
+/** Appends of one session that may follow each other without a pause, each after the refusal of the one before it. */
+const RESENDS_MAX = 8;
+
+const WRITES: ReadonlySet<Verb> = new Set(["append", "claim", "renew", "release"]);
+
+export class StoreTrouble {
+  readonly tally = { refused: 0, silenced: 0, slowed: 0 };
+  readonly #simulation: Simulation;
+  readonly #options: StoreTroubleOptions | undefined;
+  /** Calls that were made before it began. */
+  #earlier: ReadonlySet<Parked> = new Set();
+  #steps = 0;
+  #on = false;
+
+  constructor(simulation: Simulation, options: StoreTroubleOptions | undefined) {
+    this.#simulation = simulation;
+    this.#options = options;
+  }
+
+  /** Called before each step of the schedule: the trouble begins and ends here. */
+  step(): void {
+    if (this.#options === undefined) return;
+    const { afterSteps, steps } = this.#options;
+    if (this.#steps === afterSteps) this.#begin();
+    if (this.#steps === afterSteps + steps) this.end();
+    this.#steps += 1;
+  }
+
+  /** It is over, at the latest when the schedule is. Calls that met a silent store are never answered. */
+  end(): void {
+    if (!this.#on) return;
+    if (this.#options?.kind === "silent") {
+      for (const parked of [...this.#simulation.life.store.parked]) void this.take(parked);
+    }
+    this.#on = false;
+    this.#simulation.trace.note("the store is well again");
+  }
+
+  /** What becomes of this call in the trouble; undefined: it does not meet it. */
+  take(parked: Parked): Promise<void> | undefined {
+    const options = this.#options;
+    if (!this.#on || options === undefined || !this.#meets(parked, options)) return undefined;
+    switch (options.kind) {
+      case "refusing":
+        return this.#refuse(parked, options.code);
+      case "silent":
+        this.tally.silenced += 1;
+        this.#simulation.silence(parked, options.applied);
+        return Promise.resolve();
+      case "slow":
+        this.tally.slowed += 1;
+        this.#simulation.slowDown(parked, options);
+        return Promise.resolve();
+    }
+  }
+
+  #begin(): void {
+    this.#on = true;
+    this.#earlier = new Set(this.#simulation.life.store.parked);
+    this.#simulation.trace.note(`the store is ${this.#options?.kind}`);
+  }
+
+  #meets(parked: Parked, options: StoreTroubleOptions): boolean {
+    const { verb, phase } = parked;
+    if (phase !== "waiting" || verb === "close") return false;
+    if (this.#earlier.has(parked) || this.#simulation.life.phase === "starting") return false;
+    if (options.kind === "slow") return verb === "append";
+    return options.kind === "silent" || WRITES.has(verb) || options.also === "reads";
+  }
+
+  /**
+   * Refuses it, and what its session sends at once because of that: a store that refuses promptly must not be asked
+   * again without a pause.
+   */
+  async #refuse(parked: Parked, code: Extract<TroubleKind, { kind: "refusing" }>["code"]): Promise<void> {
+    const simulation = this.#simulation;
+    let next: Parked | undefined = parked;
+    for (let sent = 1; next !== undefined; sent += 1) {
+      this.tally.refused += 1;
+      simulation.fail(next, code);
+      if (parked.verb !== "append") return;
+      await simulation.drain();
+      next = this.#append(parked.about as SessionId);
+      if (sent <= RESENDS_MAX || next === undefined) continue;
+      simulation.violate("G28", `${parked.about} sent ${sent} appends without a pause to a store that refuses.`);
+      return;
+    }
+  }
+
+  #append(session: SessionId): Parked | undefined {
+    return this.#simulation.life.store.parked.find((one) => one.verb === "append" && one.about === session);
+  }
+}
