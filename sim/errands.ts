@@ -1,6 +1,6 @@
 // What processes of the simulation are asked, what they answer, and how they are started.
 import { fork } from "node:child_process";
-import type { Edit } from "./bugs/bug.ts";
+import type { EditedModule } from "../test/mistakes/mistake.ts";
 import type { Focus } from "./flavour.ts";
 import type { Violation } from "./oracle.ts";
 import type { Searched } from "./search.ts";
@@ -16,7 +16,8 @@ export type Errand =
   | { readonly kind: "scopes"; readonly ops: number; readonly share: { readonly index: number; readonly of: number } }
   | {
       readonly kind: "bug";
-      readonly edits: readonly Edit[];
+      /** As they are with the mistake in them. */
+      readonly modules: readonly EditedModule[];
       readonly seed: number;
       readonly seeds: number;
       readonly focus?: Focus | undefined;

@@ -1,10 +1,11 @@
 // What may happen in a schedule. Not every schedule may do everything: leaving out most kinds of trouble each time lets
 // the rest of them meet more often.
 import type { Delivery } from "../src/core/prompt.ts";
-import type { Manner } from "../src/testing/scripted-child.ts";
-import { type Chooser, chance, weighted } from "./chooser.ts";
+import type { DeathVerified, Manner } from "../src/testing/scripted-child.ts";
+import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { ModelOptions } from "./model-agents.ts";
 import type { Trait } from "./plan.ts";
+import type { StoreTroubleOptions } from "./sim-store.ts";
 import type { SimulationOptions } from "./simulation.ts";
 
 /** Printed with a violation. */
@@ -49,6 +50,10 @@ export interface Flavour extends SimulationOptions {
   readonly patient: boolean;
   /** How processes take it that they are stopped. */
   readonly manners: readonly Manner[];
+  /** Lasting trouble of the store. Absent in every schedule that is not about this, so that no other trace changes. */
+  readonly storeTrouble?: StoreTroubleOptions | undefined;
+  /** When the death of a stopped process is verified. Absent: at once, as in every schedule that is not about this. */
+  readonly deathVerified?: readonly DeathVerified[] | undefined;
   /** Processes start late, or not at all. */
   readonly slowStarts: boolean;
   /** Trees outlive the worker that vanishes, until the next one ends them. */
@@ -64,8 +69,10 @@ const TRAITS: readonly Trait[] = ["approval", "hasty", "idempotent", "deaf", "sl
 const MANNERS: readonly Manner[] = ["ignores", "exits", "exited", "escapes"];
 
 /** What a schedule is to be about, if not about anything. */
-export type Focus = (typeof FOCUSES)[number] | undefined;
+export type Focus = (typeof FOCUSES)[number] | (typeof TROUBLE_FOCUSES)[number] | undefined;
 export const FOCUSES = ["processes", "model", "time", "followers", "lives"] as const;
+/** Trouble that no other schedule has: `npm run sim -- --focus store-trouble`. */
+export const TROUBLE_FOCUSES = ["store-trouble", "late-death"] as const;
 
 export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
   const sometimes = (percent: number): boolean => chance(chooser, percent);
@@ -73,10 +80,12 @@ export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
   const model = focus === "model" || (!lives && (focus === undefined || focus === "time") && sometimes(18));
   const timed = focus === "time";
   const watched = focus === "followers";
-  const processes = focus === "processes" || (!lives && sometimes(model ? 8 : 25));
-  const patient = processes && sometimes(60);
-  const deep = model || (!lives && sometimes(35));
+  const late = focus === "late-death";
+  const processes = focus === "processes" || late || (!lives && sometimes(model ? 8 : 25));
+  const patient = late || (processes && sometimes(60));
+  const deep = model || (!lives && !late && sometimes(35));
   const calm = lives || (deep ? sometimes(60) : sometimes(20));
+  const long = deep || patient || lives || focus === "store-trouble";
   const deliveries: Delivery[] = ["queue"];
   if (sometimes(45)) deliveries.push("steer");
   if (sometimes(35)) deliveries.push("interrupt");
@@ -100,7 +109,7 @@ export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
     model: model ? modelOf(chooser) : undefined,
     providerTrouble: model && sometimes(60),
     patient,
-    steps: (deep || patient || lives ? 40 : processes ? 24 : 8) + chooser.below(sometimes(30) ? 80 : 32),
+    steps: (long ? 40 : processes ? 24 : 8) + chooser.below(sometimes(30) ? 80 : 32),
     deliveries,
     keys: sometimes(35),
     calls: calm || processes || sometimes(60),
@@ -125,12 +134,49 @@ export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
     jumps: timed || sometimes(15),
     sleeps: sometimes(timed ? 60 : 8),
     slowTimers: sometimes(timed ? 60 : 15),
-    manners: processes ? ["dies", ...MANNERS.filter(() => sometimes(40))] : [],
+    manners: processes ? ["dies", ...MANNERS.filter((one) => sometimes(late && one === "ignores" ? 90 : 40))] : [],
     slowStarts: processes && sometimes(40),
     survive: processes && sometimes(40),
     hurry: sometimes(processes ? 45 : model ? 60 : 30),
-    clientPercent: deep ? 14 : calm || patient ? 6 : 15 + chooser.below(35),
+    // Left alone, a process ends by itself: schedules about their deaths need people who stop them.
+    clientPercent: late ? 18 : deep ? 14 : calm || patient ? 6 : 15 + chooser.below(35),
+    ...troubleOf(chooser, focus),
   };
+}
+
+/** Drawn last, and only if a schedule is about it: every other schedule makes the choices it always made. */
+function troubleOf(chooser: Chooser, focus: Focus): Pick<Flavour, "storeTrouble" | "deathVerified"> {
+  if (focus === "store-trouble") return { storeTrouble: storeTroubleOf(chooser) };
+  return focus === "late-death" ? { deathVerified: deathsOf(chooser) } : {};
+}
+
+function storeTroubleOf(chooser: Chooser): StoreTroubleOptions {
+  const kind = weighted(chooser, [
+    [3, "refusing"],
+    [2, "silent"],
+    [1, "slow"],
+  ] as const);
+  const when = { afterSteps: 4 + chooser.below(24), steps: 8 + chooser.below(32) };
+  if (kind === "silent") return { kind, applied: chance(chooser, 50), ...when };
+  if (kind === "slow") {
+    return { kind, commitMs: pick(chooser, COMMITS_MS), applied: chance(chooser, 50) ? "at-once" : "at-end", ...when };
+  }
+  const code = pick(chooser, ["store_full", "store_locked", "store_corrupt"] as const);
+  return { kind, code, ...(chance(chooser, 25) ? { also: "reads" } : {}), ...when };
+}
+
+/** Longer than a turn is given to notice that its calls were abandoned; and longer than the grace. */
+const COMMITS_MS = [300, 2_000];
+
+/** Longer than a call is given once its processes are forced; and longer than the spawner itself waits. */
+const LATE_DEATH: DeathVerified = { afterMs: 700 };
+
+function deathsOf(chooser: Chooser): readonly DeathVerified[] {
+  return weighted<readonly DeathVerified[]>(chooser, [
+    [2, [LATE_DEATH]],
+    [1, ["never"]],
+    [1, [LATE_DEATH, "never"]],
+  ]);
 }
 
 /** What the real loop may use up, and how patient it is. */

@@ -1,6 +1,7 @@
 // Lets the search loose on every known mistake. What it does not find is a hole in the search, not a triumph of the
 // code.
 import { availableParallelism } from "node:os";
+import { editModules } from "../test/mistakes/mistake.ts";
 import type { Bug } from "./bugs/bug.ts";
 import { CORPUS } from "./bugs/corpus.ts";
 import { type Answer, runErrand } from "./errands.ts";
@@ -8,8 +9,9 @@ import { type Answer, runErrand } from "./errands.ts";
 export interface HuntOptions {
   readonly seed: number;
   readonly only?: string | undefined;
-  /** One in so many of them. */
+  /** One in so many of them, beginning with the `part`-th. */
   readonly sample?: number;
+  readonly part?: number;
   readonly found: (name: string, by: string, ms: number) => void;
   readonly missed: (name: string) => void;
 }
@@ -25,8 +27,10 @@ const SEEDS_MAX = 60_000;
 const LIMIT_MS = 300_000;
 const SILENT_MS = 20_000;
 
-export async function huntBugs({ seed, only, sample = 1, found, missed }: HuntOptions): Promise<Hunted> {
-  const bugs = CORPUS.filter(({ name }, index) => (only === undefined ? index % sample === 0 : name === only));
+export async function huntBugs({ seed, only, sample = 1, part = 0, found, missed }: HuntOptions): Promise<Hunted> {
+  const bugs = CORPUS.filter(({ name }, index) =>
+    only === undefined ? index % sample === part % sample : name === only,
+  );
   if (bugs.length === 0) throw new RangeError(`there is no known mistake called ${only}`);
   const left = [...bugs];
   const names: string[] = [];
@@ -46,12 +50,9 @@ export async function huntBugs({ seed, only, sample = 1, found, missed }: HuntOp
 }
 
 /** What gave it away; undefined if nothing did. */
-export async function huntOne(
-  { edits, focus }: Pick<Bug, "edits" | "focus">,
-  seed: number,
-): Promise<string | undefined> {
+export async function huntOne(bug: Pick<Bug, "name" | "edits" | "focus">, seed: number): Promise<string | undefined> {
   let by: string | undefined;
-  const errand = { kind: "bug", edits, seed, seeds: SEEDS_MAX, focus } as const;
+  const errand = { kind: "bug", modules: editModules([bug]), seed, seeds: SEEDS_MAX, focus: bug.focus } as const;
   const heard = (answer: Answer): void => {
     if (answer.kind === "hunted") by = answer.by;
   };

@@ -1,17 +1,19 @@
 // npm run sim: seeded schedules, every interleaving of small scopes, or the corpus of known mistakes.
 import { availableParallelism } from "node:os";
-import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../test/suite.ts";
+import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../test/run/suite.ts";
 import { Distinct } from "./distinct.ts";
 import { type Answer, runErrand } from "./errands.ts";
-import { FOCUSES, type Focus } from "./flavour.ts";
+import { FOCUSES, type Focus, TROUBLE_FOCUSES } from "./flavour.ts";
 import { huntBugs } from "./hunt.ts";
 import { PROGRESS_EVERY } from "./search.ts";
 
 const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   seeded random schedules
            [--focus ${FOCUSES.join("|")}]           all of them about one thing
+           [--focus ${TROUBLE_FOCUSES.join("|")}]                  trouble that no other schedule has
            [--twice]                                           each seed twice, which must be the same schedule
 npm run sim -- --exhaustive [--ops 4] [--json]                 every interleaving of small scopes
-npm run sim -- --bugs [--only NAME] [--sample N] [--json]      known mistakes, each (or one in N) must be found`;
+npm run sim -- --bugs [--only NAME] [--sample N [--part K]] [--json]   known mistakes, each (or one in N, from the
+                                                               K-th on) must be found`;
 
 const values = optionsOf(
   {
@@ -22,6 +24,7 @@ const values = optionsOf(
     exhaustive: { type: "boolean", default: false },
     bugs: { type: "boolean", default: false },
     sample: { type: "string", default: "1" },
+    part: { type: "string", default: "0" },
     trace: { type: "boolean", default: false },
     focus: { type: "string" },
     twice: { type: "boolean", default: false },
@@ -116,6 +119,7 @@ async function bugs(): Promise<void> {
     seed,
     only: values.only,
     sample: wholeNumber(values.sample, "--sample"),
+    part: wholeNumber(values.part, "--part"),
     found: (name, by, ms) => say(`${name}: found in ${Math.round(ms)} ms by ${by}`),
     missed: (name) => say(`${name}: NOT FOUND`),
   });
@@ -133,9 +137,10 @@ function shares(count: number): readonly { readonly from: number; readonly count
 }
 
 function focusOf(given: string | undefined): Focus {
-  const found = FOCUSES.find((one) => one === given);
+  const known = [...FOCUSES, ...TROUBLE_FOCUSES];
+  const found = known.find((one) => one === given);
   if (given === undefined || found !== undefined) return found;
-  refuse(`--focus takes ${FOCUSES.join(", ")}, not ${given}.`);
+  refuse(`--focus takes ${known.join(", ")}, not ${given}.`);
 }
 
 function sum(numbers: readonly number[]): number {

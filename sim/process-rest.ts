@@ -20,6 +20,15 @@ export function endProcess({ world, trace, life }: Simulation): boolean {
   return true;
 }
 
+/** The kernel reports the death of a process that it had not reported so far; false if there is none. */
+export function verifyDeath({ world, trace }: Simulation): boolean {
+  const child = world.going.find(({ dying }) => dying);
+  if (child === undefined) return false;
+  trace.note(`verify the death of ${child.request.id}`);
+  child.verifyDeath();
+  return true;
+}
+
 const ASKED_MAX = 3;
 
 /** Results that wait for a turn get one: somebody says something. True if that was done. */

@@ -67,6 +67,11 @@ export class ProcessWorld {
     return going;
   }
 
+  /** Those of them that can still do something: a dying child only dies. */
+  get running(): readonly ScriptedChild[] {
+    return this.going.filter(({ dying }) => !dying);
+  }
+
   /** Whether anything of it exists that somebody could have ended. */
   lives(id: ProcessId): boolean {
     const child = this.children.get(id)?.child;
@@ -86,7 +91,10 @@ export class ProcessWorld {
 
   /** Whatever earlier lives have left is ended. */
   sweep(): void {
-    for (const { child } of this.children.values()) if (child.end === undefined) child.die("SIGKILL");
+    for (const { child } of this.children.values()) {
+      if (child.dying) child.verifyDeath();
+      else if (child.end === undefined) child.die("SIGKILL");
+    }
   }
 
   #started(life: number, child: ScriptedChild): void {

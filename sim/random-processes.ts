@@ -1,7 +1,7 @@
 // The processes' part of a random schedule: what calls and people do with them, and what they do by themselves.
 import type { Feedback } from "../src/core/event.ts";
 import type { ProcessId, SessionId } from "../src/core/ids.ts";
-import type { ScriptedChild } from "../src/testing/scripted-child.ts";
+import type { Manner, ScriptedChild } from "../src/testing/scripted-child.ts";
 import type { CallActor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { Flavour } from "./flavour.ts";
@@ -28,21 +28,21 @@ export class RandomProcesses {
   get canMove(): boolean {
     if (!this.#flavour.processes) return false;
     const { world } = this.#simulation;
-    return world.going.length > 0 || world.starting.length > 0;
+    return world.running.length > 0 || world.starting.length > 0;
   }
 
   /** Something happens to processes by itself; now and then to two of them in the same tick. */
   move(): void {
     const { world, trace } = this.#simulation;
     const { starting } = world;
-    if (starting.length > 0 && chance(this.#chooser, world.going.length === 0 ? 100 : 50)) {
+    if (starting.length > 0 && chance(this.#chooser, world.running.length === 0 ? 100 : 50)) {
       const { request, gate } = pick(this.#chooser, starting);
       trace.note(`let ${request.id} start`);
       gate.open();
       return;
     }
-    for (let count = chance(this.#chooser, 25) ? 2 : 1; count > 0 && world.going.length > 0; count -= 1) {
-      this.#child(pick(this.#chooser, world.going));
+    for (let count = chance(this.#chooser, 25) ? 2 : 1; count > 0 && world.running.length > 0; count -= 1) {
+      this.#child(pick(this.#chooser, world.running));
     }
   }
 
@@ -144,7 +144,7 @@ export class RandomProcesses {
   }
 
   #end(child: ScriptedChild | undefined): void {
-    if (child === undefined || child.end !== undefined) return;
+    if (child === undefined || child.end !== undefined || child.dying) return;
     const how = this.#chooser.below(4);
     this.#simulation.trace.note(`${how === 0 ? "crash of" : "exit of"} ${child.request.id}`);
     if (how === 0) child.die("SIGSEGV");
@@ -154,9 +154,19 @@ export class RandomProcesses {
   #plan(): ChildPlan {
     const { slowStarts, manners } = this.#flavour;
     const whenStopped = pick(this.#chooser, manners);
-    if (!slowStarts) return { whenStopped };
+    const plan = { whenStopped, ...this.#death(whenStopped) };
+    if (!slowStarts) return plan;
     const late = chance(this.#chooser, 60);
-    return chance(this.#chooser, 15) ? { whenStopped, late, refused: "not_started" } : { whenStopped, late };
+    return chance(this.#chooser, 15) ? { ...plan, late, refused: "not_started" } : { ...plan, late };
+  }
+
+  /** Most deaths are verified late, or never, in schedules about that. */
+  #death(whenStopped: Manner): Pick<ChildPlan, "deathVerified"> {
+    const { deathVerified } = this.#flavour;
+    if (deathVerified === undefined || !chance(this.#chooser, 70)) return {};
+    const verified = pick(this.#chooser, deathVerified);
+    // What escapes does not die, so it would never end.
+    return verified === "never" && whenStopped === "escapes" ? {} : { deathVerified: verified };
   }
 
   #known(session: SessionId): readonly ProcessFacts[] {

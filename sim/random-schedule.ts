@@ -10,6 +10,7 @@ import { comeToRest } from "./rest.ts";
 import type { Parked } from "./sim-store.ts";
 import { Simulation } from "./simulation.ts";
 import { checkStatus } from "./status.ts";
+import { StoreTrouble, type StoreTroubleTally } from "./store-trouble.ts";
 import { checkPlaces } from "./works.ts";
 
 export interface ScheduleResult {
@@ -20,6 +21,7 @@ export interface ScheduleResult {
   /** What the seed has picked, in full. */
   readonly options: Flavour;
   readonly processes: ProcessTally;
+  readonly storeTrouble: StoreTroubleTally;
 }
 
 /** What became of processes in a schedule, so that whoever counts on it can see that something did. */
@@ -31,6 +33,9 @@ export interface ProcessTally {
   readonly toldByTurns: number;
   readonly toldByCalls: number;
   readonly restarts: number;
+  /** Deaths that were not verified at once: those that were verified later, and those that were not by then. */
+  readonly verifiedLate: number;
+  readonly unverified: number;
 }
 
 export async function runSeed(
@@ -45,11 +50,13 @@ export async function runSeed(
   simulation.trace.note(JSON.stringify(flavour));
   await simulation.begin();
   let steps = 0;
-  const schedule = new RandomSchedule(simulation, flavour);
+  const storeTrouble = new StoreTrouble(simulation, flavour.storeTrouble);
+  const schedule = new RandomSchedule(simulation, flavour, storeTrouble);
   while (steps < flavour.steps && simulation.violations.length === 0) {
     await schedule.step();
     steps += 1;
   }
+  storeTrouble.end();
   if (simulation.violations.length === 0) await comeToRest(simulation);
   simulation.life.end();
   const { trace, violations } = simulation;
@@ -60,11 +67,13 @@ export async function runSeed(
     lines: trace.lines ?? [],
     options: flavour,
     processes: tally(simulation),
+    storeTrouble: storeTrouble.tally,
   };
 }
 
-function tally({ facts, lives }: Simulation): ProcessTally {
+function tally({ facts, lives, world }: Simulation): ProcessTally {
   const all = [...facts.processes.all.values()];
+  const dying = [...world.children.values()].flatMap(({ child }) => (child.dyingSince === undefined ? [] : [child]));
   const ended = (kind: string): number => all.filter(({ settled }) => settled?.outcome.kind === kind).length;
   return {
     completed: ended("completed"),
@@ -73,6 +82,8 @@ function tally({ facts, lives }: Simulation): ProcessTally {
     toldByTurns: all.filter(({ taken }) => taken.length > 0).length,
     toldByCalls: all.filter(({ added, heard }) => added.length > 0 && heard.some(({ early }) => early)).length,
     restarts: lives - 1,
+    verifiedLate: dying.filter(({ end }) => end !== undefined).length,
+    unverified: dying.filter(({ end }) => end === undefined).length,
   };
 }
 
@@ -90,11 +101,13 @@ class RandomSchedule {
   readonly #processes: RandomProcesses;
   readonly #agent: RandomAgent;
   readonly #clients: RandomClients;
+  readonly #storeTrouble: StoreTrouble;
 
-  constructor(simulation: Simulation, flavour: Flavour) {
+  constructor(simulation: Simulation, flavour: Flavour, storeTrouble: StoreTrouble) {
     this.#simulation = simulation;
     this.#flavour = flavour;
     this.#chooser = simulation.chooser;
+    this.#storeTrouble = storeTrouble;
     this.#processes = new RandomProcesses(simulation, flavour);
     this.#agent = new RandomAgent(simulation, flavour, this.#processes);
     this.#clients = new RandomClients(simulation, flavour, this.#processes);
@@ -108,14 +121,19 @@ class RandomSchedule {
   async step(): Promise<void> {
     const simulation = this.#simulation;
     const { life } = simulation;
+    this.#storeTrouble.step();
     if (life.report !== undefined) return simulation.restartAfterClose();
     const kind = this.#kind();
     // Time does not pass within a tick.
     if (kind === "clock" || kind === "jump" || kind === "sleep" || kind === "crash" || kind === "shutdown")
       await simulation.drain();
     if (kind === "client") this.#clients.move();
-    else if (kind === "store") this.#store(pick(this.#chooser, life.store.parked));
-    else if (kind === "agent") this.#agent.move();
+    else if (kind === "store") {
+      const parked = pick(this.#chooser, life.store.parked);
+      const taken = this.#storeTrouble.take(parked);
+      if (taken === undefined) this.#store(parked);
+      else await taken;
+    } else if (kind === "agent") this.#agent.move();
     else if (kind === "child") this.#processes.move();
     else if (kind === "follower") this.#pull();
     else if (kind === "clock") simulation.tick(this.#flavour.slowTimers ? pick(this.#chooser, LATE_MS) : 0);
@@ -148,13 +166,13 @@ class RandomSchedule {
 
   #kind(): "jump" | "sleep" | "child" | "client" | "store" | "agent" | "clock" | "follower" | "crash" | "shutdown" {
     const { life, clients } = this.#simulation;
-    const { crashes, shutdowns, clientPercent, deep, patient, jumps, sleeps } = this.#flavour;
+    const { crashes, shutdowns, clientPercent, deep, patient, jumps, sleeps, deathVerified } = this.#flavour;
     const open = life.phase === "open" || life.phase === "closing";
     return weighted(this.#chooser, [
       [open ? clientPercent : 0, "client"],
       [life.store.parked.length > 0 ? 40 : 0, "store"],
       [this.#agent.canMove ? (deep || patient ? 40 : 22) : 0, "agent"],
-      [this.#processes.canMove ? 16 : 0, "child"],
+      [this.#processes.canMove ? (deathVerified === undefined ? 16 : 3) : 0, "child"],
       [this.#processes.canMove || this.#flavour.providerTrouble ? 9 : 3, "clock"],
       [clients.followers.length > 0 ? 8 : 0, "follower"],
       [jumps ? 4 : 0, "jump"],

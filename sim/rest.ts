@@ -10,7 +10,7 @@ import { verifyAtRest } from "../src/core/verify.ts";
 import { type Actor, TurnActor } from "./actors.ts";
 import type { QuestionFacts } from "./facts.ts";
 import { checkLeftovers } from "./leftovers.ts";
-import { askForUntold, checkProcesses, endProcess } from "./process-rest.ts";
+import { askForUntold, checkProcesses, endProcess, verifyDeath } from "./process-rest.ts";
 import { noteOf, type PromptRecord, what } from "./records.ts";
 import type { Simulation } from "./simulation.ts";
 import { checkStates, checkStatus } from "./status.ts";
@@ -34,6 +34,7 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
     if (await settleSomething(simulation)) continue;
     const over = isOver(simulation);
     if (over && askForUntold(simulation)) continue;
+    if (simulation.life.busyTimers === 0 && verifyDeath(simulation)) continue;
     if (over) checkTimers(simulation);
     if (simulation.clock.pending.length === 0 || (over && simulation.life.busyTimers === 0)) break;
     idleSince = simulation.life.busyTimers > 0 ? undefined : (idleSince ?? simulation.clock.elapsed());

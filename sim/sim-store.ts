@@ -31,6 +31,19 @@ export type Verb =
   | ("append" | "load" | "read" | "run" | "call" | "process" | "unattended")
   | ("claim" | "renew" | "release" | "close");
 
+/** What the store does to the calls it gets meanwhile. Like `StoreTrouble` of `agent-belay/testing`. */
+export type TroubleKind =
+  | {
+      readonly kind: "refusing";
+      readonly code: "store_full" | "store_locked" | "store_corrupt";
+      readonly also?: "reads";
+    }
+  | { readonly kind: "silent"; readonly applied: boolean }
+  | { readonly kind: "slow"; readonly commitMs: number; readonly applied: "at-once" | "at-end" };
+
+/** The trouble, when it begins, and for how many steps of the schedule it lasts. */
+export type StoreTroubleOptions = TroubleKind & { readonly afterSteps: number; readonly steps: number };
+
 export class Parked {
   readonly verb: Verb;
   readonly about: string;

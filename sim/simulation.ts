@@ -14,7 +14,7 @@ import { ModelOracle } from "./model-oracle.ts";
 import { Oracle, type Violation } from "./oracle.ts";
 import { ProcessOracle } from "./process-oracle.ts";
 import { ProcessWorld } from "./process-world.ts";
-import type { Disk, Parked } from "./sim-store.ts";
+import type { Disk, Parked, TroubleKind } from "./sim-store.ts";
 import { checkStops } from "./stops.ts";
 import { TimeOracle } from "./time-oracle.ts";
 import { Trace } from "./trace.ts";
@@ -165,7 +165,7 @@ export class Simulation {
     parked.answer();
   }
 
-  fail(parked: Parked, code: "store_full" | "store_locked" | "unavailable"): void {
+  fail(parked: Parked, code: "store_full" | "store_locked" | "store_corrupt" | "unavailable"): void {
     this.trace.note(`fail ${parked.verb} ${parked.about} ${code}`);
     this.life.faults += 1;
     this.troubles += 1;
@@ -184,6 +184,28 @@ export class Simulation {
     this.life.store.drop(parked);
     parked.apply();
     parked.fail("unavailable");
+  }
+
+  /** The store never answers this call. */
+  silence(parked: Parked, applied: boolean): void {
+    this.trace.note(`silence ${parked.verb} ${parked.about}${applied ? ", applied" : ""}`);
+    this.life.faults += 1;
+    this.troubles += 1;
+    this.life.store.drop(parked);
+    if (applied) parked.apply();
+  }
+
+  /** The store answers this call after a while. A life that has ended by then is not answered. */
+  slowDown(parked: Parked, { commitMs, applied }: Extract<TroubleKind, { kind: "slow" }>): void {
+    this.trace.note(`slow ${parked.verb} ${parked.about}, ${commitMs} ms, applied ${applied}`);
+    const { store } = this.life;
+    store.drop(parked);
+    if (applied === "at-once") parked.apply();
+    this.clock.after(commitMs, () => {
+      if (store.over) return;
+      this.trace.note(`answer ${parked.verb} ${parked.about}, late`);
+      parked.answer();
+    });
   }
 
   /** Time passes until the next timer fires; `lateMs`: it fires that much too late, with all that fell due by then. */
@@ -251,8 +273,8 @@ export class Simulation {
   #letGo(at: number): void {
     this.#lost();
     this.life.store.renewedAt = at;
-    for (const { request, manner } of this.world.going) {
-      if (manner !== "escapes") this.violate("G26", `${request.id} goes on, and its worker has let go.`);
+    for (const { request, manner, dying } of this.world.going) {
+      if (manner !== "escapes" && !dying) this.violate("G26", `${request.id} goes on, and its worker has let go.`);
     }
   }
 
@@ -279,7 +301,11 @@ export class Simulation {
         this.violate("G25", `${live.id} was neither set down nor ended by an orderly shutdown.`);
       }
     }
-    for (const id of this.world.survivors) this.violate("G25", `${id} goes on after an orderly shutdown.`);
+    for (const id of this.world.survivors) {
+      // Nobody can wait for a death that is never verified.
+      if (this.world.children.get(id)?.child.deathVerified === "never") continue;
+      this.violate("G25", `${id} goes on after an orderly shutdown.`);
+    }
     await this.#restart("released");
   }
 

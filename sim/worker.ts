@@ -1,13 +1,13 @@
-// A process of the simulation: takes one errand, and answers with what it found. Loads the engine only after the edits
-// of a known mistake, if there is one, are in place.
+// A process of the simulation: takes one errand, and answers with what it found. Loads the engine only after the
+// modules with a known mistake, if there is one, are in place.
+import { loadEdited } from "../test/mistakes/load-edited.ts";
 import type { Answer, Errand } from "./errands.ts";
 import type { Focus } from "./flavour.ts";
-import { patchModules } from "./patch.ts";
 
 const say = (answer: Answer): void => void process.send?.(answer);
 
 async function work(errand: Errand): Promise<void> {
-  if (errand.kind === "bug") patchModules(errand.edits);
+  if (errand.kind === "bug") loadEdited(errand.modules);
   if (errand.kind === "scopes") return exploreScopes(errand.ops, errand.share);
   const { searchSeeds } = await import("./search.ts");
   const progress = (done: number, hashes: readonly string[]): void => say({ kind: "progress", done, hashes });

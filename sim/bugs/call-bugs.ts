@@ -1,240 +1,162 @@
-// Mistakes about the calls a turn ends with: when they begin, who may begin them again, what they hold, what they cost.
-import { type Bug, bug } from "./bug.ts";
-
-const DECIDE_RUN = "src/core/decide-run.ts";
-const LIVE_CALL = "src/engine/live-call.ts";
-const TURN_DESK = "src/engine/turn-desk.ts";
+// Mistakes about the calls a turn ends with: when they begin, which worker may begin them again, what they hold, what
+// they cost.
+import ts from "typescript";
+import type { Call } from "../../src/core/call.ts";
+import type { LiveCall } from "../../src/engine/live-call.ts";
+import { mistake } from "../../test/mistakes/mistake.ts";
+import { inline } from "../../test/mistakes/place.ts";
+import type { Bug } from "./bug.ts";
 
 export const CALL_BUGS: readonly Bug[] = [
-  bug(
+  mistake(
     "end-calls-begun-before-durable",
-    "The calls of a turn's end begin while their request is still on its way to the disk; after a crash nobody knows of them.",
-    TURN_DESK,
-    "for (const call of calls) this.lane.works.push(call.work);",
-    'for (const call of calls) {\n      this.lane.works.push(call.work);\n      call.work.phase = "live";\n      call.begin();\n    }',
+    "The calls a turn ends with begin before their request is durable; after a crash no record of them exists.",
+    (at) => {
+      const keep = at.find(ts.isExpressionStatement, "a statement");
+      const begin = inline((call: LiveCall) => {
+        call.work.phase = "live";
+        call.begin();
+      }, keep.value().arg(0, 1).target());
+      return keep.become(`{ ${keep.text} ${begin}; }`);
+    },
   ),
-  bug(
+  mistake(
     "end-calls-asked-while-stopping",
-    "A turn that ends while its run is being stopped still has its calls requested: tool calls without a result, which the provider then refuses for ever (claude-code#1894, and most loops at some time).",
-    DECIDE_RUN,
-    "const asked = goesOn ? askedFor(run, calls ?? []) : [];",
-    "const asked = askedFor(run, calls ?? []);",
+    "A turn that ends in a run that is stopping still requests its calls; the provider rejects calls without a " +
+      "result in every later request (claude-code#1894, and most loops at some time).",
+    (at) => at.value().become(at.value().whenTrue().text),
   ),
-  bug(
+  mistake(
     "end-calls-forgotten",
-    "The handles of the calls a turn ends with are not kept, and nobody can carry them out.",
-    TURN_DESK,
-    "for (const call of calls) this.lane.works.push(call.work);",
-    "",
+    "The handles of the calls a turn ends with are not kept, so no component can run the calls.",
+    (at) => at.remove(),
   ),
-  bug(
-    "end-call-carried-out-twice",
-    "A call is handed to its tool twice.",
-    LIVE_CALL,
-    "void this.work.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));",
-    "void this.work.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));\n    void this.#carryOut().catch(() => undefined);",
+  mistake("end-call-carried-out-twice", "A call is passed to its tool twice.", (at) =>
+    at.after(`void ${at.value().value().target().arg(0, 1).value().text}.catch(() => undefined);`),
   ),
-  bug(
-    "survivors-not-begun-again",
-    "Calls that were kept across a crash are never taken up by the next worker.",
-    "src/engine/world.ts",
-    "return run.recoveries > 0 && run.live.some((call) => call.id === id && call.byEnd === true);",
-    "return run.recoveries > 9 && run.live.some((call) => call.id === id && call.byEnd === true);",
+  mistake("survivors-not-begun-again", "The next worker never begins the calls that were kept across a crash.", (at) =>
+    at.literal(0).become("9"),
   ),
-  bug(
+  mistake(
     "unsafe-call-begun-again",
-    "After a crash also calls are repeated that must not be: the mail is sent twice.",
-    DECIDE_RUN,
-    "if (call.idempotent === true) return true;",
-    "if (call.byEnd === true) return true;",
+    "After a crash the next worker also repeats calls that are not idempotent: the mail is sent twice.",
+    (at) => at.condition().become(inline((call: Call) => call.byEnd === true, at.param(1))),
   ),
-  bug(
+  mistake(
     "safe-call-not-begun-again",
-    "A call that may be repeated is given up for lost after a crash, and the model is told that nobody knows.",
-    DECIDE_RUN,
-    "  if (call.idempotent === true) return true;\n",
-    "",
+    "A call that may be repeated is recorded as lost after a crash, and the model gets an unknown outcome.",
+    (at) => at.remove(),
   ),
-  bug(
+  mistake(
     "next-turn-before-the-last-call",
-    "The first of several results asks for the next turn; the others have none yet when the model is asked.",
-    DECIDE_RUN,
-    "if (run.turn !== undefined || run.live.length > 1) return settled;",
-    "if (run.turn !== undefined) return settled;",
+    "The first of several results requests the next turn, and the model is asked before the other results exist.",
+    (at) => at.condition().operand(1, 2).drop(),
   ),
-  bug(
+  mistake(
     "next-turn-never-asked-for",
-    "The last result is recorded, and nobody asks for the next turn: busy for ever.",
-    DECIDE_RUN,
-    'if (run.phase === "running") return [...settled, nextTurn(run)];',
-    'if (run.phase === "running") return settled;',
+    "The last result is recorded and no turn is requested after it: the session stays busy without an end.",
+    (at) => at.whenTrue().value().become(at.whenTrue().value().part(0, 2).value().text),
   ),
-  bug(
+  mistake(
     "next-turn-beside-survivors",
-    "A recovery asks for the next turn although calls go on that it must wait for; their last result asks for it again.",
-    DECIDE_RUN,
-    "const next = run.live.some((call) => canBeginAgain(run, call)) ? [] : [nextTurn(run)];",
-    "const next = [nextTurn(run)];",
+    "A recovery requests the next turn while calls it must wait for still run; their last result requests it again.",
+    (at) => at.value().become(at.value().whenFalse().text),
   ),
-  bug(
+  mistake(
     "place-kept-by-the-abandoned",
-    "A call that was given up keeps its place, and those behind it wait for something that may never end (Crush counts finished jobs against its limit).",
-    LIVE_CALL,
-    "    this.#giveBack();\n    this.desk.abandonProcesses(this.callId);",
-    "    this.desk.abandonProcesses(this.callId);",
+    "An abandoned call keeps its slot, and the calls behind it wait for something that may never end (Crush counts " +
+      "finished jobs against its limit).",
+    (at) => at.remove(),
   ),
-  bug(
+  mistake(
     "place-kept-by-the-cancelled",
-    "A call that is cancelled while it waits for a place stays in the line; the place it is given later is lost.",
-    LIVE_CALL,
-    "      takeBack();\n      this.#giveBack();\n",
-    "",
+    "A call that is cancelled while it waits for a slot stays in the queue for it; the slot it gets later is lost.",
+    { queue: (at) => at.remove(), place: (at) => at.remove() },
   ),
-  bug(
-    "place-kept-by-the-finished",
-    "A place is not given back when its call ends.",
-    LIVE_CALL,
-    "await this.desk.endProcesses(this.callId);\n      this.#giveBack();\n",
-    "await this.desk.endProcesses(this.callId);\n",
+  mistake("place-kept-by-the-finished", "A slot is not released when its call ends.", (at) => at.remove()),
+  mistake("limit-left-behind", "The timer of a call's time limit keeps running after the call has ended.", (at) =>
+    at.remove(),
   ),
-  bug(
-    "limit-left-behind",
-    "The timer of a call's time limit is left running when the call has ended.",
-    LIVE_CALL,
-    "      limit?.();\n      this.#returned = true;\n",
-    "      this.#returned = true;\n",
-  ),
-  bug(
-    "run-limit-left-behind",
-    "The timer of a run's time limit outlives the run.",
-    "src/engine/run-limits.ts",
-    "    if (lane.durable.live === undefined) this.#end(lane.id);\n",
-    "",
-  ),
-  bug(
+  mistake("run-limit-left-behind", "The timer of a run's time limit outlives the run.", (at) => at.remove()),
+  mistake(
     "sibling-stopped-at-once",
-    "The quick way of stopping one call, past a store that is slow, stops those beside it.",
-    "src/engine/cancels.ts",
-    "return command.callId === id;",
-    "return true;",
+    "The fast path that stops one call without waiting for a slow store also stops the calls beside it.",
+    (at) => at.value().become("true"),
   ),
-  bug(
+  mistake(
     "hook-holds-up-the-stop",
-    "A call that waits in a hook of the host does not hear of a stop (Harn: calls in pre-hooks cannot be targeted).",
-    LIVE_CALL,
-    "return this.work.scope.until(this.desk.hooks.before(this.hooked()));",
-    "return this.desk.hooks.before(this.hooked());",
+    "A call that waits in a hook of the host ignores a stop (Harn: calls in pre-hooks cannot be targeted).",
+    (at) => at.value().become(at.value().arg(0, 1).text),
   ),
-  bug(
+  mistake(
     "place-holds-up-the-stop",
-    "A call that waits for a place does not hear of a stop (Crush: a lock that cannot be cancelled).",
-    LIVE_CALL,
-    "await this.work.scope.until(coming);",
-    "await coming;",
+    "A call that waits for a slot ignores a stop (Crush: a lock that cannot be cancelled).",
+    (at) => at.value().value().become(at.value().value().arg(0, 1).text),
   ),
-  bug(
-    "failed-hook-agrees",
-    "A hook that throws is taken for one that has nothing against the call.",
-    "src/engine/hooks.ts",
-    'throw new ControlError("unavailable", message, { cause: error });',
-    "void message;\n      return undefined;",
+  mistake("failed-hook-agrees", "A hook that throws counts as one that has no objection to the call.", (at) =>
+    at.become("return undefined;"),
   ),
-  {
-    name: "begins-in-the-tick-of-its-stop",
-    about: "A stop that comes between the last thing a call waited for and its beginning is not looked at; made here.",
-    edits: [
-      {
-        file: LIVE_CALL,
-        find: "while (this.desk.unsure(this.callId)) await this.work.scope.until(this.desk.known());",
-        replace: "",
-      },
-      {
-        file: LIVE_CALL,
-        find: "if (this.work.scope.reason !== undefined) throw",
-        replace: "if (this.work.scope.reason === null) throw",
-      },
-    ],
-  },
-  bug(
+  mistake(
+    "begins-in-the-tick-of-its-stop",
+    "A call does not check for a stop that comes between the last thing it waited for and its beginning; made here.",
+    { wait: (at) => at.remove(), check: (at) => at.remove() },
+  ),
+  mistake(
     "begins-behind-an-interrupt",
-    "A call that waited begins although the stop of its run is in the log and only its answer is on the way; made here.",
-    LIVE_CALL,
-    "while (this.desk.unsure(this.callId)) await this.work.scope.until(this.desk.known());",
-    "",
+    "A call that waited begins although the stop of its run is in the log and only the store's answer is missing; " +
+      "made here.",
+    (at) => at.remove(),
   ),
-  bug(
-    "partial-lost-with-the-stop",
-    "What a call had put aside is thrown away when it is stopped.",
-    LIVE_CALL,
-    'return { outcome: { kind: "cancelled", reason: ended.reason }, result: this.#partial };',
-    'return { outcome: { kind: "cancelled", reason: ended.reason }, result: undefined };',
+  mistake("partial-lost-with-the-stop", "The partial result of a call is discarded when the call is stopped.", (at) =>
+    at.value().part(1, 2).value().become("undefined"),
   ),
-  bug(
-    "changes-not-told",
-    "What a call has changed before it failed is not told to anybody.",
-    LIVE_CALL,
-    "      ...(this.#changes === undefined ? {} : { changes: [...this.#changes] }),\n",
-    "",
+  mistake("changes-not-told", "The changes a call made before it failed are not recorded with its end.", (at) =>
+    at.remove(),
   ),
-  bug(
+  mistake(
     "usage-lost-with-the-stop",
-    "A turn that is stopped costs nothing, by the books (openai-agents-js#995, convex agent#293).",
-    "src/engine/live-turn.ts",
-    'next: "end", text: this.#wholeText(), ...this.#metered() };',
-    'next: "end", text: this.#wholeText() };',
+    "A turn that is stopped is recorded without its cost (openai-agents-js#995, convex agent#293).",
+    (at) => at.value().part(4, 5).remove(),
   ),
-  bug(
+  mistake(
     "usage-lost-with-the-worker",
-    "What a turn is known to have cost when its worker vanished is not counted.",
-    DECIDE_RUN,
-    "const { turn, meter } = run;\n    const cost = meter === undefined ? {} : { usage: meter };",
-    "const { turn } = run;\n    const cost = {};",
+    "The known cost of a turn is not counted when the turn's worker has vanished.",
+    (at) => at.value().become("{}"),
   ),
-  bug(
+  mistake(
     "usage-of-the-last-turn-only",
-    "What a run has spent is what its last turn has spent: a budget is never used up.",
-    "src/core/run.ts",
-    "spent: event.usage === undefined ? run.spent : sum(run.spent, event.usage),",
-    "spent: event.usage === undefined ? run.spent : event.usage,",
+    "The cost of a run is only the cost of its last turn: a budget is never used up.",
+    (at) => at.value().whenFalse().become(at.value().whenFalse().arg(1, 2).text),
   ),
-  bug(
+  mistake(
     "own-stop-not-recorded",
-    "An agent that stops its own run is aborted, and no cancel is recorded: the run ends as failed.",
-    TURN_DESK,
-    'await this.commit.submit(this.lane, { type: "cancel-run", runId: this.begun.id, reason });',
-    "for (const work of [...this.lane.works]) work.scope.cancel(reason);",
+    "An agent that stops the run it works on is aborted, and no cancel is recorded: the run ends as failed.",
+    (at, other) => at.become(other("abort").whenTrue().text),
   ),
-  bug(
+  mistake(
     "leaving-worker-takes-the-lease",
-    "A request to a worker that has shut down makes it take the session up again, and the next one waits; made here.",
-    "src/engine/lanes.ts",
-    "    if (!this.#parts.open()) return;\n",
-    "",
+    "A request to a worker that has shut down makes it claim the session again, and the next worker waits; made here.",
+    (at) => at.remove(),
   ),
-  bug(
+  mistake(
     "calls-without-results",
-    "A call that goes on is given to the model without a result (opencode#10616: 311 of them in 44 sessions).",
-    "src/core/transcript.ts",
-    "if (calls.length === 0) return [assistant];",
-    "if (draft.results.size < calls.length) return [assistant];",
+    "The model gets a call that is still running without a result (opencode#10616: 311 of them in 44 sessions).",
+    (at, other) => {
+      const results = other("results").value().arg(0, 1).value().operand(0, 2).target();
+      return at.condition().become(`${results.text}.size < ${at.condition().left().text}`);
+    },
   ),
-  bug(
+  mistake(
     "transcript-skips-events",
-    "The kept transcript takes in what is recorded while it is still being read, and never reads what lies between.",
-    "src/engine/live-transcript.ts",
-    "if (event.seq !== this.#cursor + 1) continue;",
-    "if (event.seq <= this.#cursor) continue;",
+    "The cached transcript takes in new events while it is still being read, and never reads those in between.",
+    (at) => at.condition().become(`${at.condition().left().text} <= ${at.condition().right().left().text}`),
   ),
-  {
-    name: "transcript-stands-still",
-    about: "The kept transcript is read once, and the next turn is given the one of the turn before.",
-    edits: [
-      { file: "src/engine/engine.ts", find: "    lane.transcript?.note(events);\n", replace: "" },
-      {
-        file: "src/engine/live-transcript.ts",
-        find: "while (this.#cursor < lane.durable.head) {",
-        replace: "while (this.#cursor === 0) {",
-      },
-    ],
-  },
+  mistake(
+    "transcript-stands-still",
+    "The cached transcript is read once, and each later turn gets the transcript of the first.",
+    {
+      note: (at) => at.remove(),
+      read: (at) => at.condition().become(`${at.condition().left().text} === 0`),
+    },
+  ),
 ];

@@ -1,137 +1,144 @@
-// Mistakes about what a cancel covers, and what its asker is told.
-import { type Bug, bug } from "./bug.ts";
+// Mistakes about what a cancel covers, and what its receipt says.
+import ts from "typescript";
+import type { Stop } from "../../src/core/call.ts";
+import type { CancelReason } from "../../src/core/cancel.ts";
+import type { Accept } from "../../src/core/command.ts";
+import type { Event } from "../../src/core/event.ts";
+import type { Lane } from "../../src/core/lane.ts";
+import type { Run } from "../../src/core/run.ts";
+import type { Entry } from "../../src/engine/live-lane.ts";
+import { mistake } from "../../test/mistakes/mistake.ts";
+import { inline } from "../../test/mistakes/place.ts";
+import type { Bug } from "./bug.ts";
 
-const DECIDE = "src/core/decide.ts";
-const DECIDE_RUN = "src/core/decide-run.ts";
+/** Where a mistake keeps, beside the state, which session was cancelled and why. */
+type Remembering = { cancelled?: Map<string, CancelReason> };
 
 export const CANCEL_BUGS: readonly Bug[] = [
-  bug(
+  mistake(
     "cancel-consumed-by-first",
     "A pending cancel is one boolean: the first of two accepted prompts uses it up.",
-    DECIDE,
-    "const waiting = [...lane.queue, ...lane.steers];\n  const fresh",
-    "const waiting = [...lane.queue, ...lane.steers].slice(0, 1);\n  const fresh",
+    (at) => at.value().after(".slice(0, 1)"),
   ),
-  {
-    name: "idle-cancel-remembered",
-    about: "A cancel of an idle session leaves a mark, and the next prompt pays for it.",
-    edits: [
-      {
-        file: DECIDE,
-        find: 'if (runs.length === 0 && behind.covered.length === 0) return nothing({ kind: "idle", runs: [] });',
-        replace:
-          'if (runs.length === 0 && behind.covered.length === 0) {\n    MARKED.add(lane.id);\n    return nothing({ kind: "idle", runs: [] });\n  }',
-      },
-      {
-        file: DECIDE,
-        find: 'const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];',
-        replace:
-          'const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];\n  if (MARKED.delete(lane.id)) events.push(withdrawn(command.runId, { kind: "user" }));',
-      },
-      {
-        file: DECIDE,
-        find: "const KEY_TAKEN: Refused",
-        replace: "const MARKED = new Set<string>();\nconst KEY_TAKEN: Refused",
-      },
+  mistake("idle-cancel-remembered", "A cancel of an idle session leaves a mark, and the next prompt pays for it.", {
+    cancel: (at) => [
+      at.whenTrue().before(
+        `{ ${inline((lane: Lane) => {
+          const known = globalThis as Remembering;
+          known.cancelled ??= new Map();
+          known.cancelled.set(lane.id, { kind: "user" });
+        }, at.param(0))}; `,
+      ),
+      at.whenTrue().after(" }"),
     ],
-  },
-  {
-    name: "later-prompt-poisoned",
-    about: "The mark of a cancel outlives it, and covers a prompt that was accepted after it.",
-    edits: [
-      {
-        file: DECIDE,
-        find: "const waiting = [...lane.queue, ...lane.steers];\n  const fresh",
-        replace: "MARKED.set(lane.id, reason);\n  const waiting = [...lane.queue, ...lane.steers];\n  const fresh",
-      },
-      {
-        file: DECIDE,
-        find: 'const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];',
-        replace:
-          'const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];\n  const mark = MARKED.get(lane.id);\n  if (mark !== undefined && lane.live?.phase === "stopping") events.push(withdrawn(command.runId, mark));',
-      },
-      {
-        file: DECIDE,
-        find: "const KEY_TAKEN: Refused",
-        replace: "const MARKED = new Map<string, CancelReason>();\nconst KEY_TAKEN: Refused",
-      },
-    ],
-  },
-  bug(
-    "cancel-lost-before-start",
-    "A cancel by id between acceptance and start is answered and forgotten.",
-    DECIDE,
-    'return { events: [withdrawn(runId, reason)], answer: { kind: "withdrawn" } };',
-    'return { events: [], answer: { kind: "withdrawn" } };',
+    accept: (at) =>
+      at.after(
+        `${inline(
+          (lane: Lane, { runId }: Accept, events: Event[]) => {
+            const { cancelled } = globalThis as Remembering;
+            if (cancelled?.delete(lane.id) !== true) return;
+            events.push({ type: "run.settled", runId, outcome: { kind: "cancelled", reason: { kind: "user" } } });
+          },
+          at.param(0),
+          at.param(1),
+          at.name(),
+        )};`,
+      ),
+  }),
+  mistake(
+    "later-prompt-poisoned",
+    "The mark of a cancel outlives it, and covers a prompt that was accepted after it.",
+    {
+      cancel: (at) =>
+        at.before(
+          `${inline(
+            (lane: Lane, reason: CancelReason) => {
+              const known = globalThis as Remembering;
+              known.cancelled ??= new Map();
+              known.cancelled.set(lane.id, reason);
+            },
+            at.param(0),
+            at.param(1),
+          )};\n`,
+        ),
+      accept: (at) =>
+        at.after(
+          `${inline(
+            (lane: Lane, { runId }: Accept, events: Event[]) => {
+              const reason = (globalThis as Remembering).cancelled?.get(lane.id);
+              if (reason === undefined || lane.live?.phase !== "stopping") return;
+              events.push({ type: "run.settled", runId, outcome: { kind: "cancelled", reason } });
+            },
+            at.param(0),
+            at.param(1),
+            at.name(),
+          )};`,
+        ),
+    },
   ),
-  bug(
+  mistake("cancel-lost-before-start", "A cancel by id between acceptance and start is answered and forgotten.", (at) =>
+    at.find(ts.isArrayLiteralExpression, "a list").become("[]"),
+  ),
+  mistake(
     "withdrawn-without-outcome",
     "Queued prompts dropped by a cancel of the session get no outcome of their own.",
-    DECIDE,
-    "[...(live?.events ?? []), ...waiting.map((run) => withdrawn(run.id, reason))]",
-    "[...(live?.events ?? [])]",
+    (at) => at.value().arg(1, 2).part(1, 2).remove(),
   ),
-  bug(
-    "stale-id-hits-the-next",
-    "A cancel by the id of a run that is over stops whatever is live now.",
-    DECIDE,
-    "if (lane.live?.id === runId) {\n    const decided = cancelRun",
-    "if (lane.live !== undefined) {\n    const decided = cancelRun",
+  mistake("stale-id-hits-the-next", "A cancel by the id of a run that is over stops whatever is live now.", (at) =>
+    at.condition().become(inline((lane: Lane) => lane.live !== undefined, at.param(0))),
   ),
-  bug(
-    "second-reason-overwrites",
-    "A second cancel replaces the reason of the first.",
-    DECIDE_RUN,
-    'case "stopping": // The first reason wins.\n      return { events: [],',
-    'case "stopping": // The first reason wins.\n      return { events: [{ type: "run.cancel_requested", runId: run.id, reason }],',
+  mistake("second-reason-overwrites", "A second cancel replaces the reason of the first.", (at) =>
+    at
+      .find((node) => ts.isArrayLiteralExpression(node) && node.elements.length === 0, "an empty list")
+      .become(
+        inline(
+          (run: Run, reason: CancelReason): readonly Event[] => [
+            { type: "run.cancel_requested", runId: run.id, reason },
+          ],
+          at.param(0),
+          at.param(1),
+        ),
+      ),
   ),
-  bug(
-    "call-cancel-stops-the-run",
-    "Cancelling one call stops the run it belongs to.",
-    DECIDE_RUN,
-    "const { events, answer } = cancelCall(run.id, call, stop, next);",
-    "const { events, answer } = cancelRun(run, stop.reason, next);",
+  mistake("call-cancel-stops-the-run", "Cancelling one call stops the run it belongs to.", (at, other) =>
+    at
+      .value()
+      .become(
+        `${other("run").name()}(${at.param(0)}, ${inline(({ reason }: Stop) => reason, at.param(2))}, ${at.param(3)})`,
+      ),
   ),
-  bug(
-    "call-cancel-hits-a-sibling",
-    "Cancelling one call stops the first one there is.",
-    DECIDE_RUN,
-    "const call = run.live.find((one) => one.id === callId);\n  if (call === undefined) return { events: [], answer",
-    "const call = run.live[0];\n  if (call === undefined) return { events: [], answer",
+  mistake("call-cancel-hits-a-sibling", "Cancelling one call stops the first one there is.", (at) =>
+    at.value().become(`${at.value().target().text}[0]`),
   ),
-  bug(
+  mistake(
     "cancel-hidden-by-an-interrupt",
-    "A cancel that is decided behind an interrupt changes nothing in the state, so what began meanwhile is not told.",
-    "src/engine/engine.ts",
-    'if (run?.phase === "stopping" && canBeRefused(lane, run.reason)) this.cancel.carryOut(lane, command);\n',
-    "\n",
+    "A cancel decided behind an interrupt changes nothing in the state, so what began meanwhile is not stopped.",
+    (at) => at.remove(),
   ),
-  bug(
-    "stop-waits-for-the-disk",
-    "The abort is fired when the cancel is durable, not when it is decided.",
-    "src/engine/engine.ts",
-    'if (command.type.startsWith("cancel-") || command.type === "close") this.#satisfy(lane);\n',
-    "",
+  mistake("stop-waits-for-the-disk", "The abort is fired when the cancel is durable, not when it is decided.", (at) =>
+    at.remove(),
   ),
-  bug(
-    "grace-without-end",
-    "Work that does not stop is waited for, for ever.",
-    "src/engine/drive.ts",
-    "work.takeBackGrace = this.#clock.after(this.#graceFor(lane, work), () => this.#abandon(lane, work, reason));",
-    "this.#graceFor(lane, work);",
+  mistake("grace-without-end", "Work that does not stop is waited for without a limit.", (at) =>
+    at.value().become(at.value().right().arg(0, 2).text),
   ),
-  bug(
-    "abandoned-not-named",
-    "A run settles as cancelled and hides that some of its work goes on.",
-    DECIDE_RUN,
-    "return cancelled(run.reason, didNotStop(last) ? [...run.abandoned, name] : run.abandoned);",
-    "return cancelled(run.reason, run.abandoned);",
+  mistake("abandoned-not-named", "A run settles as cancelled and hides that some of its work is still running.", (at) =>
+    at.value().arg(1, 2).become(at.value().arg(1, 2).whenFalse().text),
   ),
-  bug(
+  mistake(
     "later-cancel-sorted-first",
-    "While a session is loaded, what is asked of it is not kept in order: a cancel covers a prompt that came after it.",
-    "src/engine/lanes.ts",
-    "    lane.mailbox.push(...waiting);\n",
-    '    lane.mailbox.push(...waiting.toSorted((one, two) => Number(two.command.type === "accept") - Number(one.command.type === "accept")));\n',
+    "While a session is loaded, its requests are not kept in order: a cancel covers a prompt that came after it.",
+    (at) =>
+      at
+        .value()
+        .arg(0, 1)
+        .become(
+          `...${inline(
+            (waiting: readonly Entry[]) =>
+              waiting.toSorted(
+                (one, two) => Number(two.command.type === "accept") - Number(one.command.type === "accept"),
+              ),
+            at.value().arg(0, 1).value(),
+          )}`,
+        ),
   ),
 ];

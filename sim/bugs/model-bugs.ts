@@ -1,263 +1,163 @@
-// Mistakes of the loop over a model: what it asks, when it stops, what it tells, and what that has cost.
+// Mistakes of the loop over a model: what it asks, when it stops, what it reports, and what that has cost.
+import ts from "typescript";
+import type { Means } from "../../src/agent/ask-model.ts";
+import type { TranscriptResult } from "../../src/core/transcript.ts";
+import type { Clock } from "../../src/ports.ts";
+import { type Mistake, mistake } from "../../test/mistakes/mistake.ts";
+import { inline, type Place } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";
 
-const AGENT = "src/agent/agent.ts";
-const ASK = "src/agent/ask-model.ts";
-const REQUEST = "src/agent/model-request.ts";
-const RESULT = "src/agent/provider-result.ts";
+/** A mistake that is looked for where the real loop is. */
+const inLoop = (...[name, about, edit]: Parameters<typeof mistake>): Bug => ({
+  ...mistake(name, about, edit),
+  focus: "model",
+});
 
-/** A mistake in one place, looked for where the real loop is. */
-function inLoop(name: string, about: string, ...[file, find, replace]: readonly [string, string, string]): Bug {
-  return { name, about, edits: [{ file, find, replace }], focus: "model" };
+/** The call that reads the elapsed time reads the time of day instead. */
+function readsTheWall(at: Place): ReturnType<Place["become"]> {
+  const read = at.find(ts.isCallExpression, "a call");
+  return read.become(inline((clock: Clock) => clock.now(), read.target()));
 }
 
-/** Who is told to stop, and who goes on. */
+const SILENCE_BY_THE_WALL: Mistake["edits"] = { begin: readsTheWall, part: readsTheWall, left: readsTheWall };
+
+/** Which component a stop reaches, and which one continues. */
 const STOPS: readonly Bug[] = [
   inLoop(
     "backoff-not-cut",
-    "A stop that comes between two attempts is heard when the pause is over.",
-    ASK,
-    "await stop.pause(pauseMs(attempt, trouble, retry));",
-    "await new Promise<void>((resolve) => void means.turn.clock.after(pauseMs(attempt, trouble, retry), resolve));",
+    "A stop that comes between two attempts takes effect only when the pause is over.",
+    (at) => {
+      const pause = at.value().value();
+      return pause.become(
+        inline(
+          (means: Means, ms: number) => new Promise<void>((resolve) => void means.turn.clock.after(ms, resolve)),
+          at.param(1),
+          pause.arg(0, 1),
+        ),
+      );
+    },
   ),
-  {
-    name: "asked-again-after-the-stop",
-    about: "A stop that comes between two attempts ends the pause, and the model is asked once more.",
-    focus: "model",
-    edits: [
-      {
-        file: ASK,
-        find: "    stop.throwIfAsked();\n    const answer = new Answer(ask.emit);",
-        replace: "    const answer = new Answer(ask.emit);",
-      },
-      {
-        file: ASK,
-        find: "await stop.pause(pauseMs(attempt, trouble, retry));",
-        replace: "await stop.pause(pauseMs(attempt, trouble, retry)).catch(() => undefined);",
-      },
-    ],
-  },
+  inLoop(
+    "asked-again-after-the-stop",
+    "A stop that comes between two attempts ends the pause, and the model is asked once more.",
+    {
+      begin: (at) => at.remove(),
+      pause: (at) => at.value().value().after(".catch(() => undefined)"),
+    },
+  ),
   inLoop(
     "provider-not-told",
-    "A stop ends the turn, and the provider goes on with its answer (Anthropic SDK#867: the connection stays open).",
-    REQUEST,
-    "    this.#controller.abort(why);\n",
-    "",
+    "A stop ends the turn, and the provider continues its answer (Anthropic SDK#867: the connection stays open).",
+    (at) => at.remove(),
   ),
-  inLoop(
-    "late-answer-left-open",
-    "An answer that begins after the turn has left is never closed.",
-    REQUEST,
-    "else stream.cancel(this.#ended.why).catch(ignore);",
-    "else return;",
+  inLoop("late-answer-left-open", "An answer that begins after the turn has left is never closed.", (at) =>
+    at.remove(),
   ),
   inLoop(
     "stop-between-answer-and-reading",
-    "A stop in the moment in which the answer begins is not heard, and a deaf provider is read for ever.",
-    REQUEST,
-    "      if (this.#ended !== undefined) this.#letGo();\n",
-    "",
+    "A stop in the moment in which the answer begins is missed, and a provider that ignores it is read without end.",
+    (at) => at.remove(),
+  ),
+  inLoop("stream-not-let-go", "A stop while an answer comes in waits for the next piece of it.", (at) =>
+    at.value().right().become("() => {}"),
   ),
   inLoop(
-    "stream-not-let-go",
-    "A stop while an answer comes in waits for the next piece of it.",
-    REQUEST,
-    "this.#letGo = () => void reader.cancel(this.#ended?.why).catch(ignore);",
-    "this.#letGo = ignore;",
+    "deaf-tool-begins-after-its-stop",
+    "A tool that cannot stop half-way begins after it was stopped, because its input was still being checked.",
+    {
+      check: (at) => at.value().become(`await ${at.value().whenFalse().text}`),
+      going: (at) => at.remove(),
+    },
   ),
-  {
-    name: "deaf-tool-begins-after-its-stop",
-    about:
-      "A tool that cannot stop half-way is begun after it was stopped, because its input was still being looked at.",
-    edits: [
-      {
-        file: "src/agent/tool.ts",
-        find: "const checked = isPromise(checking) ? await checking : checking;",
-        replace: "const checked = await checking;",
-      },
-      { file: "src/agent/tool.ts", find: "      requireGoing(call);\n", replace: "" },
-    ],
-    focus: "model",
-  },
-  inLoop(
-    "transcript-awaited-after-the-stop",
-    "A turn that is stopped while the log is read waits for the log.",
-    AGENT,
-    "const messages = await stop.until(this.#turn.transcript());\n    const { runId, spent }",
-    "const messages = await this.#turn.transcript();\n    const { runId, spent }",
+  inLoop("transcript-awaited-after-the-stop", "A turn that is stopped while the log is read waits for the log.", (at) =>
+    at.value().value().become(at.value().value().arg(0, 1).text),
   ),
 ];
 
-/** How often the model is asked, and how long it is waited for. */
+/** How often the model is asked, and how long the loop waits for it. */
 const ASKS: readonly Bug[] = [
   inLoop(
     "answered-in-part-asked-again",
     "A request whose answer broke off is made again, and people read two beginnings.",
-    ASK,
-    "if (answer.said || !trouble.transient ||",
-    "if (!trouble.transient ||",
+    (at) => at.condition().operand(0, 3).drop(),
   ),
-  inLoop(
-    "refused-for-good-asked-again",
-    "A request that the provider does not take is made again and again.",
-    ASK,
-    "|| !trouble.transient || attempt",
-    "|| attempt",
+  inLoop("refused-for-good-asked-again", "A request that the provider rejects is made again and again.", (at) =>
+    at.condition().operand(1, 3).drop(),
   ),
-  inLoop(
-    "attempts-without-end",
-    "A provider that is down is asked for ever.",
-    ASK,
-    "attempt >= retry.attemptsMax)",
-    "attempt >= 10 * retry.attemptsMax)",
+  inLoop("attempts-without-end", "A provider that is down is asked without end.", (at) =>
+    at.condition().operand(2, 3).right().before("10 * "),
   ),
-  inLoop(
-    "no-pause-between-attempts",
-    "A provider that is busy is asked again at once.",
-    ASK,
-    "await stop.pause(pauseMs(attempt, trouble, retry));",
-    "await stop.pause(0);",
+  inLoop("no-pause-between-attempts", "A provider that is busy is asked again at once.", (at) =>
+    at.value().value().arg(0, 1).become("0"),
   ),
-  inLoop(
-    "retry-after-ignored",
-    "A provider says when it wants to be asked again, and is asked before that.",
-    ASK,
-    "Math.min(lastMs, afterMs ?? firstMs * 2 ** (attempt - 1))",
-    "Math.min(lastMs, Math.min(afterMs ?? firstMs, firstMs))",
-  ),
+  inLoop("retry-after-ignored", "A provider says when it wants to be asked again, and is asked before that.", (at) => {
+    const pause = at.value().arg(1, 2);
+    const first = pause.right().left().text;
+    return pause.become(`Math.min(${pause.left().text} ?? ${first}, ${first})`);
+  }),
   inLoop(
     "silence-not-noticed",
     "A provider that has begun to answer and falls silent is waited for without end (Codex: 300 s of silence).",
-    REQUEST,
-    "if (leftMs > 0) return this.#arm(leftMs);",
-    "if (leftMs > 0) return;",
+    (at) => at.whenTrue().become("return;"),
   ),
-  inLoop(
-    "silence-from-the-beginning",
-    "A long answer is cut off, because its signs of life do not count.",
-    REQUEST,
-    "      this.#heardAt = this.#clock.elapsed();\n      answer.note(value);",
-    "      answer.note(value);",
+  inLoop("silence-from-the-beginning", "A long answer is cut off, because its signs of life do not count.", (at) =>
+    at.remove(),
   ),
-  {
-    name: "silence-by-the-wall",
-    about: "How long a provider is silent is read off the wall clock.",
-    focus: "model",
-    edits: [
-      {
-        file: REQUEST,
-        find: "this.#heardAt = this.#clock.elapsed();\n    this.#arm",
-        replace: "this.#heardAt = this.#clock.now();\n    this.#arm",
-      },
-      {
-        file: REQUEST,
-        find: "this.#heardAt = this.#clock.elapsed();\n      answer",
-        replace: "this.#heardAt = this.#clock.now();\n      answer",
-      },
-      { file: REQUEST, find: "limitMs - this.#clock.elapsed();", replace: "limitMs - this.#clock.now();" },
-    ],
-  },
-  inLoop(
-    "one-turn-too-many",
-    "A run whose turns are used up gets one more.",
-    AGENT,
-    "if (spent.turns >= turns)",
-    "if (spent.turns > turns)",
+  inLoop("silence-by-the-wall", "How long a provider is silent is measured with the wall clock.", SILENCE_BY_THE_WALL),
+  inLoop("one-turn-too-many", "A run whose turns are used up gets one more.", (at) =>
+    at.condition().become(`${at.condition().left().text} > ${at.condition().right().text}`),
   ),
-  inLoop(
-    "answers-cost-nothing",
-    "What a model has said does not count against the budget.",
-    AGENT,
-    "spent.inputTokens + spent.outputTokens >= tokens",
-    "spent.inputTokens >= tokens",
-  ),
+  inLoop("answers-cost-nothing", "The output of a model does not count against the budget.", (at) => {
+    const spent = at.condition().operand(1, 2).left();
+    return spent.become(spent.left().text);
+  }),
 ];
 
-/** What the model, the log and the bill are told. */
+/** What the model, the log and the bill receive. */
 const TELLS: readonly Bug[] = [
-  inLoop(
-    "cost-lost-with-the-stop",
-    "A turn that is stopped or fails has cost nothing.",
-    AGENT,
-    "    turn.meter(() => this.#means.meter.read());\n",
-    "",
+  inLoop("cost-lost-with-the-stop", "A turn that is stopped or fails has cost nothing.", (at) => at.remove()),
+  inLoop("cost-of-an-attempt-forgotten", "The cost of an attempt that came to nothing is forgotten with it.", (at) =>
+    at.remove(),
   ),
-  inLoop(
-    "cost-of-an-attempt-forgotten",
-    "What an attempt has cost that came to nothing is forgotten with it.",
-    ASK,
-    '      if (request.begun || trouble.code === "model_timeout") meter.end("counted");\n',
-    "",
+  inLoop("refused-request-charged", "A request that was turned away is counted like any other.", (at) =>
+    at.literal("free").become('"counted"'),
   ),
-  inLoop(
-    "refused-request-charged",
-    "A request that was turned away is counted like any other.",
-    ASK,
-    'meter.end("free");',
-    'meter.end("counted");',
-  ),
-  inLoop(
-    "summary-not-charged",
-    "What a summary has cost is not counted.",
-    "src/agent/compaction.ts",
-    'means.meter.end("counted");',
-    'means.meter.end("free");',
+  inLoop("summary-not-charged", "The cost of a summary is not counted.", (at) =>
+    at.literal("counted").become('"free"'),
   ),
   inLoop(
     "denied-call-without-a-result",
     "A call that people have denied has no result, and every provider refuses the next request (dify, letta, pi).",
-    "src/agent/provider-prompt.ts",
-    "    const { toolCallId, toolName } = part;\n",
-    '    if (result.outcome.kind === "failed" && result.outcome.code === "denied") return [];\n    const { toolCallId, toolName } = part;\n',
+    (at) => {
+      const denied = inline(
+        ({ outcome }: Pick<TranscriptResult, "outcome">) => outcome.kind === "failed" && outcome.code === "denied",
+        at.name(),
+      );
+      return at.after(` if (${denied}) return [];`);
+    },
   ),
   inLoop(
     "stop-told-as-a-failure",
-    "A model is told that a call has failed which was stopped, and tries it again.",
-    RESULT,
-    "return errorText(stopped(outcome), known(changes)",
-    'return errorText("It failed.", known(changes)',
+    "A model reads that a call has failed which was stopped, and tries it again.",
+    (at) => at.value().arg(0, 3).become('"It failed."'),
   ),
   inLoop(
     "unknown-told-as-done",
-    "A model is told that a call has done its work, which nobody knows.",
-    RESULT,
-    "return errorText(LOST, known(changes), partial(result));",
-    "return completed(result);",
+    "A model reads that a call has done its work, although its outcome is unknown.",
+    (at, other) => at.become(other("completed").text),
   ),
-  inLoop(
-    "call-name-used-twice",
-    "Two calls to which a provider has given the same name keep it.",
-    "src/agent/wire-id.ts",
-    "while (!PLAIN.test(id) || this.#used.has(id)) {",
-    "while (!PLAIN.test(id)) {",
+  inLoop("call-name-used-twice", "Two calls to which a provider has given the same name keep it.", (at) =>
+    at.condition().operand(1, 2).drop(),
   ),
-  inLoop(
-    "two-messages-of-one",
-    "What people say in a row is told as several messages of theirs.",
-    "src/agent/provider-prompt.ts",
-    'if (last?.role === "user") last.content.push(...all);\n    else this.#out.push',
-    "this.#out.push",
+  inLoop("two-messages-of-one", "Prompts of people in a row become several user messages in the request.", (at) =>
+    at.become(at.whenFalse().text),
   ),
-  inLoop(
-    "rejection-told-as-an-error",
-    "A request that the provider does not take ends like one that went wrong.",
-    "src/agent/trouble.ts",
-    'code: rejected ? "model_rejected" : "model_error"',
-    'code: rejected ? "model_error" : "model_error"',
+  inLoop("rejection-told-as-an-error", "A request that the provider rejects ends like one that went wrong.", (at) =>
+    at.literal("model_rejected").become('"model_error"'),
   ),
-  inLoop(
-    "turn-listens-for-ever",
-    "A turn that has ended still listens to the stop of its run.",
-    AGENT,
-    "      loop.close();\n",
-    "",
-  ),
-  inLoop(
-    "door-kept-open",
-    "The limit for a connection to end properly stays when it has ended.",
-    REQUEST,
-    "  } finally {\n    takeBack();\n  }\n}",
-    "  } finally {\n    if (reader.closed === undefined) takeBack();\n  }\n}",
+  inLoop("turn-listens-for-ever", "A turn that has ended still listens to the stop of its run.", (at) => at.remove()),
+  inLoop("door-kept-open", "The time limit for a connection to end properly stays when it has ended.", (at) =>
+    at.remove(),
   ),
 ];
 

@@ -1,231 +1,204 @@
 // Mistakes about approvals, questions, reminders and the inbox.
-import { type Bug, bug } from "./bug.ts";
+import ts from "typescript";
+import type { CommandOf } from "../../src/core/command.ts";
+import type { Event } from "../../src/core/event.ts";
+import type { Lane } from "../../src/core/lane.ts";
+import type { Question, Reply } from "../../src/core/question.ts";
+import type { CallRequest } from "../../src/ports.ts";
+import { mistake } from "../../test/mistakes/mistake.ts";
+import { inline, type Place } from "../../test/mistakes/place.ts";
+import type { Bug } from "./bug.ts";
 
-const FOLLOW_UP = "src/core/follow-up.ts";
-const DECIDE = "src/core/decide.ts";
-const DECIDE_RUN = "src/core/decide-run.ts";
-const DECIDE_QUESTION = "src/core/decide-question.ts";
-const LANE = "src/core/lane.ts";
-const LIVE_CALL = "src/engine/live-call.ts";
-const QUESTIONS = "src/engine/questions.ts";
+/** Where a mistake keeps, beside the state, what was approved in any session. */
+type Granting = { granted?: Set<string> };
+
+/** The state that an expression makes, with an empty inbox. */
+const withoutInbox = (lane: Place) => lane.become(inline((made: Lane): Lane => ({ ...made, inbox: [] }), lane));
+
+/** The input as the model asked for it. `request`: where the request of the call is read. */
+const asRequested = (request: Place) => inline((given: CallRequest) => given.input, request.value());
 
 export const TALK_BUGS: readonly Bug[] = [
-  bug(
+  mistake(
     "approval-outlives-its-run",
-    "A stop of the run leaves its approvals open; whoever answers one later starts a stale call (PraisonAI#4598, goose#12132).",
-    DECIDE_RUN,
-    'case "ending":\n      return {\n        events: [{ type: "run.cancel_requested", runId: run.id, reason }, ...withdrawAll(run, reason)],',
-    'case "ending":\n      return {\n        events: [{ type: "run.cancel_requested", runId: run.id, reason }],',
+    "A stop of the run leaves its approvals open; a later answer starts a stale call (PraisonAI#4598, goose#12132).",
+    (at) => at.value().part(1, 2).remove(),
   ),
-  bug(
+  mistake(
     "approval-outlives-its-call",
     "A stop of one call leaves its approval open (deepchat#1881, agent-shell#88: the permission box stays).",
-    DECIDE_RUN,
-    "const stopped = [...events, ...withdraw(run, callId, stop.reason)];",
-    "const stopped = [...events];",
+    (at) => at.value().part(1, 2).remove(),
   ),
-  bug(
-    "approval-outlives-its-turn",
-    "What a turn has asked stays open when the turn has ended.",
-    DECIDE_RUN,
-    'const over = goesOn ? withdraw(run, id, { kind: "parent", id }) : withdrawAll(run, { kind: "parent", id });',
-    "const over: readonly Event[] = [];",
+  mistake("approval-outlives-its-turn", "The questions of a turn stay open after the turn has ended.", (at) =>
+    at.value().become("[]"),
   ),
-  bug(
+  mistake(
     "answered-twice",
     "A question stays open after its answer, and a second answer is recorded beside the first.",
-    "src/core/run.ts",
-    "questions: without(run.questions, event.questionId), live: judged(run, event)",
-    "questions: run.questions, live: judged(run, event)",
+    (at) => at.value().part(1, 3).value().become(at.value().part(1, 3).value().arg(0, 2).text),
   ),
-  bug(
-    "expired-means-yes",
-    "Nobody has answered in time, and the call is carried out.",
-    LIVE_CALL,
-    'case "allowed":\n      return;\n    case "denied":',
-    'case "allowed":\n    case "expired" as "allowed":\n      return;\n    case "denied":',
+  mistake("expired-means-yes", "An approval expires without an answer, and the call is carried out.", (at) =>
+    at.become("return;"),
   ),
-  bug(
+  mistake(
     "denial-forgotten-by-recovery",
-    "A call that was denied is begun by the next worker, which knows only that somebody has answered.",
-    "src/core/run.ts",
-    'allowed: ending.kind === "allowed" };',
-    "allowed: true };",
+    "The next worker begins a call that was denied: it knows only that the approval was answered.",
+    (at) => at.value().part(1, 2).value().become("true"),
   ),
-  bug(
+  mistake(
     "other-bytes-shown",
-    "People are shown what the model asked for, and what the host has put in its place is carried out.",
-    LIVE_CALL,
-    "      input: this.input,\n      digest: this.desk.digest(JSON.stringify([this.name, this.input])),",
-    "      input: (this.#request as CallRequest).input,\n      digest: this.desk.digest(JSON.stringify([this.name, (this.#request as CallRequest).input])),",
+    "People see the input the model asked for, and the input the host has put in its place is carried out.",
+    {
+      input: (at, other) => at.value().become(asRequested(other("request"))),
+      digest: (at, other) =>
+        at
+          .value()
+          .arg(0, 1)
+          .arg(0, 1)
+          .part(1, 2)
+          .become(asRequested(other("request"))),
+    },
   ),
-  bug(
-    "digest-not-compared",
-    "An approval of other bytes than those of the call is accepted.",
-    "src/core/question.ts",
-    "if (digest === undefined || digest === about.digest) return undefined;",
-    "return undefined;",
+  mistake("digest-not-compared", "An approval of other bytes than those of the call is accepted.", (at) =>
+    at.become(at.whenTrue().text),
   ),
-  bug(
+  mistake(
     "grant-covers-other-scopes",
-    "An approval for the whole session covers every call, not only those of its kind.",
-    DECIDE_QUESTION,
-    "grants.includes(scope)",
-    "grants.length > 0",
+    "An approval for the whole session covers every call, not only those of the same scope.",
+    (at) =>
+      at
+        .value()
+        .operand(0, 2)
+        .become(`${at.value().operand(0, 2).target().text}.length > 0`),
   ),
-  {
-    name: "grant-covers-other-sessions",
-    about: "An approval for one session is remembered for all of them.",
-    edits: [
-      {
-        file: DECIDE_QUESTION,
-        find: "grants.includes(scope)",
-        replace: "(GRANTED.has(scope) || grants.includes(scope))",
-      },
-      {
-        file: DECIDE_QUESTION,
-        find: "  if (refusal !== undefined) return { events: [], answer: refusal };\n",
-        replace:
-          '  if (refusal !== undefined) return { events: [], answer: refusal };\n  if (reply.kind === "allowed" && reply.remember !== undefined && question.about.kind === "approval") GRANTED.add(question.about.scope);\n',
-      },
-      {
-        file: DECIDE_QUESTION,
-        find: "const isCall = ",
-        replace: "const GRANTED = new Set<string>();\nconst isCall = ",
-      },
-    ],
-  },
-  bug(
+  mistake("grant-covers-other-sessions", "An approval for one session is remembered for all of them.", {
+    granted: (at) => {
+      const scope = at.value().operand(0, 2).arg(0, 1);
+      const granted = inline((asked: string) => (globalThis as Granting).granted?.has(asked) === true, scope);
+      return at.value().before(`${granted} || `);
+    },
+    answer: (at) => {
+      const covered = at.value().target().part(1, 2).value();
+      const remember = inline(
+        ({ about }: Question, reply: Reply) => {
+          if (reply.kind !== "allowed" || reply.remember === undefined || about.kind !== "approval") return;
+          const known = globalThis as Granting;
+          known.granted ??= new Set();
+          known.granted.add(about.scope);
+        },
+        covered.arg(1, 3),
+        covered.arg(2, 3),
+      );
+      return at.before(`${remember};\n`);
+    },
+  }),
+  mistake(
     "expired-but-open",
-    "The deadline passes, and the question is neither closed nor does its asker hear of it.",
-    DECIDE_QUESTION,
-    'events: open ? [settled(id, { kind: "expired", limitMs })] : []',
-    "events: open ? [] : []",
+    "The deadline passes, and the question is not closed: the call that waits for the answer never gets one.",
+    (at) => at.value().part(0, 2).value().whenTrue().become("[]"),
   ),
-  bug(
-    "deadline-left-behind",
-    "The timer of a deadline is left running when the question has been answered.",
-    QUESTIONS,
-    "      takeBack();\n      this.#waiting.delete(id);",
-    "      this.#waiting.delete(id);",
+  mistake("deadline-left-behind", "The timer of a deadline keeps running after the question is answered.", (at) =>
+    at.remove(),
   ),
-  bug(
+  mistake(
     "one-asker-at-a-time",
-    "There is one place for whoever waits for an answer: a second question replaces the first one's (Crush).",
-    QUESTIONS,
-    "return await scope.until(new Promise<Ending>((resolve) => this.#waiting.set(id, resolve)));",
-    "this.#waiting.clear();\n      return await scope.until(new Promise<Ending>((resolve) => this.#waiting.set(id, resolve)));",
+    "Only one waiter for an answer is kept: that of a second question replaces that of the first (Crush).",
+    (at) => at.before(`${at.find(ts.isArrowFunction, "a function").value().target().text}.clear();\n`),
   ),
-  bug(
+  mistake(
     "answer-to-the-wrong-asker",
-    "An answer goes to whoever asked last, without looking at the name of the question (Crush).",
-    QUESTIONS,
-    "const resolve = this.#waiting.get(event.questionId);",
-    "const resolve = [...this.#waiting.values()].at(-1);",
+    "An answer is delivered to the latest waiter, whichever question it answers (Crush).",
+    (at) => at.value().become(`[...${at.value().target().text}.values()].at(-1)`),
   ),
-  bug(
+  mistake(
     "asked-again-after-restart",
-    "After a restart people are asked again, and the question they have seen cannot be answered any more.",
-    DECIDE_QUESTION,
-    'if (open !== undefined) return { events: [], answer: { kind: "asked", questionId: open.id } };',
-    "",
+    "After a restart people are asked again, and the question they have seen can no longer be answered.",
+    (at) => at.remove(),
   ),
-  bug(
+  mistake(
     "question-of-a-vanished-asker",
-    "A question stays open after a crash, although whoever would hear the answer is gone.",
-    DECIDE_RUN,
-    '    ...moot.flatMap(({ id, owner }) => withdrawn(run, id, { kind: "parent", id: owner })),\n',
-    "",
+    "A question stays open after a crash, although the work that waited for the answer is gone.",
+    (at) => at.remove(),
   ),
-  bug(
+  mistake(
     "withdrawn-approval-lets-the-call-wait",
-    "An approval is taken back, and the call that waits for it is not stopped (Harn: calls that wait for one cannot be targeted).",
-    DECIDE_QUESTION,
-    'question.about.kind === "approval" && isCall(owner)',
-    'question.about.kind === "approval" && !isCall(owner)',
+    "An approval is withdrawn, and the call that waits for it is not stopped (Harn: such calls cannot be targeted).",
+    (at) => at.value().condition().operand(1, 2).before("!"),
   ),
-  bug(
+  mistake(
     "stopped-before-it-is-known",
-    "A call is stopped for an approval that is taken back, before it is known whether that had been answered; made here.",
-    "src/engine/drive.ts",
-    "if (!onlyWaits(lane, work)) this.stop(lane, work, effect.reason);",
-    "this.stop(lane, work, effect.reason);",
+    "A call is stopped for a withdrawn approval before it is known whether that had been answered; made here.",
+    (at) => at.become(at.whenTrue().text),
   ),
-  bug(
+  mistake(
     "no-reminder-by-question",
-    "A call that is stopped by way of its approval is not reminded of: one of the ways in was forgotten (Harn).",
-    DECIDE_QUESTION,
-    "{ reason, remind: true }",
-    "{ reason, remind: false }",
+    "A call that is stopped through its approval adds no reminder: one of the ways to stop it was forgotten (Harn).",
+    (at) => at.literal(true).become("false"),
   ),
-  bug(
+  mistake(
     "no-reminder-by-key",
-    "A cancel that carries an idempotency key drops the wish for a reminder on its way (Harn: two of three ways).",
-    "src/engine/cancels.ts",
-    '{ type: "cancel-call", callId, reason, remind }',
-    '{ type: "cancel-call", callId, reason, remind: remind && key === undefined }',
+    "A cancel with an idempotency key drops the request for a reminder on its way (Harn: two of three ways).",
+    (at) => {
+      const submit = at.value().value();
+      const unkeyed = inline(
+        (command: CommandOf<"cancel-call">, key: string | undefined) => ({
+          ...command,
+          remind: command.remind && key === undefined,
+        }),
+        submit.arg(1, 3),
+        submit.arg(2, 3),
+      );
+      return submit.arg(1, 3).become(unkeyed);
+    },
   ),
-  bug(
+  mistake(
     "no-reminder-after-a-crash",
-    "The worker vanishes while a call is being stopped, and the reminder with it.",
-    DECIDE_RUN,
-    "return settledCall(run, call, { callId: call.id, outcome: denied ? DENIED : outcome });",
-    'return settledCall(run, call, { callId: call.id, outcome: denied ? DENIED : outcome }).filter((event) => event.type !== "inbox.added");',
+    "The worker vanishes while a call is being stopped, and the reminder is lost with it.",
+    (at) =>
+      at
+        .value()
+        .become(
+          inline((events: readonly Event[]) => events.filter((event) => event.type !== "inbox.added"), at.value()),
+        ),
   ),
-  bug(
+  mistake(
     "reminded-of-what-finished",
-    "The model is reminded that a call was stopped which had finished before (Harn: told cancelled, and given the result).",
-    DECIDE_RUN,
-    'if (call.phase === "stopping" && call.remind && stopped) {',
-    'if (call.phase === "stopping" && call.remind) {',
+    "The model gets a reminder that a call was stopped which had finished before (Harn: cancelled, and a result).",
+    (at) => at.condition().operand(2, 3).drop(),
   ),
-  bug(
+  mistake(
     "reminded-unasked",
-    "The model is reminded although whoever stopped the call did not want that.",
-    DECIDE_RUN,
-    'if (call.phase === "stopping" && call.remind && stopped) {',
-    'if (call.phase === "stopping" && stopped) {',
+    "The model gets a reminder although the client that stopped the call wanted none.",
+    (at) => at.condition().operand(1, 3).drop(),
   ),
-  bug(
+  mistake(
     "heard-at-every-turn",
-    "What was in the inbox stays there, and the model hears it at every turn (Crush#3109: results repeated after a cancel).",
-    LANE,
-    "return { ...lane, head, inbox: left(lane.inbox, (one) => isHeld(one, lane.live?.live ?? [])) };",
-    "return { ...lane, head };",
+    "Inbox items stay after they are taken, and the model gets them at every turn (Crush#3109: results repeated " +
+      "after a cancel).",
+    (at) => at.value().part(2, 3).remove(),
   ),
-  bug(
-    "inbox-lost-with-the-run",
-    "The end of a run empties the inbox of its session.",
-    LANE,
-    "if (lane.live?.id === id) return { ...lane, live: undefined };",
-    "if (lane.live?.id === id) return { ...lane, live: undefined, inbox: NO_ITEMS };",
+  mistake("inbox-lost-with-the-run", "The end of a run empties the inbox of its session.", (at) =>
+    withoutInbox(at.whenTrue().value()),
   ),
-  bug(
-    "inbox-lost-at-compaction",
-    "Summing up the conversation drops what the model has not heard yet.",
-    LANE,
-    'case "session.compacted":\n      return { ...lane, head };',
-    'case "session.compacted":\n      return { ...lane, head, inbox: NO_ITEMS };',
+  mistake("inbox-lost-at-compaction", "A compaction drops inbox items that no turn has taken yet.", (at) =>
+    withoutInbox(at.value()),
   ),
-  bug(
+  mistake(
     "inbox-not-read-at-the-start",
-    "The first turn of a run does not look into the inbox (Harn: stored, and nobody reads it).",
-    DECIDE,
-    "return { events: follow(lane, events), answer: next.id };",
-    "return { events, answer: next.id };",
+    "The first turn of a run does not take the inbox (Harn: items are stored and never read).",
+    (at) => at.value().part(0, 2).value().become(at.value().part(0, 2).value().arg(1, 2).text),
   ),
-  bug(
+  mistake(
     "own-reminder-missed",
-    "The reminder that the last call's end brings is not in the turn that follows from it.",
-    FOLLOW_UP,
-    "const items = inboxAfter(lane, before);",
-    "const items = takeable(lane.inbox, lane.live?.live ?? []);",
+    "The reminder that comes with the end of the last call is not in the turn that follows it.",
+    (at) => at.value().arg(1, 2).become("[]"),
   ),
-  bug(
+  mistake(
     "steers-pass-the-inbox",
-    "A turn that takes steers in takes the inbox for taken, too, and drops it.",
-    FOLLOW_UP,
-    "  ...takeItems(items, id),\n  ...takeSteers(lane, runOf(id), id),",
-    "  ...(lane.steers.length > 0 ? [] : takeItems(items, id)),\n  ...takeSteers(lane, runOf(id), id),",
+    "A turn that takes in steers treats the inbox as taken, too, and drops it.",
+    (at) => {
+      const steered = inline((lane: Lane) => lane.steers.length > 0, at.param(0));
+      return at.value().become(`(${steered} ? [] : ${at.value().text})`);
+    },
   ),
 ];

@@ -1,205 +1,136 @@
-// Mistakes about time, about whoever follows, and about what is left behind.
+// Mistakes about time, about followers, and about what is left behind.
+import type { Seq } from "../../src/core/ids.ts";
+import type { Lane } from "../../src/core/lane.ts";
+import type { Clock, Page } from "../../src/ports.ts";
+import { mistake } from "../../test/mistakes/mistake.ts";
+import { type Change, inline, type Place } from "../../test/mistakes/place.ts";
 import type { Focus } from "../flavour.ts";
 import type { Bug } from "./bug.ts";
 
-const ATTENDANCE = "src/engine/attendance.ts";
-const AWAITED = "src/engine/awaited-outcome.ts";
-const ENGINE = "src/engine/engine.ts";
-const FOLLOW = "src/engine/follow.ts";
-const LIMITS = "src/engine/run-limits.ts";
+/** The wall clock in place of the one that measures how long something takes. */
+const byTheWall = (reading: Place): Change => reading.become(inline((clock: Clock) => clock.now(), reading.target()));
 
-type Place = readonly [file: string, find: string, replace: string];
-
-const about =
-  (focus: Focus) =>
-  (name: string, sentence: string, ...[file, find, replace]: Place): Bug => ({
-    ...{ name, about: sentence, edits: [{ file, find, replace }] },
-    ...(focus === undefined ? {} : { focus }),
-  });
-const ofTime = about("time");
-const ofFollowers = about("followers");
-const ofAll = about(undefined);
+/** The most events of a page, given where a page is read from the store. */
+const pageLimit = (page: Place): string => page.value().value().arg(1, 2).part(1, 2).value().text;
 
 const TIME: readonly Bug[] = [
-  ofTime(
+  mistake(
     "limit-outlives-the-lane",
-    "The limit of a run that was let go of ends the run when it has been taken up again.",
-    ENGINE,
-    "    this.#limits.leave(lane.id);\n",
-    "",
+    "The time limit of a run whose session the worker has let go of ends the run after it was taken up again.",
+    (at) => at.remove(),
   ),
-  ofTime(
+  mistake(
     "limit-begun-for-another",
-    "What is recorded after a lane was let go of begins a limit that nobody takes back.",
-    LIMITS,
-    "if (this.#limitMs === undefined || lane.epoch === undefined) return;",
-    "if (this.#limitMs === undefined) return;",
+    "An event that is recorded after the worker let go of a session starts a time limit that is never cleared.",
+    (at) => at.condition().operand(1, 2).drop(),
   ),
-  ofTime(
-    "limit-lost-in-the-crash",
-    "A run that is taken up after a crash may take as long as it likes.",
-    LIMITS,
-    'if (event.type === "run.started" || event.type === "run.recovered")',
-    'if (event.type === "run.started")',
+  mistake("limit-lost-in-the-crash", "A run that is taken up after a crash has no time limit.", (at) =>
+    at.condition().operand(1, 2).drop(),
   ),
-  {
-    name: "lease-by-the-wall",
-    about: "How long a lease has not been renewed is read off the wall clock.",
-    focus: "time",
-    edits: [
-      {
-        file: ATTENDANCE,
-        find: "this.#renewed(this.#parts.clock.elapsed());\n    this.#renewLater();",
-        replace: "this.#renewed(this.#parts.clock.now());\n    this.#renewLater();",
-      },
-      { file: ATTENDANCE, find: "const asked = clock.elapsed();", replace: "const asked = clock.now();" },
-      { file: ATTENDANCE, find: "HOLD_MS - clock.elapsed());", replace: "HOLD_MS - clock.now());" },
-      {
-        file: ATTENDANCE,
-        find: "from now on.\n    this.#renewed(this.#parts.clock.elapsed());",
-        replace: "from now on.\n    this.#renewed(this.#parts.clock.now());",
-      },
-    ],
-  },
-  ofTime(
+  mistake("lease-by-the-wall", "The time since the last renewal of a lease is measured with the wall clock.", {
+    start: (at) => byTheWall(at.value().arg(0, 1)),
+    asked: (at) => byTheWall(at.value()),
+    limit: (at) => byTheWall(at.value().arg(1, 2).right()),
+    "let-go": (at) => byTheWall(at.value().arg(0, 1)),
+  }),
+  mistake(
     "lease-counted-from-the-answer",
-    "A lease counts from when the store has answered, which may have been asleep.",
-    ATTENDANCE,
-    "this.#renewed(asked);",
-    "this.#renewed(clock.elapsed());",
+    "A lease counts from the answer of the store, which may come late, and not from the request.",
+    (at, other) => at.value().arg(0, 1).become(other("asked").value().text),
   ),
-  ofTime(
+  mistake(
     "sleep-not-noticed",
-    "After a night with the lid closed the worker renews its leases, and goes on as if it had them all the time.",
-    ATTENDANCE,
-    "    const asked = clock.elapsed();\n    this.#limit();\n",
-    "    const asked = clock.elapsed();\n    this.#renewed(asked);\n",
+    "After the computer has slept, the worker renews its leases and acts as if it had held them all the time.",
+    (at, other) => at.become(other("renewed").text),
   ),
-  ofTime(
-    "question-expires-early",
-    "A question is closed before its time is up.",
-    "src/engine/questions.ts",
-    "this.#parts.clock.after(deadlineMs, () =>",
-    "this.#parts.clock.after(Math.min(deadlineMs, 2_000), () =>",
+  mistake("question-expires-early", "A question expires before its deadline.", (at) => {
+    const deadline = at.value().arg(0, 2);
+    return deadline.become(`Math.min(${deadline.text}, 2_000)`);
+  }),
+  mistake("grace-cut-short", "Work that is asked to stop is abandoned in the middle of its grace period.", (at) =>
+    at.value().right().arg(0, 2).after(" / 2"),
   ),
-  ofTime(
-    "grace-cut-short",
-    "What is asked to stop is given up in the middle of its grace.",
-    "src/engine/drive.ts",
-    "this.#clock.after(this.#graceFor(lane, work), ",
-    "this.#clock.after(this.#graceFor(lane, work) / 2, ",
-  ),
-  ofTime(
-    "call-limit-halved",
-    "A call is stopped before the time that it was given.",
-    "src/engine/live-call.ts",
-    "return this.desk.clock.after(limitMs, () =>",
-    "return this.desk.clock.after(limitMs / 2, () =>",
-  ),
+  mistake("call-limit-halved", "A call is stopped before its time limit.", (at) => at.value().arg(0, 2).after(" / 2")),
 ];
 
 const FOLLOWERS: readonly Bug[] = [
-  ofFollowers(
+  mistake(
     "gap-told-twice",
-    "Whoever comes back below what is kept is told so twice.",
-    FOLLOW,
-    'yield [{ type: "gap", from: cursor + 1, to: gapTo }];',
-    'for (const _ of [1, 2]) yield [{ type: "gap", from: cursor + 1, to: gapTo }];',
+    "A follower whose position is before the oldest event that is kept gets the gap twice.",
+    (at) => at.before("for (const _ of [1, 2]) "),
   ),
-  ofFollowers(
+  mistake(
     "gap-told-again-at-the-next-page",
-    "The gap is announced, and the reader is left before it.",
-    FOLLOW,
-    "cursor = page.events.at(-1)?.seq ?? cursor;",
-    "cursor = page.gapTo === undefined ? (page.events.at(-1)?.seq ?? cursor) : page.gapTo;",
+    "A page with a gap moves the position of the follower only to the end of the gap, not to the end of the page.",
+    (at, other) =>
+      at
+        .value()
+        .right()
+        .become(inline(({ gapTo }: Page, pageEnd: Seq) => gapTo ?? pageEnd, other("page").name(), at.value().right())),
   ),
-  ofFollowers(
-    "event-skipped-at-the-page-edge",
-    "The first event of the next page is left out.",
-    FOLLOW,
-    "const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });",
-    "const page = await store.read(session, { after: cursor + (cursor > 2 ? 1 : 0), limit: PAGE_EVENTS_MAX });",
-  ),
-  ofFollowers(
+  mistake("event-skipped-at-the-page-edge", "A follower does not get the first event of the next page.", (at) => {
+    const after = at.value().value().arg(1, 2).part(0, 2).value();
+    return after.become(`${after.text} + (${after.text} > 2 ? 1 : 0)`);
+  }),
+  mistake(
     "short-page-taken-for-the-end",
-    "A page with fewer events than it could have is taken for the last one.",
-    FOLLOW,
-    "caughtUp = page.events.length === 0;",
-    "caughtUp = page.events.length < PAGE_EVENTS_MAX;",
+    "A page with fewer events than its limit is taken for the last one.",
+    (at, other) => {
+      const isEmpty = at.value().right();
+      return isEmpty.become(`${isEmpty.left().text} < ${pageLimit(other("page"))}`);
+    },
   ),
-  ofFollowers(
+  mistake(
     "joined-in-the-middle",
-    "Whoever joins a turn in its middle is told its beginning as if it came behind it.",
-    "src/engine/live-lane.ts",
-    "text: owner.text, from: 0 }",
-    "text: owner.text, from: owner.text.length }",
+    "A follower that joins in the middle of a turn gets the beginning of its text as if it stood behind that text.",
+    (at) => {
+      const delta = at.value().value();
+      return delta
+        .part(4, 5)
+        .value()
+        .become(`${delta.part(3, 5).value().text}.length`);
+    },
   ),
-  ofFollowers(
-    "feed-left-open",
-    "A session that somebody has followed counts as followed for ever.",
-    FOLLOW,
-    "    feeds.close(session);\n",
-    "",
-  ),
-  ofFollowers(
-    "follower-listens-for-ever",
-    "Whoever has left is still listened for.",
-    FOLLOW,
-    "    sleeper.leave();\n",
-    "",
-  ),
-  ofFollowers(
+  mistake("feed-left-open", "A session counts as followed after its last follower has left.", (at) => at.remove()),
+  mistake("follower-listens-for-ever", "A follower that has left stays registered to be woken.", (at) => at.remove()),
+  mistake(
     "transcript-with-a-hole",
-    "What retention removes while a conversation is read is missing in its middle.",
-    "src/engine/live-transcript.ts",
-    "    this.#book = new Book();\n    this.#cursor = gapTo;",
-    "    this.#cursor = gapTo;",
-  ),
-  ofAll(
-    "catch-up-ends-at-a-short-page",
-    "What others wrote is read up to the first page that is not full.",
-    "src/engine/commit.ts",
-    "      news.push(...events);\n",
-    "      news.push(...events);\n      if (events.length < PAGE_EVENTS_MAX) break;\n",
+    "The events that retention removes while a transcript is read are missing in its middle.",
+    (at) => at.remove(),
   ),
 ];
 
 const LEFT: readonly Bug[] = [
-  ofAll(
+  mistake(
+    "catch-up-ends-at-a-short-page",
+    "What other workers wrote is read only up to the first page that is not full.",
+    (at, other) => at.after(` if (${at.value().arg(0, 1).value().text}.length < ${pageLimit(other("read"))}) break;`),
+  ),
+  mistake(
     "wait-kept-after-trouble",
-    "Whoever asks for an outcome while the store is in trouble is waited for, and waits no more.",
-    AWAITED,
-    "  } catch (error) {\n    takeBack();\n    throw error;",
-    "  } catch (error) {\n    throw error;",
+    "A wait for an outcome stays registered after the store has failed to look it up and the caller has an error.",
+    (at) => at.remove(),
   ),
-  ofAll(
-    "run-kept-in-mind",
-    "A run that has ended is still thought to be going on.",
-    ENGINE,
-    '      if (event.type === "run.settled") this.lanes.moveOut(event.runId);\n',
-    "",
-  ),
-  ofAll(
+  mistake("run-kept-in-mind", "A run that has ended is still kept as one that is open.", (at) => at.remove()),
+  mistake(
     "caught-up-run-without-a-home",
     "A cancel of a run whose acceptance was never answered waits for the store.",
-    ENGINE,
-    '      if (event.type === "run.accepted" && lane.phase !== "gone") this.lanes.moveIn(event.runId, lane.id);\n',
-    "",
+    (at) => at.remove(),
   ),
-  ofAll(
+  mistake(
     "cancel-behind-a-key",
-    "A cancel waits with what stands before it for a key that is looked up.",
-    "src/engine/cancels.ts",
-    "const waits = lane.pumping || lane.doubt || lane.mailbox.length > 0;",
-    "const waits = false;",
+    "A cancel waits with the requests before it while an idempotency key is looked up.",
+    (at) => at.value().become("false"),
   ),
-  ofAll(
-    "busy-without-a-run",
-    "A session says that it is busy, and there is nothing left to do.",
-    "src/engine/explain.ts",
-    "busy: state.live !== undefined || state.queue.length > 0,",
-    "busy: state.live !== undefined || state.queue.length > 0 || state.inbox.length > 0,",
+  mistake("busy-without-a-run", "A session reports that it is busy although it has nothing left to do.", (at) =>
+    at
+      .value()
+      .after(
+        ` || ${inline((state: Lane) => state.inbox.length > 0, at.value().operand(1, 2).left().target().target())}`,
+      ),
   ),
 ];
 
-export const TIME_BUGS: readonly Bug[] = [...TIME, ...FOLLOWERS, ...LEFT];
+const focused = (focus: Focus, bugs: readonly Bug[]): readonly Bug[] => bugs.map((one) => ({ ...one, focus }));
+
+export const TIME_BUGS: readonly Bug[] = [...focused("time", TIME), ...focused("followers", FOLLOWERS), ...LEFT];

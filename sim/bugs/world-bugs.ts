@@ -1,144 +1,158 @@
-// Mistakes between the record and the world: what begins, what ends, and who hears of it when.
-import { type Bug, bug } from "./bug.ts";
+// Mistakes between the record and the world: what begins, what ends, and when waiters and followers learn of it.
+import ts from "typescript";
+import type { CancelReason, Outcome } from "../../src/core/cancel.ts";
+import type { CallEnd, TurnEnd } from "../../src/core/decide-run.ts";
+import type { Event, Recorded } from "../../src/core/event.ts";
+import type { RunId } from "../../src/core/ids.ts";
+import type { Lane } from "../../src/core/lane.ts";
+import type { Run } from "../../src/core/run.ts";
+import type { Consequences } from "../../src/engine/commit.ts";
+import type { LiveLane } from "../../src/engine/live-lane.ts";
+import type { Ended } from "../../src/engine/scope.ts";
+import { type Edit, mistake } from "../../test/mistakes/mistake.ts";
+import { inline } from "../../test/mistakes/place.ts";
+import type { Bug } from "./bug.ts";
 
-const COMMIT = "src/engine/commit.ts";
-const DRIVE = "src/engine/drive.ts";
-const DECIDE_RUN = "src/core/decide-run.ts";
+/** In a call of a map by the id of a run: if there is no waiter for it, the id of another run with one. */
+const ofAnother: Edit = (at) => {
+  const [map, id] = [at.value().target(), at.value().arg(0, 1)];
+  return id.become(
+    inline(
+      (waiting: ReadonlyMap<RunId, unknown>, run: RunId) => (waiting.has(run) ? run : ([...waiting.keys()][0] ?? run)),
+      map,
+      id,
+    ),
+  );
+};
+
+/** The facts that are being sent become known as if the store had them. */
+const toldTooEarly: Edit = (at, other) => {
+  const batch = at.value().right().target().arg(0, 1);
+  const tell = inline(
+    (then: Consequences, lane: LiveLane, events: readonly Event[], now: number) => {
+      const facts = events.map((event, index): Recorded => ({ ...event, seq: lane.durable.head + 1 + index, at: now }));
+      then.recorded(lane, facts);
+    },
+    `this.${other("then").name()}`,
+    batch.arg(0, 3),
+    batch.arg(1, 3),
+    batch.arg(2, 3),
+  );
+  return at.before(`${tell};\n`);
+};
+
+const ASKS_FOR_A_TURN = (end: TurnEnd): boolean => end.next === "turn";
 
 export const WORLD_BUGS: readonly Bug[] = [
-  bug(
-    "two-outcomes",
-    "The cancel path and the end of the stream both write the outcome.",
-    DECIDE_RUN,
-    'return [...before, runSettled(run, end.outcome, "turn")];',
-    'return [...before, runSettled(run, end.outcome, "turn"), runSettled(run, end.outcome, "turn")];',
+  mistake("two-outcomes", "The cancel path and the end of the stream both write the outcome.", (at) =>
+    at
+      .value()
+      .part(1, 2)
+      .after(`, ${at.value().part(1, 2).text}`),
   ),
-  bug(
-    "waiter-released-by-another",
-    "Whoever waits for A is released when B ends.",
-    "src/engine/outcomes.ts",
-    "const waiting = this.#waiting.get(event.runId);\n      this.#waiting.delete(event.runId);",
-    "const id = this.#waiting.has(event.runId) ? event.runId : [...this.#waiting.keys()][0] ?? event.runId;\n      const waiting = this.#waiting.get(id);\n      this.#waiting.delete(id);",
-  ),
-  bug(
+  mistake("waiter-released-by-another", "A caller that waits for run A is released when run B ends.", {
+    find: ofAnother,
+    forget: ofAnother,
+  }),
+  mistake(
     "answered-before-durable",
-    "A receipt is given when the batch is sent, not when it has arrived.",
-    COMMIT,
-    "    lane.sent = lane.decided;\n",
-    "    lane.sent = lane.decided;\n    for (const entry of lane.flying) entry.resolve(entry.answer);\n",
+    "A receipt is given when the batch is sent to the store, not when it has arrived.",
+    (at) =>
+      at.after(
+        `${inline((lane: LiveLane) => {
+          for (const entry of lane.flying) entry.resolve(entry.answer as never);
+        }, at.param(0))};`,
+      ),
   ),
-  bug(
-    "told-before-durable",
-    "Waiters and followers hear of an outcome before it is in the store.",
-    COMMIT,
-    "    const at = this.#clock.now();\n    lane.landing = ",
-    "    const at = this.#clock.now();\n    this.#then.recorded(lane, events.map((event, index): Recorded => ({ ...event, seq: lane.durable.head + 1 + index, at })));\n    lane.landing = ",
-  ),
-  bug(
+  mistake("told-before-durable", "Waiters and followers learn of an outcome before it is in the store.", toldTooEarly),
+  mistake(
     "begun-before-durable",
-    "A call begins before its request is in the log; after a crash nobody knows of it.",
-    DRIVE,
-    "&& !(this.#world.begins() && begins(lane, effect.work))) continue;",
-    "&& !this.#world.begins()) continue;",
+    "A call begins before its request is in the log; after a crash no record shows it.",
+    (at) => at.condition().operand(1, 2).find(ts.isParenthesizedExpression, "parentheses").operand(1, 2).drop(),
   ),
-  bug(
-    "cleanup-removes-another",
-    "The cleanup of an old entry removes whatever stands in its place.",
-    DRIVE,
-    "const at = lane.works.indexOf(work);",
-    "const at = lane.works.length - 1;",
+  mistake("cleanup-removes-another", "The cleanup of an old entry removes whatever stands in its place.", (at) =>
+    at.value().become(`${at.value().target().text}.length - 1`),
   ),
-  bug(
+  mistake(
     "begun-again",
-    "Work that is over is forgotten before its end is recorded, so the state has it begun again.",
-    DRIVE,
-    "    this.#noteStill(lane);\n    return counts;",
-    "    this.forget(lane, work);\n    return counts;",
+    "Work that is over is forgotten before its end is recorded, so it begins again because the state demands it.",
+    (at, other) => at.value().become(`this.${other("forget").name()}(${at.param(0)}, ${at.param(1)})`),
   ),
-  {
-    name: "late-result-applied",
-    about: "The result of a call that was given up is recorded after all.",
-    edits: [
-      {
-        file: DRIVE,
-        find: 'const counts = work.phase === "live" || work.phase === "stopping";',
-        replace: "const counts = true;",
-      },
-      {
-        file: DECIDE_RUN,
-        find: 'if (call === undefined || run.phase === "parked") return [];',
-        replace: 'if (call === undefined) return [{ type: "call.settled", runId: run.id, ...end }];',
-      },
+  mistake("late-result-applied", "The result of a call that was given up is recorded after all.", {
+    ended: (at) => at.value().become("true"),
+    recorded: (at) => [
+      at.condition().operand(1, 2).drop(),
+      at
+        .whenTrue()
+        .value()
+        .become(
+          inline(
+            (run: Run, end: CallEnd): readonly Event[] => [{ type: "call.settled", runId: run.id, ...end }],
+            at.param(0),
+            at.param(1),
+          ),
+        ),
     ],
-  },
-  bug(
-    "late-result-unnoticed",
-    "The result of work that was given up disappears without a word.",
-    "src/engine/desk.ts",
-    'this.parts.notify({ type: "late", runId: this.begun.id, work: work.name, outcome });',
-    "return;",
+  }),
+  mistake("late-result-unnoticed", "The result of work that was given up disappears without a notice.", (at) =>
+    at.remove(),
   ),
-  bug(
+  mistake(
     "late-result-told",
-    "A turn is told the late result of a call that was given up, and recorded as such.",
-    "src/engine/live-call.ts",
-    "if (recorded !== undefined) this.#settle(recorded, outcome, result);",
-    "this.#settle(recorded ?? Promise.resolve(), outcome, result);",
+    "A turn receives the late result of a call that was given up and is recorded as such.",
+    (at) => [at.condition().become("true"), at.whenTrue().value().arg(0, 3).after(" ?? Promise.resolve()")],
   ),
-  bug(
-    "event-after-the-outcome",
-    "Text that arrives late is recorded behind the outcome of its run.",
-    "src/core/decide.ts",
-    'events: lane.live?.turn === id ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, ...rest }] : [],',
-    'events: lane.live !== undefined && lane.live.turn !== undefined ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, ...rest }] : [],',
+  mistake("event-after-the-outcome", "Text that arrives late is recorded behind the outcome of its run.", (at) =>
+    at
+      .value()
+      .condition()
+      .become(inline((lane: Lane) => lane.live !== undefined && lane.live.turn !== undefined, at.param(0))),
   ),
-  bug(
+  mistake(
     "finished-work-called-cancelled",
     "Work that finished although it was asked to stop is recorded as cancelled.",
-    "src/engine/scope.ts",
-    'return { kind: "completed", value: await work(this) };',
-    'const value = await work(this);\n      return this.#reason === undefined ? { kind: "completed", value } : { kind: "cancelled", reason: this.#reason };',
+    (at, other) =>
+      at
+        .value()
+        .become(
+          inline(
+            (value: unknown, reason: CancelReason | undefined): Ended<unknown> =>
+              reason === undefined ? { kind: "completed", value } : { kind: "cancelled", reason },
+            at.value().part(1, 2).value(),
+            `this.${other("reason").name()}`,
+          ),
+        ),
   ),
-  bug(
+  mistake(
     "cancel-is-a-failure",
     "A run that was cancelled ends as its work ended: by the type of an error, not by what was recorded.",
-    DECIDE_RUN,
-    "return cancelled(run.reason, didNotStop(last) ? [...run.abandoned, name] : run.abandoned);",
-    'return last.kind === "cancelled" ? cancelled(run.reason, didNotStop(last) ? [...run.abandoned, name] : run.abandoned) : last;',
+    (at) => {
+      const isCancelled = inline((last: Outcome) => last.kind === "cancelled", at.param(1));
+      return at.value().become(`${isCancelled} ? ${at.value().text} : ${at.param(1)}`);
+    },
   ),
-  bug(
+  mistake(
     "next-turn-after-the-cancel",
     "A turn that ends while its run is being stopped still asks for the next one.",
-    DECIDE_RUN,
-    "if (goesOn) return [...before, nextTurn(run)];",
-    'if (end.next === "turn") return [...before, nextTurn(run)];',
+    (at) => at.condition().become(inline(ASKS_FOR_A_TURN, at.param(1))),
   ),
-  bug(
-    "run-ends-before-its-calls",
-    "A run settles while calls of it are still going on.",
-    DECIDE_RUN,
-    "if (run.live.length > 0 || asked.length > 0) return",
-    'if ((run.live.length > 0 && end.next === "turn") || asked.length > 0) return',
-  ),
-  bug(
+  mistake("run-ends-before-its-calls", "A run settles while some of its calls are still running.", (at) => {
+    const isLive = at.condition().operand(0, 2);
+    return isLive.become(`(${isLive.text} && ${inline(ASKS_FOR_A_TURN, at.param(1))})`);
+  }),
+  mistake(
     "follower-misses-events",
     "A follower that was slow is given the latest event, and not those between.",
-    "src/engine/feed.ts",
-    "return first.seq > after + 1 ? undefined : this.#recent.slice(after + 1 - first.seq);",
-    "return first.seq > after + 1 ? undefined : this.#recent.slice(after + 1 - first.seq).slice(-1);",
+    (at) => at.value().whenFalse().after(".slice(-1)"),
   ),
-  bug(
+  mistake(
     "gap-not-announced",
-    "A follower below what is kept is silently moved on.",
-    "src/engine/follow.ts",
-    'yield [{ type: "gap", from: cursor + 1, to: gapTo }];',
-    "",
+    "A follower whose position is older than the events that are kept is moved forward without a notice.",
+    (at) => at.remove(),
   ),
-  bug(
+  mistake(
     "call-of-an-ended-turn",
     "A turn that has ended gets a call through, which then belongs to the next one.",
-    "src/engine/live-turn.ts",
-    'if (this.work.phase === "ended")',
-    'if (this.work.phase === "waiting")',
+    (at) => at.condition().literal("ended").become('"waiting"'),
   ),
 ];

@@ -125,7 +125,7 @@ export class AttachedSession {
     const own = new OwnPrompt(this.session.prompt(prompt, { delivery }));
     this.#prompts.add(own);
     void own.ended.catch(() => {}).finally(() => this.#prompts.delete(own));
-    if (!this.#following) void own.endByOutcome();
+    if (!this.#following) void own.endByOutcome(); // @fault answered-before-the-last-update
     return own;
   }
 
@@ -145,7 +145,7 @@ export class AttachedSession {
   /** Nothing is told any more. What goes on goes on; prompts that wait are answered by how their runs end. */
   letGo(): void {
     this.#over.abort(OVER);
-    if (!this.#isAttached) this.#end();
+    if (!this.#isAttached) this.#end(); // @fault never-answered-after-letting-go
   }
 
   /** What goes on now, for whoever did not hear it begin. */
@@ -300,8 +300,8 @@ export class AttachedSession {
     const own = [...this.#prompts].find((one) => one.runId === runId);
     if (own === undefined) return;
     await this.#flush();
-    own.end({ runId, outcome, usage });
-    await loopTurn();
+    own.end({ runId, outcome, usage }); // @fault next-run-before-the-answer:end
+    await loopTurn(); // @fault next-run-before-the-answer:turn
   }
 
   async #tell(telling: Telling): Promise<void> {

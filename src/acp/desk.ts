@@ -205,7 +205,7 @@ export class Desk {
   async close(id: string): Promise<void> {
     await this.#records.noted("close", id, async () => {
       const { attached } = this.#mine(id);
-      this.#sessions.delete(attached.session.id);
+      this.#sessions.delete(attached.session.id); // @fault prompt-behind-a-close
       this.#leaving.add(attached);
       attached.leave();
       const cancelled = attached.session.cancel({ reason: this.#reason("The client closed the session") });
@@ -323,7 +323,7 @@ export class Desk {
 
   /** After everything that has opened or closed this session before. */
   async #inTurn<T>(id: SessionId, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work);
+    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work); // @fault opened-twice-at-once
     const over = turn.catch(() => {});
     this.#turns.set(id, over);
     try {

@@ -175,6 +175,7 @@ export class Narrator {
     const processes = this.#calls.get(callId) ?? [];
     this.#calls.delete(callId);
     this.#unstoppable.delete(callId);
+    // @fault stopped-call-left-open
     return [{ type: "call-ended", runId, callId, outcome, result, changes, processes }];
   }
 

@@ -35,7 +35,7 @@ export class OpenQuestions {
   }
 
   settled(id: string): void {
-    this.#open.get(id)?.abort(SETTLED);
+    this.#open.get(id)?.abort(SETTLED); // @fault permission-not-withdrawn
     this.#open.delete(id);
   }
 

@@ -5,13 +5,13 @@ import { RequestError } from "@agentclientprotocol/sdk";
 export function runNamed(meta: unknown): string | undefined {
   const belay = fieldOf(meta, "belay");
   const runId = fieldOf(belay, "runId");
-  return typeof runId === "string" && runId !== "" ? runId : undefined;
+  return typeof runId === "string" && runId !== "" ? runId : undefined; // @fault late-cancel-hits-the-next
 }
 
 /** Calls when the request is taken back by whoever sent it. The same signal goes off when a connection closes. */
 export function onWithdrawal(signal: AbortSignal, call: () => void): void {
   const heard = (): void => {
-    if (signal.reason instanceof RequestError && signal.reason.code === -32800) call();
+    if (signal.reason instanceof RequestError && signal.reason.code === -32800) call(); // @fault leaving-cancels
   };
   if (signal.aborted) heard();
   else signal.addEventListener("abort", heard, { once: true });

@@ -41,8 +41,10 @@ export function v1App(desk: Desk, version: string): acp.AgentApp {
   app.onRequest("session/close", async ({ params }) => void (await asking(desk.close(params.sessionId))));
   app.onRequest("session/delete", async ({ params }) => void (await asking(desk.remove(params.sessionId))));
   // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
+  // @fault cancel-overtakes-the-prompt
   app.onRequest("session/prompt", ({ params, signal }) => answer(desk, begin(desk, params), signal));
   app.onNotification("session/cancel", async ({ params }) => {
+    // @fault cancel-covers-what-is-behind
     await desk.cancel(params.sessionId, { run: runNamed(params._meta), background: "stop" }).catch(() => {});
   });
   app.onRequest(extension.CANCEL_CALL, callStopParams, ({ params }) => extension.stopCall(desk, params));
@@ -81,11 +83,11 @@ function stopReason({ runId, outcome }: PromptEnd): acp.StopReason {
     case "completed":
       return outcome.finish === "length" ? "max_tokens" : outcome.finish === "refusal" ? "refusal" : "end_turn";
     case "cancelled":
-      return "cancelled";
+      return "cancelled"; // @fault cancelled-as-an-error
     case "failed":
       throw runFailed(runId, outcome.code, outcome.message);
     case "lost":
-      throw runFailed(runId, "lost", LOST);
+      throw runFailed(runId, "lost", LOST); // @fault cancelled-as-an-error:error
   }
 }
 

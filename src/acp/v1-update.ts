@@ -15,7 +15,7 @@ export function v1Updates(telling: Telling, { when, whose }: Heard, cwd: string 
     case "began":
     case "taken":
       // Whoever has sent a prompt has it on the screen.
-      if (telling.prompt === undefined || (when === "live" && whose === "own")) return [];
+      if (telling.prompt === undefined || (when === "live" && whose === "own")) return []; // @fault own-prompt-told
       return pieces(telling.prompt).map((piece) => ({
         ...{ sessionUpdate: "user_message_chunk", messageId: telling.runId, content: text(piece) },
         ...meta(telling.runId),
@@ -123,7 +123,7 @@ function ended(telling: Extract<Telling, { type: "call-ended" }>): SessionUpdate
   return update(
     telling,
     {
-      status: outcome.kind === "completed" ? "completed" : "failed",
+      status: outcome.kind === "completed" ? "completed" : "failed", // @fault new-status-to-old-clients
       content: shown === "" ? [] : [content(shown)],
       ...rawOutput(result),
     },

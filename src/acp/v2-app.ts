@@ -78,5 +78,5 @@ async function inserted(desk: Desk, own: OwnPrompt, signal: AbortSignal): Promis
   onWithdrawal(signal, () => void desk.withdraw(own));
   const begun = await awaiting(own, own.begun);
   if (typeof begun === "string") return { messageId: begun, _meta: { belay: { runId: begun } } };
-  throw requestCancelled(begun.runId);
+  throw requestCancelled(begun.runId); // @fault held-prompt-called-inserted
 }

@@ -29,6 +29,7 @@ export function v2Updates(telling: Telling, { when }: Heard, cwd: string | undef
     case "answered":
       return when === "live" && telling.open === 0 ? [RUNNING] : [];
     case "ended":
+      // @fault idle-for-what-never-ran
       if (when === "live" && telling.begun) return [idle(telling.outcome, telling.runId)];
       return when === "live" ? [] : troubles(telling);
     case "mode":

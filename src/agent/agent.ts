@@ -33,7 +33,7 @@ export function agentWith(options: Checked, tools: ToolSet): Agent {
     try {
       return await loop.turn();
     } finally {
-      loop.close();
+      loop.close(); // @fault turn-listens-for-ever
     }
   };
   const { modes, mode } = options;
@@ -59,7 +59,7 @@ class Loop {
     this.#turn = turn;
     const { idle, retry } = options;
     this.#means = { turn, stop: new Stop(turn), meter: new Meter(), idle, retry };
-    turn.meter(() => this.#means.meter.read());
+    turn.meter(() => this.#means.meter.read()); // @fault cost-lost-with-the-stop
   }
 
   close(): void {
@@ -71,7 +71,7 @@ class Loop {
     stop.throwIfAsked();
     const spentAll = this.#spentAll();
     if (spentAll !== undefined) return this.#stopRun(spentAll);
-    const messages = await stop.until(this.#turn.transcript());
+    const messages = await stop.until(this.#turn.transcript()); // @fault transcript-awaited-after-the-stop
     const { runId, spent } = this.#turn;
     if (followsCalls(messages, runId)) {
       const { loopGuard, stopWhen } = this.#options;
@@ -171,7 +171,8 @@ class Loop {
   #spentAll(): string | undefined {
     const { turns, tokens, cost } = this.#options.budget;
     const { spent } = this.#turn;
-    if (spent.turns >= turns) return `The run's budget of ${turns} turns is used up.`;
+    if (spent.turns >= turns) return `The run's budget of ${turns} turns is used up.`; // @fault one-turn-too-many
+    // @fault answers-cost-nothing
     if (tokens !== undefined && spent.inputTokens + spent.outputTokens >= tokens) {
       return `The run's budget of ${tokens} tokens is used up.`;
     }

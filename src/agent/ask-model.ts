@@ -40,7 +40,7 @@ export interface ModelAsk {
 export async function askModel(ask: ModelAsk, means: Means): Promise<Answer> {
   const { stop, meter, retry } = means;
   for (let attempt = 1; ; attempt += 1) {
-    stop.throwIfAsked();
+    stop.throwIfAsked(); // @fault asked-again-after-the-stop:begin
     const answer = new Answer(ask.emit);
     const request = new ModelRequest(stop, means.turn.clock, means.idle);
     meter.begin({ options: ask.options, answer, whose: ask.whose });
@@ -52,10 +52,13 @@ export async function askModel(ask: ModelAsk, means: Means): Promise<Answer> {
       stop.throwIfAsked();
       const trouble = troubleOf(error, ask.model.provider);
       // A request that was turned away costs nothing; one that was left waiting may.
-      if (!request.begun && trouble.code !== "model_timeout") meter.end("free");
+      if (!request.begun && trouble.code !== "model_timeout") meter.end("free"); // @fault refused-request-charged
+      // @fault answered-in-part-asked-again, refused-for-good-asked-again, attempts-without-end
       if (answer.said || !trouble.transient || attempt >= retry.attemptsMax)
         throw failed(trouble, attempt, answer.said);
+      // @fault cost-of-an-attempt-forgotten
       if (request.begun || trouble.code === "model_timeout") meter.end("counted");
+      // @fault backoff-not-cut, asked-again-after-the-stop:pause, no-pause-between-attempts
       await stop.pause(pauseMs(attempt, trouble, retry));
     }
   }
@@ -63,7 +66,7 @@ export async function askModel(ask: ModelAsk, means: Means): Promise<Answer> {
 
 /** Twice as long each time. Not by chance, which would help a herd, because the same seed must be the same run. */
 function pauseMs(attempt: number, { afterMs }: Trouble, { firstMs, lastMs }: Retry): number {
-  return Math.min(lastMs, afterMs ?? firstMs * 2 ** (attempt - 1));
+  return Math.min(lastMs, afterMs ?? firstMs * 2 ** (attempt - 1)); // @fault retry-after-ignored
 }
 
 function failed(trouble: Trouble, attempts: number, said: boolean): ModelError {

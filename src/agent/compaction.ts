@@ -37,7 +37,7 @@ export async function compact(
     whose: "compaction",
   };
   const answer = await askModel(ask, means);
-  means.meter.end("counted");
+  means.meter.end("counted"); // @fault summary-not-charged
   if (isBlank(answer.text)) throw new ModelError("model_error", "The summary is empty.");
   await means.stop.until(turn.compact(answer.text));
   await means.stop.until(turn.takeSteers());

@@ -47,14 +47,14 @@ export class ModelRequest {
   /** Makes the request and reads its answer to the finish. */
   async read(model: LanguageModelV4, options: LanguageModelV4CallOptions, answer: Answer): Promise<void> {
     const heeded = this.#stop.heed(() => this.#end(this.#stop.reason));
-    this.#heardAt = this.#clock.elapsed();
+    this.#heardAt = this.#clock.elapsed(); // @fault silence-by-the-wall:begin
     this.#arm(this.#idle.firstByteMs);
     try {
       const reader = await this.#connect(model, { ...options, abortSignal: this.#controller.signal });
       this.#begun = true;
-      this.#letGo = () => void reader.cancel(this.#ended?.why).catch(ignore);
+      this.#letGo = () => void reader.cancel(this.#ended?.why).catch(ignore); // @fault stream-not-let-go
       // It may have been ended after the answer had begun, and before anybody was here to read it.
-      if (this.#ended !== undefined) this.#letGo();
+      if (this.#ended !== undefined) this.#letGo(); // @fault stop-between-answer-and-reading
       await this.#drink(reader, answer);
       this.#takeBackTimer();
       void drain(reader, this.#clock);
@@ -74,7 +74,7 @@ export class ModelRequest {
       Promise.resolve(model.doStream(options)).then(({ stream }) => {
         if (this.#ended === undefined) resolve(stream.getReader());
         // It comes after we had left. Somebody must close the door.
-        else stream.cancel(this.#ended.why).catch(ignore);
+        else stream.cancel(this.#ended.why).catch(ignore); // @fault late-answer-left-open
       }, reject);
     });
   }
@@ -85,7 +85,7 @@ export class ModelRequest {
       const { done, value } = await reader.read();
       if (this.#ended !== undefined) throw this.#ended.why;
       if (done) throw new ModelError("model_error", "The provider's answer ended without saying why.");
-      this.#heardAt = this.#clock.elapsed();
+      this.#heardAt = this.#clock.elapsed(); // @fault silence-from-the-beginning, silence-by-the-wall:part
       answer.note(value);
       if (answer.finished !== undefined) return;
       if (count % PARTS_PER_BREATH === 0) await this.#breathe();
@@ -99,8 +99,8 @@ export class ModelRequest {
   #arm(ms: number): void {
     this.#takeBackTimer = this.#clock.after(ms, () => {
       const limitMs = this.#begun ? this.#idle.silentMs : this.#idle.firstByteMs;
-      const leftMs = this.#heardAt + limitMs - this.#clock.elapsed();
-      if (leftMs > 0) return this.#arm(leftMs);
+      const leftMs = this.#heardAt + limitMs - this.#clock.elapsed(); // @fault silence-by-the-wall:left
+      if (leftMs > 0) return this.#arm(leftMs); // @fault silence-not-noticed
       this.#end(new ModelError("model_timeout", this.#begun ? silent(limitMs) : late(limitMs)));
     });
   }
@@ -108,7 +108,7 @@ export class ModelRequest {
   #end(why: unknown): void {
     if (this.#ended !== undefined) return;
     this.#ended = { why };
-    this.#controller.abort(why);
+    this.#controller.abort(why); // @fault provider-not-told
     this.#letGo();
   }
 }
@@ -127,7 +127,7 @@ async function drain(reader: Reader, clock: Clock): Promise<void> {
   } catch {
     // It broke after it was complete.
   } finally {
-    takeBack();
+    takeBack(); // @fault door-kept-open
   }
 }
 

@@ -101,6 +101,7 @@ class Writer {
     const all = [...this.#aside.map((aside) => text(`<note>${inNote(aside)}</note>`)), ...parts];
     this.#aside = [];
     const last = this.#out.at(-1);
+    // @fault two-messages-of-one
     if (last?.role === "user") last.content.push(...all);
     else this.#out.push({ role: "user", content: all });
   }
@@ -142,6 +143,7 @@ function resultParts(
   return told.flatMap((part) => {
     const call = part.type === "tool-call" ? calls[ids.indexOf(part.toolCallId)] : undefined;
     if (call === undefined || part.type !== "tool-call") return [];
+    // @fault denied-call-without-a-result
     const result = results.find(({ callId }) => callId === call.callId) ?? { outcome: { kind: "lost" } };
     const { toolCallId, toolName } = part;
     return [{ type: "tool-result", toolCallId, toolName, output: resultOutput(result) }];

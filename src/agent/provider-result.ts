@@ -8,15 +8,16 @@ import { isJsonObject } from "./plain-json.ts";
 export function resultOutput({ outcome, result, changes }: Omit<TranscriptResult, "callId" | "name">): Output {
   switch (outcome.kind) {
     case "completed":
-      return completed(result);
+      return completed(result); // @fault unknown-told-as-done:completed
     case "failed":
       // Providers pass the reason on and nothing else, so it says what it is the reason of.
       if (outcome.code === "denied") return { type: "execution-denied", reason: `DENIED. ${outcome.message}` };
       return errorText(outcome.message || "It failed.", known(changes), partial(result));
     case "cancelled":
+      // @fault stop-told-as-a-failure
       return errorText(stopped(outcome), known(changes) ?? UNKNOWN_CHANGES, partial(result));
     case "lost":
-      return errorText(LOST, known(changes), partial(result));
+      return errorText(LOST, known(changes), partial(result)); // @fault unknown-told-as-done
   }
 }
 

@@ -105,9 +105,9 @@ export function tool<const S extends InputSchema<unknown>>(definition: ToolDefin
       }),
     execute: async (call) => {
       const checking = schema.check(call.input);
-      const checked = isPromise(checking) ? await checking : checking;
+      const checked = isPromise(checking) ? await checking : checking; // @fault deaf-tool-begins-after-its-stop:check
       if (checked.kind === "misfit") throw misfit(call.name, checked.issues);
-      requireGoing(call);
+      requireGoing(call); // @fault deaf-tool-begins-after-its-stop:going
       return run(checked.value, call);
     },
   };

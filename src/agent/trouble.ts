@@ -24,6 +24,7 @@ export function troubleOf(error: unknown, provider: string): Trouble {
     return { code: "model_overloaded", message, transient: true, ...pause, cause: error };
   }
   const rejected = typeof status === "number" && status >= 400 && status < 500;
+  // @fault rejection-told-as-an-error
   return { code: rejected ? "model_rejected" : "model_error", message, transient: false, cause: error };
 }
 

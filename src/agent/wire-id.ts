@@ -16,6 +16,7 @@ export class WireIds {
   /** The provider's own name for it, if that will do. */
   of({ provider }: Pick<TranscriptCall, "provider">): string {
     let id = provider?.id ?? "";
+    // @fault call-name-used-twice
     while (!PLAIN.test(id) || this.#used.has(id)) {
       this.#made += 1;
       id = `call_${this.#made}`;

@@ -22,6 +22,7 @@ export function beginProcess(lane: Lane, command: CommandOf<"begin-process">): D
 function refuse(lane: Lane, owner: Work | SessionId): Refused | undefined {
   if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
   if (lane.phase === "closed") return refused("closed", `Session ${lane.id} is closed.`);
+  // @fault begun-by-the-cancelled:decide
   if (isWork(owner) && !goesOn(lane, owner)) return refused("busy", `${owner} begins nothing new.`);
   if (lane.processes.live.length >= PROCESSES_LIVE_MAX) {
     return refused("overloaded", `${PROCESSES_LIVE_MAX} processes are going on in ${lane.id}; that is the limit.`);
@@ -32,6 +33,7 @@ function refuse(lane: Lane, owner: Work | SessionId): Refused | undefined {
 }
 
 /** Every process that goes on has a place in the inbox reserved for its result. */
+// @fault room-not-reserved:room
 export const hasRoom = ({ inbox, processes }: Lane): boolean => inbox.length + processes.live.length < INBOX_ITEMS_MAX;
 
 function goesOn({ live }: Lane, id: Work): boolean {
@@ -50,6 +52,7 @@ export function noteProcess(lane: Lane, command: CommandOf<"note-process">): Dec
 export function detachProcess(lane: Lane, command: CommandOf<"detach-process">): Decided<Answers["detach-process"]> {
   const { processId: id, feedback } = command;
   const one = find(lane, id);
+  // @fault detached-while-stopping
   if (one === undefined || isBackground(one) || stopReason(lane, one) !== undefined) {
     return { events: [], answer: "late" };
   }
@@ -61,7 +64,7 @@ export function cancelOneProcess(
   { processId: id, reason }: CommandOf<"cancel-process">,
 ): Decided<Answers["cancel-process"]> {
   const one = find(lane, id);
-  if (one === undefined) return { events: [], answer: { kind: "unknown" } };
+  if (one === undefined) return { events: [], answer: { kind: "unknown" } }; // @fault settled-process-stopping
   const since = one.phase === "running" ? stoppedSince(lane, one) : undefined;
   return since === undefined
     ? cancelProcess(one, reason, lane.head + 1)
@@ -109,6 +112,7 @@ export function settleProcess(
 export function loseProcesses(lane: Lane): readonly Event[] {
   return lane.processes.live.flatMap((one) => {
     const reason = stopReason(lane, one);
+    // @fault cancel-forgotten-by-recovery
     const outcome: Outcome = reason === undefined ? { kind: "lost" } : { kind: "cancelled", reason };
     return settled(lane, one, { processId: one.id, outcome, waiter: undefined });
   });
@@ -148,7 +152,7 @@ export function stopReason({ live }: Lane, one: Process): CancelReason | undefin
 function outcomeOf(lane: Lane, one: Process, end: ProcessEnd): Outcome {
   if (end.failed !== undefined) return { kind: "failed", ...end.failed };
   if (end.exit === undefined && end.stopped === undefined) return { kind: "lost" };
-  const reason = end.stopped === undefined ? undefined : stopReason(lane, one);
+  const reason = end.stopped === undefined ? undefined : stopReason(lane, one); // @fault natural-end-cancelled
   if (reason === undefined) return { kind: "completed" };
   const abandoned = (end.escaped ?? []).map((pid) => `pid ${pid}`);
   return abandoned.length === 0 ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned };
@@ -161,9 +165,10 @@ type Ended = Omit<ProcessEnd, "stopped" | "failed"> & {
 
 function settled(lane: Lane, one: Process, ended: Ended): readonly Event[] {
   const { waiter, outcome, processId: id, exit, durationMs, output, escaped } = ended;
+  // @fault cancelled-process-fed, lost-process-not-fed, silent-process-fed
   const told =
     isBackground(one) && one.feedback !== "silent" && (outcome.kind === "completed" || outcome.kind === "lost");
-  const dropped = told && lane.phase === "closed";
+  const dropped = told && lane.phase === "closed"; // @fault fed-to-the-closed
   const event: Event = {
     type: "process.settled",
     processId: id,
@@ -182,7 +187,7 @@ function settled(lane: Lane, one: Process, ended: Ended): readonly Event[] {
       type: "inbox.added",
       item: feedbackItem(one, ended, outcome),
       processId: id,
-      ...(held ? { heldBy: waiter } : {}),
+      ...(held ? { heldBy: waiter } : {}), // @fault result-not-held
       ...(one.feedback === "wake" ? { wake: true } : {}),
     },
   ];

@@ -23,6 +23,7 @@ export function ask(lane: Lane, { owner, about, deadlineMs }: CommandOf<"ask">):
   }
   // Asked before a restart, and still open: whoever has seen it can answer it.
   const open = run.questions.find((one) => one.owner === owner && sameApproval(one.about, about));
+  // @fault asked-again-after-restart
   if (open !== undefined) return { events: [], answer: { kind: "asked", questionId: open.id } };
   const full = tooMany(run, about);
   if (full !== undefined) return { events: [], answer: { kind: "refused", code: "queue_full", message: full } };
@@ -60,6 +61,7 @@ export function answer(lane: Lane, { questionId: id, reply, digest }: CommandOf<
   if (question === undefined) return { events: [], answer: { kind: "unknown" } };
   const refusal = misfit(question.about, reply, digest);
   if (refusal !== undefined) return { events: [], answer: refusal };
+  // @fault grant-covers-other-sessions:answer
   const events = [question, ...covered(lane, question, reply)].map((one) => settled(one.id, reply));
   return { events, answer: { kind: "recorded", questionId: id } };
 }
@@ -74,6 +76,7 @@ function covered(lane: Lane, question: Question, reply: Reply): readonly Questio
 
 export function expire(lane: Lane, { questionId: id, limitMs }: CommandOf<"expire">): Decided<undefined> {
   const open = openQuestion(lane, id) !== undefined;
+  // @fault expired-but-open
   return { events: open ? [settled(id, { kind: "expired", limitMs })] : [], answer: undefined };
 }
 
@@ -86,6 +89,7 @@ export function cancelQuestion(
   const run = lane.live;
   if (question === undefined || run === undefined) return { events: [], answer: { kind: "unknown" } };
   const { owner } = question;
+  // @fault withdrawn-approval-lets-the-call-wait, no-reminder-by-question
   const events: readonly Event[] =
     question.about.kind === "approval" && isCall(owner)
       ? cancelOneCall(run, owner, { reason, remind: true }, lane.head + 1).events
@@ -106,6 +110,7 @@ function goesOn(run: Run, work: Work): boolean {
 /** For the whole session; or for this very call, which was cut off after it was allowed. */
 function isGranted({ grants }: Lane, run: Run, owner: Work, { scope, digest }: Approval): boolean {
   const verdict = run.live.find((call) => call.id === owner)?.verdict;
+  // @fault grant-covers-other-scopes, grant-covers-other-sessions:granted
   return grants.includes(scope) || (verdict?.allowed === true && verdict.digest === digest);
 }
 

@@ -44,15 +44,18 @@ export interface CallEnd {
 /** Whether a run cut off by a crash is taken up again, or ends as lost. */
 export type Resume = "resume" | "lose";
 
+// @fault call-cancel-stops-the-run:run
 export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<CancelReceipt> {
   switch (run.phase) {
     case "running":
     case "ending":
       return {
+        // @fault approval-outlives-its-run
         events: [{ type: "run.cancel_requested", runId: run.id, reason }, ...withdrawAll(run, reason)],
         answer: { kind: "stopping", since: next, first: true },
       };
     case "stopping": // The first reason wins.
+      // @fault second-reason-overwrites
       return { events: [], answer: { kind: "stopping", since: run.since, first: false } };
     case "parked": // Nothing of it is going on anywhere, so there is nothing to wait for.
       return {
@@ -68,14 +71,14 @@ export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<Ca
 }
 
 export function cancelOneCall(run: Run, callId: CallId, stop: Stop, next: Seq): Decided<CancelReceipt> {
-  const call = run.live.find((one) => one.id === callId);
+  const call = run.live.find((one) => one.id === callId); // @fault call-cancel-hits-a-sibling
   if (call === undefined) return { events: [], answer: { kind: "unknown" } };
   // A call of a run that is being stopped is being stopped with it, unless it was stopped before.
   if (run.phase === "stopping" && call.phase === "running")
     return { events: [], answer: { kind: "stopping", since: run.since, first: false } };
-  const { events, answer } = cancelCall(run.id, call, stop, next);
+  const { events, answer } = cancelCall(run.id, call, stop, next); // @fault call-cancel-stops-the-run
   if (events.length === 0) return { events, answer };
-  const stopped = [...events, ...withdraw(run, callId, stop.reason)];
+  const stopped = [...events, ...withdraw(run, callId, stop.reason)]; // @fault approval-outlives-its-call
   return { events: run.phase === "parked" ? [...stopped, ...stoppedNow(run, call, stop)] : stopped, answer };
 }
 
@@ -112,13 +115,14 @@ export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {
   const settled: Event = { type: "turn.settled", runId: run.id, turnId: id, ...rest, ...cost };
   const goesOn = run.phase === "running" && end.next === "turn";
   // If this is the last turn, the calls that are left are stopped, and wait for nobody's answer any more.
+  // @fault approval-outlives-its-turn
   const over = goesOn ? withdraw(run, id, { kind: "parent", id }) : withdrawAll(run, { kind: "parent", id });
   const before = [...over, settled];
   // Nothing new begins once a stop is recorded: what a stopped turn wanted done is not even asked for.
-  const asked = goesOn ? askedFor(run, calls ?? []) : [];
-  if (run.live.length > 0 || asked.length > 0) return [...before, ...asked];
-  if (goesOn) return [...before, nextTurn(run)];
-  return [...before, runSettled(run, end.outcome, "turn")];
+  const asked = goesOn ? askedFor(run, calls ?? []) : []; // @fault end-calls-asked-while-stopping
+  if (run.live.length > 0 || asked.length > 0) return [...before, ...asked]; // @fault run-ends-before-its-calls
+  if (goesOn) return [...before, nextTurn(run)]; // @fault next-turn-after-the-cancel
+  return [...before, runSettled(run, end.outcome, "turn")]; // @fault two-outcomes
 }
 
 /** Every call a model has asked for has one result: what is too much is asked for and ends at once. */
@@ -133,10 +137,10 @@ function askedFor(run: Run, calls: readonly CallAsk[]): readonly Event[] {
 export function settleCall(run: Run, end: CallEnd): readonly Event[] {
   const call = run.live.find((one) => one.id === end.callId);
   // A late echo, or of an abandoned call. What a parked run has kept is going on nowhere: it will be begun again.
-  if (call === undefined || run.phase === "parked") return [];
+  if (call === undefined || run.phase === "parked") return []; // @fault late-result-applied:recorded
   const settled = settledCall(run, call, end);
-  if (run.turn !== undefined || run.live.length > 1) return settled;
-  if (run.phase === "running") return [...settled, nextTurn(run)];
+  if (run.turn !== undefined || run.live.length > 1) return settled; // @fault next-turn-before-the-last-call
+  if (run.phase === "running") return [...settled, nextTurn(run)]; // @fault next-turn-never-asked-for
   return [...settled, runSettled(run, end.outcome, call.name)];
 }
 
@@ -146,21 +150,24 @@ export function settleCall(run: Run, end: CallEnd): readonly Event[] {
  */
 export function recoverRun(run: Run, resume: Resume): readonly Event[] {
   const lost = abandonAll(run, { kind: "lost" });
+  // @fault stop-forgotten-by-recovery:next, next-turn-beside-survivors
   const next = run.live.some((call) => canBeginAgain(run, call)) ? [] : [nextTurn(run)];
   const settle = (outcome: Outcome): Event => ({ type: "run.settled", runId: run.id, outcome });
   switch (run.phase) {
     case "stopping":
+      // @fault stop-forgotten-by-recovery, stopping-run-lost, two-outcomes:recovery
       return [...lost, settle(cancelled(run.reason, run.abandoned))];
     case "ending":
       return [...lost, settle(uncancelled(run.outcome))];
     case "parked":
+      // @fault parked-run-lost
       return [...cutOff(run, SHUTDOWN), { type: "run.recovered", runId: run.id, attempt: run.attempt }, ...next];
     case "running":
       if (resume === "lose") return [...lost, settle({ kind: "lost" })];
-      if (run.attempt >= ATTEMPTS_MAX) return [...lost, settle(crashLoop(run.attempt))];
+      if (run.attempt >= ATTEMPTS_MAX) return [...lost, settle(crashLoop(run.attempt))]; // @fault crash-loop-unlimited
       return [
-        ...cutOff(run, { kind: "lost" }),
-        { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 },
+        ...cutOff(run, { kind: "lost" }), // @fault open-calls-not-closed, outcome-guessed-by-recovery
+        { type: "run.recovered", runId: run.id, attempt: run.attempt + 1 }, // @fault attempts-never-counted
         ...next,
       ];
   }
@@ -174,7 +181,7 @@ export function parkRun(run: Run): readonly Event[] {
 
 function canBeginAgain(run: Run, call: Call): boolean {
   if (call.phase !== "running" || call.byEnd !== true || isDenied(call)) return false;
-  if (call.idempotent === true) return true;
+  if (call.idempotent === true) return true; // @fault unsafe-call-begun-again, safe-call-not-begun-again
   // Waiting for an approval it has not begun; nor has it if the answer came while nobody drove its run.
   return (
     run.questions.some((one) => one.owner === call.id && isApproval(one)) ||
@@ -187,6 +194,7 @@ function cutOff(run: Run, outcome: Outcome): readonly Event[] {
   const kept = run.live.filter((call) => canBeginAgain(run, call));
   const moot = run.questions.filter((one) => kept.some((call) => call.id === one.owner) && !isApproval(one));
   return [
+    // @fault question-of-a-vanished-asker
     ...moot.flatMap(({ id, owner }) => withdrawn(run, id, { kind: "parent", id: owner })),
     ...abandonAll({ ...run, live: run.live.filter((call) => !kept.includes(call)) }, outcome),
   ];
@@ -199,7 +207,7 @@ function abandonAll(run: Run, outcome: Outcome): readonly Event[] {
   const events = [...abandon(run, run.live, outcome)];
   if (run.turn !== undefined) {
     const { turn, meter } = run;
-    const cost = meter === undefined ? {} : { usage: meter };
+    const cost = meter === undefined ? {} : { usage: meter }; // @fault usage-lost-with-the-worker
     events.push(...withdraw(run, turn, { kind: "parent", id: turn }));
     events.push({ type: "turn.settled", runId: run.id, turnId: turn, outcome, next: "turn", ...cost });
   }
@@ -210,6 +218,7 @@ function abandon(run: Run, calls: readonly Call[], outcome: Outcome): readonly E
   return calls.flatMap((call) => {
     // One that was denied has not begun: that much is known, whoever has vanished.
     const denied = call.phase === "running" && isDenied(call);
+    // @fault no-reminder-after-a-crash
     return settledCall(run, call, { callId: call.id, outcome: denied ? DENIED : outcome });
   });
 }
@@ -217,6 +226,7 @@ function abandon(run: Run, calls: readonly Call[], outcome: Outcome): readonly E
 /** A call's end: its questions end with it, and if somebody stopped it the model is reminded. */
 function settledCall(run: Run, call: Call, end: CallEnd): readonly Event[] {
   const { heard, ...rest } = end;
+  // @fault heard-by-a-call-that-failed, heard-not-recorded
   const told = heard === undefined || end.outcome.kind !== "completed" ? {} : { heard };
   const events: Event[] = [
     ...withdraw(run, call.id, { kind: "parent", id: call.id }),
@@ -224,6 +234,7 @@ function settledCall(run: Run, call: Call, end: CallEnd): readonly Event[] {
   ];
   const stopped = end.outcome.kind === "cancelled" || end.outcome.kind === "lost";
   // Not if it finished first: then its result stands, and there is nothing to be reminded of.
+  // @fault reminded-of-what-finished, reminded-unasked
   if (call.phase === "stopping" && call.remind && stopped) {
     events.push({ type: "inbox.added", item: reminder(call.id, call.name, call.reason) });
   }
@@ -251,6 +262,7 @@ function runSettled(run: Run, last: Outcome, name: string): Event {
 function outcomeOf(run: Run, last: Outcome, name: string): Outcome {
   switch (run.phase) {
     case "stopping":
+      // @fault abandoned-not-named, cancel-is-a-failure
       return cancelled(run.reason, didNotStop(last) ? [...run.abandoned, name] : run.abandoned);
     case "ending":
       return uncancelled(run.outcome);

@@ -1,18 +1,7 @@
 // The whole policy of a lane: for every command, the facts that follow and what the asker is told.
 // Pure and synchronous: nothing here can be interrupted half-way, so even "at the same moment" has an order, the log's.
 import { type CancelKey, type CancelReason, type Covered, isMeant, type SessionReceipt } from "./cancel.ts";
-import type {
-  Accept,
-  Accepted,
-  Answers,
-  Command,
-  CommandOf,
-  Once,
-  Place,
-  QueueReceipt,
-  Refused,
-  Taken,
-} from "./command.ts";
+import type { Accept, Accepted, Answers, Command, CommandOf, Once, Refused, Taken } from "./command.ts";
 import {
   beginProcess,
   cancelBackground,
@@ -25,6 +14,16 @@ import {
   withProcesses,
 } from "./decide-process.ts";
 import { answer, ask, cancelQuestion, expire } from "./decide-question.ts";
+import {
+  editQueued,
+  moveQueued,
+  nothing,
+  queueBytes,
+  refused,
+  steerQueued,
+  withdraw,
+  withdrawn,
+} from "./decide-queue.ts";
 import {
   cancelOneCall,
   cancelRun,
@@ -49,11 +48,10 @@ type Deciders = { readonly [T in Command["type"]]: (lane: Lane, command: Command
 const deciders: Deciders = {
   create,
   accept,
-  edit: (lane, { runId, prompt }) =>
-    changeQueued(lane, runId, () => edited(lane, runId, [{ type: "run.edited", runId, prompt }], promptBytes(prompt))),
-  move: (lane, { runId, to }) => changeQueued(lane, runId, () => move(lane, runId, to)),
-  withdraw: (lane, { runId, reason }) => changeWaiting(lane, runId, () => changed(lane, [withdrawn(runId, reason)])),
-  steer: (lane, { runId }) => changeQueued(lane, runId, () => steer(lane, runId)),
+  edit: editQueued,
+  move: moveQueued,
+  withdraw,
+  steer: steerQueued,
   "cancel-session": (lane, { reason, background }) => cancelSession(lane, reason, background),
   "cancel-run": (lane, { runId, reason }) => cancelById(lane, runId, reason),
   "cancel-key": cancelByKey,
@@ -70,6 +68,7 @@ const deciders: Deciders = {
   start,
   take: (lane, { turnId: id }) => take(lane, id),
   extend: (lane, { type: _, once: __, turnId: id, ...rest }) => ({
+    // @fault event-after-the-outcome
     events: lane.live?.turn === id ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, ...rest }] : [],
     answer: undefined,
   }),
@@ -136,6 +135,7 @@ function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
 
   const { runId, prompt, delivery, key, content } = command;
   const named = { ...(key === undefined ? {} : { key }), ...(content === undefined ? {} : { content }) };
+  // @fault idle-cancel-remembered:accept, later-prompt-poisoned:accept
   const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];
   if (command.delivery === "interrupt" && lane.live !== undefined) {
     events.push(...cancelRun(lane.live, { kind: "superseded", by: command.runId }, lane.head + 2).events);
@@ -147,6 +147,7 @@ function refuse(lane: Lane, command: Accept): Refused | undefined {
   const shut = refuseShut(lane);
   if (shut !== undefined) return shut;
   const waiting = lane.queue.length + lane.steers.length;
+  // @fault busy-is-only-live
   if (command.delivery === "reject" && (lane.live !== undefined || waiting > 0)) {
     return refused("busy", `Session ${lane.id} is busy${lane.live === undefined ? "" : ` with ${lane.live.id}`}.`);
   }
@@ -180,6 +181,7 @@ type Known = NonNullable<Accept["earlier"]>;
 /** The run that already stands under this id or key, wherever it is. */
 function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): Known | undefined {
   for (const run of everyone(lane)) {
+    // @fault duplicate-key-runs-twice:decided
     if (run.id === runId || (key !== undefined && run.key === key)) {
       return { runId: run.id, acceptedAt: run.acceptedAt, content: run.content };
     }
@@ -188,6 +190,7 @@ function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): Known | unde
 }
 
 function repeat(lane: Lane, known: Known, content: string | undefined): Accepted | Refused {
+  // @fault conflict-not-detected
   if (known.content !== content) return refused("conflict", "This idempotency key was used for a different prompt.");
   return standing(lane, known);
 }
@@ -215,19 +218,22 @@ function cancelSession(
   background: "keep" | "stop" | "end" = "stop",
 ): Decided<SessionReceipt> {
   if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
-  const waiting = [...lane.queue, ...lane.steers];
+  const waiting = [...lane.queue, ...lane.steers]; // @fault cancel-consumed-by-first, later-prompt-poisoned:cancel
   const fresh = lane.live !== undefined && lane.live.phase !== "stopping" ? [lane.live.id] : [];
   const covers = [...fresh, ...waiting.map((run) => run.id)];
   const live = lane.live === undefined ? undefined : cancelRun(lane.live, reason, lane.head + 2);
   const runs: Covered[] = waiting.map((run) => ({ runId: run.id, receipt: { kind: "withdrawn" } }));
   if (lane.live !== undefined && live !== undefined) runs.unshift(coveredLive(lane.live.id, live));
   // With the processes that end in between: what comes behind must be told where it stands.
+  // @fault withdrawn-without-outcome
   const stopped = withProcesses(lane, [...(live?.events ?? []), ...waiting.map((run) => withdrawn(run.id, reason))]);
+  // @fault background-not-kept, background-survives-the-session
   const behind =
     background === "keep"
       ? { events: [], covered: [] }
       : cancelBackground(lane, reason, lane.head + 2 + stopped.length, background);
   const processes = behind.covered.length === 0 ? {} : { processes: behind.covered };
+  // @fault idle-cancel-remembered:cancel
   if (runs.length === 0 && behind.covered.length === 0) return nothing({ kind: "idle", runs: [] });
   const kind = lane.live === undefined && behind.covered.length === 0 ? "withdrawn" : "stopping";
   const facts = [...stopped, ...behind.events];
@@ -244,12 +250,13 @@ function cancelSession(
 const coveredLive = (runId: RunId, live: ReturnType<typeof cancelRun>): Covered => ({ runId, receipt: live.answer });
 
 function cancelById(lane: Lane, runId: RunId, reason: CancelReason): Decided<Answers["cancel-run"]> {
+  // @fault stale-id-hits-the-next
   if (lane.live?.id === runId) {
     const decided = cancelRun(lane.live, reason, lane.head + 1);
     return { events: withRequeued(lane, decided.events), answer: decided.answer };
   }
   if (!isWaiting(lane, runId)) return nothing({ kind: "unknown" });
-  return { events: [withdrawn(runId, reason)], answer: { kind: "withdrawn" } };
+  return { events: [withdrawn(runId, reason)], answer: { kind: "withdrawn" } }; // @fault cancel-lost-before-start
 }
 
 function cancelByKey(lane: Lane, cancel: CancelKey): Decided<Answers["cancel-key"]> {
@@ -268,12 +275,12 @@ function close(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
 
 function start(lane: Lane): Decided<Answers["start"]> {
   const next = lane.queue[0];
-  if (lane.live !== undefined || next === undefined) return nothing(undefined);
+  if (lane.live !== undefined || next === undefined) return nothing(undefined); // @fault two-live-runs
   const events: readonly Event[] = [
     { type: "run.started", runId: next.id },
     { type: "turn.requested", runId: next.id, turnId: turnId(next.id, 1) },
   ];
-  return { events: follow(lane, events), answer: next.id };
+  return { events: follow(lane, events), answer: next.id }; // @fault inbox-not-read-at-the-start
 }
 
 function take(lane: Lane, id: TurnId): Decided<readonly Taken[]> {
@@ -333,58 +340,11 @@ function recover(lane: Lane, { resume }: CommandOf<"recover">): Decided<undefine
   return { events: [...lost, ...follow(after, run)], answer: undefined };
 }
 
-function changeQueued(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {
-  if (lane.queue.some((run) => run.id === id)) return change();
-  return nothing({ kind: lane.live?.id === id ? "started" : "unknown" });
-}
-
-function changeWaiting(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {
-  return lane.steers.some((run) => run.id === id) ? change() : changeQueued(lane, id, change);
-}
-
-function edited(lane: Lane, id: RunId, events: readonly Event[], bytes: number): Decided<QueueReceipt> {
-  const others = { ...lane, queue: lane.queue.filter((run) => run.id !== id) };
-  if (queueBytes(others) + bytes <= QUEUE_BYTES_MAX) return changed(lane, events);
-  return nothing(refused("queue_full", `The prompts waiting in ${lane.id} would exceed ${QUEUE_BYTES_MAX} bytes.`));
-}
-
-function move(lane: Lane, id: RunId, to: Place): Decided<QueueReceipt> {
-  const rest = lane.queue.filter((run) => run.id !== id);
-  const index = placeIndex(rest, to);
-  if (index === -1) return nothing({ kind: "unknown" });
-  if (lane.queue[index]?.id === id) return nothing({ kind: "unchanged" });
-  return changed(lane, [{ type: "run.moved", runId: id, index }]);
-}
-
-function placeIndex(rest: readonly Waiting[], to: Place): number {
-  if (to === "front") return 0;
-  if (to === "back") return rest.length;
-  return rest.findIndex((run) => run.id === to.before);
-}
-
-function steer(lane: Lane, id: RunId): Decided<QueueReceipt> {
-  // Without a live run that will have another turn it stays what it is: a queued run.
-  if (lane.live?.phase !== "running") return nothing({ kind: "unchanged" });
-  return changed(lane, [{ type: "run.steered", runId: id }]);
-}
-
-const changed = (lane: Lane, events: readonly Event[]): Decided<QueueReceipt> => ({
-  events,
-  answer: { kind: "changed", seq: lane.head + 1 },
-});
-
 function refuseShut(lane: Lane): Refused | undefined {
   if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
+  // @fault closed-session-accepts
   return lane.phase === "closed" ? refused("closed", `Session ${lane.id} is closed.`) : undefined;
 }
-
-const nothing = <A>(answer: A): Decided<A> => ({ events: [], answer });
-const refused = (code: Refused["code"], message: string): Refused => ({ kind: "refused", code, message });
-const withdrawn = (runId: RunId, reason: CancelReason): Event => ({
-  type: "run.settled",
-  runId,
-  outcome: { kind: "cancelled", reason },
-});
 
 const isWaiting = (lane: Lane, id: RunId): boolean =>
   lane.queue.some((run) => run.id === id) || lane.steers.some((run) => run.id === id);
@@ -392,6 +352,3 @@ const isWaiting = (lane: Lane, id: RunId): boolean =>
 type Standing = Pick<Waiting, "id" | "key" | "content" | "acceptedAt">;
 const everyone = (lane: Lane): readonly Standing[] =>
   lane.live === undefined ? [...lane.queue, ...lane.steers] : [lane.live, ...lane.queue, ...lane.steers];
-
-const queueBytes = (lane: Lane): number => sumBytes(lane.queue) + sumBytes(lane.steers);
-const sumBytes = (runs: readonly Waiting[]): number => runs.reduce((sum, run) => sum + run.bytes, 0);

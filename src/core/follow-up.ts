@@ -9,7 +9,7 @@ import { evolve, type Lane } from "./lane.ts";
 
 /** Everything that follows, and the answer as it is. */
 export function complete<A>(lane: Lane, { events, answer }: Decided<A>): Decided<A> {
-  return { events: withWake(lane, withProcesses(lane, events)), answer };
+  return { events: withWake(lane, withProcesses(lane, events)), answer }; // @fault call-settles-before-its-process
 }
 
 /** A new turn takes in what waits for it: steers, and the inbox. The end of the run sends steers to the queue. */
@@ -18,7 +18,7 @@ export function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
   const turn = events[at];
   if (turn?.type !== "turn.requested") return lane.steers.length === 0 ? events : withRequeued(lane, events);
   const before = events.slice(0, at);
-  const items = inboxAfter(lane, before);
+  const items = inboxAfter(lane, before); // @fault own-reminder-missed
   if (lane.steers.length === 0 && items.length === 0) return events;
   // Before the turn, so that the log reads as the conversation went: said, then answered.
   return [...before, ...takeAll(lane, items, turn.turnId), ...events.slice(at)];
@@ -33,9 +33,11 @@ function inboxAfter(lane: Lane, events: readonly Event[]): readonly Waits[] {
 
 /** A result that wants to be heard begins a run, if none comes by itself. One is enough for all in the inbox. */
 function withWake(lane: Lane, events: readonly Event[]): readonly Event[] {
+  // @fault no-wake-after-a-busy-run
   const wants = lane.inbox.some(wakes) || events.some((event) => event.type === "inbox.added" && wakes(event));
   if (!wants || events.length === 0) return events;
   const after = events.reduce(evolve, lane);
+  // @fault woken-while-busy
   const rests = after.phase === "open" && after.live === undefined && after.queue.length === 0;
   if (!rests || !after.inbox.some(wakes)) return events;
   const runId = wakeRunId(lane.id, after.head + 1);
@@ -48,12 +50,13 @@ const WAKE_TEXT = "Something that went on in the background has ended.";
 export function withRequeued(lane: Lane, events: readonly Event[]): readonly Event[] {
   const ended = events.some((event) => event.type === "run.settled" && event.runId === lane.live?.id);
   if (!ended) return events;
+  // @fault steer-lost-at-the-end
   return [...events, ...lane.steers.map((run): Event => ({ type: "run.requeued", runId: run.id }))];
 }
 
 /** People have the last word: what they said stands behind what is only noted. */
 export const takeAll = (lane: Lane, items: readonly Waits[], id: TurnId): readonly Event[] => [
-  ...takeItems(items, id),
+  ...takeItems(items, id), // @fault steers-pass-the-inbox
   ...takeSteers(lane, runOf(id), id),
 ];
 
@@ -66,6 +69,7 @@ function takeItems(inbox: readonly Waits[], id: TurnId): readonly Event[] {
 function takeSteers(lane: Lane, into: RunId, id: TurnId): readonly Event[] {
   return lane.steers.flatMap((run): Event[] => [
     { type: "run.taken", runId: run.id, into, turnId: id },
+    // @fault steer-taken-twice, steer-loses-its-identity
     { type: "run.settled", runId: run.id, outcome: { kind: "completed", into } },
   ]);
 }

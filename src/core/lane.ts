@@ -69,18 +69,20 @@ export function evolve(lane: Lane, event: Event): Lane {
     case "session.mode_set":
       return { ...lane, head, mode: event.mode };
     case "session.compacted":
-      return { ...lane, head };
+      return { ...lane, head }; // @fault inbox-lost-at-compaction
     case "session.cancel_requested": // Also of what would have begun by itself. It is still told, at the next turn.
-      return { ...woken(lane), head };
+      return { ...woken(lane), head }; // @fault woken-after-the-cancel
     case "inbox.added":
       return { ...lane, head, inbox: [...lane.inbox, waits(event)] };
     case "inbox.taken":
+      // @fault heard-at-every-turn
       return { ...lane, head, inbox: left(lane.inbox, (one) => isHeld(one, lane.live?.live ?? [])) };
     case "session.closed":
       return { ...lane, head, phase: "closed" };
     case "request.answered":
       return { ...lane, head, answered: [...lane.answered.slice(1 - ANSWERS_KEPT), answered(event)] };
     case "run.accepted":
+      // @fault woken-twice
       return accept({ ...(event.wake === true ? woken(lane) : lane), head }, waiting(event, head));
     case "run.edited":
       return {
@@ -88,7 +90,7 @@ export function evolve(lane: Lane, event: Event): Lane {
         head,
         queue: lane.queue.map((run) => (run.id === event.runId ? edited(run, event.prompt) : run)),
       };
-    case "run.moved":
+    case "run.moved": // @fault move-loses-an-entry
       return {
         ...lane,
         head,
@@ -144,7 +146,7 @@ function accept(lane: Lane, run: Waiting): Lane {
 /** Where an accepted prompt goes. A steer needs a run that will have another turn. */
 export function placeFor(lane: Lane, delivery: Delivery): "steers" | "front" | "back" {
   if (delivery === "steer" && lane.live?.phase === "running") return "steers";
-  return delivery === "interrupt" ? "front" : "back";
+  return delivery === "interrupt" ? "front" : "back"; // @fault interrupt-at-the-tail
 }
 
 /** Interrupts go before the queue, and keep their order among themselves. */
@@ -154,7 +156,7 @@ export function leadingInterrupts(queue: readonly Waiting[]): number {
 }
 
 function settle(lane: Lane, id: RunId): Lane {
-  if (lane.live?.id === id) return { ...lane, live: undefined };
+  if (lane.live?.id === id) return { ...lane, live: undefined }; // @fault inbox-lost-with-the-run
   return { ...lane, queue: without(lane.queue, id), steers: without(lane.steers, id) };
 }
 
@@ -200,7 +202,7 @@ function woken(lane: Lane): Lane {
 function hear(lane: Lane, { heard }: Extract<Event, { type: "call.settled" }>): Lane {
   if (heard === undefined) return lane;
   const told = ({ processId }: Waits): boolean => processId !== undefined && heard.includes(processId);
-  return { ...lane, inbox: left(lane.inbox, (one) => !told(one)) };
+  return { ...lane, inbox: left(lane.inbox, (one) => !told(one)) }; // @fault heard-and-told-again
 }
 
 function left(inbox: readonly Waits[], stays: (one: Waits) => boolean): readonly Waits[] {
@@ -251,5 +253,5 @@ function insertAt(runs: readonly Waiting[], index: number, run: Waiting): readon
 /** Back into the queue at the place its acceptance gives it. */
 function byAcceptance(queue: readonly Waiting[], run: Waiting): readonly Waiting[] {
   const after = queue.findIndex((one) => one.delivery !== "interrupt" && one.acceptedAt > run.acceptedAt);
-  return insertAt(queue, after === -1 ? queue.length : after, run);
+  return insertAt(queue, after === -1 ? queue.length : after, run); // @fault requeued-behind-later-ones
 }

@@ -61,7 +61,7 @@ export const TAIL_EVENTS_MAX = 128;
 export const RECENT_RUNS_MAX = 1_024;
 
 /** Events of all sessions kept for those who watch them all: some seconds of a busy house. */
-export const CHRONICLE_EVENTS_MAX = 8_192;
+export const CHRONICLE_EVENTS_MAX = 8_192; // @fault small-caches:chronicle
 
 /** What those may hold together. */
 export const CHRONICLE_CHARS_MAX = 8 * 1024 * 1024;
@@ -85,7 +85,7 @@ export const LEASE_TTL_MS = 10_000;
  * How often a worker renews, and looks for what nobody drives: a run whose worker is gone is taken over within two
  * seconds of its lease (G24). Two thirds of the term have room for several attempts that fail.
  */
-export const LEASE_RENEW_MS = 1_500;
+export const LEASE_RENEW_MS = 1_500; // @fault taken-over-late
 
 /** Total time of an orderly shutdown, everything included. */
 export const SHUTDOWN_MS = 10_000;
@@ -95,7 +95,7 @@ export const RETRY_FIRST_MS = 50;
 export const RETRY_LAST_MS = 2_000;
 
 /** Lanes that are idle and stay loaded. More are forgotten and loaded again when they are needed. */
-export const IDLE_LANES_MAX = 1_024;
+export const IDLE_LANES_MAX = 1_024; // @fault small-caches:lanes
 
 /** How long a caller may ask to wait for a settlement in one request. */
 export const WAIT_MS_MAX = 10 * 60_000;
@@ -119,7 +119,7 @@ export const QUESTION_MS = 60 * 60_000;
 export const QUESTION_BYTES_MAX = 64 * 1024;
 
 /** What waits in a session's inbox for its next turn. Drained at every turn, so a full one means that none comes. */
-export const INBOX_ITEMS_MAX = 100;
+export const INBOX_ITEMS_MAX = 100; // @fault room-not-reserved:limit
 
 /** One thing to be heard: a reminder, or the short form of a result. */
 export const ITEM_BYTES_MAX = 64 * 1024;

@@ -68,7 +68,7 @@ export function misfit(
 ): Extract<AnswerReceipt, { kind: "refused" }> | undefined {
   if (about.kind === "approval") {
     if (reply.kind === "answered") return refused("invalid", "An approval is answered with `allowed` or `denied`.");
-    if (digest === undefined || digest === about.digest) return undefined;
+    if (digest === undefined || digest === about.digest) return undefined; // @fault digest-not-compared
     return refused("conflict", "The approval is for other bytes than those the call would carry out.");
   }
   if (reply.kind !== "answered") return refused("invalid", "A question is answered with a value.");

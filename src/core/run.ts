@@ -85,6 +85,7 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
     case "question.asked":
       return { ...run, asked: run.asked + 1, questions: [...run.questions, question(event)] };
     case "question.settled":
+      // @fault answered-twice
       return { ...run, questions: without(run.questions, event.questionId), live: judged(run, event) };
     case "call.cancel_requested":
     case "call.settled":
@@ -113,7 +114,7 @@ function question({ questionId: id, owner, about, deadlineMs }: Extract<Question
 function judged(run: Run, { questionId, ending }: Extract<QuestionEvent, { ending: unknown }>): readonly Call[] {
   const { owner, about } = run.questions.find((one) => one.id === questionId) ?? {};
   if (about?.kind !== "approval" || ending.kind === "withdrawn") return run.live;
-  const verdict = { digest: about.digest, allowed: ending.kind === "allowed" };
+  const verdict = { digest: about.digest, allowed: ending.kind === "allowed" }; // @fault denial-forgotten-by-recovery
   return run.live.map((call) => (call.id === owner ? { ...call, verdict } : call));
 }
 
@@ -128,7 +129,7 @@ function settleTurn(run: Run, event: Extract<TurnEvent, { type: "turn.settled" }
     ...run,
     turn: undefined,
     taken: event.outcome.kind === "completed" ? NOTHING_TAKEN : run.taken,
-    spent: event.usage === undefined ? run.spent : sum(run.spent, event.usage),
+    spent: event.usage === undefined ? run.spent : sum(run.spent, event.usage), // @fault usage-of-the-last-turn-only
     meter: undefined,
   };
   if (rest.phase !== "running") return noteAbandoned(rest, "turn", event.outcome);

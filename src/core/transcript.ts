@@ -255,8 +255,9 @@ function closed(draft: Draft): readonly Message[] {
     ...(usage === undefined ? {} : { usage }),
     ...(again ? { again } : {}),
   };
-  if (calls.length === 0) return [assistant];
+  if (calls.length === 0) return [assistant]; // @fault calls-without-results
   // A call whose end is not recorded yet, or never will be, still gets its one result.
+  // @fault calls-without-results:results
   const results = calls.map(
     ({ callId, name }): TranscriptResult => draft.results.get(callId) ?? { callId, name, outcome: { kind: "lost" } },
   );

@@ -34,7 +34,7 @@ export class Attendance {
   async start(): Promise<void> {
     await this.#attend();
     if (this.#parts.store.workers === "one") return;
-    this.#renewed(this.#parts.clock.elapsed());
+    this.#renewed(this.#parts.clock.elapsed()); // @fault lease-by-the-wall:start
     this.#renewLater();
   }
 
@@ -51,8 +51,9 @@ export class Attendance {
     for (const session of await store.unattended(ATTEND_MAX)) {
       const lane = lanes.peek(session);
       // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
+      // @fault lease-not-taken-over
       if (lane !== undefined && lane.epoch === undefined && lane.atRest) lanes.forget(lane);
-      lanes.get(session);
+      lanes.get(session); // @fault nothing-recovered
     }
   }
 
@@ -62,14 +63,14 @@ export class Attendance {
 
   async #renew(): Promise<void> {
     const { store, worker, clock, lanes, open, fence } = this.#parts;
-    const asked = clock.elapsed();
-    this.#limit();
+    const asked = clock.elapsed(); // @fault lease-by-the-wall:asked, lease-counted-from-the-answer:asked
+    this.#limit(); // @fault sleep-not-noticed
     // The answer is about these: what is taken up while it is on its way has a lease of its own.
     const driven = new Set([...lanes.all()].filter((lane) => lane.epoch !== undefined));
     try {
       const gone: readonly SessionId[] = await store.renew(worker, LEASE_TTL_MS);
       // The lease counts from when it was asked for, not from when the answer came.
-      this.#renewed(asked);
+      this.#renewed(asked); // @fault lease-counted-from-the-answer, sleep-not-noticed:renewed
       for (const session of gone) {
         const lane = lanes.peek(session);
         if (lane !== undefined && driven.has(lane)) fence(lane);
@@ -90,7 +91,7 @@ export class Attendance {
   #limit(): void {
     const { clock, open } = this.#parts;
     if (!open()) return;
-    const leftMs = Math.max(0, this.#renewedAt + HOLD_MS - clock.elapsed());
+    const leftMs = Math.max(0, this.#renewedAt + HOLD_MS - clock.elapsed()); // @fault lease-by-the-wall:limit
     this.#takeBackLimit?.();
     this.#takeBackLimit = clock.after(leftMs, () => this.#letGo(), "idle");
   }
@@ -103,7 +104,7 @@ export class Attendance {
       this.#parts.fence(lane);
     }
     // What is taken up while the store still says nothing counts from now on.
-    this.#renewed(this.#parts.clock.elapsed());
+    this.#renewed(this.#parts.clock.elapsed()); // @fault lease-by-the-wall:let-go
   }
 }
 

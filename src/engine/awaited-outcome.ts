@@ -30,7 +30,7 @@ export async function awaitedOutcome(runId: RunId, parts: Parts): Promise<Outcom
     );
   });
   // It may be let go while we still look it up.
-  coming.catch(ignore);
+  coming.catch(ignore); // @fault rejection-unheard
   if (parts.lanes.home(runId) !== undefined) return coming;
   try {
     const ended = await lookUp(runId, parts);
@@ -38,7 +38,7 @@ export async function awaitedOutcome(runId: RunId, parts: Parts): Promise<Outcom
     takeBack();
     return ended.outcome;
   } catch (error) {
-    takeBack();
+    takeBack(); // @fault wait-kept-after-trouble
     throw error;
   }
 }

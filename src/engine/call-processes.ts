@@ -112,6 +112,7 @@ export async function findProcess(
 }
 
 /** Whoever has returned begins nothing; nor who is being stopped, although no log may have the stop. */
+// @fault begun-by-the-cancelled:start
 const refusalOf = ({ scope, isOver }: Call): ControlError | undefined =>
   scope.reason === undefined && !isOver() ? undefined : new ControlError("busy", "This call begins nothing new.");
 

@@ -73,6 +73,7 @@ export class Cancels {
     const session = lanes.home(runOf(callId)) ?? (await store.run(runOf(callId)))?.session;
     if (session === undefined) return { kind: "unknown" };
     const lane = lanes.get(session);
+    // @fault no-reminder-by-key
     const receipt = await this.#submit(lane, { type: "cancel-call", callId, reason, remind }, key);
     if (receipt.kind !== "unknown") return receipt;
     const row = await store.call(callId);
@@ -82,7 +83,7 @@ export class Cancels {
   /** A cancel behind something that waits for the store does not wait with it: what is live is asked to stop now. */
   #submit<C extends Cancel>(lane: LiveLane, command: C, key?: string): Promise<Answer<C>> {
     // The same if the run is already being stopped by an interrupt that is not durable yet.
-    const waits = lane.pumping || lane.doubt || lane.mailbox.length > 0;
+    const waits = lane.pumping || lane.doubt || lane.mailbox.length > 0; // @fault cancel-behind-a-key
     const behind = waits || lane.decided.live?.phase === "stopping";
     const repeated = lane.decided.answered.some((answered) => answered.key === key);
     if (behind && !repeated) this.carryOut(lane, command);
@@ -135,7 +136,7 @@ function covers(command: Command, run: Run, { id }: LiveWork): boolean {
     case "cancel-key":
       return isMeant(command, run);
     case "cancel-call":
-      return command.callId === id;
+      return command.callId === id; // @fault sibling-stopped-at-once
     default:
       return false;
   }

@@ -38,7 +38,7 @@ export class Commit {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #notify: Notify;
-  readonly #then: Consequences;
+  readonly #then: Consequences; // @fault told-before-durable:then
   #stopped = false;
 
   constructor(ports: {
@@ -64,7 +64,7 @@ export class Commit {
     for (const lane of lanes) {
       const [sent, unsent] = [lane.flying, [...lane.pending, ...lane.mailbox.splice(0)]];
       // An answer that still comes must not set anything in motion.
-      lane.phase = "gone";
+      lane.phase = "gone"; // @fault late-answer-goes-on
       lane.flying = [];
       lane.pending = [];
       for (const entry of sent) entry.reject(unanswered(lane));
@@ -121,6 +121,7 @@ export class Commit {
     this.pump(lane);
   }
 
+  // @fault order-lost-after-doubt:decide
   #decide(lane: LiveLane, entry: Entry): void {
     this.#tryApply(lane, entry);
     this.#flushSoon(lane);
@@ -160,17 +161,18 @@ export class Commit {
     lane.takeBackRetry = undefined;
     lane.flying = lane.pending;
     lane.pending = [];
-    lane.sent = lane.decided;
+    lane.sent = lane.decided; // @fault answered-before-durable
     const events = lane.flying.flatMap((entry) => entry.events);
     if (events.length === 0) {
       this.#landed(lane, events, 0);
       return;
     }
     const at = this.#clock.now();
+    // @fault told-before-durable
     lane.landing = this.#store.append(batch(lane, events, at)).then(
       (appended) => {
         lane.landing = undefined;
-        if (appended.kind === "appended") return this.#landed(lane, events, at);
+        if (appended.kind === "appended") return this.#landed(lane, events, at); // @fault fault-swallowed:landed
         if (lane.phase === "gone") return;
         if (appended.kind === "fenced") return this.fence(lane);
         void this.#moved(lane);
@@ -178,7 +180,7 @@ export class Commit {
       (error: unknown) => {
         lane.landing = undefined;
         if (lane.phase === "gone") return;
-        lane.unsure = { entries: lane.flying, events, read: [] };
+        lane.unsure = { entries: lane.flying, events, read: [] }; // @fault fault-swallowed
         this.#failed(lane, toControlError(error));
       },
     );
@@ -221,11 +223,12 @@ export class Commit {
     const news: Recorded[] = [];
     for (;;) {
       const after = news.at(-1)?.seq ?? lane.durable.head;
+      // @fault catch-up-ends-at-a-short-page:read
       const { events } = await this.#store.read(lane.id, { after, limit: PAGE_EVENTS_MAX });
       // One that was let go meanwhile tells nobody what others write.
       if (lane.phase === "gone") return;
       if (events.length === 0) break;
-      news.push(...events);
+      news.push(...events); // @fault catch-up-ends-at-a-short-page
     }
     if (news.length === 0) return;
     if (lane.unsure !== undefined) lane.unsure.read = news;
@@ -239,7 +242,7 @@ export class Commit {
     lane.decided = lane.durable;
     // All of them before anything follows from them: work must not begin whose stop comes next in the list, and what
     // was received after them must not be decided between two of them.
-    for (const entry of entries) this.#tryApply(lane, entry);
+    for (const entry of entries) this.#tryApply(lane, entry); // @fault order-lost-after-doubt:again
     this.#flushSoon(lane);
     this.#then.caughtUp(lane);
     this.pump(lane);
@@ -249,15 +252,15 @@ export class Commit {
   #failed(lane: LiveLane, error: ControlError): void {
     this.#notify({ type: "store", session: lane.id, code: error.code, message: error.message });
     // Nobody knows what was written: until the log has been read, nothing may be decided on what we believe.
-    lane.doubt ||= !WROTE_NOTHING.has(error.code);
+    lane.doubt ||= !WROTE_NOTHING.has(error.code); // @fault lost-answer-taken-for-no
     const entries = [...lane.flying, ...lane.pending, ...(lane.doubt && !lane.pumping ? lane.mailbox.splice(0) : [])];
     lane.flying = [];
     lane.pending = [];
-    lane.decided = lane.durable;
-    const kept = entries.filter((entry) => isLasting(entry.command));
+    lane.decided = lane.durable; // @fault refused-prompt-stays-decided, refused-stays-decided
+    const kept = entries.filter((entry) => isLasting(entry.command)); // @fault refused-and-recorded
     for (const entry of entries) {
       if (!isLasting(entry.command)) entry.reject(error);
-      else if (isCancel(entry.command)) notRecorded(entry, error);
+      else if (isCancel(entry.command)) notRecorded(entry, error); // @fault stop-told-before-it-is-recorded
     }
     for (const entry of kept) this.#tryApply(lane, entry);
     // What was refused stands in nobody's way any more: neither in that of another's stop, nor in that of a beginning.
@@ -270,7 +273,7 @@ export class Commit {
     if (this.#stopped) return;
     const pause = Math.min(RETRY_FIRST_MS * 2 ** lane.attempts, RETRY_LAST_MS);
     lane.attempts = Math.min(lane.attempts + 1, 8);
-    lane.takeBackRetry = this.#clock.after(pause, () => void this.#retry(lane));
+    lane.takeBackRetry = this.#clock.after(pause, () => void this.#retry(lane)); // @fault never-tried-again
   }
 
   /** What was lost may have been written after all: read before writing. */
@@ -290,6 +293,7 @@ export class Commit {
     // With what was received meanwhile, as far as it need not wait: there may be a stop among it for what would begin
     // now.
     const ready = lane.pumping ? 0 : lane.mailbox.findIndex((entry) => entry.prepare !== undefined);
+    // @fault order-lost-after-doubt:received
     const received = lane.mailbox.splice(0, ready === -1 ? lane.mailbox.length : ready);
     this.#again(lane, [...lane.flying, ...lane.pending, ...received]);
     if (lane.pending.length === 0) this.#rest(lane);
@@ -299,7 +303,7 @@ export class Commit {
   #clearDoubt(lane: LiveLane): void {
     const { unsure } = lane;
     lane.unsure = undefined;
-    if (unsure === undefined || !begins(unsure.read, unsure.events)) return;
+    if (unsure === undefined || !begins(unsure.read, unsure.events)) return; // @fault lost-answer-decided-again
     for (const entry of lane.flying) if (unsure.entries.includes(entry)) entry.resolve(entry.answer);
     lane.flying = lane.flying.filter((entry) => !unsure.entries.includes(entry));
   }
@@ -356,15 +360,16 @@ const isCancel = ({ type }: Command): boolean =>
   type !== "cancel-question" && (type.startsWith("cancel-") || type === "close");
 
 /** Facts about the world, and requests to stop: refusing them would not make them untrue. */
+// @fault cancel-refused-with-the-rest
 export const isLasting = (command: Command): boolean => isCancel(command) || LASTING.has(command.type);
 
 const LASTING: ReadonlySet<Command["type"]> = new Set([
-  "settle-turn",
+  "settle-turn", // @fault end-of-work-refused
   "settle-call",
-  "settle-process",
-  "detach-process",
+  "settle-process", // @fault process-end-refused
+  "detach-process", // @fault detach-refused
   "expire",
-  "recover",
+  "recover", // @fault recovery-not-repeated
   "park",
 ]);
 

@@ -138,6 +138,7 @@ export class Desk implements CallDesk {
 
   /** A run that is being stopped is not set down with the others; it ends. */
   protected get setsDown(): boolean {
+    // @fault cancelled-while-parked:set-down
     return this.parts.parking() && this.lane.decided.live?.phase === "running";
   }
 
@@ -148,7 +149,7 @@ export class Desk implements CallDesk {
 
   protected late(work: LiveWork, outcome: Outcome["kind"]): void {
     if (this.isGone) return;
-    this.parts.notify({ type: "late", runId: this.begun.id, work: work.name, outcome });
+    this.parts.notify({ type: "late", runId: this.begun.id, work: work.name, outcome }); // @fault late-result-unnoticed
   }
 
   protected get commit(): Commit {

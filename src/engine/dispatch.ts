@@ -53,6 +53,7 @@ export class Dispatch {
 
   #fill(): void {
     if (this.#stopped) return;
+    // @fault last-come-first-served
     for (const lane of this.#ready) {
       if (this.#used >= this.#slotsMax) return;
       this.#ready.delete(lane);
@@ -74,7 +75,7 @@ export class Dispatch {
 
   /** A start that came to nothing gives its slot back; one that did not takes it again at once. */
   #settleStart(lane: LiveLane, pauseMs: number): void {
-    this.#free(lane);
+    this.#free(lane); // @fault place-kept-by-a-failed-start
     if (pauseMs === 0 || lane.decided.live !== undefined) {
       this.note(lane);
       return;
@@ -86,7 +87,7 @@ export class Dispatch {
   #free(lane: LiveLane): void {
     if (lane.slot === "free") return;
     lane.slot = "free";
-    this.#used -= 1;
+    this.#used -= 1; // @fault slot-not-given-back
   }
 }
 

@@ -37,17 +37,19 @@ export class Drive {
   satisfy(lane: LiveLane): void {
     const run = lane.decided.live;
     // Without the lease it is another worker's to carry out, or nobody's until the lease has run out.
-    if (run === undefined || lane.epoch === undefined) return;
+    if (run === undefined || lane.epoch === undefined) return; // @fault bystander-drives
     for (const effect of demand(run)) {
+      // @fault refused-interrupt-stops:carried-out
       if (effect.type === "stop" && canBeRefused(lane, effect.reason)) continue;
       const durable = asksFor(lane.durable, effect.work);
       // A handle made for a request that is then refused would be left over.
+      // @fault begun-before-durable
       if (effect.type === "begin" && !(this.#world.begins() && begins(lane, effect.work))) continue;
       const work = this.#world.handle(lane, effect.work);
       if (work === undefined) {
-        if (durable) this.#world.unbegun(lane, effect.work);
+        if (durable) this.#world.unbegun(lane, effect.work); // @fault unrecorded-call-stays-open
       } else if (effect.type === "stop") {
-        if (!onlyWaits(lane, work)) this.stop(lane, work, effect.reason);
+        if (!onlyWaits(lane, work)) this.stop(lane, work, effect.reason); // @fault stopped-before-it-is-known
       } else if (work.phase === "waiting") {
         work.phase = "live";
         work.owner.begin();
@@ -67,6 +69,7 @@ export class Drive {
       case "live":
         work.phase = "stopping";
         work.scope.cancel(reason);
+        // @fault grace-without-end, grace-cut-short
         work.takeBackGrace = this.#clock.after(this.#graceFor(lane, work), () => this.#abandon(lane, work, reason));
         return;
       case "stopping":
@@ -91,9 +94,9 @@ export class Drive {
   ended(lane: LiveLane, work: LiveWork): boolean {
     work.takeBackGrace?.();
     work.takeBackGrace = undefined;
-    const counts = work.phase === "live" || work.phase === "stopping";
+    const counts = work.phase === "live" || work.phase === "stopping"; // @fault late-result-applied:ended
     if (counts) work.phase = "ended";
-    this.#noteStill(lane);
+    this.#noteStill(lane); // @fault begun-again
     return counts;
   }
 
@@ -101,8 +104,9 @@ export class Drive {
    * Its end is recorded, or it never came into being. Until then it is kept, although it is over: the state still
    * demands it, and would otherwise have it begun again.
    */
+  // @fault begun-again:forget
   forget(lane: LiveLane, work: LiveWork): void {
-    const at = lane.works.indexOf(work);
+    const at = lane.works.indexOf(work); // @fault cleanup-removes-another
     if (at !== -1) lane.works.splice(at, 1);
     this.#noteStill(lane);
   }
@@ -158,7 +162,7 @@ function goesOn(lane: LiveLane): boolean {
 
 /** Also what is durable must want it, and be known: it may have a stop in it that is not decided here yet. */
 function begins(lane: LiveLane, work: Work): boolean {
-  const run = lane.doubt ? undefined : lane.durable.live;
+  const run = lane.doubt ? undefined : lane.durable.live; // @fault begun-in-doubt
   if (run?.phase !== "running") return false;
   return run.turn === work || run.live.some((call) => call.id === work && call.phase === "running");
 }

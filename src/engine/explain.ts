@@ -21,7 +21,7 @@ export function explain(lane: LiveLane, { worker, processes, times, mode }: Besi
   return {
     sessionId: state.id,
     asOf: state.head,
-    busy: state.live !== undefined || state.queue.length > 0,
+    busy: state.live !== undefined || state.queue.length > 0, // @fault busy-without-a-run
     live: liveExplained(state, lane.works, times),
     queue: state.queue.map((run) => ({ runId: run.id, text: run.prompt.text })),
     steers: state.steers.map((run) => ({ runId: run.id, text: run.prompt.text })),

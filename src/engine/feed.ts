@@ -87,6 +87,7 @@ export class Feed {
   after(after: Seq): readonly Recorded[] | undefined {
     const first = this.#recent[0];
     if (first === undefined) return [];
+    // @fault follower-misses-events
     return first.seq > after + 1 ? undefined : this.#recent.slice(after + 1 - first.seq);
   }
 

@@ -32,7 +32,7 @@ export class HookRunner {
       );
     } catch (error) {
       const message = `It was not carried out: the host's hook before calls failed. ${messageOf(error)}`;
-      throw new ControlError("unavailable", message, { cause: error });
+      throw new ControlError("unavailable", message, { cause: error }); // @fault failed-hook-agrees
     }
   }
 

@@ -150,7 +150,7 @@ export class Lanes {
       lane.snapshotAt = loaded?.snapshot?.head ?? 0;
     } catch (error) {
       this.drop(lane, toControlError(error));
-      this.#parts.unloaded(lane.id);
+      this.#parts.unloaded(lane.id); // @fault session-not-loaded-again
       return;
     }
     if (lane.phase === "loading") this.#becomeReady(lane);
@@ -169,11 +169,12 @@ export class Lanes {
     if (lane.durable.live !== undefined) this.#homes.set(lane.durable.live.id, lane.id);
     const waiting = lane.mailbox.splice(0);
     lane.phase = "ready";
+    // @fault processes-not-recovered
     const left = lane.durable.live !== undefined || lane.durable.processes.live.length > 0;
     if (left && lane.epoch !== undefined && this.#parts.open()) {
       void this.#parts.commit().submit(lane, { type: "recover", resume: this.#parts.resume }).catch(ignore);
     }
-    lane.mailbox.push(...waiting);
+    lane.mailbox.push(...waiting); // @fault later-cancel-sorted-first
     this.#parts.commit().pump(lane);
     this.#parts.ready(lane);
   }
@@ -181,7 +182,7 @@ export class Lanes {
   /** Takes the right to drive it, unless another worker has it. */
   async claim(lane: LiveLane): Promise<void> {
     // A worker that leaves takes nothing up: whoever comes next would have to wait until its lease has run out.
-    if (!this.#parts.open()) return;
+    if (!this.#parts.open()) return; // @fault leaving-worker-takes-the-lease
     const claim = await this.#parts.store.claim(lane.id, this.#parts.worker, LEASE_TTL_MS);
     lane.epoch = claim.kind === "claimed" ? claim.epoch : undefined;
   }

@@ -88,7 +88,7 @@ export class LiveCall implements WorkOwner {
 
   /** Once begun, a call that cannot stop half-way is not told to. */
   get signal(): AbortSignal {
-    const request = this.#request;
+    const request = this.#request; // @fault other-bytes-shown:request
     const deaf = typeof request !== "function" && request.interruptible === false;
     return deaf ? new AbortController().signal : this.work.scope.signal;
   }
@@ -107,6 +107,7 @@ export class LiveCall implements WorkOwner {
   }
 
   begin(): void {
+    // @fault end-call-carried-out-twice
     void this.work.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));
   }
 
@@ -114,7 +115,7 @@ export class LiveCall implements WorkOwner {
     const outcome: Outcome =
       how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
     // Whoever waits for its place must not wait for a call that may never end.
-    this.#giveBack();
+    this.#giveBack(); // @fault place-kept-by-the-abandoned
     this.desk.abandonProcesses(this.callId);
     this.#settle(this.desk.gaveUp(this.work, this.#end(outcome, this.#partial)), outcome, this.#partial);
   }
@@ -146,7 +147,7 @@ export class LiveCall implements WorkOwner {
 
   #hears(id: ProcessId): void {
     // What it hears after it has returned, it tells nobody.
-    if (this.#returned) return;
+    if (this.#returned) return; // @fault heard-after-the-return
     this.#heard ??= [];
     if (!this.#heard.includes(id)) this.#heard.push(id);
   }
@@ -159,16 +160,18 @@ export class LiveCall implements WorkOwner {
     this.waits = undefined;
     let limit: (() => void) | undefined;
     try {
+      // @fault begins-in-the-tick-of-its-stop:wait, begins-behind-an-interrupt
       while (this.desk.unsure(this.callId)) await this.work.scope.until(this.desk.known());
       // The last look, in the same tick: a stop may have come after the last thing it waited for.
+      // @fault begins-in-the-tick-of-its-stop:check
       if (this.work.scope.reason !== undefined) throw new Error("It was stopped before it began.");
       limit = this.#startLimit(request.timeoutMs);
       return await request.execute(new CallFacade(this));
     } finally {
-      limit?.();
+      limit?.(); // @fault limit-left-behind
       this.#returned = true;
-      if (this.desk.ownsProcesses(this.callId)) await this.desk.endProcesses(this.callId);
-      this.#giveBack();
+      if (this.desk.ownsProcesses(this.callId)) await this.desk.endProcesses(this.callId); // @fault leftovers-of-a-call
+      this.#giveBack(); // @fault place-kept-by-the-finished
     }
   }
 
@@ -208,8 +211,8 @@ export class LiveCall implements WorkOwner {
     const about: About = {
       kind: "approval",
       name: this.name,
-      input: this.input,
-      digest: this.desk.digest(JSON.stringify([this.name, this.input])),
+      input: this.input, // @fault other-bytes-shown:input
+      digest: this.desk.digest(JSON.stringify([this.name, this.input])), // @fault other-bytes-shown:digest
       scope: scope ?? this.name,
       ...(note === undefined ? {} : { note }),
     };
@@ -219,7 +222,7 @@ export class LiveCall implements WorkOwner {
   async #hear(): Promise<Verdict | undefined> {
     if (!this.desk.hooks.beforeCalls) return undefined;
     this.waits = "hook";
-    return this.work.scope.until(this.desk.hooks.before(this.hooked()));
+    return this.work.scope.until(this.desk.hooks.before(this.hooked())); // @fault hook-holds-up-the-stop
   }
 
   /** What a hook is told of it. */
@@ -238,16 +241,17 @@ export class LiveCall implements WorkOwner {
       });
     });
     try {
-      await this.work.scope.until(coming);
+      await this.work.scope.until(coming); // @fault place-holds-up-the-stop
     } catch (error) {
-      takeBack();
-      this.#giveBack();
+      takeBack(); // @fault place-kept-by-the-cancelled:queue
+      this.#giveBack(); // @fault place-kept-by-the-cancelled:place
       throw error;
     }
   }
 
   #startLimit(limitMs: number | undefined): (() => void) | undefined {
     if (limitMs === undefined) return undefined;
+    // @fault call-limit-halved
     return this.desk.clock.after(limitMs, () => this.desk.limitReached(this.callId, limitMs));
   }
 
@@ -255,7 +259,7 @@ export class LiveCall implements WorkOwner {
     const { outcome, result } = this.#outcomeOf(ended);
     const recorded = this.desk.ended(this.work, this.#end(outcome, result));
     // Too late to count: the turn is told what giving it up has recorded, and nothing else.
-    if (recorded !== undefined) this.#settle(recorded, outcome, result);
+    if (recorded !== undefined) this.#settle(recorded, outcome, result); // @fault late-result-told
   }
 
   #settle(recorded: Promise<unknown>, outcome: Outcome, result: Json | undefined): void {
@@ -267,6 +271,7 @@ export class LiveCall implements WorkOwner {
 
   #outcomeOf(ended: Ended<unknown>): { readonly outcome: Outcome; readonly result: Json | undefined } {
     if (ended.kind === "cancelled") {
+      // @fault partial-lost-with-the-stop
       return { outcome: { kind: "cancelled", reason: ended.reason }, result: this.#partial };
     }
     if (ended.kind === "failed") return { outcome: failure(ended.error), result: this.#partial };
@@ -284,7 +289,7 @@ export class LiveCall implements WorkOwner {
       callId: this.callId,
       outcome,
       ...(result === undefined ? {} : { result }),
-      ...(this.#changes === undefined ? {} : { changes: [...this.#changes] }),
+      ...(this.#changes === undefined ? {} : { changes: [...this.#changes] }), // @fault changes-not-told
       ...(this.#heard === undefined ? {} : { heard: this.#heard }),
     };
   }
@@ -299,7 +304,7 @@ function checkApproved(ending: Ending): void {
         `Not carried out: denied by ${ending.by ?? "the user"}${ending.note === undefined ? "." : `: ${ending.note}`}`,
       );
     case "expired":
-      throw denied(`Not carried out: nobody approved it within ${ending.limitMs} ms.`);
+      throw denied(`Not carried out: nobody approved it within ${ending.limitMs} ms.`); // @fault expired-means-yes
     case "withdrawn":
       throw denied(`Not carried out: the approval was taken back by ${who(ending.reason)}.`);
     case "answered":

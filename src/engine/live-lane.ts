@@ -91,6 +91,7 @@ export class LiveLane {
   said(): { readonly delta: Delta; readonly at: Seq } | undefined {
     for (const { owner, phase } of this.works) {
       if (owner instanceof LiveTurn && owner.text !== "" && (phase === "live" || phase === "stopping")) {
+        // @fault joined-in-the-middle
         const delta = { type: "delta", runId: owner.run.id, turnId: owner.turnId, text: owner.text, from: 0 } as const;
         return { delta, at: this.durable.head };
       }

@@ -80,6 +80,7 @@ export class LiveProcess {
   /** Asks it to end, in this very tick. A later request can only make it faster. */
   stop(how: "politely" | "at once" = "politely"): void {
     if (this.#stops !== "at once") this.#stops = how;
+    // @fault spawned-after-the-stop
     if (this.child === undefined) this.#starting.abort();
     else stopChild(this.child, this.#stops);
   }
@@ -102,7 +103,7 @@ export class LiveProcess {
     this.phase = "over";
     this.#exists(undefined);
     this.#takeBackNotes();
-    this.#takeBackLimit();
+    this.#takeBackLimit(); // @fault process-limit-left-behind
     const [first] = this.#waiters;
     this.#resolve(this.#desk.settle(end, first?.call));
   }

@@ -20,7 +20,7 @@ export class LiveTranscript {
   /** What was recorded. What is not the very next position is left for the next reading. */
   note(events: readonly Recorded[]): void {
     for (const event of events) {
-      if (event.seq !== this.#cursor + 1) continue;
+      if (event.seq !== this.#cursor + 1) continue; // @fault transcript-skips-events
       this.#book.note(event);
       this.#cursor = event.seq;
     }
@@ -29,6 +29,7 @@ export class LiveTranscript {
   /** Everything that is durable now. */
   async read(store: Store, lane: Durable, run: Run): Promise<readonly Message[]> {
     if (this.#cursor === 0) this.#begin(lane, run);
+    // @fault transcript-stands-still:read
     while (this.#cursor < lane.durable.head) {
       const page = await store.read(lane.id, { after: this.#cursor, limit: PAGE_EVENTS_MAX });
       // Other readings may have been faster; what they have noted is not noted again.
@@ -41,7 +42,7 @@ export class LiveTranscript {
 
   /** What was removed while it was read is missing in the middle: what came before it is as good as removed. */
   #beginBehind(gapTo: Seq): void {
-    this.#book = new Book();
+    this.#book = new Book(); // @fault transcript-with-a-hole
     this.#cursor = gapTo;
   }
 

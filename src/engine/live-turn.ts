@@ -125,6 +125,7 @@ export class LiveTurn implements WorkOwner {
   /** An end without a result of its own: what it has said, and what it is known to have cost, is kept. */
   settled(outcome: Outcome): TurnEnd {
     this.#hush();
+    // @fault usage-lost-with-the-stop
     return { turnId: this.turnId, outcome, next: "end", text: this.#wholeText(), ...this.#metered() };
   }
 
@@ -164,6 +165,7 @@ export class LiveTurn implements WorkOwner {
 
   async call(name: string, given: Json, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
     const request = checkCall({ ...options, name, input: given, execute });
+    // @fault finished-call-repeated
     if (this.run.recoveries > 0 && options.again !== "begin") {
       const recorded = await this.desk.recorded(name, request.input, options);
       if (recorded !== undefined) return recorded;
@@ -174,6 +176,7 @@ export class LiveTurn implements WorkOwner {
     // Nothing new begins once a stop was asked for, whether or not it is recorded yet.
     if (asked !== undefined) return { kind: "cancelled", callId, reason: asked, partial: undefined, abandoned: false };
     // It may have ended while the log was read, and a later turn must not get its calls.
+    // @fault call-of-an-ended-turn
     if (this.work.phase === "ended")
       throw new ControlError("busy", `${this.turnId} has ended and begins no new calls.`);
     const live = new LiveCall(callId, name, request, this.desk);

@@ -35,8 +35,8 @@ export class Outcomes {
     for (const event of events) {
       if (event.type !== "run.settled") continue;
       this.#keep(event.runId, event.outcome);
-      const waiting = this.#waiting.get(event.runId);
-      this.#waiting.delete(event.runId);
+      const waiting = this.#waiting.get(event.runId); // @fault waiter-released-by-another:find
+      this.#waiting.delete(event.runId); // @fault waiter-released-by-another:forget
       if (waiting === undefined) continue;
       if (Array.isArray(waiting)) for (const release of waiting) release(event.outcome);
       else waiting(event.outcome);

@@ -75,7 +75,7 @@ export class Processes {
     const refused = refusal?.();
     if (refused !== undefined) throw refused;
     // Whoever drives it could neither stop it nor learn how it ended.
-    if (lane.epoch === undefined) throw elsewhere(lane);
+    if (lane.epoch === undefined) throw elsewhere(lane); // @fault begun-without-the-lease
     const { cwd, timeoutMs, feedback: _, lasting, ...rest } = options;
     const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
     // Nothing may take longer to end than whoever stops it is told.
@@ -87,7 +87,7 @@ export class Processes {
     const { id } = live;
     // Whatever was decided since the request was sent counts: also that its call has ended, and it with it.
     this.satisfy(lane);
-    if (!goesOn(lane, id)) live.stop("at once");
+    if (!goesOn(lane, id)) live.stop("at once"); // @fault started-after-its-end
     try {
       const request = { ...rest, ...place, ...home, graceMs, id, sessionId: lane.id, command, signal: live.starting };
       const child = await spawner.spawn(request);
@@ -120,7 +120,7 @@ export class Processes {
     try {
       begun = await this.#parts.commit().submit(lane, request);
     } catch (error) {
-      void this.#settleUnbegun(lane);
+      void this.#settleUnbegun(lane); // @fault unrecorded-process-stays-open
       throw error;
     }
     if (begun.kind === "refused") throw new ControlError(begun.code, begun.message);
@@ -188,7 +188,7 @@ export class Processes {
       const ids = lane.decided.processes.live.flatMap(({ id, owner }) => (isMeant(owner) ? [id] : []));
       for (const id of ids) this.#cancel(lane, id, reason);
       const known = ids.flatMap((id) => this.#live.get(id)?.result ?? []);
-      const coming = known.length > 0 ? known : this.#asked(lane, isMeant);
+      const coming = known.length > 0 ? known : this.#asked(lane, isMeant); // @fault begun-in-the-last-moment
       // In the log and nowhere else: the store did not say that it was recorded, so there is nothing to end.
       if (coming.length === 0) return;
       await Promise.allSettled(coming);
@@ -226,7 +226,7 @@ export class Processes {
       const detached = event.type === "process.detached" ? this.#live.get(event.processId) : undefined;
       if (detached !== undefined) detached.detached = true;
       if (event.type !== "process.settled") continue;
-      if (event.dropped === true) this.dropped += 1;
+      if (event.dropped === true) this.dropped += 1; // @fault dropped-and-not-counted
       const live = this.#live.get(event.processId);
       if (live !== undefined) live.recorded = resultOf(event);
     }
@@ -290,6 +290,7 @@ export class Processes {
     const { processId } = end;
     try {
       const told = waiter === undefined ? {} : { waiter };
+      // @fault end-told-before-durable
       await this.#parts.commit().submit(lane, { type: "settle-process", end, ...told });
       const recorded = this.#live.get(processId)?.recorded ?? (await this.ended(processId));
       return recorded ?? { processId, outcome: { kind: "lost" } };

@@ -62,11 +62,13 @@ export class Questions {
     if (asked.kind === "granted") return { kind: "allowed" };
     if (missed !== undefined) return missed;
     const id = asked.questionId;
+    // @fault question-expires-early
     const takeBack = this.#parts.clock.after(deadlineMs, () => this.#expire(lane, id, deadlineMs));
     try {
+      // @fault one-asker-at-a-time
       return await scope.until(new Promise<Ending>((resolve) => this.#waiting.set(id, resolve)));
     } finally {
-      takeBack();
+      takeBack(); // @fault deadline-left-behind
       this.#waiting.delete(id);
     }
   }
@@ -74,7 +76,7 @@ export class Questions {
   recorded(events: readonly Recorded[]): void {
     for (const event of events) {
       if (event.type !== "question.settled") continue;
-      const resolve = this.#waiting.get(event.questionId);
+      const resolve = this.#waiting.get(event.questionId); // @fault answer-to-the-wrong-asker
       if (resolve === undefined) this.#miss(event.questionId, event.ending);
       else resolve(event.ending);
     }

@@ -36,6 +36,7 @@ export class Replay {
     const asked = { name, input: JSON.stringify(input) };
     const at = this.#made.findIndex((made) => isSame(made, asked));
     const made = at === -1 ? undefined : this.#made.splice(at, 1)[0];
+    // @fault unknown-call-repeated
     return made !== undefined && isCutOff(made.result) && options.idempotent === true ? undefined : made?.result;
   }
 }
@@ -78,6 +79,7 @@ class Past {
   }
 
   #begin(): void {
+    // @fault earlier-turn-answers-for-a-later-one
     if (this.#end !== undefined && !isCutOff(this.#end)) this.made.length = 0;
     this.#turns += 1;
   }
@@ -87,7 +89,7 @@ class Past {
     const replaces = (one: Made): boolean => isSame(one, made) && one.turn < made.turn && isCutOff(one.result);
     const stood = made.idempotent ? this.made.findIndex(replaces) : -1;
     if (stood === -1) this.made.push(made);
-    else this.made[stood] = made;
+    else this.made[stood] = made; // @fault finished-call-repeated-in-the-third-life
   }
 }
 

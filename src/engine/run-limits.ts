@@ -20,13 +20,14 @@ export class RunLimits {
 
   recorded(lane: LiveLane, events: readonly Recorded[]): void {
     // Also what lands in a lane that was let go of meanwhile: whoever takes the run up counts for itself.
-    if (this.#limitMs === undefined || lane.epoch === undefined) return;
+    if (this.#limitMs === undefined || lane.epoch === undefined) return; // @fault limit-begun-for-another
     for (const event of events) {
       // Counted anew after a crash: how long nobody worked on it is not its fault.
+      // @fault limit-lost-in-the-crash
       if (event.type === "run.started" || event.type === "run.recovered")
         this.#start(lane.id, event.runId, this.#limitMs);
     }
-    if (lane.durable.live === undefined) this.#end(lane.id);
+    if (lane.durable.live === undefined) this.#end(lane.id); // @fault run-limit-left-behind
   }
 
   close(): void {

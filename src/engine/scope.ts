@@ -41,7 +41,7 @@ function abortedFor(reason: CancelReason): Aborted {
 }
 
 export class Scope {
-  #reason: CancelReason | undefined;
+  #reason: CancelReason | undefined; // @fault finished-work-called-cancelled:reason
   /** Made when somebody asks for a signal: a plain token is an eighth of its size, and most work never asks. */
   #controller: AbortController | undefined;
   #children: Set<Scope> | undefined;
@@ -98,7 +98,7 @@ export class Scope {
     if (this.#reason !== undefined) return { kind: "cancelled", reason: this.#reason };
     try {
       // Work that finished although it was asked to stop has finished: completion beats cancel.
-      return { kind: "completed", value: await work(this) };
+      return { kind: "completed", value: await work(this) }; // @fault finished-work-called-cancelled
     } catch (error) {
       // Not "does this error smell of an abort?" but "had we asked it to stop?".
       return this.#reason === undefined ? { kind: "failed", error } : { kind: "cancelled", reason: this.#reason };

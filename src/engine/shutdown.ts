@@ -37,12 +37,12 @@ export async function shutDown(engine: Engine, mode: ShutdownMode, limit: Promis
   engine.closed();
   dropLoading(engine);
   const flushed = timeLimit(engine, CLOSE_MS);
-  const processesClosed = engine.processes.close();
+  const processesClosed = engine.processes.close(); // @fault shutdown-leaves-children:close
   await Promise.race([release(engine).then(() => engine.store.close()), flushed.reached]);
   await Promise.race([processesClosed, flushed.reached]);
   flushed.takeBack();
   // A store that has not answered by now may never do.
-  engine.commit.leave(engine.lanes.all());
+  engine.commit.leave(engine.lanes.all()); // @fault closed-house-keeps-callers-waiting
   return { unfinished };
 }
 
@@ -64,7 +64,7 @@ const CLOSE_MS = 1_000;
 async function park(engine: Engine, lane: LiveLane): Promise<void> {
   // A run that is already being stopped is not set down; it ends.
   const parks = lane.decided.live?.phase === "running";
-  const ended = engine.processes.park(lane);
+  const ended = engine.processes.park(lane); // @fault shutdown-leaves-children:park
   if (parks) for (const work of [...lane.works]) engine.drive.stop(lane, work, { kind: "shutdown" });
   await engine.drive.still(lane);
   await ended;
@@ -75,6 +75,7 @@ async function park(engine: Engine, lane: LiveLane): Promise<void> {
   }
   const left = lane.decided.live?.phase;
   // Cancelled, or ended, after its work had been set down: nothing is left that could end by itself, so it ends now.
+  // @fault cancelled-while-parked:end
   if (left === "stopping" || left === "ending") {
     // Refused by a store in trouble: then the next worker ends it.
     await engine.commit.submit(lane, { type: "recover", resume: "lose" }).catch(() => undefined);

@@ -21,5 +21,5 @@ function after(ms: number, call: () => void, kind?: "idle"): () => void {
     if (kind === "idle") timer.unref();
   };
   arm();
-  return () => clearTimeout(timer);
+  return () => clearTimeout(timer); // @fault leak-timer
 }

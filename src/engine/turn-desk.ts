@@ -61,7 +61,9 @@ export class TurnDesk extends Desk implements TurnNeeds {
   async stop(note: string): Promise<void> {
     const reason = { kind: "policy", note } as const;
     // Like any cancel behind something that waits for the store, it does not wait with it.
+    // @fault own-stop-not-recorded:abort
     if (this.lane.pumping || this.lane.doubt) for (const work of [...this.lane.works]) work.scope.cancel(reason);
+    // @fault own-stop-not-recorded
     await this.commit.submit(this.lane, { type: "cancel-run", runId: this.begun.id, reason });
   }
 
@@ -110,6 +112,7 @@ export class TurnDesk extends Desk implements TurnNeeds {
     }
     const { end, calls } = turn.finish(ended);
     // Before they are asked for: what the state demands must be found here.
+    // @fault end-calls-begun-before-durable, end-calls-forgotten
     for (const call of calls) this.lane.works.push(call.work);
     if (this.setsDown) for (const call of calls) this.drive.stop(this.lane, call.work, { kind: "shutdown" });
     void this.#settleTurn(turn, end, calls);

@@ -52,6 +52,7 @@ const isTurn = (id: Work): id is TurnId => id.startsWith("turn_");
 
 /** A worker begins calls that it has not asked for itself only if an earlier life has, at the end of a turn. */
 function survives(run: Run, id: CallId): boolean {
+  // @fault survivors-not-begun-again
   return run.recoveries > 0 && run.live.some((call) => call.id === id && call.byEnd === true);
 }
 

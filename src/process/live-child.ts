@@ -74,7 +74,7 @@ export class LiveChild implements Child {
       escaped: () => this.#escaped.resolve({ code: undefined, signal: undefined }),
     });
     for (const stream of ["stdout", "stderr"] as const) this.#feed(stream, started[stream]);
-    started.control.write(GO);
+    started.control.write(GO); // @fault zombie
     this.ended = this.#live(clock.elapsed());
   }
 

@@ -10,7 +10,7 @@ import { ControlError } from "../core/control-error.ts";
 import { isProcessId, type ProcessId } from "../core/ids.ts";
 
 /** Ended processes whose output is kept: a few days of busy work. */
-export const OUTPUTS_MAX = 1_000;
+export const OUTPUTS_MAX = 1_000; // @fault small-shelf
 
 /** Bytes of all of them together. */
 export const OUTPUTS_BYTES_MAX = 2 * 1024 * 1024 * 1024;

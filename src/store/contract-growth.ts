@@ -24,7 +24,9 @@ export function growthContract({ opened }: Suite): void {
       await second;
     });
 
-    it("never misses an append that is made while it is being asked", async () => {
+    it("never misses an append that is made while it is being asked", {
+      meta: { id: "G29/append-never-missed" },
+    }, async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       for (let head = 1; head <= 50; head += 1) {

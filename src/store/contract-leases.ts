@@ -29,7 +29,9 @@ export function leaseContract(suite: Suite): void {
 
 function leasing({ opened }: Suite): void {
   describe("leasing", () => {
-    it("G26: gives a lane to one worker, and tells another who holds it and for how long", async () => {
+    it("G26: gives a lane to one worker, and tells another who holds it and for how long", {
+      meta: { id: "G26/one-worker-per-lane" },
+    }, async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       const claim = await store.claim(SES, A, TTL);
@@ -127,7 +129,9 @@ function leasing({ opened }: Suite): void {
 
 function fencing({ opened }: Suite): void {
   describe("fencing", () => {
-    it("G26: fences a driver whose lane was given to another, and lets in whoever only asks", async () => {
+    it("G26: fences a driver whose lane was given to another, and lets in whoever only asks", {
+      meta: { id: "G26/old-driver-fenced" },
+    }, async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       const old = await claimed(store, SES, A);
@@ -151,7 +155,9 @@ function fencing({ opened }: Suite): void {
       expect(await store.append(batch(SES, 1, [accepted("run_1")], { epoch }))).toEqual({ kind: "fenced" });
     });
 
-    it("fences before it looks at the head: a driver that lost its lane must not read on", async () => {
+    it("fences before it looks at the head: a driver that lost its lane must not read on", {
+      meta: { id: "G26/fenced-before-head-check" },
+    }, async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       const old = await claimed(store, SES, A);
@@ -164,7 +170,9 @@ function fencing({ opened }: Suite): void {
 
 function expiry({ opened }: Suite): void {
   describe("leases that run out", () => {
-    it("G24: an expired lease is free for another, under a higher epoch", async () => {
+    it("G24: an expired lease is free for another, under a higher epoch", {
+      meta: { id: "G24/expired-lease-taken-over" },
+    }, async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
       const old = await claimed(store, SES, A);
@@ -210,7 +218,9 @@ function expiry({ opened }: Suite): void {
       expect(await store.claim(SES, B, TTL)).toMatchObject({ kind: "claimed" });
     });
 
-    it("a driver whose lease ran out goes on while nobody has taken its lane", async () => {
+    it("a driver whose lease ran out goes on while nobody has taken its lane", {
+      meta: { id: "G26/expired-lease-without-taker" },
+    }, async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       const epoch = await claimed(store, SES, A);

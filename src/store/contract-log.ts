@@ -72,7 +72,7 @@ function appending({ opened }: Suite): void {
       expect(await store.run("run_1")).toBeUndefined();
     });
 
-    it("keeps all of a batch or none of it", async () => {
+    it("keeps all of a batch or none of it", { meta: { id: "store/batch-all-or-nothing" } }, async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
       // The last fact cannot be: the run was accepted already. The facts before it must go with it.
@@ -235,7 +235,9 @@ function loading({ opened }: Suite): void {
       expect(lane).toEqual(fold(SES, [...first, settled("run_1")]));
     });
 
-    it("keeps no snapshot of an append that was not made", async () => {
+    it("keeps no snapshot of an append that was not made", {
+      meta: { id: "store/no-snapshot-without-append" },
+    }, async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       const wrong = fold(SES, [created(SES), accepted("run_1")]);
@@ -256,7 +258,9 @@ function text({ opened }: Suite): void {
   describe("text", () => {
     const odd = 'naïve 漢字 🦀 \u2028\u2029 \u0000\u0007 "quoted" \\ \ud800 lone \udfff';
 
-    it("survives as it is: other scripts, controls, lone surrogates", async () => {
+    it("survives as it is: other scripts, controls, lone surrogates", {
+      meta: { id: "store/odd-text-survives" },
+    }, async () => {
       const { store } = opened();
       const events: Event[] = [
         created(SES, "naïve 漢字 🦀"),

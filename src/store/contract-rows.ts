@@ -163,7 +163,9 @@ function guarded({ opened }: Suite): void {
       await add(store, "ses_b", 0, [created("ses_b"), accepted("run_2"), ...started("run_2")]);
     });
 
-    it("G14: refuses a second outcome of a run, and keeps the first", async () => {
+    it("G14: refuses a second outcome of a run, and keeps the first", {
+      meta: { id: "G14/second-outcome-refused" },
+    }, async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), settled("run_1", { kind: "lost" })]);
       await refusedAs("internal", store.append(batch(SES, 3, [settled("run_1")])));

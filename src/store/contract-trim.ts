@@ -21,7 +21,9 @@ import type { Suite } from "./contract-suite.ts";
 
 export function trimContract({ opened }: Suite): void {
   describe("trimming", () => {
-    it("G30: forgets what is older, and tells readers below of the gap", async () => {
+    it("G30: forgets what is older, and tells readers below of the gap", {
+      meta: { id: "G30/store-trim-reports-gap" },
+    }, async () => {
       const { store } = opened();
       const head = await snapshotted(store, [created(SES), ...wholeRun("run_1"), ...wholeRun("run_2")]);
       expect(await store.trim(SES, 5)).toEqual({ kept: 5 });
@@ -68,7 +70,9 @@ export function trimContract({ opened }: Suite): void {
       expect((await store.read(SES, { after: 0, limit: 100 })).events).toHaveLength(7);
     });
 
-    it("never forgets events of a run that has no outcome", async () => {
+    it("never forgets events of a run that has no outcome", {
+      meta: { id: "store/open-runs-never-trimmed" },
+    }, async () => {
       const { store } = opened();
       const head = await snapshotted(store, [
         created(SES),

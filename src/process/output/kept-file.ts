@@ -101,7 +101,7 @@ export class KeptFile {
     const sink = this.#sink;
     this.#sink = undefined;
     try {
-      await sink?.close();
+      await sink?.close(); // @fault leak-fd
     } catch (error) {
       this.#fail(messageOf(error));
     }

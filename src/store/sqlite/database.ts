@@ -7,6 +7,7 @@ export type Database = Pick<DatabaseSync, "exec" | "prepare" | "close">;
 
 /** A connection that may write. Waits a bounded time for other programs. */
 export function openDatabase(file: string): Database {
+  // @fault no-journal
   const setUp = `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL;`;
   return orClosed(new DatabaseSync(file), (database) => {
     database.exec(setUp);
@@ -20,7 +21,7 @@ export function orClosed<A>(database: Database, make: (database: Database) => A)
     return make(database);
   } catch (error) {
     try {
-      database.close();
+      database.close(); // @fault left-open
     } catch {
       // A connection that failed may fail at this too. What is thrown says why.
     }
@@ -33,6 +34,7 @@ export function orClosed<A>(database: Database, make: (database: Database) => A)
  * FULL is said here because drivers differ in their defaults: with NORMAL, a power cut takes receipts back.
  */
 export function useWriteAheadLog(database: Database): void {
+  // @fault sync-normal, sync-off
   database.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;

@@ -21,7 +21,7 @@ const PAGES_BEFORE_AT = 16;
 /** Refuses a file that is no database, another program's, or a newer Belay's. Missing and empty files are fine. */
 export function requireOurs(file: string, migrations: Migrations): void {
   const header = readHeader(file, HEADER_BYTES);
-  if (header === undefined || wasBeingMade(file)) return;
+  if (header === undefined || wasBeingMade(file)) return; // @fault header-believed
   if (header.length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
     throw new ControlError("store_corrupt", `${file} is not a database. It was not touched.`);
   }
@@ -31,6 +31,7 @@ export function requireOurs(file: string, migrations: Migrations): void {
   requireKnown(header.readUInt32BE(USER_VERSION_AT), migrations);
   // After a crash the version may stand in the write-ahead log, where only SQLite can read it. A journal would have to
   // be taken back first, which only somebody who writes can do: the migration looks again.
+  // @fault journal-in-the-way
   if (existsSync(`${file}-wal`) && !existsSync(`${file}-journal`)) requireKnownInside(file, migrations);
 }
 

@@ -7,10 +7,10 @@ export const BUSY_MS = 2_000;
 export const GROUP_BATCHES_MAX = 512;
 
 /** Sessions whose head the writer remembers, about a hundred bytes each. The others are looked up. */
-export const HEADS_MAX = 65_536;
+export const HEADS_MAX = 65_536; // @fault small-caches:heads
 
 /** Memory for pages, in each of the two threads. */
-export const CACHE_KIB = 16 * 1024;
+export const CACHE_KIB = 16 * 1024; // @fault small-caches:pages
 
 /** Pages of the write-ahead log before they are moved into the database. Fewer: more waiting for the disk. */
 export const CHECKPOINT_PAGES = 1_000;
@@ -25,7 +25,7 @@ export const FULL_CHECK_BYTES = 64 * 1024 * 1024;
 export const EPOCH_BLOCK = 2 ** 20;
 
 /** Disk space put aside, so that runs can still get their outcome when the disk is full. */
-export const RESERVE_BYTES = 1024 * 1024;
+export const RESERVE_BYTES = 1024 * 1024; // @fault small-reserve
 
 /** With less than this on the disk the store says that it is full: a prompt and the pages it touches may not fit. */
 export const ROOM_BYTES_MIN = 256 * 1024;

@@ -122,7 +122,7 @@ export class LogWriter {
     try {
       statements.begin.run();
       answers = batches.map((batch) => this.#stage(statements, batch));
-      statements.commit.run();
+      statements.commit.run(); // @fault commit-not-heard
     } catch (error) {
       this.#rollBack();
       if (troubleOf(error) !== "unclear" || error instanceof ControlError) throw error;
@@ -147,7 +147,7 @@ export class LogWriter {
       const sum = sumOf([session, expected + count], batch.snapshot);
       statements.putSnapshot.run(number, expected + count, batch.snapshot, sum);
     }
-    this.#staged.set(session, { number, head: expected + count });
+    this.#staged.set(session, { number, head: expected + count }); // @fault marked-too-early
     return { kind: "appended", head: expected + count };
   }
 
@@ -180,7 +180,7 @@ export class LogWriter {
   #keepHeads(): void {
     let last: readonly [SessionId, Standing] | undefined;
     for (last of this.#staged) this.#heads.set(...last);
-    if (last !== undefined) this.#options.mark?.note(last[0], last[1].head);
+    if (last !== undefined) this.#options.mark?.note(last[0], last[1].head); // @fault marked-too-early:note
     this.#staged.clear();
   }
 

@@ -11,9 +11,10 @@ export function migrate(database: Database, migrations: Migrations): void {
   const version = userVersion(database);
   requireKnown(version, migrations);
   if (version === migrations.length) return;
-  database.exec("BEGIN IMMEDIATE");
+  database.exec("BEGIN IMMEDIATE"); // @fault migration-in-pieces:begin
   try {
-    for (const step of migrations.slice(version)) database.exec(step);
+    for (const step of migrations.slice(version)) database.exec(step); // @fault migration-in-steps
+    // @fault migration-in-pieces:commit
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${migrations.length}; COMMIT`);
   } catch (error) {
     try {

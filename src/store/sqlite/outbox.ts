@@ -57,6 +57,7 @@ export class Outbox {
         cells.length = length;
         throw error;
       }
+      // @fault acknowledged-before-the-commit, call-begun-before-its-record
       waiting.push({ session: batch.session, resolve, reject });
       if (this.#flying === 0 && waiting.length >= EARLY_APPENDS) this.flush();
     });
@@ -102,6 +103,7 @@ export class Outbox {
         this.#fail(one, new ControlError(written.code, written.message));
         continue;
       }
+      // @fault acknowledged-before-the-commit:note, call-begun-before-its-record:note
       this.#note(one.session, written.head);
       one.resolve(written);
     }

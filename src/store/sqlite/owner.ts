@@ -42,6 +42,7 @@ export const lockPath = (file: string): string => `${file}.lock`;
 /** Writes down who owns the file now, and takes a block of epochs: those in it are higher than all before. */
 export function takeEpochs(database: Database, owner: { readonly pid: number; readonly since: number }): number {
   // All of its rows, of which there is one: whoever takes only the first is not told if the commit behind it fails.
+  // @fault epoch-not-heard
   const [taken] = database
     .prepare(
       `UPDATE store SET epoch = epoch + ${EPOCH_BLOCK}, owner_pid = ?, owner_since = ? WHERE id = 1 RETURNING epoch`,

@@ -49,6 +49,7 @@ export class Reserve {
 
   /** False: the disk does not even let go of it. */
   #remove(): boolean {
+    // @fault reserve-throws
     try {
       rmSync(this.#path, { force: true });
       return true;

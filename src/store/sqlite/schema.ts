@@ -11,6 +11,7 @@ export const APPLICATION_ID = 0x424c4159;
 /** Entry `n` leads from version `n` to `n + 1`. */
 export type Migrations = readonly string[];
 
+// @fault two-outcomes:trigger
 const VERSION_1 = `
 CREATE TABLE store (
   id          INTEGER PRIMARY KEY CHECK (id = 1),

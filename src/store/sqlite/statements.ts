@@ -39,8 +39,8 @@ export class Statements {
   constructor(database: Database) {
     this.database = database;
     const sql = (text: string): StatementSync => database.prepare(text);
-    this.begin = sql("BEGIN IMMEDIATE");
-    this.commit = sql("COMMIT");
+    this.begin = sql("BEGIN IMMEDIATE"); // @fault no-transaction:begin
+    this.commit = sql("COMMIT"); // @fault no-transaction:commit
     this.rollback = sql("ROLLBACK");
     this.standing = sql(`SELECT number, ${HEAD} AS head FROM session WHERE id = ?`);
     this.insertEvent = sql("INSERT INTO event (session, seq, count, at, data, sum) VALUES (?, ?, ?, ?, ?, ?)");

@@ -19,7 +19,10 @@ test("scopes are multisets: no two differ only in their order", () => {
   expect(scopesUpTo(1).flat()).toEqual([...OPERATIONS]);
 });
 
-test("every interleaving of up to three operations breaks no guarantee", { timeout: 60_000 }, async () => {
+test("every interleaving of up to three operations breaks no guarantee", {
+  timeout: 60_000,
+  meta: { id: "sim/every-order-of-three-operations" },
+}, async () => {
   let interleavings = 0;
   for (const scope of scopesUpTo(3)) {
     const result = await exploreScope(scope);
@@ -29,7 +32,10 @@ test("every interleaving of up to three operations breaks no guarantee", { timeo
   expect(interleavings).toBeGreaterThan(2_000);
 });
 
-test("every interleaving of two operations on a run with calls breaks no guarantee", { timeout: 60_000 }, async () => {
+test("every interleaving of two operations on a run with calls breaks no guarantee", {
+  timeout: 60_000,
+  meta: { id: "sim/every-order-with-calls" },
+}, async () => {
   const scopes = callScopesUpTo(2);
   expect(scopes).toHaveLength(CALL_OPERATIONS.length + (CALL_OPERATIONS.length * (CALL_OPERATIONS.length + 1)) / 2);
   let interleavings = 0;

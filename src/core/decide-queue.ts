@@ -1,0 +1,69 @@
+// What people may change of the queue: each change is atomic against the start of a run (G6).
+import type { CancelReason } from "./cancel.ts";
+import type { CommandOf, Place, QueueReceipt, Refused } from "./command.ts";
+import type { Decided } from "./decide-run.ts";
+import type { Event } from "./event.ts";
+import type { RunId } from "./ids.ts";
+import type { Lane, Waiting } from "./lane.ts";
+import { QUEUE_BYTES_MAX } from "./limits.ts";
+import { promptBytes } from "./prompt.ts";
+
+export function editQueued(lane: Lane, { runId, prompt }: CommandOf<"edit">): Decided<QueueReceipt> {
+  return changeQueued(lane, runId, () => {
+    const others = { ...lane, queue: lane.queue.filter((run) => run.id !== runId) };
+    if (queueBytes(others) + promptBytes(prompt) <= QUEUE_BYTES_MAX) {
+      return changed(lane, [{ type: "run.edited", runId, prompt }]);
+    }
+    return nothing(refused("queue_full", `The prompts waiting in ${lane.id} would exceed ${QUEUE_BYTES_MAX} bytes.`));
+  });
+}
+
+export function moveQueued(lane: Lane, { runId, to }: CommandOf<"move">): Decided<QueueReceipt> {
+  return changeQueued(lane, runId, () => {
+    const rest = lane.queue.filter((run) => run.id !== runId);
+    const index = placeIndex(rest, to);
+    if (index === -1) return nothing({ kind: "unknown" });
+    if (lane.queue[index]?.id === runId) return nothing({ kind: "unchanged" });
+    return changed(lane, [{ type: "run.moved", runId, index }]);
+  });
+}
+
+export function withdraw(lane: Lane, { runId, reason }: CommandOf<"withdraw">): Decided<QueueReceipt> {
+  const change = (): Decided<QueueReceipt> => changed(lane, [withdrawn(runId, reason)]);
+  return lane.steers.some((run) => run.id === runId) ? change() : changeQueued(lane, runId, change);
+}
+
+/** Without a live run that will have another turn it stays a queued run. */
+export function steerQueued(lane: Lane, { runId }: CommandOf<"steer">): Decided<QueueReceipt> {
+  return changeQueued(lane, runId, () => {
+    if (lane.live?.phase !== "running") return nothing({ kind: "unchanged" });
+    return changed(lane, [{ type: "run.steered", runId }]);
+  });
+}
+
+function changeQueued(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {
+  if (lane.queue.some((run) => run.id === id)) return change(); // @fault edit-after-start
+  return nothing({ kind: lane.live?.id === id ? "started" : "unknown" });
+}
+
+function placeIndex(rest: readonly Waiting[], to: Place): number {
+  if (to === "front") return 0;
+  if (to === "back") return rest.length;
+  return rest.findIndex((run) => run.id === to.before);
+}
+
+const changed = (lane: Lane, events: readonly Event[]): Decided<QueueReceipt> => ({
+  events,
+  answer: { kind: "changed", seq: lane.head + 1 },
+});
+
+export const nothing = <A>(answer: A): Decided<A> => ({ events: [], answer });
+export const refused = (code: Refused["code"], message: string): Refused => ({ kind: "refused", code, message });
+export const withdrawn = (runId: RunId, reason: CancelReason): Event => ({
+  type: "run.settled",
+  runId,
+  outcome: { kind: "cancelled", reason },
+});
+
+export const queueBytes = (lane: Lane): number => sumBytes(lane.queue) + sumBytes(lane.steers);
+const sumBytes = (runs: readonly Waiting[]): number => runs.reduce((sum, run) => sum + run.bytes, 0);
