@@ -1,7 +1,7 @@
 // Benchmarks: ours, peers and physical floors in one run, on one machine. Figures are ratios; nothing here is a test.
 //
 // npm run bench -- --only spine --json
-import { optionsOf } from "../test/suite.ts";
+import { optionsOf } from "../test/run/suite.ts";
 import { processes } from "./processes/processes.ts";
 import { type JudgedFigures, origin, report } from "./report.ts";
 import { server } from "./server/server.ts";

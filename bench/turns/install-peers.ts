@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, statSync } from "node:fs";
 
-const FOLDER = new URL("../peers/", import.meta.url).pathname;
+const FOLDER = new URL("../peers", import.meta.url).pathname;
 const LOCK = `${FOLDER}package-lock.json`;
 /** npm writes it last. */
 const INSTALLED = `${FOLDER}node_modules/.package-lock.json`;

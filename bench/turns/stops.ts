@@ -4,9 +4,9 @@
 //   npx node bench/turns/stops.ts
 import { modelAgent } from "../../src/agent/index.ts";
 import { openBelay } from "../../src/library/belay.ts";
-import { MODEL_NAMES, modelsAt } from "../../test/provider/models.ts";
-import type { Script } from "../../test/provider/script.ts";
-import { startProvider } from "../../test/provider/server.ts";
+import { MODEL_NAMES, modelsAt } from "../../test/fixtures/provider/models.ts";
+import type { Script } from "../../test/fixtures/provider/script.ts";
+import { startProvider } from "../../test/fixtures/provider/server.ts";
 import { ascending, percentile, round } from "../report.ts";
 
 const ROUNDS = 12;

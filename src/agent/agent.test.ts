@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FakeTurn } from "../../test/agent/fake-turn.ts";
+import { FakeTurn } from "../../test/fixtures/fake-turn.ts";
 import type { Message } from "../core/transcript.ts";
 import type { Agent, TurnResult } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";

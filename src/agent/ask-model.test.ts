@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FakeTurn } from "../../test/agent/fake-turn.ts";
+import { FakeTurn } from "../../test/fixtures/fake-turn.ts";
 import type { Agent, TurnResult } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
@@ -192,7 +192,7 @@ describe("a request is made again", () => {
     expect([turn.text, model.requests.length]).toEqual(["hi", 2]);
   });
 
-  test("after pauses that double, and not for ever", async () => {
+  test("after pauses that double, and not for ever", { meta: { id: "G33/model-retries-bounded" } }, async () => {
     const { agent, turn, model, clock } = setUp([refused(503), refused(503), refused(503), refused(503)]);
     const watched = watch(run(agent, turn));
     for (const ms of [500, 1_000, 2_000]) {
@@ -257,7 +257,9 @@ describe("a request is not made again", () => {
 describe("silence", () => {
   const once = { retry: { attemptsMax: 1 } };
 
-  test("before the first byte: asked again, then given up", async () => {
+  test("before the first byte: asked again, then given up", {
+    meta: { id: "G33/silence-before-first-byte" },
+  }, async () => {
     const { agent, turn, model, clock } = setUp([[deaf, connect], [hi]]);
     const result = run(agent, turn);
     await clock.advance(29_999);
@@ -273,7 +275,7 @@ describe("silence", () => {
     expect(watched.error).toMatchObject({ code: "model_timeout" });
   });
 
-  test("in the middle: it is not made again", async () => {
+  test("in the middle: it is not made again", { meta: { id: "G33/silence-mid-answer-not-retried" } }, async () => {
     const { agent, turn, model, clock } = setUp([[hi, deaf], [hi]]);
     const watched = watch(run(agent, turn));
     await clock.advance(119_999);

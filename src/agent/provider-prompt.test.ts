@@ -288,7 +288,7 @@ describe("whatever was said", () => {
     )
     .map((all) => all.flat());
 
-  test("G17: the request is valid", () => {
+  test("G17: the request is valid", { meta: { id: "G17/model-request-always-valid" } }, () => {
     fc.assert(
       fc.property(conversation, (messages) => {
         expect(faults(providerPrompt(messages, { system: "s" }))).toEqual([]);

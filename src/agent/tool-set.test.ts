@@ -1,7 +1,7 @@
 import { tool as aiTool, dynamicTool, jsonSchema, type ToolResultOutput } from "@ai-sdk/provider-utils";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { noProcesses } from "../../test/agent/no-processes.ts";
+import { noProcesses } from "../../test/fixtures/no-processes.ts";
 import type { Json } from "../core/prompt.ts";
 import type { CallRequest, LiveCall } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";

@@ -1,7 +1,7 @@
 import { jsonSchema, zodSchema } from "@ai-sdk/provider-utils";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { noProcesses } from "../../test/agent/no-processes.ts";
+import { noProcesses } from "../../test/fixtures/no-processes.ts";
 import type { Json } from "../core/prompt.ts";
 import type { LiveCall } from "../ports.ts";
 import { manualClock } from "../testing/manual-clock.ts";

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { InMemoryHost, openBridge } from "../../test/bridge/in-memory-host.ts";
+import { InMemoryHost, openBridge } from "../../test/fixtures/bridge-host.ts";
 import type { BelayControl } from "../control.ts";
 import { openBelay } from "../library/belay.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
@@ -124,7 +124,9 @@ describe("a host that is gone", () => {
     expect((await host.answer(1)).result).toMatchObject({ outcome: { kind: "cancelled", reason: { kind: "user" } } });
   });
 
-  test("F10: a broken pipe is the same, once, although every write fails", async () => {
+  test("F10: a broken pipe is the same, once, although every write fails", {
+    meta: { id: "bridge/broken-pipe-ends-once" },
+  }, async () => {
     let writes = 0;
     const output = new Writable({
       write(_piece, _encoding, done) {
@@ -158,7 +160,9 @@ describe("a host that is gone", () => {
 const stub = (): BelayControl => ({}) as BelayControl;
 
 describe("a host that does not read", () => {
-  test("F13: events stay in the log, little is held, and a cancel is carried out all the same", async () => {
+  test("F13: events stay in the log, little is held, and a cancel is carried out all the same", {
+    meta: { id: "G31/bridge-unread-output-bounded" },
+  }, async () => {
     const output = new DeafOutput();
     const { host, agent, belay } = await openBridge({}, { output });
     const session = await belay.createSession();

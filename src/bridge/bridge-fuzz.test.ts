@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type InMemoryHost, openBridge } from "../../test/bridge/in-memory-host.ts";
+import { type InMemoryHost, openBridge } from "../../test/fixtures/bridge-host.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { LineSplitter } from "../wire/line-splitter.ts";
 import { METHODS } from "./methods.ts";
@@ -83,7 +83,10 @@ function answersOf(host: InMemoryHost): Map<number, number> {
   return answers;
 }
 
-test(`${LINES} lines, most of them wrong: one answer to each request, and none of them a fault of ours`, async () => {
+test(`${LINES} lines, most of them wrong: one answer to each request, and none of them a fault of ours`, {
+  timeout: 60_000,
+  meta: { id: "bridge/fuzzed-lines-answered-once" },
+}, async () => {
   const { host } = await openBridge({ agent: () => "done" });
   const roll = dice(SEED);
   const session = await host.newSession();
@@ -107,7 +110,7 @@ test(`${LINES} lines, most of them wrong: one answer to each request, and none o
   expect(faults).toEqual([]);
   expect(host.notices.filter((text) => text.includes("inside Belay"))).toEqual([]);
   expect(Reflect.get({}, "polluted")).toBeUndefined();
-}, 60_000);
+});
 
 test(`${LINES} ways to cut lines into pieces: the lines are the same`, () => {
   const roll = dice(SEED);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type BridgedHouse, type InMemoryHost, openBridge } from "../../test/bridge/in-memory-host.ts";
+import { type BridgedHouse, type InMemoryHost, openBridge } from "../../test/fixtures/bridge-host.ts";
 import { statusOf } from "../calls/cancel-call.ts";
 import type { CallRequest } from "../ports.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

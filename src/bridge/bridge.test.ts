@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { InMemoryHost, openBridge } from "../../test/bridge/in-memory-host.ts";
+import { InMemoryHost, openBridge } from "../../test/fixtures/bridge-host.ts";
 import type { BelayControl } from "../control.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
@@ -42,13 +42,17 @@ describe("lines", () => {
     expect((await host.line((one) => one.error !== undefined)).error?.code).toBe(code);
   });
 
-  test("a method that does not exist is answered with -32601 and the one that was meant", async () => {
+  test("a method that does not exist is answered with -32601 and the one that was meant", {
+    meta: { id: "bridge/unknown-method-suggestion" },
+  }, async () => {
     const { host } = await openBridge();
     const { error } = await host.ask("session/promt", {});
     expect(error).toMatchObject({ code: -32601, data: { hint: "Did you mean `session/prompt`?" } });
   });
 
-  test("a field that does not exist is refused by name, with the one that was meant", async () => {
+  test("a field that does not exist is refused by name, with the one that was meant", {
+    meta: { id: "bridge/unknown-field-named" },
+  }, async () => {
     const { host } = await openBridge();
     const { error } = await host.ask("session/new", { titel: "x" });
     expect(error).toMatchObject({ code: -32602, message: "session/new has no `titel`." });
@@ -83,7 +87,9 @@ describe("lines", () => {
     expect((await host.answer(1)).result).toMatchObject({ text: prompt });
   });
 
-  test("a line beyond the limit is told of once and passed over, however long it gets", async () => {
+  test("a line beyond the limit is told of once and passed over, however long it gets", {
+    meta: { id: "bridge/overlong-line-skipped" },
+  }, async () => {
     const { host } = await openBridge();
     const mebibyte = "x".repeat(1024 * 1024);
     for (let piece = 0; piece < 5; piece += 1) host.input.write(mebibyte);
@@ -109,7 +115,9 @@ describe("prompts", () => {
     expect(result).toEqual({ runId: params?.runId, outcome: { kind: "completed" }, text: "there" });
   });
 
-  test("F12: whoever follows the session hears of the end before the answer, however slow that is", async () => {
+  test("F12: whoever follows the session hears of the end before the answer, however slow that is", {
+    meta: { id: "bridge/end-event-before-answer" },
+  }, async () => {
     const end = new Gate();
     const event = (seq: number, type: string) => ({ seq, at: 0, type, runId: "run_x" });
     const run = {

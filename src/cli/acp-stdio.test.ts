@@ -78,7 +78,9 @@ test("F13: messages that nobody takes out are not read from the editor", async (
   expect((await reader.read()).done).toBe(true);
 });
 
-test("F13: a message is written when the one before it has been taken", async () => {
+test("F13: a message is written when the one before it has been taken", {
+  meta: { id: "acp/stdout-backpressure" },
+}, async () => {
   const input = new PassThrough();
   const taken: (() => void)[] = [];
   const output = new Writable({ write: (_piece, _encoding, done) => void taken.push(done) });

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { emptyHome } from "../../test/cli/empty-home.ts";
+import { emptyHome } from "../../test/fixtures/empty-data-dir.ts";
 import { ControlError } from "../core/control-error.ts";
 import { levelOf } from "./serve-flags.ts";
 

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { emptyHome } from "../../test/cli/empty-home.ts";
+import { emptyHome } from "../../test/fixtures/empty-data-dir.ts";
 import { makePlan, openWorks } from "./serve-works.ts";
 
-const AGENT = join(import.meta.dirname, "../../test/cli/obedient-agent.ts");
+const AGENT = join(import.meta.dirname, "../../test/fixtures/obedient-agent.ts");
 
 describe("the demo agent", () => {
   test.each([

@@ -33,7 +33,7 @@ import {
   turnRequested,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import { decide } from "./decide.ts";
 import { demand } from "./demand.ts";
@@ -148,7 +148,9 @@ describe("the end of a turn asks for calls", () => {
 });
 
 describe("G25: after a crash", () => {
-  test("calls whose end is unknown are lost; one that may be repeated is kept and begun again", () => {
+  test("calls whose end is unknown are lost; one that may be repeated is kept and begun again", {
+    meta: { id: "G25/only-idempotent-calls-repeated" },
+  }, () => {
     called.when(recover()).then(callSettled("call_a.1", lost), callSettled("call_a.2", lost), recovered("run_a", 2));
     expect(demanded(called.and(recover()))).toEqual([{ type: "begin", work: "call_a.3" }]);
     called

@@ -20,7 +20,7 @@ import {
   settleTurn,
   start,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { given, givenNoSession } from "../testing/given.ts";
 import { decide } from "./decide.ts";
 import type { RunId } from "./ids.ts";
@@ -154,7 +154,7 @@ describe("cancel a run", () => {
       .answers({ kind: "stopping", since: 6, first: false });
   });
 
-  test("G8: a queued run is withdrawn, with an outcome of its own", () => {
+  test("G8: a queued run is withdrawn, with an outcome of its own", { meta: { id: "G8/queued-run-withdrawn" } }, () => {
     given(...running("run_a"), accept("run_b"))
       .when(cancelRun("run_b", policy))
       .then(runSettled("run_b", cancelledBy(policy)))

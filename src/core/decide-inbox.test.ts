@@ -33,7 +33,7 @@ import {
   turnRequested,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given, givenNoSession } from "../testing/given.ts";
 import { who } from "./cancel.ts";
 import { reminder } from "./inbox.ts";

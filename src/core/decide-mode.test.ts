@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { cancelSession, close, park, recover, running, setMode, settleTurn, user } from "../../test/commands.ts";
+import {
+  cancelSession,
+  close,
+  park,
+  recover,
+  running,
+  setMode,
+  settleTurn,
+  user,
+} from "../../test/fixtures/commands.ts";
 import { given, givenNoSession } from "../testing/given.ts";
 import type { Recorded } from "./event.ts";
 import { verify } from "./verify.ts";

@@ -39,7 +39,7 @@ import {
   turnRequested,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { given, givenNoSession } from "../testing/given.ts";
 import type { CancelReason } from "./cancel.ts";
 import { demandStops } from "./decide-process.ts";
@@ -564,7 +564,9 @@ describe("a worker vanishes", () => {
     parked.when(recover()).then(processSettled(first, lost), recovered("run_a", 1));
   });
 
-  test("G25: recovery may itself be cut off: there is nothing left to lose", () => {
+  test("G25: recovery may itself be cut off: there is nothing left to lose", {
+    meta: { id: "G25/recovery-itself-interrupted" },
+  }, () => {
     given(beginProcess("ses_1", "silent"), recover()).when(recover()).then();
   });
 });

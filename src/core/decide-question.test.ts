@@ -32,7 +32,7 @@ import {
   start,
   turnRequested,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Command } from "./command.ts";
 import { GRANTS_KEPT, QUESTIONS_BYTES_MAX, QUESTIONS_OPEN_MAX } from "./limits.ts";

@@ -1,6 +1,15 @@
 // G6, the queue belongs to the user: edit, move, withdraw, steer, until the start and not after it.
 import { describe, expect, test } from "vitest";
-import { accept, cancelledBy, cancelRun, park, policy, running, runSettled, settleTurn } from "../../test/commands.ts";
+import {
+  accept,
+  cancelledBy,
+  cancelRun,
+  park,
+  policy,
+  running,
+  runSettled,
+  settleTurn,
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Command, Place } from "./command.ts";
 import type { RunId } from "./ids.ts";

@@ -22,7 +22,7 @@ import {
   taken,
   turnRequested,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import { Bug } from "./bug.ts";
 import type { Outcome } from "./cancel.ts";
@@ -365,7 +365,7 @@ describe("recover", () => {
       );
   });
 
-  test("G25: a run whose worker vanished three times fails", () => {
+  test("G25: a run whose worker vanished three times fails", { meta: { id: "G25/third-crash-fails-run" } }, () => {
     live
       .and(recover(), recover())
       .when(recover())

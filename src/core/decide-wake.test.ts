@@ -41,7 +41,7 @@ import {
   user,
   wanted,
   wokenRun,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Event } from "./event.ts";
 import type { CallId, ProcessId } from "./ids.ts";

@@ -18,7 +18,7 @@ import {
   taken,
   turnRequested,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { given, givenNoSession } from "../testing/given.ts";
 import type { Accept, Command } from "./command.ts";
 import { decide } from "./decide.ts";
@@ -107,7 +107,9 @@ describe("accept", () => {
       .answers({ kind: "refused", code: "closed", message: "Session ses_1 is closed." });
   });
 
-  test("G33: the queue is bounded in runs, and steers count", () => {
+  test("G33: the queue is bounded in runs, and steers count", {
+    meta: { id: "G33/queue-bounded-steers-count" },
+  }, () => {
     const full = given(...running("run_live"), steer("run_s"), ...manyRuns(QUEUE_RUNS_MAX - 2));
     full.when(accept("run_last")).then(accepted(accept("run_last")));
     for (const delivery of ["queue", "steer", "interrupt"] as const) {

@@ -12,7 +12,7 @@ import {
   settleTurn,
   start,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import { demand, type Effect } from "./demand.ts";
 

@@ -40,7 +40,7 @@ import {
   stopProcess,
   user,
   wanted as wantedCall,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { lawfulStep } from "../../test/lane-laws.ts";
 import { checkLog, validTranscript } from "../../test/log-laws.ts";
 import type { Outcome } from "./cancel.ts";
@@ -298,7 +298,9 @@ function lawful(first: readonly Command[], wishes: readonly Wish[]): void {
   expect(history.events.reduce(evolve, emptyLane("ses_1"))).toEqual(history.lane);
 }
 
-test("G7: a prompt received after a cancel of its session is never touched by it", () => {
+test("G7: a prompt received after a cancel of its session is never touched by it", {
+  meta: { id: "G7/later-prompt-untouched" },
+}, () => {
   fc.assert(
     fc.property(fc.array(wish, { maxLength: 40, size: "max" }), fc.constantFrom(...deliveries), (wishes, delivery) => {
       const history = new History();

@@ -22,7 +22,9 @@ test.each([
   expect(isUnparsable(text)).toBe(unparsable);
 });
 
-test("whatever JSON says, it is parsed: no string, key or number in it is taken for a level", () => {
+test("whatever JSON says, it is parsed: no string, key or number in it is taken for a level", {
+  meta: { id: "json/brackets-in-strings-allowed" },
+}, () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), (text) => !isUnparsable(text)),
     { numRuns: 5_000, seed: 7 },

@@ -1,6 +1,6 @@
 // How a lane changes with each fact, and what it does with a log that contradicts itself.
 import { describe, expect, test } from "vitest";
-import { approval, completed, plainQuestion, user } from "../../test/commands.ts";
+import { approval, completed, plainQuestion, user } from "../../test/fixtures/commands.ts";
 import { Bug } from "./bug.ts";
 import type { Event } from "./event.ts";
 import type { RunId } from "./ids.ts";

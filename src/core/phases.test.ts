@@ -41,7 +41,7 @@ import {
   stopProcess,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { lawfulStep } from "../../test/lane-laws.ts";
 import { type Given, given, givenNoSession } from "../testing/given.ts";
 import type { Command } from "./command.ts";
@@ -240,7 +240,9 @@ describe.each(Object.entries(phases))("%s", (_, { lane }) => {
     for (const command of variants) lawfulStep(lane, command);
   });
 
-  test("G10: whatever was cancelled, cancelling it again writes nothing", () => {
+  test("G10: whatever was cancelled, cancelling it again writes nothing", {
+    meta: { id: "G10/second-cancel-writes-nothing" },
+  }, () => {
     const { "cancel-run": runs, "cancel-call": calls, "cancel-process": processes } = commands;
     for (const command of [...commands["cancel-session"], ...runs, ...calls, ...processes]) {
       const { lane: after } = lawfulStep(lane, command);
@@ -273,7 +275,7 @@ describe.each(Object.entries(phases))("%s", (_, { lane }) => {
     }
   });
 
-  test("any two commands in a row keep every law", () => {
+  test("any two commands in a row keep every law", { meta: { id: "core/any-two-commands-lawful" } }, () => {
     for (const first of everyCommand.flatMap(([, variants]) => variants)) {
       const { lane: after, events } = lawfulStep(lane, first);
       if (events.length === 0) continue;

@@ -1,6 +1,6 @@
 // Which row each fact changes.
 import { expect, test } from "vitest";
-import { completed, plainQuestion, user } from "../../test/commands.ts";
+import { completed, plainQuestion, user } from "../../test/fixtures/commands.ts";
 import type { Event } from "./event.ts";
 import { type RowChange, rowChange } from "./rows.ts";
 

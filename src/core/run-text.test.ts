@@ -12,7 +12,7 @@ import {
   settleTurn,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { given } from "../testing/given.ts";
 import type { Command } from "./command.ts";
 import type { TurnId } from "./ids.ts";

@@ -10,7 +10,7 @@ import {
   plainQuestion,
   policy,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { Bug } from "./bug.ts";
 import { evolveCall } from "./call.ts";
 import type { Outcome } from "./cancel.ts";

@@ -30,7 +30,7 @@ import {
   take,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { validTranscript } from "../../test/log-laws.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Event, TurnPart } from "./event.ts";

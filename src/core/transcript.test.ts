@@ -16,7 +16,7 @@ import {
   settleTurn,
   start,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { RunId } from "./ids.ts";
 import { type Message, transcript } from "./transcript.ts";
@@ -131,7 +131,7 @@ describe("G17: every run has a user message and an assistant message with a fini
   });
 });
 
-describe("G17: every call has exactly one result", () => {
+describe("G17: every call has exactly one result", { meta: { id: "G17/one-result-per-call" } }, () => {
   const results = (past: Given) => read(past).flatMap((message) => (message.role === "tool" ? message.results : []));
 
   test("results follow the message that asked, in the order in which they were asked for", () => {
@@ -179,7 +179,9 @@ describe("G17: every call has exactly one result", () => {
     });
   });
 
-  test("G25: calls cut off by a crash are lost, and the next turn is a message of its own", () => {
+  test("G25: calls cut off by a crash are lost, and the next turn is a message of its own", {
+    meta: { id: "G25/transcript-after-crash" },
+  }, () => {
     const past = calling.and(settleCall("call_a.1"), recover(), settleTurn("turn_a.2", { text: "again" }));
     expect(results(past).map((result) => result.outcome.kind)).toEqual(["completed", "lost"]);
     expect(read(past).map((message) => message.role)).toEqual(["user", "assistant", "tool", "assistant"]);

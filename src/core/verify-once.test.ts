@@ -22,7 +22,7 @@ import {
   turnRequested,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import type { Event, Recorded } from "./event.ts";
 import type { CallId, ProcessId, RunId, TurnId } from "./ids.ts";
 import type { Delivery } from "./prompt.ts";

@@ -47,7 +47,7 @@ import {
   user,
   wanted,
   wokenRun,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { CancelReason, Outcome } from "./cancel.ts";
 import type { Event, Recorded } from "./event.ts";

@@ -18,7 +18,7 @@ import {
   start,
   turnRequested,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Event, Recorded } from "./event.ts";
 import type { RunId } from "./ids.ts";

@@ -44,7 +44,7 @@ import {
   turnRequested,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Outcome } from "./cancel.ts";
 import type { Event, Recorded } from "./event.ts";

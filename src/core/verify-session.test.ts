@@ -1,6 +1,6 @@
 // The history checker about the session itself, and about places in the queue that there are not.
 import { describe, expect, test } from "vitest";
-import { cancelledBy, completed, runSettled, turnRequested } from "../../test/commands.ts";
+import { cancelledBy, completed, runSettled, turnRequested } from "../../test/fixtures/commands.ts";
 import type { Event } from "./event.ts";
 import type { RunId } from "./ids.ts";
 import type { Delivery } from "./prompt.ts";

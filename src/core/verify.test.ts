@@ -24,7 +24,7 @@ import {
   taken,
   turnRequested,
   user,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import { given } from "../testing/given.ts";
 import type { Outcome } from "./cancel.ts";
 import type { Event, Recorded } from "./event.ts";
@@ -332,7 +332,7 @@ describe("a broken log is found broken, once", () => {
     expect(broken(...live, called("call_a.1"), callSettled("call_a.1", cancelledBy(user)))).toEqual(["G15"]);
   });
 
-  test("G16: an event after the outcome", () => {
+  test("G16: an event after the outcome", { meta: { id: "G16/event-after-outcome-reported" } }, () => {
     expect(broken(...over, called("call_a.1"))).toEqual(["G16"]);
   });
   test("G16: a turn after the last one", () => {
@@ -394,7 +394,7 @@ describe("at rest", () => {
   test("G1: a run that never began has an outcome all the same", () => {
     expect(rest(created, accepted("run_a"))).toEqual(["G1"]);
   });
-  test("G8: so has one that was cancelled before it began", () => {
+  test("G8: so has one that was cancelled before it began", { meta: { id: "G8/missing-outcome-reported" } }, () => {
     expect(rest(created, accepted("run_a"), sessionCancelled("run_a"))).toEqual(["G8"]);
   });
   test("G24: and one that has begun", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { accept, completed, running, settleTurn } from "../../test/commands.ts";
+import { accept, completed, running, settleTurn } from "../../test/fixtures/commands.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId } from "../core/ids.ts";

@@ -1,7 +1,7 @@
 // What tools and turns can do with processes, with children that do as the test says.
 import { describe, expect, test } from "vitest";
-import { gate, logOf, untilAborted } from "../../test/open-house.ts";
-import { calls, notes, stage } from "../../test/process-stage.ts";
+import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
+import { calls, notes, stage } from "../../test/fixtures/engine-processes.ts";
 import { OUTPUT_TAIL_CHARS } from "../core/limits.ts";
 import { verify, verifyAtRest } from "../core/verify.ts";
 import type { LiveCall } from "../ports.ts";

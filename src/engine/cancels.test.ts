@@ -1,6 +1,6 @@
 // Cancelling while the store is slow, silent, or the only one who knows: what stops at once, and what the receipts say.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
+import { gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import type { CallId } from "../core/ids.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import type { RunHandle } from "../library/run.ts";

@@ -19,7 +19,9 @@ async function next(watch: AsyncGenerator<Told, void>): Promise<Told> {
   return one.value;
 }
 
-test("a watcher hears first where it stands, and then everything of every session, in order", async () => {
+test("a watcher hears first where it stands, and then everything of every session, in order", {
+  meta: { id: "G29/all-sessions-in-order" },
+}, async () => {
   const chronicle = new Chronicle("wrk_1");
   const watch = chronicle.watch(started());
   const here = await next(watch);
@@ -38,7 +40,9 @@ test("a watcher hears first where it stands, and then everything of every sessio
   ]);
 });
 
-test("G35: a watcher of one tenant hears nothing of another's", async () => {
+test("G35: a watcher of one tenant hears nothing of another's", {
+  meta: { id: "G35/watcher-sees-own-tenant-only" },
+}, async () => {
   const chronicle = new Chronicle("wrk_1");
   const watch = chronicle.watch({ after: undefined, prefix: "ses_acme.", signal: undefined });
   await next(watch);
@@ -50,6 +54,7 @@ test("G35: a watcher of one tenant hears nothing of another's", async () => {
 
 test.each(["wrk_0.1", "wrk_1.99", "wrk_1.-1", "wrk_1.x", "", ".", "wrk_1.1e3"])(
   "G30: a cursor that means nothing here is told that something was missed: %j",
+  { meta: { id: "G30/meaningless-cursor-reports-gap" } },
   async (after) => {
     const chronicle = new Chronicle("wrk_1");
     await next(chronicle.watch(started()));

@@ -1,6 +1,6 @@
 // The only writer, by itself: what is written, and when whoever asked is told.
 import { describe, expect, test } from "vitest";
-import { accept, cancel, edit, keyed, Office, readyLane, waiting, watch } from "../../test/office.ts";
+import { accept, cancel, edit, keyed, Office, readyLane, waiting, watch } from "../../test/fixtures/commit.ts";
 import type { Command, CommandOf } from "../core/command.ts";
 import { STOP_UNRECORDED } from "../core/control-error.ts";
 import { COMMIT_ATTEMPTS_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";

@@ -1,6 +1,6 @@
 // What comes back from turns and calls: while the store is slow, while runs are set down, and when it comes too late.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, untilAborted } from "../../test/open-house.ts";
+import { gate, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/slots.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";

@@ -1,6 +1,6 @@
 // Who is next, across sessions.
 import { expect, test } from "vitest";
-import { accept, readyLane } from "../../test/office.ts";
+import { accept, readyLane } from "../../test/fixtures/commit.ts";
 import type { Lane } from "../core/lane.ts";
 import { RETRY_FIRST_MS } from "../core/limits.ts";
 import { Gate } from "../testing/gate.ts";

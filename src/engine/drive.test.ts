@@ -11,7 +11,7 @@ import {
   settleTurn,
   user,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import type { CancelReason } from "../core/cancel.ts";
 import type { Work } from "../core/ids.ts";
 import { PROCESS_GRACE_EXTRA_MS, TURN_GRACE_EXTRA_MS } from "../core/limits.ts";

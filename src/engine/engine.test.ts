@@ -1,7 +1,7 @@
 // The house as a whole: what it takes, what it keeps in mind, whom it tells, and how it lets go.
 import { describe, expect, test } from "vitest";
-import { asked, type EngineHouse, engineHouse, eventsOf, live, neighbour } from "../../test/engine-house.ts";
-import { watch } from "../../test/office.ts";
+import { watch } from "../../test/fixtures/commit.ts";
+import { asked, type EngineHouse, engineHouse, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
 import type { SessionId } from "../core/ids.ts";
 import { IDLE_LANES_MAX, LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import { Gate } from "../testing/gate.ts";

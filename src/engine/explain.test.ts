@@ -1,5 +1,6 @@
 // Why a session is busy, in every state a person may ask in.
 import { describe, expect, test } from "vitest";
+import { deaf, gate, openHouse, waits } from "../../test/fixtures/belay.ts";
 import {
   accept,
   ask,
@@ -11,15 +12,16 @@ import {
   plainQuestion,
   running,
   settleTurn,
-} from "../../test/commands.ts";
-import { deaf, gate, openHouse, waits } from "../../test/open-house.ts";
+} from "../../test/fixtures/commands.ts";
 import type { CallId, RunId } from "../core/ids.ts";
 import { type Given, given } from "../testing/given.ts";
 import { explain } from "./explain.ts";
 import { LiveLane } from "./live-lane.ts";
 import { LiveWork, type WorkOwner } from "./live-work.ts";
 
-test("G36: an idle session says so, and that a cancel would change nothing", async () => {
+test("G36: an idle session says so, and that a cancel would change nothing", {
+  meta: { id: "G36/idle-session-explained" },
+}, async () => {
   const { belay } = await openHouse();
   const session = await belay.createSession();
   expect(await session.explain()).toEqual({

@@ -1,8 +1,8 @@
 // The live end of a session: what it keeps for followers is bounded, whatever they do.
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { watch } from "../../test/office.ts";
-import { openHouse } from "../../test/open-house.ts";
+import { openHouse } from "../../test/fixtures/belay.ts";
+import { watch } from "../../test/fixtures/commit.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { DELTA_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
@@ -107,7 +107,9 @@ test("followers of one session share what is kept, and one that leaves takes not
   expect(second.after(0)).toEqual([event(1), event(2)]);
 });
 
-test("a session that nobody follows any more keeps nothing", () => {
+test("a session that nobody follows any more keeps nothing", {
+  meta: { id: "G33/unfollowed-session-keeps-nothing" },
+}, () => {
   const feeds = new Feeds();
   feeds.open("ses_a");
   feeds.push("ses_a", [event(1)]);

@@ -1,7 +1,7 @@
 // What a follower is given: every event once, in order, with what was said between them.
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { watch } from "../../test/office.ts";
+import { watch } from "../../test/fixtures/commit.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import type { Seq } from "../core/ids.ts";

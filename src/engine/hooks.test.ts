@@ -1,6 +1,15 @@
 // What the host hears, through the hooks it has given and no others; and what becomes of a hook that fails.
 import { describe, expect, test } from "vitest";
-import { call, cancelCall, cancelRun, close, running, settleCall, settleTurn, user } from "../../test/commands.ts";
+import {
+  call,
+  cancelCall,
+  cancelRun,
+  close,
+  running,
+  settleCall,
+  settleTurn,
+  user,
+} from "../../test/fixtures/commands.ts";
 import type { Recorded } from "../core/event.ts";
 import type { CallRequest, HookedCall, Hooks, Notice } from "../ports.ts";
 import { given } from "../testing/given.ts";

@@ -1,6 +1,6 @@
 // The last look of a call before it begins, at a desk of its own: every order of what it waits for and what stops it.
 import { describe, expect, test } from "vitest";
-import { gate } from "../../test/open-house.ts";
+import { gate } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Ending } from "../core/question.ts";
 import type { CallOptions, Execute, Slots } from "../ports.ts";

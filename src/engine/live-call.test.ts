@@ -1,6 +1,6 @@
 // One call: what it waits for, in which order, and what is recorded of it however it ends.
 import { describe, expect, test } from "vitest";
-import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
+import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/slots.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";

@@ -1,7 +1,7 @@
 // A lane in memory: whether it may be let go of, and what its live turn has said.
 import { expect, test } from "vitest";
-import { engineHouse, live } from "../../test/engine-house.ts";
-import { accept, readyLane } from "../../test/office.ts";
+import { accept, readyLane } from "../../test/fixtures/commit.ts";
+import { engineHouse, live } from "../../test/fixtures/engine.ts";
 import { Gate } from "../testing/gate.ts";
 import { given } from "../testing/given.ts";
 import { settled } from "../testing/manual-clock.ts";

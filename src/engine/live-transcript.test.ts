@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { accept, running, setMode, settleTurn, start } from "../../test/commands.ts";
-import { logStore } from "../../test/log-store.ts";
+import { accept, running, setMode, settleTurn, start } from "../../test/fixtures/commands.ts";
+import { logStore } from "../../test/fixtures/log-store.ts";
 import type { Event, Recorded } from "../core/event.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Run } from "../core/run.ts";

@@ -1,6 +1,6 @@
 // One turn: what it says and when that is kept, what it asks for, and what is recorded of it however it ends.
 import { describe, expect, test } from "vitest";
-import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
+import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";

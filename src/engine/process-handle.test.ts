@@ -1,8 +1,8 @@
 // A process in the hands of whoever started it, found it again, or follows it from another worker.
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { logOf } from "../../test/open-house.ts";
-import { calls, neighbour, notes, stage } from "../../test/process-stage.ts";
+import { logOf } from "../../test/fixtures/belay.ts";
+import { calls, neighbour, notes, stage } from "../../test/fixtures/engine-processes.ts";
 import { LEASE_TTL_MS, NOTE_CHARS_MAX, TERMINAL_CELLS_MAX } from "../core/limits.ts";
 import type { OutputFile, OutputPage, PageWish } from "../spawner.ts";
 import { Gate } from "../testing/gate.ts";

@@ -2,8 +2,8 @@
 import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
-import { deaf, logOf } from "../../test/open-house.ts";
-import { neighbour, stage } from "../../test/process-stage.ts";
+import { deaf, logOf } from "../../test/fixtures/belay.ts";
+import { neighbour, stage } from "../../test/fixtures/engine-processes.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { ProcessId, SessionId } from "../core/ids.ts";

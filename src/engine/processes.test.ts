@@ -1,7 +1,7 @@
 // Processes in the engine: every race has a scripted order, no child is real, and time moves when the test says so.
 import { expect, test } from "vitest";
-import { gate, logOf, untilAborted } from "../../test/open-house.ts";
-import { stage } from "../../test/process-stage.ts";
+import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
+import { stage } from "../../test/fixtures/engine-processes.ts";
 import type { Delta } from "../core/delta.ts";
 import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
 import { verifyAtRest } from "../core/verify.ts";
@@ -12,7 +12,9 @@ import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 
-test("G28: a kill does not wait for a store that has stalled", async () => {
+test("G28: a kill does not wait for a store that has stalled", {
+  meta: { id: "G28/kill-despite-stalled-store" },
+}, async () => {
   const { belay, spawner, store } = await stage();
   const session = await belay.createSession();
   const handle = await session.processes.start("work");
@@ -47,7 +49,9 @@ test("G28: while nobody knows what the store has written, a cancel of the sessio
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G11: a process whose stop is recorded before it exists is not started", async () => {
+test("G11: a process whose stop is recorded before it exists is not started", {
+  meta: { id: "G11/stopped-process-never-started" },
+}, async () => {
   const { belay, spawner } = await stage();
   const late = new Gate();
   spawner.plan({ startsAfter: late });
@@ -93,7 +97,9 @@ test("G22: the result of one whose session was closed meanwhile is dropped, said
   expect(verifyAtRest(log)).toEqual([]);
 });
 
-test("G12, G19: one that nothing can end is named with its pid, and the session is free", async () => {
+test("G12, G19: one that nothing can end is named with its pid, and the session is free", {
+  meta: { id: "G12/unkillable-process-named" },
+}, async () => {
   const { belay, clock, spawner } = await stage({
     go: async (turn) => {
       await turn.call("shell", {}, async (call) => {
@@ -136,7 +142,9 @@ test("G19: an escaped background process is told with its pid", async () => {
   expect(await handle.wait()).toMatchObject({ escaped: [child.pid] });
 });
 
-test("G26: a worker that cannot renew its leases has killed its processes before another may drive", async () => {
+test("G26: a worker that cannot renew its leases has killed its processes before another may drive", {
+  meta: { id: "G26/processes-killed-before-takeover" },
+}, async () => {
   const { belay, clock, spawner, store } = await stage();
   const session = await belay.createSession();
   await session.processes.start("work");
@@ -148,7 +156,9 @@ test("G26: a worker that cannot renew its leases has killed its processes before
   expect(child.alive).toBe(false);
 });
 
-test("G26: the same with a store that does not answer at all", async () => {
+test("G26: the same with a store that does not answer at all", {
+  meta: { id: "G26/silent-store-kills-processes" },
+}, async () => {
   const { belay, clock, spawner, store } = await stage();
   const session = await belay.createSession();
   await session.processes.start("work");
@@ -256,7 +266,9 @@ test("a call that waits for a process hears of its own stop, and the process goe
   expect(child.alive).toBe(true);
 });
 
-test("a process that a turn has started goes on after its run, and ends with its session", async () => {
+test("a process that a turn has started goes on after its run, and ends with its session", {
+  meta: { id: "G19/background-process-outlives-run" },
+}, async () => {
   const { belay, spawner } = await stage({
     go: async (turn) => {
       const heard: string[] = [];

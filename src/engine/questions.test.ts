@@ -1,7 +1,7 @@
 // Who waits for which answer, until when, and what those are told who come too late.
 import { describe, expect, test } from "vitest";
-import { approval, cancelRequested, questionSettled } from "../../test/commands.ts";
-import { gate } from "../../test/open-house.ts";
+import { gate } from "../../test/fixtures/belay.ts";
+import { approval, cancelRequested, questionSettled } from "../../test/fixtures/commands.ts";
 import type { QuestionId } from "../core/ids.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../core/limits.ts";
 import type { Ask, Asked, Turn } from "../ports.ts";

@@ -12,8 +12,8 @@ import {
   settleAsking,
   settleCall,
   settleTurn,
-} from "../../test/commands.ts";
-import { logStore } from "../../test/log-store.ts";
+} from "../../test/fixtures/commands.ts";
+import { logStore } from "../../test/fixtures/log-store.ts";
 import type { Outcome } from "../core/cancel.ts";
 import type { Command } from "../core/command.ts";
 import type { Event } from "../core/event.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { accept, running, settleTurn, start } from "../../test/commands.ts";
+import { accept, running, settleTurn, start } from "../../test/fixtures/commands.ts";
 import type { CancelReason } from "../core/cancel.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId } from "../core/ids.ts";

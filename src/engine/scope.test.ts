@@ -64,7 +64,9 @@ test("work that finished although it was asked to stop has finished", async () =
   expect(await ended).toEqual({ kind: "completed", value: "done" });
 });
 
-test("an error of work that nobody asked to stop is a failure, whatever it looks like", async () => {
+test("an error of work that nobody asked to stop is a failure, whatever it looks like", {
+  meta: { id: "G15/scope-abort-error-is-failure" },
+}, async () => {
   const error = new DOMException("aborted", "AbortError");
   expect(await new Scope().carryOut(() => Promise.reject(error))).toEqual({ kind: "failed", error });
   expect(

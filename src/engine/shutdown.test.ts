@@ -1,7 +1,7 @@
 // An orderly end: what is stopped, what is set down, who is told, and that it comes to its end.
 import { describe, expect, test } from "vitest";
-import { asked, engineHouse, eventsOf, live, neighbour } from "../../test/engine-house.ts";
-import { watch } from "../../test/office.ts";
+import { watch } from "../../test/fixtures/commit.ts";
+import { asked, engineHouse, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { shutDown } from "./shutdown.ts";

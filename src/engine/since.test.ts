@@ -10,8 +10,8 @@ import {
   settleCall,
   settleTurn,
   start,
-} from "../../test/commands.ts";
-import { logStore, timeAt } from "../../test/log-store.ts";
+} from "../../test/fixtures/commands.ts";
+import { logStore, timeAt } from "../../test/fixtures/log-store.ts";
 import type { Event } from "../core/event.ts";
 import { type CallId, type RunId, turnId } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";

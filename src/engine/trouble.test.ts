@@ -1,6 +1,6 @@
 // A store in trouble: nobody is told what is not true, stops still work, and things go on by themselves.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
+import { gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Appended, Batch, Store } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
@@ -31,7 +31,9 @@ function troubled(): { readonly store: Store; set(append: Append | undefined): v
 const full: Append = () => Promise.reject(new ControlError("store_full", "The disk is full."));
 
 describe("G28: a full store", () => {
-  test("refuses a prompt with a code, leaves nothing, and takes the next one by itself", async () => {
+  test("refuses a prompt with a code, leaves nothing, and takes the next one by itself", {
+    meta: { id: "G28/full-store-refuses-prompt" },
+  }, async () => {
     const { store, set } = troubled();
     const { belay, begun, notices } = await openHouse({}, { store });
     const session = await belay.createSession();
@@ -78,7 +80,9 @@ describe("G28: a full store", () => {
     await run.cancel({ waitMs: 1000 });
   });
 
-  test("the end of a run waits for the store, and is told only once it is recorded", async () => {
+  test("the end of a run waits for the store, and is told only once it is recorded", {
+    meta: { id: "G16/outcome-waits-for-store" },
+  }, async () => {
     const { store, set } = troubled();
     const go = gate();
     const { belay, began } = await openHouse({ live: () => go.passed.then(() => "text") }, { store });
@@ -130,7 +134,9 @@ describe("G28: a full store", () => {
 });
 
 describe("G28: an answer that is lost", () => {
-  test("a prompt that was written although nobody knows is run once, and its key finds it", async () => {
+  test("a prompt that was written although nobody knows is run once, and its key finds it", {
+    meta: { id: "G28/lost-answer-prompt-once" },
+  }, async () => {
     const { store, set } = troubled();
     const { belay, began, begun } = await openHouse({}, { store });
     const session = await belay.createSession();
@@ -149,7 +155,9 @@ describe("G28: an answer that is lost", () => {
     expect(await session.runs()).toHaveLength(1);
   });
 
-  test("a cancel whose record was written although the answer was lost is recorded once", async () => {
+  test("a cancel whose record was written although the answer was lost is recorded once", {
+    meta: { id: "G28/lost-answer-cancel-once" },
+  }, async () => {
     const { store, set } = troubled();
     const { belay, began } = await openHouse({ live: (turn) => untilAborted(turn.signal) }, { store });
     const session = await belay.createSession();
@@ -168,7 +176,7 @@ describe("G28: an answer that is lost", () => {
   });
 });
 
-test("G28: an append that hangs delays no stop", async () => {
+test("G28: an append that hangs delays no stop", { meta: { id: "G28/hanging-append-delays-no-stop" } }, async () => {
   const { store, set } = troubled();
   const aborted = gate();
   const { belay, began } = await openHouse(

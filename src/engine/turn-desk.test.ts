@@ -1,7 +1,7 @@
 // What a turn asks of the engine: what it is told, what it may read, and what becomes of what it asks.
 import { describe, expect, test } from "vitest";
-import { engineHouse, live, neighbour } from "../../test/engine-house.ts";
-import { gate, logOf, openHouse, untilAborted } from "../../test/open-house.ts";
+import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { engineHouse, live, neighbour } from "../../test/fixtures/engine.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import type { BelayOptions } from "../library/belay.ts";

@@ -1,7 +1,7 @@
 // What may be asked of a process, and what whoever asks for something else is told.
 import { describe, expect, test } from "vitest";
-import { logOf } from "../../test/open-house.ts";
-import { stage } from "../../test/process-stage.ts";
+import { logOf } from "../../test/fixtures/belay.ts";
+import { stage } from "../../test/fixtures/engine-processes.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_BYTES_MAX, PATH_BYTES_MAX, TERMINAL_CELLS_MAX } from "../core/limits.ts";
 import type { CommandLine, RunOptions, StartOptions } from "../spawner.ts";
 import { checkCommand, checkRun, checkStart } from "./validate-process.ts";

@@ -1,5 +1,6 @@
 // Work that this worker has not asked for itself: what an earlier life has left, and what nobody was told of.
 import { expect, test } from "vitest";
+import { watch } from "../../test/fixtures/commit.ts";
 import {
   asked as askedFor,
   type EngineHouse,
@@ -7,8 +8,7 @@ import {
   eventsOf,
   live,
   neighbour,
-} from "../../test/engine-house.ts";
-import { watch } from "../../test/office.ts";
+} from "../../test/fixtures/engine.ts";
 import type { Agent, CallRequest, LiveCall, Turn } from "../ports.ts";
 import { settled } from "../testing/manual-clock.ts";
 

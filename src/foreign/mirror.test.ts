@@ -1,6 +1,6 @@
 // When a call of somebody else's becomes a call of Belay. Time moves when the test says so.
 import { expect, test } from "vitest";
-import { FakeTurn } from "../../test/agent/fake-turn.ts";
+import { FakeTurn } from "../../test/fixtures/fake-turn.ts";
 import type { CallOptions, CallResult, Execute, Turn } from "../ports.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { HOLD_MS } from "./limits.ts";

@@ -1,6 +1,6 @@
 // One call, cancelled in every state it can be in: the receipt, its result, the reminder, its sibling, the transcript.
 import { describe, expect, test } from "vitest";
-import { type Gate, gate, logOf, untilAborted } from "../../test/open-house.ts";
+import { type Gate, gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/slots.ts";
 import type { CallId } from "../core/ids.ts";
 import type { Message } from "../core/transcript.ts";
@@ -141,7 +141,9 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: stoppedBy, result: { lines: 3 }, changes: ["wrote a.txt"] }, 1);
   });
 
-  test("G15: finished in the same tick: its result stands, the receipt says so, and nobody is reminded", async () => {
+  test("G15: finished in the same tick: its result stands, the receipt says so, and nobody is reminded", {
+    meta: { id: "G15/finished-call-stays-finished" },
+  }, async () => {
     const end = Promise.withResolvers<string>();
     const running = gate();
     const one = await scene({
@@ -159,7 +161,9 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: { kind: "completed" }, result: "real" }, 0);
   });
 
-  test("G12: it does not listen: given up and named, and its late result is dropped and counted", async () => {
+  test("G12: it does not listen: given up and named, and its late result is dropped and counted", {
+    meta: { id: "G12/late-call-result-dropped" },
+  }, async () => {
     const end = Promise.withResolvers<string>();
     const running = gate();
     const one = await scene({
@@ -180,7 +184,9 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: abandoned }, 1);
   });
 
-  test("after it has ended: the receipt says how, and nothing changes", async () => {
+  test("after it has ended: the receipt says how, and nothing changes", {
+    meta: { id: "G10/cancel-after-call-ended" },
+  }, async () => {
     const end = gate();
     const one = await scene({ execute: () => end.passed.then(() => "done") });
     end.open();
@@ -228,7 +234,7 @@ describe("G9: a run that is cancelled takes its calls and its questions with it"
     deaf: { execute: () => new Promise(() => {}) },
   };
   for (const [state, target] of Object.entries(states)) {
-    test(`${state}`, async () => {
+    test(`${state}`, { meta: { id: "G9/cancelled-run-takes-calls" } }, async () => {
       const one = await scene(target);
       await waitsFor(one, state === "waiting for an approval" ? "approval" : undefined);
       await one.run.cancel({ reason: alice });

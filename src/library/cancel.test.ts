@@ -1,6 +1,6 @@
 // Cancelling, as a user of the library does it: what is covered, what the receipts say, how it ends.
 import { describe, expect, test } from "vitest";
-import { deaf, gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
+import { deaf, gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 
@@ -8,7 +8,9 @@ const user = { kind: "user" } as const;
 const cancelled = { kind: "cancelled", reason: user } as const;
 
 describe("a session's cancel covers exactly the past", () => {
-  test("G7: prompts and a cancel in one tick: those before it are covered, the one after it is not", async () => {
+  test("G7: prompts and a cancel in one tick: those before it are covered, the one after it is not", {
+    meta: { id: "G7/cancel-covers-only-the-past" },
+  }, async () => {
     const { belay, begun } = await openHouse({ first: waits, second: waits });
     const session = await belay.createSession();
     const first = session.prompt("first");
@@ -22,7 +24,9 @@ describe("a session's cancel covers exactly the past", () => {
     expect(begun).toEqual(["third"]);
   });
 
-  test("G7: a cancel that came first does not touch a prompt of the same tick", async () => {
+  test("G7: a cancel that came first does not touch a prompt of the same tick", {
+    meta: { id: "G7/cancel-before-prompt-same-tick" },
+  }, async () => {
     const { belay } = await openHouse();
     const session = await belay.createSession();
     const receipt = session.cancel();
@@ -31,7 +35,9 @@ describe("a session's cancel covers exactly the past", () => {
     expect(await run.outcome).toEqual({ kind: "completed" });
   });
 
-  test("G7: an idle cancel changes nothing, and the log does not grow", async () => {
+  test("G7: an idle cancel changes nothing, and the log does not grow", {
+    meta: { id: "G7/idle-cancel-changes-nothing" },
+  }, async () => {
     const { belay } = await openHouse();
     const session = await belay.createSession();
     const before = (await session.explain()).asOf;
@@ -95,7 +101,9 @@ describe("a session's cancel covers exactly the past", () => {
     },
   );
 
-  test("G8: a cancelled session gives each covered run its own outcome, also those that never began", async () => {
+  test("G8: a cancelled session gives each covered run its own outcome, also those that never began", {
+    meta: { id: "G8/each-covered-run-own-outcome" },
+  }, async () => {
     const { belay, began } = await openHouse({ live: waits });
     const session = await belay.createSession();
     const runs = [session.prompt("live"), session.prompt("queued 1"), session.prompt("queued 2")];
@@ -141,7 +149,9 @@ describe("a session's cancel covers exactly the past", () => {
 });
 
 describe("the receipt is the truth", () => {
-  test("G10: stopping, first or not, then settled, and the first reason is kept", async () => {
+  test("G10: stopping, first or not, then settled, and the first reason is kept", {
+    meta: { id: "G10/first-reason-kept" },
+  }, async () => {
     const { belay, began } = await openHouse({ live: deaf });
     const session = await belay.createSession();
     const run = session.prompt("live");
@@ -173,7 +183,9 @@ describe("the receipt is the truth", () => {
     expect(await belay.cancel("ses_never")).toEqual({ kind: "unknown", runs: [] });
   });
 
-  test("G10: a stale id never hits the run that came after it", async () => {
+  test("G10: a stale id never hits the run that came after it", {
+    meta: { id: "G10/stale-id-hits-nothing" },
+  }, async () => {
     const { belay, began } = await openHouse({ second: waits });
     const session = await belay.createSession();
     const first = session.prompt("first");
@@ -265,7 +277,9 @@ describe("one call", () => {
 });
 
 describe("what does not cooperate", () => {
-  test("G12: a deaf turn is given up and named, the next prompt runs, and what it says later is dropped", async () => {
+  test("G12: a deaf turn is given up and named, the next prompt runs, and what it says later is dropped", {
+    meta: { id: "G12/late-turn-result-dropped" },
+  }, async () => {
     const end = gate();
     const { belay, began, notices } = await openHouse({
       deaf: async () => {
@@ -288,7 +302,9 @@ describe("what does not cooperate", () => {
     expect((await session.explain()).asOf).toBe(head);
   });
 
-  test("G12: a deaf tool is named in the outcome, and its turn may still end by itself", async () => {
+  test("G12: a deaf tool is named in the outcome, and its turn may still end by itself", {
+    meta: { id: "G12/deaf-tool-named" },
+  }, async () => {
     const { belay, began } = await openHouse({
       work: async (turn) => {
         const result = await turn.call("deaf-tool", null, () => new Promise(() => {}));
@@ -321,7 +337,7 @@ describe("what does not cooperate", () => {
     expect(await run.text()).toContain('"abandoned":true');
   });
 
-  test("G11: once a cancel is decided no new call begins", async () => {
+  test("G11: once a cancel is decided no new call begins", { meta: { id: "G11/no-call-after-cancel" } }, async () => {
     let began = 0;
     const { belay, began: turnBegan } = await openHouse({
       work: async (turn) => {
@@ -342,7 +358,9 @@ describe("what does not cooperate", () => {
 });
 
 describe("the outcome is true", () => {
-  test("G15: an error that smells of an abort, without a cancel, is a failure", async () => {
+  test("G15: an error that smells of an abort, without a cancel, is a failure", {
+    meta: { id: "G15/abort-error-is-failure" },
+  }, async () => {
     const { belay } = await openHouse({
       odd: () => Promise.reject(new DOMException("The operation was aborted", "AbortError")),
     });
@@ -356,7 +374,9 @@ describe("the outcome is true", () => {
     expect(await session.prompt("odd").outcome).toEqual({ kind: "completed" });
   });
 
-  test("G15: a turn that completes after the cancel was recorded leaves the run cancelled, its text kept", async () => {
+  test("G15: a turn that completes after the cancel was recorded leaves the run cancelled, its text kept", {
+    meta: { id: "G15/late-completion-stays-cancelled" },
+  }, async () => {
     const { belay, began } = await openHouse({
       work: async (turn) => {
         turn.emit("first half, ");

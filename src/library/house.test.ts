@@ -1,6 +1,6 @@
 // All sessions at once: what goes on, stopping all of it, and who owns what.
 import { expect, test } from "vitest";
-import { gate, openHouse, untilAborted } from "../../test/open-house.ts";
+import { gate, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import type { Told } from "../control.ts";
 import type { Recorded } from "../core/event.ts";
 

@@ -1,6 +1,6 @@
 // Following, closing, parking and coming back.
 import { describe, expect, test } from "vitest";
-import { deaf, gate, openHouse, untilAborted, waits } from "../../test/open-house.ts";
+import { deaf, gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/control-error.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
@@ -29,7 +29,9 @@ test("a start that fails leaves the store open, and locked for the next", async 
 });
 
 describe("following", () => {
-  test("G29: every subscriber sees one gapless slice, from wherever it begins", async () => {
+  test("G29: every subscriber sees one gapless slice, from wherever it begins", {
+    meta: { id: "G29/gapless-slice-per-subscriber" },
+  }, async () => {
     const { belay } = await openHouse();
     const session = await belay.createSession();
     const early = collect(session.events({ after: 0 }), 21);
@@ -59,7 +61,9 @@ describe("following", () => {
     expect(heard).toBe("one two");
   });
 
-  test("G30: what retention removed is announced as one gap", async () => {
+  test("G30: what retention removed is announced as one gap", {
+    meta: { id: "G30/trimmed-events-one-gap" },
+  }, async () => {
     const store = lasting();
     const { belay } = await openHouse({}, { store });
     const session = await belay.createSession();
@@ -161,7 +165,9 @@ describe("closing", () => {
     }
   });
 
-  test("G33: the limit holds, and what had not come to rest is named", async () => {
+  test("G33: the limit holds, and what had not come to rest is named", {
+    meta: { id: "G33/close-limit-names-unfinished" },
+  }, async () => {
     const { belay, began } = await openHouse({ live: deaf }, { graceMs: 60_000 });
     const session = await belay.createSession();
     session.prompt("live");
@@ -190,7 +196,9 @@ describe("crash", () => {
     expect((await session.transcript()).at(-1)).toMatchObject({ text: "before the crash", finish: { kind: "live" } });
   });
 
-  test("G25: a run cut off by a crash goes on; no finished call is repeated, an unknown one is said", async () => {
+  test("G25: a run cut off by a crash goes on; no finished call is repeated, an unknown one is said", {
+    meta: { id: "G25/crashed-run-continues" },
+  }, async () => {
     let skew = 0;
     const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + skew };
     const store = new MemoryStore({ clock });

@@ -1,6 +1,6 @@
 // Whoever listens cannot hurt what they listen to.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, waits } from "../../test/open-house.ts";
+import { gate, openHouse, waits } from "../../test/fixtures/belay.ts";
 import type { Notice, Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";

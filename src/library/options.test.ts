@@ -1,6 +1,6 @@
 // What is handed over besides the thing itself: mistakes are named, and nothing comes of them.
 import { expect, test } from "vitest";
-import { logOf, openHouse } from "../../test/open-house.ts";
+import { logOf, openHouse } from "../../test/fixtures/belay.ts";
 import type { Belay } from "./belay.ts";
 import type { Session } from "./session.ts";
 

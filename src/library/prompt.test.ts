@@ -1,13 +1,15 @@
 // Prompting, as a user of the library does it: acceptance, keys, deliveries, the queue, and bad input.
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, waits } from "../../test/open-house.ts";
+import { gate, openHouse, waits } from "../../test/fixtures/belay.ts";
 import type { Session } from "./session.ts";
 
 const heads = async (session: Session): Promise<number> => (await session.explain()).asOf;
 
 describe("idempotency keys", () => {
-  test("G2: two requests under one key that race are one run", async () => {
+  test("G2: two requests under one key that race are one run", {
+    meta: { id: "G2/racing-requests-one-run" },
+  }, async () => {
     const { belay, begun } = await openHouse();
     const session = await belay.createSession();
     const [a, b] = [session.prompt("once", { key: "k" }), session.prompt("once", { key: "k" })];
@@ -30,7 +32,9 @@ describe("idempotency keys", () => {
     expect(begun.filter((text) => text === "once")).toHaveLength(1);
   });
 
-  test("G2: the same key for another prompt is a conflict, and leaves nothing", async () => {
+  test("G2: the same key for another prompt is a conflict, and leaves nothing", {
+    meta: { id: "G2/key-conflict-leaves-nothing" },
+  }, async () => {
     const { belay, began } = await openHouse({ once: waits });
     const session = await belay.createSession();
     const first = session.prompt("once", { key: "k" });
@@ -91,7 +95,7 @@ describe("one at a time", () => {
     await b.cancel({ waitMs: 1000 });
   });
 
-  test("G4: with one slot, sessions take turns", async () => {
+  test("G4: with one slot, sessions take turns", { meta: { id: "G4/sessions-take-turns" } }, async () => {
     const { belay, begun } = await openHouse({}, { liveRunsMax: 1 });
     const [one, two] = [await belay.createSession(), await belay.createSession()];
     const runs = ["1a", "1b", "1c"].map((text) => one.prompt(text));
@@ -141,7 +145,9 @@ describe("deliveries", () => {
     expect(seen).toEqual(["left"]);
   });
 
-  test("G5: a steer that finds no live run any more becomes a run of its own", async () => {
+  test("G5: a steer that finds no live run any more becomes a run of its own", {
+    meta: { id: "G5/late-steer-becomes-run" },
+  }, async () => {
     const go = gate();
     const { belay, began, begun } = await openHouse({
       work: async () => {
@@ -160,7 +166,9 @@ describe("deliveries", () => {
     expect(begun).toEqual(["work", "left"]);
   });
 
-  test("G5: an interrupt cancels the live run and runs before the queue", async () => {
+  test("G5: an interrupt cancels the live run and runs before the queue", {
+    meta: { id: "G5/interrupt-before-queue" },
+  }, async () => {
     const { belay, began, begun } = await openHouse({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
@@ -172,7 +180,9 @@ describe("deliveries", () => {
     expect(begun).toEqual(["live", "urgent", "queued"]);
   });
 
-  test("G5: reject is refused while busy, and accepted when idle", async () => {
+  test("G5: reject is refused while busy, and accepted when idle", {
+    meta: { id: "G5/reject-while-busy" },
+  }, async () => {
     const { belay, began } = await openHouse({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
@@ -203,7 +213,7 @@ describe("the queue belongs to the user", () => {
     expect(begun).toEqual(["live", "c", "a2", "d"]);
   });
 
-  test("G6: the queue is bounded, and says so", async () => {
+  test("G6: the queue is bounded, and says so", { meta: { id: "G6/full-queue-refuses" } }, async () => {
     const { belay, began } = await openHouse({ live: waits });
     const session = await belay.createSession();
     session.prompt("live");
@@ -231,15 +241,19 @@ describe("bad input", () => {
     ["a key that is too long", "x", { key: "k".repeat(257) }],
     ["an unknown option", "x", { priority: 1 }],
   ];
-  test.each(bad)("G3: %s is refused with a code and leaves no trace", async (_, prompt, options) => {
-    const { belay } = await openHouse();
-    const session = await belay.createSession();
-    const head = await heads(session);
-    expect(() => session.prompt(prompt as string, options as object)).toThrow(
-      expect.objectContaining({ name: "ControlError", code: "invalid", retryable: false, hint: expect.any(String) }),
-    );
-    expect(await heads(session)).toBe(head);
-  });
+  test.each(bad)(
+    "G3: %s is refused with a code and leaves no trace",
+    { meta: { id: "G3/bad-prompt-leaves-nothing" } },
+    async (_, prompt, options) => {
+      const { belay } = await openHouse();
+      const session = await belay.createSession();
+      const head = await heads(session);
+      expect(() => session.prompt(prompt as string, options as object)).toThrow(
+        expect.objectContaining({ name: "ControlError", code: "invalid", retryable: false, hint: expect.any(String) }),
+      );
+      expect(await heads(session)).toBe(head);
+    },
+  );
 
   test("G3: a prompt for a session that does not exist is refused, and makes none", async () => {
     const { belay } = await openHouse();
@@ -267,7 +281,9 @@ describe("bad input", () => {
     expect(await belay.sessions()).toEqual([]);
   });
 
-  test("a lone surrogate is made well-formed instead of breaking whoever reads it later", async () => {
+  test("a lone surrogate is made well-formed instead of breaking whoever reads it later", {
+    meta: { id: "prompt/lone-surrogate-replaced" },
+  }, async () => {
     const { belay, begun } = await openHouse();
     const session = await belay.createSession();
     await session.prompt("half a \ud83d pair").outcome;

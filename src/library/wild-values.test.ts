@@ -1,6 +1,6 @@
 // What agents and tools throw and return can be anything. Nothing of it may leave a run that neither ends nor stops.
 import { describe, expect, test } from "vitest";
-import { logOf, openHouse } from "../../test/open-house.ts";
+import { logOf, openHouse } from "../../test/fixtures/belay.ts";
 import { verifyAtRest } from "../core/verify.ts";
 import type { Agent, Execute, LiveCall, Turn } from "../ports.ts";
 import type { Belay } from "./belay.ts";

@@ -74,7 +74,7 @@ describe("the text of a scrape", () => {
     expect(samples(metrics)).toEqual(["a 2", 'c{k="1"} NaN', 'c{k="2"} -Inf']);
   });
 
-  test("K11: grows with what we count, not with what users do", () => {
+  test("K11: grows with what we count, not with what users do", { meta: { id: "G33/metric-series-bounded" } }, () => {
     const metrics = new Metrics();
     const counter = metrics.counter({ name: "a_total", help: "a", labels: ["k"] });
     for (let index = 0; index < 10_000; index += 1) counter.add(1, { k: `value ${index}` });
@@ -178,7 +178,9 @@ describe("recorded events", () => {
     expect(lines.join()).not.toContain("seconds");
   });
 
-  test("G34: with a clock that was set back took no time at all", () => {
+  test("G34: with a clock that was set back took no time at all", {
+    meta: { id: "G34/metrics-clock-set-back" },
+  }, () => {
     const tally = new EventTally();
     tally.of([{ ...accepted("run_1"), seq: 1, at: 5_000 }]);
     expect(tally.of([{ type: "run.started", runId: "run_1", seq: 2, at: 1_000 }])).toEqual([
@@ -186,7 +188,9 @@ describe("recorded events", () => {
     ]);
   });
 
-  test("K10: of a run are forgotten when it has settled, and of too many runs before that", () => {
+  test("K10: of a run are forgotten when it has settled, and of too many runs before that", {
+    meta: { id: "G33/run-metrics-forgotten" },
+  }, () => {
     const tally = new EventTally();
     for (let index = 0; index < RUNS_MEASURED_MAX + 10; index += 1) tally.of(recorded(accepted(`run_${index}`)));
     expect(tally.size).toBe(RUNS_MEASURED_MAX);

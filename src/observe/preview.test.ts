@@ -18,7 +18,7 @@ describe("JSON without secrets", () => {
     });
   });
 
-  test("a key called __proto__ is a key like any other", () => {
+  test("a key called __proto__ is a key like any other", { meta: { id: "json/proto-key-redacted-as-data" } }, () => {
     const safe = redactJson(redact, JSON.parse('{"__proto__":{"polluted":1},"a":2}'));
     expect(JSON.stringify(safe)).toBe('{"__proto__":{"polluted":1},"a":2}');
     expect(Object.getPrototypeOf(safe)).toBe(Object.prototype);

@@ -144,7 +144,7 @@ describe("what looks like a token", () => {
   });
 });
 
-describe("hostile text", () => {
+describe("hostile text", { meta: { id: "G33/redaction-time-linear" } }, () => {
   const MEBIBYTE = 1024 * 1024;
   const redact = redactor([`${"a".repeat(200)}b`, "ababababababababab", CANARY]);
 

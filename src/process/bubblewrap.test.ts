@@ -40,15 +40,19 @@ describe("what bubblewrap is told", () => {
   test.each([
     ["root", root],
     ["a user", user],
-  ])("G20: a tree of %s ends with its leader, and the leader with the server", (_, options) => {
-    for (const one of [plan, inWorkspace]) {
-      const args = bwrapArguments(options, one);
-      expect(args).toEqual(
-        expect.arrayContaining(["--die-with-parent", "--unshare-pid", "--as-pid-1", "--new-session"]),
-      );
-      expect(args.at(-1)).toBe("/bin/true");
-    }
-  });
+  ])(
+    "G20: a tree of %s ends with its leader, and the leader with the server",
+    { meta: { id: "G20/bubblewrap-dies-with-server" } },
+    (_, options) => {
+      for (const one of [plan, inWorkspace]) {
+        const args = bwrapArguments(options, one);
+        expect(args).toEqual(
+          expect.arrayContaining(["--die-with-parent", "--unshare-pid", "--as-pid-1", "--new-session"]),
+        );
+        expect(args.at(-1)).toBe("/bin/true");
+      }
+    },
+  );
 
   test("a user's command gives up what its leader needed for the cap", () => {
     const text = textOf(bwrapArguments(user, plan));

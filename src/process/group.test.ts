@@ -1,7 +1,7 @@
 // Groups on a machine that is a script: whom the watchdog is told of, whom the signals go to, and what is made of the
 // end. The real ones are in `self-test.test.ts`.
 import { describe, expect, test } from "vitest";
-import { rememberingWatchdog } from "../../test/remembering-watchdog.ts";
+import { rememberingWatchdog } from "../../test/fixtures/remembering-watchdog.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { Census } from "./census.ts";
 import type { Leader, Plan } from "./containment.ts";

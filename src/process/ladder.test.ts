@@ -15,7 +15,9 @@ function climbing() {
 }
 
 describe("the ladder", () => {
-  test("G19: asks, forces after the grace, and gives up by name within two seconds", async () => {
+  test("G19: asks, forces after the grace, and gives up by name within two seconds", {
+    meta: { id: "G19/stop-escalates-within-two-seconds" },
+  }, async () => {
     const { clock, ladder, told } = climbing();
     ladder.stop(GRACE_MS);
     expect(told).toEqual(["SIGTERM at 0"]);

@@ -25,7 +25,7 @@ describe("the shelf of outputs", () => {
     expect(readdirSync(dir).toSorted()).toEqual([id(3), id(4), id(5)]);
   });
 
-  test("keeps to a number of bytes", async () => {
+  test("keeps to a number of bytes", { meta: { id: "G33/kept-output-bounded" } }, async () => {
     const dir = join(home, "bytes");
     const shelf = new OutputShelf(dir, { bytesMax: 250 });
     for (const n of [1, 2, 3]) {

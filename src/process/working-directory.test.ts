@@ -97,7 +97,9 @@ test("what is refused comes with what to do, and a long path is shown in short",
   );
 });
 
-test("a directory that may not be entered is refused, and so is a workspace that is not there", async () => {
+test("a directory that may not be entered is refused, and so is a workspace that is not there", {
+  meta: { id: "process/closed-directory-refused" },
+}, async () => {
   chmodSync(join(workspace, "in"), 0o600);
   const asAnother = process.getuid?.() === 0;
   if (asAnother) process.seteuid?.(65_534);
@@ -134,6 +136,10 @@ test.each([
   ["/a", "/a/..b", true],
   ["/a/b", "/a", false],
   ["/", "/x", true],
-])("whether %s holds %s is told by whole names: %s", (directory, path, within) => {
-  expect(isWithin(directory, path)).toBe(within);
-});
+])(
+  "whether %s holds %s is told by whole names: %s",
+  { meta: { id: "process/paths-compared-by-names" } },
+  (directory, path, within) => {
+    expect(isWithin(directory, path)).toBe(within);
+  },
+);

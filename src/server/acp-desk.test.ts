@@ -1,7 +1,7 @@
 // The bounds of all ACP connections together, and of what one of them holds, with a door that does as the test says.
 import type { Stream } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
-import { plainRequest } from "../../test/server/plain-request.ts";
+import { plainRequest } from "../../test/fixtures/plain-request.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Visit } from "./acp-connection.ts";
 import { AcpDesk } from "./acp-desk.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { openHouse, untilAborted } from "../../test/open-house.ts";
-import { plainRequest } from "../../test/server/plain-request.ts";
-import { recordingControl } from "../../test/server/recording-control.ts";
+import { openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { plainRequest } from "../../test/fixtures/plain-request.ts";
+import { recordingControl } from "../../test/fixtures/recording-control.ts";
 import { CONTROL_CODES, problem } from "../api/problem.ts";
 import { isMutation, paramsOf } from "../api/route.ts";
 import { ROUTE_NAMES, routeOf } from "../api/routes.ts";
@@ -69,15 +69,19 @@ function failing(error: unknown): BelayControl {
 }
 
 describe("errors have one shape", () => {
-  test.each(CONTROL_CODES)("%s has its status, its hint and whether to send it again", async (code: ControlCode) => {
-    const { ask } = serve(failing(new ControlError(code, "It is so.")));
-    const answer = await ask("GET", "/v1/live");
-    expect(answer.status).toBe(STATUS[code]);
-    expect(errorOf(answer)).toMatchObject({ code, requestId: answer.headers["x-request-id"] });
-    expect(errorOf(answer).message === "It is so.").toBe(!/^(store_|unavailable|internal)/.test(code));
-    const later = answer.status === 429 || answer.status === 503;
-    expect(answer.headers["retry-after"]).toBe(later ? "1" : undefined);
-  });
+  test.each(CONTROL_CODES)(
+    "%s has its status, its hint and whether to send it again",
+    { meta: { id: "http/error-codes-have-status" } },
+    async (code: ControlCode) => {
+      const { ask } = serve(failing(new ControlError(code, "It is so.")));
+      const answer = await ask("GET", "/v1/live");
+      expect(answer.status).toBe(STATUS[code]);
+      expect(errorOf(answer)).toMatchObject({ code, requestId: answer.headers["x-request-id"] });
+      expect(errorOf(answer).message === "It is so.").toBe(!/^(store_|unavailable|internal)/.test(code));
+      const later = answer.status === 429 || answer.status === 503;
+      expect(answer.headers["retry-after"]).toBe(later ? "1" : undefined);
+    },
+  );
 
   test.each(["store_full", "store_locked", "store_corrupt", "store_newer", "unavailable", "internal"] as const)(
     "G35: %s names no file of the server, and the log has all of it",
@@ -175,7 +179,9 @@ describe("errors have one shape", () => {
 });
 
 describe("G35: what is another tenant's is not there", () => {
-  test("on every route with an id; a stop of what is nobody's has a receipt that says so", async () => {
+  test("on every route with an id; a stop of what is nobody's has a receipt that says so", {
+    meta: { id: "G35/foreign-tenant-ids-unknown" },
+  }, async () => {
     const { ask, belay } = await served({ wait: () => new Promise(() => {}) });
     const theirs = await belay.createSession({ id: "ses_other.a" });
     const { runId } = await theirs.prompt("wait").accepted;

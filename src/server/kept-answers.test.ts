@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { gate } from "../../test/open-house.ts";
+import { gate } from "../../test/fixtures/belay.ts";
 import type { Actor } from "./exchange.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { ANSWERS_KEPT_MAX } from "./limits.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
-import { openHouse, untilAborted } from "../../test/open-house.ts";
-import { plainRequest } from "../../test/server/plain-request.ts";
+import { openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { plainRequest } from "../../test/fixtures/plain-request.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import type { Actor, HttpAnswer, Outpour, TokenScope } from "./exchange.ts";
 import { Guard } from "./guard.ts";

@@ -64,7 +64,9 @@ test("one piece is asked for at a time, and none while the reader takes none", a
   expect(state.asked).toBe(1);
 });
 
-test("a reader that waits hears a heartbeat every 15 s, and then still the piece it waited for", async () => {
+test("a reader that waits hears a heartbeat every 15 s, and then still the piece it waited for", {
+  meta: { id: "http/heartbeat-every-fifteen-seconds" },
+}, async () => {
   const { take, say, state, clock } = pour();
   await take();
   const first = take();

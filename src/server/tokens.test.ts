@@ -211,7 +211,9 @@ describe("the token of this user's command line", () => {
     expect(readdirSync(dir)).toEqual(["tokens.json"]);
   });
 
-  test("that others could read is not used, and replaced by the next server", () => {
+  test("that others could read is not used, and replaced by the next server", {
+    meta: { id: "G35/readable-token-replaced" },
+  }, () => {
     const tokens = open();
     tokens.ensureLocal();
     const old = readFileSync(local(), "utf8").trim();
@@ -246,7 +248,9 @@ describe("where they lie", () => {
     expect([dir, list()].map(modeOf)).toEqual(["700", "600"]);
   });
 
-  test("a directory that others may write to is refused", () => {
+  test("a directory that others may write to is refused", {
+    meta: { id: "G35/writable-token-directory-refused" },
+  }, () => {
     mkdirSync(dir);
     chmodSync(dir, 0o1777);
     expect(open).toThrow(/Others may write/);

@@ -2,7 +2,9 @@ import { getEventListeners } from "node:events";
 import { expect, it } from "vitest";
 import { Growth } from "./growth.ts";
 
-it("a waiter that was answered leaves no listener on its signal", async () => {
+it("a waiter that was answered leaves no listener on its signal", {
+  meta: { id: "store/answered-waiter-unsubscribed" },
+}, async () => {
   const growth = new Growth();
   const { signal } = new AbortController();
   const waiting = Array.from({ length: 20 }, () => growth.wait("ses_a", 0, signal));

@@ -32,7 +32,9 @@ describe("the text of an append", () => {
     expect(decodeEvents(text, 1, 0)[0]).toMatchObject({ text: "\ud800" });
   });
 
-  it("is refused as newer if a newer Belay wrote it, never read in part", () => {
+  it("is refused as newer if a newer Belay wrote it, never read in part", {
+    meta: { id: "G37/newer-event-refused" },
+  }, () => {
     expect(() => decodeEvents('[2,{"type":"run.started","runId":"run_1"}]', 1, 0)).toThrow(
       expect.objectContaining({ code: "store_newer" }),
     );

@@ -16,7 +16,7 @@ import {
   settleFor,
   settleProcess,
   wanted,
-} from "../../test/commands.ts";
+} from "../../test/fixtures/commands.ts";
 import type { Event } from "../core/event.ts";
 import { emptyLane, evolve } from "../core/lane.ts";
 import { given, givenNoSession } from "../testing/given.ts";

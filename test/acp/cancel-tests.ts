@@ -86,7 +86,9 @@ export function cancelTests(scene: Scene): void {
       expect(belayOf(end).status).toBe("cancelled");
     });
 
-    test("while a permission is asked for takes it back; a client that never answers blocks nothing", async () => {
+    test("while a permission is asked for takes it back; a client that never answers blocks nothing", {
+      meta: { id: "G13/cancel-withdraws-permission" },
+    }, async () => {
       const session = await scene.session("never");
       const asked = session.prompt("approve write_file; say never");
       const { transcript } = scene.peer;
@@ -122,7 +124,9 @@ export function cancelTests(scene: Scene): void {
       expect(session.said).toBe("onebetween");
     });
 
-    test("of a session that is idle does nothing, and does not wait for the next prompt", async () => {
+    test("of a session that is idle does nothing, and does not wait for the next prompt", {
+      meta: { id: "acp/idle-cancel-changes-nothing" },
+    }, async () => {
       const session = await scene.session();
       await session.cancel();
       expect((await session.prompt("say one").ended).stopReason).toBe("end_turn");
@@ -138,7 +142,9 @@ export function cancelTests(scene: Scene): void {
       expect((await session.prompt("say on").ended).stopReason).toBe("end_turn");
     });
 
-    test("G10: that names its run touches no other, however late it comes", async () => {
+    test("G10: that names its run touches no other, however late it comes", {
+      meta: { id: "G10/acp-stale-run-untouched" },
+    }, async () => {
       const session = await scene.session();
       const { runId } = await session.prompt("say one").ended;
       const g = scene.gate();

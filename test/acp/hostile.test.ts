@@ -142,7 +142,9 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     await client.drop();
   });
 
-  test("the same id twice: each is answered, and neither prompt is lost", async () => {
+  test("the same id twice: each is answered, and neither prompt is lost", {
+    meta: { id: "acp/duplicate-request-id" },
+  }, async () => {
     const { client, session } = await opened(version);
     const one = client.prompt(session, "one");
     const other = { ...client.prompt(session, "two"), ...(one.id === undefined ? {} : { id: one.id }) };

@@ -1,11 +1,11 @@
 // Loads the door with a mistake in it, and answers what the probe has found.
 import { parentPort, workerData } from "node:worker_threads";
-import type { Edit } from "../../sim/bugs/bug.ts";
-import { patchModules } from "../../sim/patch.ts";
-import type { Heard } from "../mistake-hunt.ts";
+import type { Heard } from "../mistakes/hunt.ts";
+import { loadEdited } from "../mistakes/load-edited.ts";
+import type { EditedModule } from "../mistakes/mistake.ts";
 
 const say = (heard: Heard): void => parentPort?.postMessage(heard);
 
-patchModules((workerData as { readonly edits: readonly Edit[] }).edits);
+loadEdited((workerData as { readonly modules: readonly EditedModule[] }).modules);
 const { probe } = await import("./probe.ts");
 say({ kind: "found", by: await probe((what) => say({ kind: "trying", what })) });

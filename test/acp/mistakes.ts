@@ -1,127 +1,113 @@
-// Known mistakes of agents that speak this protocol, as changes of the door's source. The probe must find each.
-import { type Bug, bug } from "../../sim/bugs/bug.ts";
-
-const ATTACHED = "src/acp/attached-session.ts";
-const DESK = "src/acp/desk.ts";
-const V1_APP = "src/acp/v1-app.ts";
-const V2_APP = "src/acp/v2-app.ts";
-const META = "src/acp/request-meta.ts";
+// Known mistakes of agents that speak this protocol, as edits of the door's source. The probe must find each.
+import type { PromptResponse } from "@agentclientprotocol/sdk/experimental/v2";
+import type { Outcome } from "../../src/core/cancel.ts";
+import type { RunId } from "../../src/core/ids.ts";
+import { type Mistake, mistake } from "../mistakes/mistake.ts";
+import { inline } from "../mistakes/place.ts";
 
 /** Some turns of the event loop later. */
 const LATER = "new Promise((resolve) => setImmediate(() => setImmediate(resolve)))";
 
-export const MISTAKES: readonly Bug[] = [
-  bug(
+const ANSWERS: readonly Mistake[] = [
+  mistake(
     "answered-before-the-last-update",
-    "A prompt is answered when its run has ended, whether or not that was told.",
-    ATTACHED,
-    "if (!this.#following) void own.endByOutcome();",
-    "void own.endByOutcome();",
+    "A prompt is answered when its run has ended, whether or not the client has received the last update.",
+    (at) => at.become(at.whenTrue().text),
   ),
-  bug(
-    "cancelled-as-an-error",
-    "A prompt that was cancelled is answered with an error.",
-    V1_APP,
-    'case "cancelled":\n      return "cancelled";',
-    'case "cancelled":\n      throw runFailed(runId, "cancelled", "The run was cancelled.");',
-  ),
-  bug(
+  mistake("cancelled-as-an-error", "A prompt that was cancelled is answered with an error.", (at, other) => {
+    const failure = other("error").value();
+    return at.become(
+      `throw ${failure.callee().text}(${failure.arg(0, 3).text}, "cancelled", "The run was cancelled.");`,
+    );
+  }),
+  mistake(
     "new-status-to-old-clients",
-    "A client of the first version is told a status it does not know, and shows the call as going on for ever.",
-    "src/acp/v1-update.ts",
-    'status: outcome.kind === "completed" ? "completed" : "failed",',
-    'status: outcome.kind === "lost" ? "failed" : (outcome.kind as "failed"),',
-  ),
-  bug(
-    "cancel-covers-what-is-behind",
-    "A cancel takes effect later than it arrived, and covers the prompt that was sent behind it.",
-    V1_APP,
-    "await desk.cancel(params.sessionId",
-    `await ${LATER}; await desk.cancel(params.sessionId`,
-  ),
-  bug(
-    "cancel-overtakes-the-prompt",
-    "A cancel is handled before the prompt that was sent before it, and covers nothing.",
-    V1_APP,
-    'app.onRequest("session/prompt", ({ params, signal }) => answer(desk, begin(desk, params), signal));',
-    `app.onRequest("session/prompt", async ({ params, signal }) =>
-      ${LATER}.then(() => answer(desk, begin(desk, params), signal)));`,
-  ),
-  bug(
-    "leaving-cancels",
-    "The signal of a request goes off when the connection closes, and that is taken for a cancel.",
-    META,
-    "if (signal.reason instanceof RequestError && signal.reason.code === -32800) call();",
-    "call();",
-  ),
-  bug(
-    "late-cancel-hits-the-next",
-    "A cancel that names its run stops whatever runs when it arrives.",
-    META,
-    'return typeof runId === "string" && runId !== "" ? runId : undefined;',
-    "return undefined;",
-  ),
-  bug(
-    "permission-not-withdrawn",
-    "What was asked stays on the screen when nobody waits for the answer any more.",
-    "src/acp/open-questions.ts",
-    "    this.#open.get(id)?.abort(SETTLED);\n",
-    "",
-  ),
-  bug(
-    "own-prompt-told",
-    "Whoever has sent a prompt is told it, and shows it twice.",
-    "src/acp/v1-update.ts",
-    'telling.prompt === undefined || (when === "live" && whose === "own")',
-    "telling.prompt === undefined",
-  ),
-  bug(
-    "next-run-before-the-answer",
-    "The next run is told while the answer of the one before is still being made.",
-    ATTACHED,
-    "own.end({ runId, outcome, usage });\n    await loopTurn();",
-    "void loopTurn().then(loopTurn).then(loopTurn).then(() => own.end({ runId, outcome, usage }));",
-  ),
-  bug(
-    "stopped-call-left-open",
-    "A call that was stopped with its run has no last status.",
-    "src/acp/narrator.ts",
-    'return [{ type: "call-ended", runId, callId, outcome,',
-    'return outcome.kind === "cancelled" ? [] : [{ type: "call-ended", runId, callId, outcome,',
-  ),
-  bug(
-    "prompt-behind-a-close",
-    "A prompt that was sent behind a close is accepted, and what it began is never told to its end.",
-    DESK,
-    "      this.#sessions.delete(attached.session.id);\n",
-    "",
-  ),
-  bug(
-    "opened-twice-at-once",
-    "Two requests that open the same session follow it both, and everything is told twice.",
-    DESK,
-    "(this.#turns.get(id) ?? Promise.resolve()).then(work)",
-    "work()",
-  ),
-  bug(
-    "idle-for-what-never-ran",
-    "A prompt that was withdrawn before its turn makes a busy session idle.",
-    "src/acp/v2-update.ts",
-    'when === "live" && telling.begun',
-    'when === "live"',
-  ),
-  bug(
-    "held-prompt-called-inserted",
-    "A prompt that was cancelled before its turn is answered as if it had come.",
-    V2_APP,
-    "throw requestCancelled(begun.runId);",
-    "return { messageId: begun.runId };",
-  ),
-  bug(
-    "never-answered-after-letting-go",
-    "A prompt of a session that could not be opened is never answered.",
-    ATTACHED,
-    "if (!this.#isAttached) this.#end();",
-    "",
+    "A client of the first version receives a status it does not know, and shows the call as running without end.",
+    (at) => {
+      const kind = at.value().condition().left().text;
+      return at.value().become(`${kind} === "lost" ? "failed" : ${kind}`);
+    },
   ),
 ];
+
+const CANCELS: readonly Mistake[] = [
+  mistake(
+    "cancel-covers-what-is-behind",
+    "A cancel takes effect later than it arrived, and covers the prompt that was sent behind it.",
+    (at) => at.before(`await ${LATER}; `),
+  ),
+  mistake(
+    "cancel-overtakes-the-prompt",
+    "A cancel is handled before the prompt that was sent before it, and covers nothing.",
+    (at) => {
+      const answer = at.value().arg(1, 2).body();
+      return answer.become(`${LATER}.then(() => ${answer.text})`);
+    },
+  ),
+  mistake(
+    "leaving-cancels",
+    "The signal of a request is aborted when the connection closes, and that is taken for a cancel.",
+    (at) => at.become(at.whenTrue().text),
+  ),
+  mistake("late-cancel-hits-the-next", "A cancel that names its run stops whatever runs when it arrives.", (at) =>
+    at.value().become("undefined"),
+  ),
+];
+
+const UPDATES: readonly Mistake[] = [
+  mistake(
+    "permission-not-withdrawn",
+    "A question stays on the screen of the client when no call waits for its answer any more.",
+    (at) => at.remove(),
+  ),
+  mistake("own-prompt-told", "The client that has sent a prompt receives it as an update, and shows it twice.", (at) =>
+    at.condition().operand(1, 2).drop(),
+  ),
+  mistake(
+    "next-run-before-the-answer",
+    "The client receives the next run while the answer of the one before is still being made.",
+    {
+      end: (at) => at.remove(),
+      turn: (at, other) => {
+        const wait = at.value().value();
+        const again = `.then(${wait.callee().text})`;
+        return at.become(`void ${wait.text}${again}${again}.then(() => ${other("end").value().text});`);
+      },
+    },
+  ),
+  mistake("stopped-call-left-open", "A call that was stopped with its run has no last status.", (at) => {
+    const isStopped = inline((outcome: Outcome) => outcome.kind === "cancelled", at.param(0, 2));
+    return at.value().before(`${isStopped} ? [] : `);
+  }),
+];
+
+const SESSIONS: readonly Mistake[] = [
+  mistake(
+    "prompt-behind-a-close",
+    "A prompt that was sent behind a close is accepted, and the client never receives the end of its run.",
+    (at) => at.remove(),
+  ),
+  mistake(
+    "opened-twice-at-once",
+    "Two requests that open the same session follow it both, and the client receives every update twice.",
+    (at) => at.value().become(`${at.value().arg(0, 1).text}()`),
+  ),
+  mistake("idle-for-what-never-ran", "A prompt that was withdrawn before its turn makes a busy session idle.", (at) =>
+    at.condition().operand(1, 2).drop(),
+  ),
+  mistake(
+    "held-prompt-called-inserted",
+    "A prompt that was cancelled before its turn is answered as if its turn had come.",
+    (at) => {
+      const answer = inline((runId: RunId): PromptResponse => ({ messageId: runId }), at.value().arg(0, 1));
+      return at.become(`return ${answer};`);
+    },
+  ),
+  mistake(
+    "never-answered-after-letting-go",
+    "A prompt of a session that could not be opened is never answered.",
+    (at) => at.remove(),
+  ),
+];
+
+export const MISTAKES: readonly Mistake[] = [...ANSWERS, ...CANCELS, ...UPDATES, ...SESSIONS];

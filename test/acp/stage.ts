@@ -16,7 +16,8 @@ import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";
 import { listen } from "../../src/server/listener.ts";
-import { ROOT } from "../house.ts";
+import { CHILD_ENV } from "../fixtures/child-env.ts";
+import { ROOT } from "../fixtures/repository.ts";
 import { inMemory, type Line } from "./byte-line.ts";
 import { Gates } from "./gates.ts";
 import { agent } from "./script-agent.ts";
@@ -93,7 +94,7 @@ class StdioLine implements Line {
     const words = ["src/cli/main.ts", "acp", "--agent", "test/acp/script-agent.ts", "--at-end", "keep", "--no-config"];
     const child = spawn(process.execPath, words, {
       cwd: ROOT,
-      env: { PATH: process.env.PATH, HOME: home, BELAY_HOME: home, TMPDIR: dir },
+      env: { ...CHILD_ENV, HOME: home, BELAY_HOME: home, TMPDIR: dir },
       stdio: ["pipe", "pipe", process.env.BELAY_TEST_SHOW === "1" ? "inherit" : "ignore"],
     });
     this.#ended = new Promise((resolve) => child.on("close", () => resolve()));

@@ -1,7 +1,7 @@
 // An editor that has started `belay acp`: speaks lines of JSON-RPC with it, and keeps everything it was told.
 import type { ChildProcess } from "node:child_process";
 import { expect } from "vitest";
-import type { Program, Shell } from "./shell.ts";
+import type { Program, Shell } from "../fixtures/shell.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

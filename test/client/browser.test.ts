@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
-import { filesUnder, importsOf } from "../house.ts";
+import { filesUnder, importsOf } from "../fixtures/repository.ts";
 
 test("the client is made of what browsers have: it compiles without Node's types", () => {
   const file = join(import.meta.dirname, "tsconfig.browser.json");

@@ -6,7 +6,9 @@ const CANCELLED = { kind: "cancelled", reason: { kind: "user" } };
 
 export function controlContractStops(name: string, open: Open): void {
   describe(`${name}: stopping`, () => {
-    test("G10: a live run is stopped, and every later cancel is told the truth", async () => {
+    test("G10: a live run is stopped, and every later cancel is told the truth", {
+      meta: { id: "G10/every-later-cancel-answered" },
+    }, async () => {
       const { agent, session, control } = await staged(open);
       const run = session.prompt("hello");
       const turn = await agent.nextTurn();

@@ -1,5 +1,5 @@
 // node test/crash/hunt-all.ts: lets the crash loop loose on every known mistake, and says what gave each away.
-import { conclude, optionsOf, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, say, wholeNumber } from "../run/suite.ts";
 import { hunt } from "./hunt.ts";
 import { MISTAKES } from "./mistakes.ts";
 import { leaveIfStopped, stopOnSignals } from "./stop.ts";

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { HITS_VARIABLE, MISTAKE_VARIABLE, POINT_VARIABLE } from "./points.ts";
+import { HITS_VARIABLE, MODULES_VARIABLE, POINT_VARIABLE } from "./points.ts";
 import type { ServerWish } from "./server.ts";
 
 export interface LifeWish {
@@ -14,8 +14,8 @@ export interface LifeWish {
   readonly point: string | undefined;
   /** Where it says that it does. */
   readonly hits: string;
-  /** A known mistake it makes. */
-  readonly mistake: string | undefined;
+  /** A file with edited modules, which it loads in place of those on disk. */
+  readonly modules: string | undefined;
   /** Where compiled sources are kept from life to life. */
   readonly cache: string;
 }
@@ -39,13 +39,13 @@ export class Life {
   readonly #child: ChildProcess;
   #over = false;
 
-  constructor({ server, point, hits, mistake, cache }: LifeWish) {
+  constructor({ server, point, hits, modules, cache }: LifeWish) {
     const env = {
       ...process.env,
       NODE_COMPILE_CACHE: cache,
       [HITS_VARIABLE]: hits,
       [POINT_VARIABLE]: point ?? "",
-      [MISTAKE_VARIABLE]: mistake ?? "",
+      [MODULES_VARIABLE]: modules ?? "",
     };
     const reports = ["--report-on-signal", `--report-directory=${dirname(hits)}`];
     const args = [...reports, "--import", TRIP, SERVER, JSON.stringify(server)];

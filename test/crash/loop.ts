@@ -2,6 +2,7 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { EditedModule } from "../mistakes/mistake.ts";
 import { FINDING_KINDS, type Finding, type FindingKind } from "./finding.ts";
 import { playRound, type RoundResult } from "./round.ts";
 
@@ -13,7 +14,8 @@ export interface LoopWish {
   readonly points?: readonly (readonly string[])[] | undefined;
   /** Only this round. */
   readonly round?: number | undefined;
-  readonly mistake?: string | undefined;
+  /** Modules with a known mistake, which the servers load in place of those on disk. */
+  readonly modules?: readonly EditedModule[];
   /** Deaths of one store. Default 25. */
   readonly roundKills?: number;
   /** No further round is begun once something was found. */
@@ -42,6 +44,8 @@ const ROUND_KILLS = 25;
 
 export async function crashLoop(wish: LoopWish): Promise<LoopResult> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "belay-crash-")));
+  const modules = wish.modules === undefined ? undefined : join(base, "modules.json");
+  if (modules !== undefined) writeFileSync(modules, JSON.stringify(wish.modules));
   const results: RoundResult[] = [];
   let [left, next, kills] = [wish.kills, wish.round ?? 0, 0];
   let found = false;
@@ -59,7 +63,7 @@ export async function crashLoop(wish: LoopWish): Promise<LoopResult> {
       next += 1;
       const dir = join(base, `r${number}`);
       const result = await playRound({
-        ...{ number, kills: take, dir, cache: join(base, "cache"), seed: wish.seed, mistake: wish.mistake },
+        ...{ number, kills: take, dir, cache: join(base, "cache"), seed: wish.seed, modules },
         ...{ points: wish.points?.[number % wish.points.length], stop: wish.stop },
         onKill: () => {
           kills += 1;

@@ -10,7 +10,7 @@
 //
 // Exits with 1 if anything does not hold, or if nothing was acknowledged that could have been lost. What is found is
 // kept in a folder that is named.
-import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../run/suite.ts";
 import { crashLoop } from "./loop.ts";
 import { POINTS } from "./points.ts";
 import { leaveIfStopped, stopOnSignals } from "./stop.ts";

@@ -62,7 +62,7 @@ export function kindsOf(texts: readonly string[]): ReadonlySet<Kind> {
   return found;
 }
 
-/** The names of environment variables with which a server is told when to die, and where to say so. */
+/** Environment variables of a server: when it kills itself, the file to note that in, the file of edited modules. */
 export const POINT_VARIABLE = "BELAY_CRASH_POINT";
 export const HITS_VARIABLE = "BELAY_CRASH_HITS";
-export const MISTAKE_VARIABLE = "BELAY_CRASH_MISTAKE";
+export const MODULES_VARIABLE = "BELAY_CRASH_MODULES";

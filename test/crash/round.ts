@@ -28,7 +28,8 @@ export interface RoundWish {
   readonly cache: string;
   /** The points to go through, instead of those the seed chooses. */
   readonly points?: readonly string[] | undefined;
-  readonly mistake?: string | undefined;
+  /** The file with the edited modules that its servers load, if there are any. */
+  readonly modules?: string | undefined;
   /** Once aborted, no further life is begun, and it rejects with the reason. */
   readonly stop?: AbortSignal | undefined;
   readonly onKill?: () => void;
@@ -214,8 +215,8 @@ class Round {
     const mark = markOf(marks);
     const { hits } = this.#stage;
     const point = death?.kind === "point" ? `${death.point}#${death.nth}` : undefined;
-    const { mistake, cache } = this.#wish;
-    const life = new Life({ server: this.#stage.wish(mark), point, hits, mistake, cache });
+    const { modules, cache } = this.#wish;
+    const life = new Life({ server: this.#stage.wish(mark), point, hits, modules, cache });
     this.#marks.push(mark);
     this.#life = life;
     return life;

@@ -1,6 +1,6 @@
 // Ctrl-C: what goes on is ended and removed, and the shell hears by which signal it was stopped.
 import { constants } from "node:os";
-import { say } from "../suite.ts";
+import { say } from "../run/suite.ts";
 
 const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
 

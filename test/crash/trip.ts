@@ -1,13 +1,13 @@
-// Loaded before a server, and into each of its threads: kills the whole process at the point it was told of, and makes
-// the mistake it was told of. Stands between the store and SQLite, so that production code has no switches.
-import { appendFileSync } from "node:fs";
+// Loaded before a server, and into each of its threads: kills the whole process at the given point, and loads the given
+// modules with a known mistake. Stands between the store and SQLite, so that production code has no switches.
+import { appendFileSync, readFileSync } from "node:fs";
 import { ServerResponse } from "node:http";
 import { syncBuiltinESMExports } from "node:module";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import workerThreads, { isMainThread, parentPort, type Worker, type WorkerOptions } from "node:worker_threads";
-import { patchModules } from "../../sim/patch.ts";
-import { MISTAKES } from "./mistakes.ts";
-import { HITS_VARIABLE, type Kind, kindsOf, MISTAKE_VARIABLE, type Place, POINT_VARIABLE } from "./points.ts";
+import { loadEdited } from "../mistakes/load-edited.ts";
+import type { EditedModule } from "../mistakes/mistake.ts";
+import { HITS_VARIABLE, type Kind, kindsOf, MODULES_VARIABLE, type Place, POINT_VARIABLE } from "./points.ts";
 
 /** `settle:before-commit#2` is the second time that point is passed. */
 const [point = "", nth = "1"] = (process.env[POINT_VARIABLE] ?? "").split("#");
@@ -173,7 +173,8 @@ function statementsOf(sql: string): readonly string[] {
     .filter((text) => text.trim() !== "");
 }
 
-const mistake = MISTAKES.find(({ name }) => name === process.env[MISTAKE_VARIABLE]);
-if (mistake !== undefined) patchModules(mistake.edits);
+const modules = process.env[MODULES_VARIABLE] ?? "";
+// The edge: written by the loop.
+if (modules !== "") loadEdited(JSON.parse(readFileSync(modules, "utf8")) as readonly EditedModule[]);
 if (isMainThread) standInMain();
 else standInWriter();

@@ -1,7 +1,7 @@
 // Damaged files: whatever is done to one, it is read as it was written, or refused with a code and advice.
 //
 //   node test/damage/main.ts --rounds 1000 --seed 1
-import { conclude, optionsOf, progress, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, progress, say, wholeNumber } from "../run/suite.ts";
 import { damageRounds } from "./rounds.ts";
 
 const values = optionsOf({

@@ -1,99 +1,107 @@
-// Holds the map against the house: every id once, each with something that shows it, and that is there.
+// Checks the failure map against the repository: every row of the list once, each with a test or a suite that shows it
+// and exists; and the ids of the tests.
 import ts from "typescript";
-import { nodes, parse, type SourceText } from "../house.ts";
-import { type FailureRow, IDS, type ShownBySuite, type ShownByTest, SUITES } from "./failure-map.ts";
-import { type Titled, titlesIn } from "./test-titles.ts";
+import { nodes, parse, type SourceText } from "../fixtures/repository.ts";
+import { type FailureRow, IDS, type ShownBySuite, SUITES } from "./failure-map.ts";
+import type { KnownMistakes } from "./known-mistakes.ts";
+import { TEST_ID_FORM, type TestWithId, testIdsIn } from "./test-ids.ts";
 
-/** The files of the house, by their path. */
-export type House = ReadonlyMap<string, SourceText>;
+/** What the map is checked against. */
+export interface Repository {
+  readonly files: readonly SourceText[];
+  readonly mistakes: KnownMistakes;
+}
 
-/** What is wrong, one sentence each. */
-export function checkMap(rows: readonly FailureRow[], house: House): readonly string[] {
+/** The findings, one sentence each. */
+export function checkMap(rows: readonly FailureRow[], repository: Repository): readonly string[] {
+  const tests = testIdsIn(repository.files);
+  const ids = new Set(tests.map(({ id }) => id));
   const findings: string[] = [];
   const seen = new Set<string>();
   for (const row of rows) {
     if (seen.has(row.id)) findings.push(`${row.id} is there twice.`);
-    if (!IDS.includes(row.id)) findings.push(`${row.id} is no id of the list.`);
+    if (!IDS.includes(row.id)) findings.push(`${row.id} is not in the list of failures.`);
     seen.add(row.id);
-    findings.push(...checkRow(row, house).map((finding) => `${row.id}: ${finding}`));
+    const found = [
+      ...checkWords(row),
+      ...(row.tests ?? []).filter((id) => !ids.has(id)).map((id) => `no test has the id ${id}.`),
+      ...(row.suites ?? []).flatMap((suite) => checkSuite(suite, repository)),
+    ];
+    findings.push(...found.map((finding) => `${row.id}: ${finding}`));
   }
-  return [...findings, ...IDS.filter((id) => !seen.has(id)).map((id) => `${id} is missing.`)];
+  const missing = IDS.filter((id) => !seen.has(id)).map((id) => `${id} is missing.`);
+  return [...findings, ...missing, ...checkTestIds(tests)];
 }
 
 const FIELDS: ReadonlySet<string> = new Set([
   ...["id", "failure", "promise", "tests", "suites", "doesNotApply", "limit"],
 ]);
 
-function checkRow(row: FailureRow, house: House): readonly string[] {
+function checkWords(row: FailureRow): readonly string[] {
   const { failure, promise, tests = [], suites = [], doesNotApply } = row;
   const findings = Object.keys(row).flatMap((name) => (FIELDS.has(name) ? [] : [`there is no field ${name}.`]));
-  if (!isSentence(failure) || !isSentence(promise)) findings.push("the failure and the promise are said in words.");
-  const shown = tests.length + suites.length;
-  if (doesNotApply === undefined && shown === 0) findings.push("nothing shows it.");
-  const said = [...tests, ...suites].map((one) => JSON.stringify(Object.values(one)));
-  if (new Set(said).size < said.length) findings.push("it names the same thing twice.");
-  if (doesNotApply !== undefined && shown > 0) findings.push("it does not apply, and is shown all the same.");
-  if (doesNotApply !== undefined && !isSentence(doesNotApply)) findings.push("why it does not apply is said in words.");
-  return [
-    ...findings,
-    ...tests.flatMap((test) => checkTest(test, house)),
-    ...suites.flatMap((suite) => checkSuite(suite, house)),
-  ];
+  if (!isSentence(failure) || !isSentence(promise)) findings.push("the failure and the promise must be sentences.");
+  const shown = [...tests, ...suites.map(({ suite, point }) => `${suite}: ${point}`)];
+  if (doesNotApply === undefined && shown.length === 0) findings.push("no test and no suite shows it.");
+  if (new Set(shown).size < shown.length) findings.push("it names the same test or point twice.");
+  if (doesNotApply === undefined) return findings;
+  if (shown.length > 0) findings.push("it does not apply, but names a test or a suite.");
+  if (!isSentence(doesNotApply)) findings.push("the reason why it does not apply must be a sentence.");
+  return findings;
 }
 
 const isSentence = (text: unknown): boolean => typeof text === "string" && text.trim().length > 8;
 
-function checkTest({ file, name }: ShownByTest, house: House): readonly string[] {
-  const source = house.get(file);
-  if (source === undefined) return [`there is no file ${file}.`];
-  const found = known(titles, source, titlesIn).filter((titled) => fits(titled, name));
-  const exact = found.filter(({ path }) => path.at(-1) === name || path.join(" > ") === name);
-  const meant = found.length > 1 && exact.length === 1 ? exact : found;
-  if (meant.length === 0) return [`${file} has no test called "${name}".`];
-  if (meant.length > 1) return [`${file} has ${meant.length} tests called "${name}": say which.`];
-  return meant.flatMap((titled) => checkSkipped(titled, file));
+/** Of all ids in the repository, whether a row uses them or not. */
+function checkTestIds(tests: readonly TestWithId[]): readonly string[] {
+  const places = Map.groupBy(tests, ({ id }) => id);
+  const twice = [...places].flatMap(([id, found]) =>
+    id !== undefined && found.length > 1 ? [`${id} is the id of ${found.length} tests: ${found.map(placeOf)}.`] : [],
+  );
+  return [...twice, ...tests.flatMap(checkForm), ...tests.flatMap(checkSkipped)];
 }
 
-/** By the title itself, or by as many of those around it as it takes. */
-function fits({ path }: Titled, name: string): boolean {
-  return path.some((_, index) => {
-    const depth = name.split(" > ").length;
-    return path.length - index === depth && path.slice(index).join(" > ").startsWith(name);
-  });
+function checkForm(test: TestWithId): readonly string[] {
+  if (test.id === undefined) return [`The id of the test at ${placeOf(test)} must be a string literal.`];
+  return TEST_ID_FORM.test(test.id)
+    ? []
+    : [`The id of the test at ${placeOf(test)} must look like G12/late-result-dropped (got ${test.id}).`];
 }
 
-/** A test that may be left out on some machine says so in its title, in one around it, or in what is put into one. */
-function checkSkipped({ path, called }: Titled, file: string): readonly string[] {
-  const title = path.join(" > ");
-  if (called.includes("skip") || called.includes("todo")) return [`"${title}" of ${file} is left out.`];
-  const conditional = called.includes("skipIf") || called.includes("runIf");
-  return conditional && !/\b(where|as root|only root|unless)\b|\$\{/.test(title)
-    ? [`"${title}" of ${file} may be left out, and does not say when.`]
+/** A test that may be skipped on some machines must say so: in its title, around it, or in a part that is computed. */
+function checkSkipped(test: TestWithId): readonly string[] {
+  const { id, declared, titles } = test;
+  if (declared.includes("skip") || declared.includes("todo")) return [`${id} is skipped (${placeOf(test)}).`];
+  const conditional = declared.includes("skipIf") || declared.includes("runIf");
+  return conditional && !/\b(where|as root|only root|unless)\b|\$\{/.test(titles.join(" > "))
+    ? [`${id} may be skipped, and its title does not say when (${placeOf(test)}).`]
     : [];
 }
 
-function checkSuite({ suite, point }: ShownBySuite, house: House): readonly string[] {
-  const place = (SUITES as Readonly<Record<string, string>>)[suite];
-  if (place === undefined) return [`there is no suite ${suite}.`];
-  const files = [...house.values()].filter(({ path }) => path === place || path.startsWith(`${place}/`));
-  return files.some((file) => says(file, point)) ? [] : [`nothing in ${place} is called "${point}".`];
+const placeOf = ({ file, line }: TestWithId): string => `${file}:${line}`;
+
+function checkSuite({ suite, point }: ShownBySuite, { files, mistakes }: Repository): readonly string[] {
+  if (!Object.hasOwn(SUITES, suite)) return [`there is no suite ${suite}.`];
+  if (mistakes[suite].has(point)) return [];
+  const folder = SUITES[suite];
+  if (folder === undefined) return [`${suite} has no known mistake ${point}.`];
+  return files.some((file) => file.path.startsWith(folder) && hasText(file, point))
+    ? []
+    : [`${suite} has no known mistake ${point}, and ${folder} no such string.`];
 }
 
-/** Whether a text of this file is exactly that. */
-const says = (file: SourceText, point: string): boolean => known(texts, file, textsIn).has(point);
+/** Whether a string literal of this file is exactly that. */
+function hasText(file: SourceText, point: string): boolean {
+  const found = texts.get(file) ?? textsIn(file);
+  texts.set(file, found);
+  return found.has(point);
+}
+
+/** Each file is read once, however many rows name it. */
+const texts = new WeakMap<SourceText, ReadonlySet<string>>();
 
 function textsIn(file: SourceText): ReadonlySet<string> {
   const found = new Set<string>();
   for (const node of nodes(parse(file))) if (ts.isStringLiteralLike(node)) found.add(node.text);
-  return found;
-}
-
-/** Each file is read once, however many rows name it. */
-const titles = new WeakMap<SourceText, readonly Titled[]>();
-const texts = new WeakMap<SourceText, ReadonlySet<string>>();
-
-function known<T>(cache: WeakMap<SourceText, T>, file: SourceText, read: (file: SourceText) => T): T {
-  const found = cache.get(file) ?? read(file);
-  cache.set(file, found);
   return found;
 }

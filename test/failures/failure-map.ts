@@ -1,30 +1,27 @@
-// The list of what can fail, as rows: what is promised for each, and where that is shown. The rows are in
+// The list of known failures: what is promised for each, and which tests and suites show it. The rows are in
 // failure-map.json; this file reads them.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The long suites, which are commands, and where their points and known mistakes are named. */
+/**
+ * The long suites, which are commands. All but `trees` have known mistakes (known-mistakes.ts). Those with a folder
+ * have other points as well, which are string literals in it: kill points, shapes of process trees, stories.
+ */
 export const SUITES = {
-  sim: "sim/bugs",
-  trees: "test/trees/shapes.ts",
-  crash: "test/crash",
-  power: "test/power",
-  faults: "test/faults",
-  soak: "test/soak",
-} as const;
+  sim: undefined,
+  acp: undefined,
+  soak: undefined,
+  trees: "test/trees/",
+  crash: "test/crash/",
+  power: "test/power/",
+  faults: "test/faults/",
+} as const satisfies Readonly<Record<string, string | undefined>>;
 
 export type Suite = keyof typeof SUITES;
 
-export interface ShownByTest {
-  /** From the root of the repository. */
-  readonly file: string;
-  /** A title, or the beginning of one; with the titles around it, joined by " > ", where it alone is not enough. */
-  readonly name: string;
-}
-
 export interface ShownBySuite {
   readonly suite: Suite;
-  /** What it stands for in that suite: a known mistake it finds, a point it kills at, a shape, a story. */
+  /** A known mistake that the suite finds, a point at which it kills, a shape, a story. */
   readonly point: string;
 }
 
@@ -32,25 +29,26 @@ export interface FailureRow {
   readonly id: string;
   readonly failure: string;
   readonly promise: string;
-  readonly tests?: readonly ShownByTest[];
+  /** The ids of the tests that show it: `{ meta: { id } }` in the options of a test (test-ids.ts). */
+  readonly tests?: readonly string[];
   readonly suites?: readonly ShownBySuite[];
-  /** Why nothing shows it. Begins with "not yet" where it will apply once something is built. */
+  /** Why no test shows it. Begins with "not yet" where it will apply once something is built. */
   readonly doesNotApply?: string;
   /** What is not covered, or differs from what one might expect. */
   readonly limit?: string;
 }
 
-/** How many rows each part of the list has. */
+/** The number of rows in each part of the list. */
 const PARTS = { A: 16, B: 9, C: 12, D: 15, E: 10, F: 13, G: 26, H: 12, I: 4, J: 12, K: 12 } as const;
 
-/** Every id there is, in order. */
+/** Every id of a row, in order. */
 export const IDS: readonly string[] = Object.entries(PARTS).flatMap(([part, count]) =>
   Array.from({ length: count }, (_, index) => `${part}${index + 1}`),
 );
 
 /** The rows, in the order of the file. */
 export function failureMap(): readonly FailureRow[] {
-  // Decoding: the shape of the file is held against this type by its test.
+  // Decoding: the test of the map checks the shape of the file.
   return JSON.parse(readFileSync(join(import.meta.dirname, "failure-map.json"), "utf8")) as readonly FailureRow[];
 }
 
@@ -58,7 +56,7 @@ export interface MapCounts {
   readonly entries: number;
   readonly mapped: number;
   readonly doesNotApply: number;
-  /** Of those that do not apply: the ones that will. */
+  /** The ones among `doesNotApply` that will apply later. */
   readonly notYet: number;
 }
 

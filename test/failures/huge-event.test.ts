@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { CALL_BYTES_MAX, TURN_CHARS_MAX } from "../../src/core/limits.ts";
 import { verifyAtRest } from "../../src/core/verify.ts";
-import { logOf, openHouse } from "../open-house.ts";
+import { logOf, openHouse } from "../fixtures/belay.ts";
 
 const HUGE = "x".repeat(100 * 1024 * 1024);
 /** An event has a few names and ids besides the one thing that may be large. */
@@ -10,6 +10,7 @@ const AROUND_CHARS = 2_048;
 
 test("D11: whatever an agent or a tool hands back, no event is larger than its limit, and the run has its end", {
   timeout: 60_000,
+  meta: { id: "G33/event-size-bounded" },
 }, async () => {
   const { belay } = await openHouse({
     result: async (turn) => told(await turn.call("big", null, () => HUGE)),

@@ -25,22 +25,28 @@ describe.each<[string, Clock]>([
     }) as typeof setTimeout);
   });
   afterEach(() => {
+    // In this order: restoring the spy puts the fake timer back.
+    vi.restoreAllMocks();
     vi.useRealTimers();
   });
 
-  test.each([30 * DAY_MS, TIMER_MS_MAX + 1, 365 * DAY_MS])("I3: a wait of %i ms ends then, and not at once", (ms) => {
-    const call = vi.fn();
-    clock.after(ms, call);
-    vi.advanceTimersByTime(ms - 1);
-    expect(call).not.toHaveBeenCalled();
-    vi.advanceTimersByTime(1);
-    expect(call).toHaveBeenCalledTimes(1);
-    expect(Math.max(...asked)).toBeLessThanOrEqual(TIMER_MS_MAX);
-    vi.advanceTimersByTime(ms);
-    expect(call).toHaveBeenCalledTimes(1);
-  });
+  test.each([30 * DAY_MS, TIMER_MS_MAX + 1, 365 * DAY_MS])(
+    "I3: a wait of %i ms ends then, and not at once",
+    { meta: { id: "G34/long-timer-not-early" } },
+    (ms) => {
+      const call = vi.fn();
+      clock.after(ms, call);
+      vi.advanceTimersByTime(ms - 1);
+      expect(call).not.toHaveBeenCalled();
+      vi.advanceTimersByTime(1);
+      expect(call).toHaveBeenCalledTimes(1);
+      expect(Math.max(...asked)).toBeLessThanOrEqual(TIMER_MS_MAX);
+      vi.advanceTimersByTime(ms);
+      expect(call).toHaveBeenCalledTimes(1);
+    },
+  );
 
-  test("I3: a long wait can be taken back in each of its parts", () => {
+  test("I3: a long wait can be taken back in each of its parts", { meta: { id: "G34/long-timer-cancellable" } }, () => {
     for (const before of [0, TIMER_MS_MAX - 1, TIMER_MS_MAX + 1]) {
       const call = vi.fn();
       const takeBack = clock.after(2 * TIMER_MS_MAX, call);

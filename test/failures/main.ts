@@ -1,12 +1,15 @@
-// The failure map as a table, and how much of it is shown: `node test/failures/main.ts [--json]`.
-import { sources } from "../house.ts";
-import { conclude, optionsOf, say } from "../suite.ts";
+// Prints the failure map as a table, and how many rows a test or a suite shows: `node test/failures/main.ts [--json]`.
+import { sources } from "../fixtures/repository.ts";
+import { conclude, optionsOf, say } from "../run/suite.ts";
 import { checkMap } from "./check-map.ts";
 import { countRows, type FailureRow, failureMap } from "./failure-map.ts";
+import { KNOWN_MISTAKES } from "./known-mistakes.ts";
+import { filesByTestId } from "./test-ids.ts";
 
 const values = optionsOf({ json: { type: "boolean", default: false } });
 const rows = failureMap();
-const findings = checkMap(rows, new Map(sources().map((file) => [file.path, file])));
+const paths = filesByTestId(sources());
+const findings = checkMap(rows, { files: sources(), mistakes: KNOWN_MISTAKES });
 if (!values.json) for (const row of rows) say(`${row.id.padEnd(4)} ${row.failure}\n     ${whereShown(row)}`);
 for (const finding of findings) say(finding);
 conclude(
@@ -20,7 +23,7 @@ conclude(
 function whereShown({ tests = [], suites = [], doesNotApply }: FailureRow): string {
   if (doesNotApply !== undefined) return `— ${doesNotApply}`;
   const shown = [
-    ...tests.map(({ file, name }) => `${file}: ${name}`),
+    ...tests.map((id) => `${id} (${paths.get(id) ?? "missing"})`),
     ...suites.map(({ suite, point }) => `${suite}: ${point}`),
   ];
   return shown.join("\n     ");

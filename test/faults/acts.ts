@@ -1,4 +1,5 @@
 // An agent that does what its prompt names. It waits for gates, never for time, and counts what it carries out.
+import type { RunId } from "../../src/core/ids.ts";
 import type { Json } from "../../src/core/prompt.ts";
 import type { Agent, CallOptions, CallRequest, Execute, LiveCall, Turn, TurnResult } from "../../src/ports.ts";
 import { Gate } from "../../src/testing/gate.ts";
@@ -7,6 +8,8 @@ import { Gate } from "../../src/testing/gate.ts";
 export interface Acting {
   /** Told of each turn and call in the moment in which it begins. */
   readonly carriedOut: (id: string) => void;
+  /** The last turn of this run has returned. */
+  readonly finished: (runId: RunId) => void;
   readonly gates: Gates;
 }
 
@@ -39,7 +42,9 @@ export function actingAgent(acting: Acting): Agent {
   const agent = async (turn: Turn): Promise<TurnResult | string> => {
     acting.carriedOut(turn.turnId);
     const act = ACTS[turn.prompt.text.split(" ")[0] ?? ""] ?? say;
-    return act(turn, acting);
+    const result = await act(turn, acting);
+    if (typeof result === "string") acting.finished(turn.runId);
+    return result;
   };
   const resume: Agent["resume"] = ({ name, input }) => ({ name, input, execute: work(acting, "slow") });
   return Object.assign(agent, { resume, modes: MODES });

@@ -26,7 +26,7 @@ export interface Prompted {
   readonly outcome: Held;
 }
 
-/** A cancel of one run. `open`: the log had no outcome of it when it was asked for. */
+/** A cancel of one run. `open`: when it was requested, the run's work had not ended and the log had no outcome. */
 export interface Cancelled {
   readonly runId: RunId;
   readonly open: boolean;
@@ -66,6 +66,8 @@ export interface History {
   readonly saidInternal: boolean;
   /** Lives that ended without a word: what was asked of them need not be answered. */
   readonly crashed: ReadonlySet<number>;
+  /** Lives that were closed while the store did not answer: a stop that was not recorded by then never is. */
+  readonly closedUnanswered: ReadonlySet<number>;
 }
 
 /** Keeps what becomes of a promise, and sees to it that nobody is punished for not looking. */

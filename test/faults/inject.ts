@@ -130,7 +130,10 @@ async function endWithout(stage: Stage, gate: Gate): Promise<string[]> {
   const { life } = stage;
   const closed = stage.hold("close", life.belay.close({ limitMs: CLOSE_LIMIT_MS }));
   await stage.calm();
-  if (closed.told.kind === "waiting") await stage.pass(CLOSE_LIMIT_MS + CLOSE_EXTRA_MS);
+  if (closed.told.kind === "waiting") {
+    stage.closedUnanswered.add(life.number);
+    await stage.pass(CLOSE_LIMIT_MS + CLOSE_EXTRA_MS);
+  }
   const waiting = stage.held.filter((held) => held.told.kind === "waiting" && held.life === life.number);
   gate.open();
   await stage.calm();

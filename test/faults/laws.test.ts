@@ -37,6 +37,7 @@ function history(changed: Partial<History> = {}, events: readonly Event[] = GOOD
     answersLost: false,
     saidInternal: false,
     crashed: new Set(),
+    closedUnanswered: new Set(),
     ...changed,
   };
 }
@@ -55,6 +56,8 @@ test("a good history breaks nothing", () => {
   const all = { ...follow(1, 2, 3, 4, 5, 6), ...cancel(value({ kind: "settled", outcome: completed })) };
   expect(broken(history(all))).toEqual([]);
   expect(broken(history({ held: [held({ kind: "waiting" })], crashed: new Set([1]) }))).toEqual([]);
+  const unrecorded = cancel(refused("store_full", "The stop was carried out here, but …"));
+  expect(broken(history({ ...unrecorded, closedUnanswered: new Set([1]) }))).toEqual([]);
   expect(broken(history({ prompts: [prompted(refused("unavailable"), value(completed))], answersLost: true }))).toEqual(
     [],
   );

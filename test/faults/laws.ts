@@ -65,7 +65,8 @@ function cancelBroken({ runId, open, receipt: { told, life } }: Cancelled, histo
   const [settled] = eventsOf(history, "run.settled", runId);
   const kind = settled?.outcome.kind;
   // Carried out here, and to be recorded: then it is, unless nobody was left to do so.
-  const promised = told.kind === "refused" && told.message.includes("carried out") && !history.crashed.has(life);
+  const cutOff = history.crashed.has(life) || history.closedUnanswered.has(life);
+  const promised = told.kind === "refused" && told.message.includes("carried out") && !cutOff;
   if (promised && open && accepted !== undefined) {
     return kind === "cancelled" ? [] : [`G28: the stop of ${runId} was carried out, and it ended as ${kind}.`];
   }

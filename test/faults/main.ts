@@ -1,8 +1,9 @@
-// node test/faults/main.ts [--seed S] [--pairs N] [--story NAME [--fault verb:n:fault …]] [--mistakes] [--json]
+// node test/faults/main.ts [--seed S] [--pairs N [--only-pairs]] [--mistakes] [--json]
+// node test/faults/main.ts --story NAME [--fault verb:n:fault …]
 //
 // Every call of the store with every fault, in every story; then pairs of faults. See inject.ts. With --mistakes:
 // whether the same finds every known mistake.
-import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../run/suite.ts";
 import { hunt } from "./hunt.ts";
 import { type Injection, play } from "./inject.ts";
 import { MISTAKES } from "./mistakes.ts";
@@ -12,6 +13,7 @@ import { STORIES } from "./stories.ts";
 const values = optionsOf({
   seed: { type: "string", default: "1" },
   pairs: { type: "string", default: "2000" },
+  "only-pairs": { type: "boolean", default: false },
   story: { type: "string" },
   fault: { type: "string", multiple: true, default: [] },
   mistakes: { type: "boolean", default: false },
@@ -26,7 +28,8 @@ else await playOne(values.story, values.fault);
 
 async function searchAll(): Promise<void> {
   say(`faults: ${STORIES.length} stories, seed ${seed}`);
-  const single = await searchStories(STORIES, { progress: (done) => progress(`${done} faults`) });
+  const stories = values["only-pairs"] ? [] : STORIES;
+  const single = await searchStories(stories, { progress: (done) => progress(`${done} faults`) });
   const double = await searchPairs(STORIES, {
     from: seed,
     count: pairs,
@@ -60,10 +63,10 @@ async function playOne(name: string, faults: readonly string[]): Promise<void> {
 
 async function huntAll(): Promise<void> {
   const missed: string[] = [];
-  for (const { name, edits } of MISTAKES) {
-    const by = await hunt(edits);
-    say(`${by === undefined ? "✗" : "✓"} ${name}: ${by ?? "was not found"}`);
-    if (by === undefined) missed.push(name);
+  for (const mistake of MISTAKES) {
+    const by = await hunt([mistake]);
+    say(`${by === undefined ? "✗" : "✓"} ${mistake.name}: ${by ?? "was not found"}`);
+    if (by === undefined) missed.push(mistake.name);
   }
   const found = MISTAKES.length - missed.length;
   conclude(

@@ -1,12 +1,12 @@
 // Loads the house with a mistake in it, and answers what the faults have brought to light.
 import { parentPort, workerData } from "node:worker_threads";
-import type { Edit } from "../../sim/bugs/bug.ts";
-import { patchModules } from "../../sim/patch.ts";
-import type { Heard } from "../mistake-hunt.ts";
+import type { Heard } from "../mistakes/hunt.ts";
+import { loadEdited } from "../mistakes/load-edited.ts";
+import type { EditedModule } from "../mistakes/mistake.ts";
 
 const say = (heard: Heard): void => parentPort?.postMessage(heard);
 
-patchModules((workerData as { readonly edits: readonly Edit[] }).edits);
+loadEdited((workerData as { readonly modules: readonly EditedModule[] }).modules);
 const { searchPairs, searchStories } = await import("./search.ts");
 const { STORIES } = await import("./stories.ts");
 

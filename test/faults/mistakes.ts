@@ -1,100 +1,49 @@
-// Known mistakes in dealing with a store in trouble, as changes of the source. The faults must give each away.
-import { type Bug, bug } from "../../sim/bugs/bug.ts";
+// Known mistakes in the handling of a store in trouble, as edits of the source. The faults must find each.
+import { CRASH_BUGS } from "../../sim/bugs/crash-bugs.ts";
+import type { Entry } from "../../src/engine/live-lane.ts";
+import { type Mistake, mistake } from "../mistakes/mistake.ts";
+import { named } from "../mistakes/named.ts";
+import { inline } from "../mistakes/place.ts";
 
-const COMMIT = "src/engine/commit.ts";
-const DISPATCH = "src/engine/dispatch.ts";
-const ENGINE = "src/engine/engine.ts";
-
-export const MISTAKES: readonly Bug[] = [
-  bug(
-    "lost-answer-taken-for-no",
-    "An append whose answer was lost is taken for one that did not happen, and made again.",
-    COMMIT,
-    "lane.doubt ||= !WROTE_NOTHING.has(error.code);",
-    "lane.doubt = false;",
+export const MISTAKES: readonly Mistake[] = [
+  named(CRASH_BUGS, "lost-answer-taken-for-no"),
+  mistake("fault-swallowed", "An append that failed is answered as if it had been written.", (at, other) =>
+    at.become(other("landed").whenTrue().text),
   ),
-  bug(
-    "fault-swallowed",
-    "An append that failed is answered as if it had been written.",
-    COMMIT,
-    "lane.unsure = { entries: lane.flying, events, read: [] };",
-    "return this.#landed(lane, events, at);",
+  named(CRASH_BUGS, "refused-and-recorded"),
+  mistake("refused-stays-decided", "A refused command stays in the state on which the next decisions are made.", (at) =>
+    at.remove(),
   ),
-  bug(
-    "refused-and-recorded",
-    "A prompt is refused because the store is full, and recorded when it is not full any more.",
-    COMMIT,
-    "const kept = entries.filter((entry) => isLasting(entry.command));",
-    'const kept = entries.filter((entry) => isLasting(entry.command) || entry.command.type === "accept");',
-  ),
-  bug(
-    "refused-stays-decided",
-    "What was refused stays in the state that the next decisions are made on.",
-    COMMIT,
-    "    lane.flying = [];\n    lane.pending = [];\n    lane.decided = lane.durable;\n    const kept",
-    "    lane.flying = [];\n    lane.pending = [];\n    const kept",
-  ),
-  bug(
-    "end-of-work-refused",
-    "The end of a turn that the store could not record is forgotten, and its run never ends.",
-    COMMIT,
-    '  "settle-turn",\n  "settle-call",\n',
-    '  "settle-call",\n',
-  ),
-  bug(
+  named(CRASH_BUGS, "end-of-work-refused"),
+  mistake(
     "never-tried-again",
-    "What cannot be refused is kept, and nobody tries to record it once the store is well again.",
-    COMMIT,
-    "lane.takeBackRetry = this.#clock.after(pause, () => void this.#retry(lane));",
-    "void pause;",
+    "Commands that cannot be refused are kept, and never recorded once the store works again.",
+    (at) => at.remove(),
   ),
-  bug(
+  mistake(
     "stop-told-before-it-is-recorded",
-    "Whoever stops something is told so while the store has not recorded it; a crash takes it back.",
-    COMMIT,
-    "else if (isCancel(entry.command)) notRecorded(entry, error);",
-    "else if (isCancel(entry.command)) entry.resolve(entry.answer);",
+    "The caller of a cancel gets its receipt before the store has recorded it; a crash loses the cancel.",
+    (at) =>
+      at
+        .whenTrue()
+        .become(`${inline((entry: Entry) => entry.resolve(entry.answer), at.whenTrue().value().arg(0, 2))};`),
   ),
-  bug(
+  mistake(
     "closed-house-keeps-callers-waiting",
-    "Whoever waits for a store that hangs waits for ever, also when the house has closed.",
-    "src/engine/shutdown.ts",
-    "  engine.commit.leave(engine.lanes.all());\n",
-    "",
+    "A caller that waits for a store that hangs waits without end, also when the engine has closed.",
+    (at) => at.remove(),
   ),
-  bug(
-    "place-kept-by-a-failed-start",
-    "A start that the store refuses keeps its place among the live runs.",
-    DISPATCH,
-    "this.#free(lane);\n    if (pauseMs",
-    "if (pauseMs",
+  mistake("place-kept-by-a-failed-start", "A start that the store refuses keeps its place among the live runs.", (at) =>
+    at.remove(),
   ),
-  bug(
-    "refused-run-keeps-its-home",
-    "What is remembered of a run that was refused is never forgotten.",
-    ENGINE,
-    "        this.lanes.moveOut(runId);\n        throw error;",
-    "        throw error;",
+  mistake("refused-run-keeps-its-home", "The home of a run that was refused is never forgotten.", (at) => at.remove()),
+  named(CRASH_BUGS, "session-not-loaded-again"),
+  mistake("key-looked-up-in-vain", "A prompt whose key could not be looked up is taken for a new one.", (at) =>
+    at.value().value().after(".catch(() => undefined)"),
   ),
-  bug(
-    "session-not-loaded-again",
-    "A session that could not be loaded once is not looked at again, although its lease is held.",
-    "src/engine/lanes.ts",
-    "      this.#parts.unloaded(lane.id);\n",
-    "",
-  ),
-  bug(
-    "key-looked-up-in-vain",
-    "A prompt whose key could not be looked up is taken for a new one.",
-    ENGINE,
-    "const row = await this.store.run({ session: lane.id, key });",
-    "const row = await this.store.run({ session: lane.id, key }).catch(() => undefined);",
-  ),
-  bug(
+  mistake(
     "late-answer-goes-on",
-    "An answer that comes after the house has closed sets things in motion again.",
-    COMMIT,
-    '      lane.phase = "gone";\n      lane.flying = [];\n      lane.pending = [];\n      for (const entry of sent)',
-    "      lane.flying = [];\n      lane.pending = [];\n      for (const entry of sent)",
+    "An answer of the store that comes after the engine has closed starts work again.",
+    (at) => at.remove(),
   ),
 ];

@@ -33,6 +33,8 @@ export class Stage implements History {
   readonly followed: Followed[] = [];
   readonly carriedOut: { id: string; life: number }[] = [];
   readonly crashed = new Set<number>();
+  readonly closedUnanswered = new Set<number>();
+  readonly #finished = new Set<RunId>();
   readonly notices: Notice[] = [];
   readonly sessions = new Set<SessionId>();
   answersLost = false;
@@ -171,7 +173,7 @@ export class Stage implements History {
       store: this.faulty,
       clock: this.clock,
       ids: this.#ids,
-      agent: actingAgent({ carriedOut, gates: this.gates }),
+      agent: actingAgent({ carriedOut, finished: (runId) => this.#finished.add(runId), gates: this.gates }),
       liveRunsMax: this.#options.liveRunsMax ?? 16,
       runLimitMs: this.#options.runLimitMs,
       carriedOut,
@@ -191,7 +193,7 @@ export class Stage implements History {
 
   #cancelled(runId: RunId, promise: Promise<unknown>): Held {
     const ended = (event: Recorded): boolean => event.type === "run.settled" && event.runId === runId;
-    const open = ![...this.logs.values()].some((log) => log.some(ended));
+    const open = !this.#finished.has(runId) && ![...this.logs.values()].some((log) => log.some(ended));
     const receipt = this.hold(`cancel ${runId}`, promise);
     this.cancels.push({ runId, open, receipt });
     return receipt;

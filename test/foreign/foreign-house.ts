@@ -11,7 +11,7 @@ import { type Belay, type BelayOptions, openBelay } from "../../src/library/bela
 import type { RunHandle as Run } from "../../src/library/run.ts";
 import type { Session } from "../../src/library/session.ts";
 import type { Notice } from "../../src/ports.ts";
-import { logOf } from "../open-house.ts";
+import { logOf } from "../fixtures/belay.ts";
 import type { Skills } from "./foreign-program.ts";
 
 export const PROGRAM = join(import.meta.dirname, "foreign-program.ts");

@@ -6,9 +6,9 @@ import { verifyAtRest } from "../../src/core/verify.ts";
 import { type Belay, type BelayOptions, openBelay } from "../../src/library/belay.ts";
 import type { RunHandle } from "../../src/library/run.ts";
 import type { Session } from "../../src/library/session.ts";
-import { logOf } from "../open-house.ts";
-import { type ModelName, modelsAt } from "../provider/models.ts";
-import type { ProviderServer } from "../provider/server.ts";
+import { logOf } from "../fixtures/belay.ts";
+import { type ModelName, modelsAt } from "../fixtures/provider/models.ts";
+import type { ProviderServer } from "../fixtures/provider/server.ts";
 
 export interface Stage extends AsyncDisposable {
   readonly belay: Belay;

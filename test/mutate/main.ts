@@ -4,28 +4,28 @@
 //   --room NAME    only this one: core, engine, store, process
 //   --file PATH    only mutants of this file; may be given several times
 //   --test PATH    only these tests, for a quick look: what others would notice survives. May be given several times
-//   --survivors F  writes what survived and has not been looked at to this file, ready to be judged
+//   --sample       mutants of one file of the core, chosen by the seed
+//   --seed N       for --sample (1)
 //   --json         the last line is one object
 //
-// Exits with 1 if a promised score is missed. The result has a mark for each that survived: mutate.test.ts asks of the
-// published ones that somebody has looked at them (looked-at.json).
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+// Prints every mutant that survived. Exits with 1 if the score of a room is below its threshold (rooms.ts).
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { LogLevel } from "@stryker-mutator/api/core";
 import { Stryker } from "@stryker-mutator/core";
-import { ROOT } from "../house.ts";
-import { conclude, optionsOf, refuse, say } from "../suite.ts";
+import { ROOT } from "../fixtures/repository.ts";
+import { conclude, optionsOf, refuse, say, wholeNumber } from "../run/suite.ts";
 import { isApart, runApart } from "./apart.ts";
-import { filesOf, type Hunt, type Room, rooms } from "./rooms.ts";
+import { type Room, rooms, SAMPLE_SCORE_MIN, sampleOf } from "./rooms.ts";
 import { scoreOf, sumOf, type Tally, tallyOf } from "./score.ts";
-import { compare, markOf, readLookedAt, type Survivor, survivorOf } from "./survivor.ts";
 
 const values = optionsOf({
   room: { type: "string" },
   file: { type: "string", multiple: true },
   test: { type: "string", multiple: true },
-  survivors: { type: "string" },
+  sample: { type: "boolean", default: false },
+  seed: { type: "string", default: "1" },
   json: { type: "boolean", default: false },
 });
 
@@ -45,57 +45,43 @@ process.once("exit", () => {
   }
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
-const lookedAt = readLookedAt();
-const wanted = rooms().filter(({ name }) => values.room === undefined || values.room === name);
+const seed = wholeNumber(values.seed, "--seed");
+const sampled = values.sample ? sampleOf(seed) : undefined;
+const files = sampled === undefined ? values.file : [sampled];
+const wanted = rooms().filter(({ name }) => (sampled === undefined ? (values.room ?? name) === name : name === "core"));
 if (wanted.length === 0) refuse(`There is no room ${values.room}.`);
 if (wanted.some(({ name }) => name === "process") && !isApart()) process.exit(await runApart(process.argv.slice(1)));
 const tallies = new Map<Room, Tally>();
-const survivors: Survivor[] = [];
 for (const room of wanted) {
-  const found = [await mutate(room.name, room)];
-  if (room.besides !== undefined) found.push(await mutate(room.name, room.besides));
-  const tally = sumOf(found.map((one) => one.tally));
+  const tally = await mutate(room);
   tallies.set(room, tally);
-  survivors.push(...found.flatMap((one) => one.alive));
   say(`${room.name}: ${scoreOf(tally)} % of ${tally.killed + tally.survived} noticed, ${tally.survived} survived`);
 }
-const { fresh, gone } = compare(survivors, lookedAt);
-for (const one of fresh) say(`not looked at: ${one.file}: ${one.line}\n  ${one.original} -> ${one.replacement}`);
-if (values.file === undefined && values.test === undefined) {
-  for (const one of gone.filter(({ file }) => wanted.some((room) => filesOf(room).includes(file)))) {
-    say(`gone, so strike it off: ${one.file}: ${one.line}\n  ${one.original} -> ${one.replacement}`);
-  }
-}
-if (values.survivors !== undefined) {
-  writeFileSync(
-    values.survivors,
-    `${JSON.stringify(
-      fresh.map((one) => ({ ...one, why: "" })),
-      null,
-      1,
-    )}\n`,
-  );
-}
 const all = sumOf([...tallies.values()]);
-const missed = [...tallies].filter(([{ scoreMin = 0 }, tally]) => scoreOf(tally) < scoreMin);
-for (const [{ name, scoreMin }, tally] of missed)
-  say(`${name} has ${scoreOf(tally)} %, and ${scoreMin} % are promised.`);
+const missed = [...tallies].filter(([room, tally]) => scoreOf(tally) < thresholdOf(room));
+for (const [room, tally] of missed) {
+  say(`${room.name} has ${scoreOf(tally)} %; its threshold is ${thresholdOf(room)} %.`);
+}
+if (sampled !== undefined) say(`Replay it with: npm run mutate -- --sample --seed ${seed}`);
 conclude(
   {
     ...{ suite: "mutate", score: scoreOf(all), ...all, mutants: all.killed + all.survived },
+    ...(sampled === undefined ? {} : { seed, file: sampled }),
     rooms: Object.fromEntries([...tallies].map(([{ name }, tally]) => [name, { score: scoreOf(tally), ...tally }])),
-    survivors: [...new Set(survivors.map(markOf))].toSorted(),
   },
   { json: values.json, holds: missed.length === 0 },
 );
 
-async function mutate(
-  name: Room["name"],
-  { mutate: files, tests: lookers }: Hunt,
-): Promise<{ tally: Tally; alive: readonly Survivor[] }> {
+/** A few files say nothing about a room, so those that were picked by hand have none. */
+function thresholdOf({ scoreMin }: Room): number {
+  if (sampled !== undefined) return SAMPLE_SCORE_MIN;
+  return values.file === undefined && values.test === undefined ? scoreMin : 0;
+}
+
+async function mutate({ name, mutate: sources, tests: lookers }: Room): Promise<Tally> {
   const tests = lookers.filter((file) => values.test?.includes(file) ?? true);
-  const chosen = values.file === undefined ? files : files.filter((file) => values.file?.includes(file));
-  if (chosen.length === 0) return { tally: { killed: 0, survived: 0, ignored: 0 }, alive: [] };
+  const chosen = files === undefined ? sources : sources.filter((file) => files.includes(file));
+  if (chosen.length === 0) return { killed: 0, survived: 0, ignored: 0 };
   say(`${name}: ${chosen.length} files, looked at by ${tests.length} files of tests`);
   const mutants = await new Stryker({
     testRunner: "in-process",
@@ -115,11 +101,10 @@ async function mutate(
     allowConsoleColors: false,
     logLevel: "warn" as LogLevel,
   }).runMutationTest();
-  const alive = mutants
-    .filter(({ status }) => status === "Survived" || status === "NoCoverage")
-    .map((one) => {
-      const fileName = relative(ROOT, one.fileName);
-      return survivorOf({ ...one, fileName }, readFileSync(join(ROOT, fileName), "utf8"));
-    });
-  return { tally: tallyOf(mutants.map(({ status }) => status)), alive };
+  for (const { status, fileName, location, mutatorName, replacement } of mutants) {
+    if (status !== "Survived" && status !== "NoCoverage") continue;
+    const { line, column } = location.start;
+    say(`survived: ${relative(ROOT, fileName)}:${line}:${column} ${mutatorName} -> ${replacement ?? ""}`);
+  }
+  return tallyOf(mutants.map(({ status }) => status));
 }

@@ -1,78 +1,76 @@
-// What is mutated, which tests look for the mutants, and what must be reached.
-import { globSync } from "node:fs";
+// What is mutated, which tests look for the mutants, and the score that must be reached.
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../fixtures/repository.ts";
 
-export interface Hunt {
+export interface Room {
+  readonly name: "core" | "engine" | "store" | "process";
   readonly mutate: readonly string[];
   /** In this order: those that are quick and say most come first. */
   readonly tests: readonly string[];
+  /** Percent. */
+  readonly scoreMin: number;
 }
 
-export interface Room extends Hunt {
-  readonly name: "core" | "engine" | "store" | "process";
-  /** Files that only whole trees of real programs can test: the mutants of all others need not wait for those. */
-  readonly besides?: Hunt;
-  /** Percent. Undefined: measured and looked at, but not promised. */
-  readonly scoreMin: number | undefined;
-}
-
-export const filesOf = ({ mutate, besides }: Room): readonly string[] => [...mutate, ...(besides?.mutate ?? [])];
+/** Percent that a sample must reach. A single file may have a few mutants that change nothing. */
+export const SAMPLE_SCORE_MIN = 50;
+/** Lines of a file that a sample may choose: large enough to have mutants, small enough for a few seconds. */
+const SAMPLE_LINES = { min: 60, max: 220 };
 
 /** Go through so much that a mutant they let live would cost a minute. What they find is found besides. */
-const LONG = [
-  ...["src/core/phases.test.ts", "src/core/histories.test.ts"],
-  ...["src/process/output/output-fuzz.test.ts", "src/process/output/capture-gibibyte.test.ts"],
-];
-/** Start real programs, or wait for real files, once for each mutant. */
-const REAL = [
-  ...["src/library/processes.test.ts", "src/library/directories.test.ts"],
-  ...["src/agent/process-tools-real.test.ts", "src/agent/untrusted.test.ts"],
-  // Its threads are other threads' code to the runner. threaded-store.test.ts puts the same contract to it in one.
-  "src/store/sqlite/sqlite-store.test.ts",
-];
-
-/** Hold whole trees, with a server around them: a third of a second for each test, and more. */
-const TREES = {
-  mutate: [
-    ...["anchor", "census", "doctor", "group", "mechanisms", "namespace-tree", "open-files", "platform", "polite"],
-    ...["proc-sight", "ps-sight", "ps-watchdog", "self-test", "spawner", "start", "terminal", "tiers", "unshare"],
-    "watchdog",
-  ].map((name) => `src/process/${name}.ts`),
-  tests: [
-    ...["anchor", "group", "namespace-tree", "polite", "watchdog", "mechanisms", "profile", "ps-sight", "self-test"],
-    ...["spawner", "spawner-start", "spawner-end"],
-  ].map((name) => `src/process/${name}.test.ts`),
-};
-
-/** Look for the same mutants without any. */
-const QUICK = ["bubblewrap", "census", "platform", "proc-sight", "start", "terminal", "tiers", "unshare"].map(
-  (name) => `src/process/${name}.test.ts`,
-);
+const TOO_LONG = /(?:phases|histories|output-fuzz|capture-gibibyte)\.test\.ts$/;
+/** Its threads are other threads' code to the runner. threaded-store.test.ts puts the same contract to it in one. */
+const OTHER_THREADS = /sqlite-store\.int\.test\.ts$/;
 
 const sources = (folder: string): readonly string[] =>
-  globSync(`${folder}/**/*.ts`)
+  globSync(`${folder}/**/*.ts`, { cwd: ROOT })
     .filter((file) => !/\.test\.ts$|\/contract(-[a-z]+)?\.ts$/.test(file))
     .toSorted();
 
-const tests = (...folders: readonly string[]): readonly string[] =>
+const found = (folders: readonly string[], name: string, ...left: readonly RegExp[]): readonly string[] =>
   folders
-    .flatMap((folder) => globSync(`${folder}/**/*.test.ts`).toSorted())
-    .filter((file) => !LONG.includes(file) && !REAL.includes(file));
+    .flatMap((folder) => globSync(`${folder}/**/${name}`, { cwd: ROOT }).toSorted())
+    .filter((file) => !left.some((pattern) => pattern.test(file)));
 
-/** Relative to the repository. */
+const unit = (...folders: readonly string[]): readonly string[] =>
+  found(folders, "*.test.ts", /\.(int|slow)\.test\.ts$/, TOO_LONG);
+const integration = (...folders: readonly string[]): readonly string[] =>
+  found(folders, "*.int.test.ts", OTHER_THREADS);
+
+/** Paths are relative to the repository. */
 export const rooms = (): readonly Room[] => [
-  { name: "core", mutate: sources("src/core"), tests: tests("src/core"), scoreMin: 85 },
+  { name: "core", mutate: sources("src/core"), tests: unit("src/core"), scoreMin: 95 },
   {
     name: "engine",
     mutate: sources("src/engine"),
-    tests: [...tests("src/engine", "src/library", "src/agent"), "test/mutate/schedules.ts"],
-    scoreMin: 85,
+    tests: [...unit("src/engine", "src/library", "src/agent"), "test/mutate/schedules.ts"],
+    scoreMin: 95,
   },
-  { name: "store", mutate: sources("src/store"), tests: tests("src/store"), scoreMin: 85 },
+  {
+    name: "store",
+    mutate: sources("src/store"),
+    tests: [...unit("src/store"), ...integration("src/store")],
+    scoreMin: 92,
+  },
   {
     name: "process",
-    mutate: sources("src/process").filter((file) => !TREES.mutate.includes(file)),
-    tests: tests("src/process").filter((file) => !TREES.tests.includes(file)),
-    besides: { ...TREES, tests: [...QUICK, ...TREES.tests] },
-    scoreMin: undefined,
+    mutate: sources("src/process"),
+    tests: [...unit("src/process"), ...integration("src/process")],
+    scoreMin: 90,
   },
 ];
+
+/** A file of the core, chosen by the seed. */
+export function sampleOf(seed: number): string {
+  const files = sources("src/core").filter((file) => {
+    const lines = readFileSync(join(ROOT, file), "utf8").split("\n").length;
+    return lines >= SAMPLE_LINES.min && lines <= SAMPLE_LINES.max && hasDecisions(file);
+  });
+  const file = files[seed % files.length];
+  if (file === undefined) throw new Error("The core has no file of the size that a sample takes.");
+  return file;
+}
+
+/** Files of types and constants have nothing that could be mutated. */
+const hasDecisions = (file: string): boolean =>
+  /\breturn\b[\s\S]*\breturn\b/.test(readFileSync(join(ROOT, file), "utf8"));

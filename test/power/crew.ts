@@ -1,14 +1,16 @@
 // Workers that let worlds go by at the same time, and what they have seen in all.
 import { Worker } from "node:worker_threads";
-import type { Edit } from "../../sim/bugs/bug.ts";
+import { editModules, type Mistake } from "../mistakes/mistake.ts";
 import type { Finding } from "./check.ts";
 import type { Errand, WorldReport } from "./errand.ts";
+import { SMALL_RESERVE } from "./mistakes.ts";
 import type { Lie } from "./sim-disk.ts";
 
 export interface CrewOptions {
   readonly seed: number;
   readonly cuts: number;
-  readonly edits?: readonly Edit[];
+  /** Mistakes in the source of the store. */
+  readonly mistakes?: readonly Mistake[];
   readonly lies?: readonly Lie[];
   readonly workers?: number;
   /** Only this world. */
@@ -37,11 +39,12 @@ export interface Found {
 const CUTS_PER_WORLD = 10;
 
 export async function sendCrew(options: CrewOptions): Promise<Seen> {
-  const { seed, cuts, edits = [], lies = [], workers = 2, world } = options;
+  const { seed, cuts, mistakes = [], lies = [], workers = 2, world } = options;
   const seen: Seen = { cuts: 0, acked: 0, moments: new Map(), distinct: new Set(), found: [] };
   const end = world === undefined ? Math.ceil(cuts / CUTS_PER_WORLD) : world + 1;
   const crew = world === undefined ? Array.from({ length: Math.min(workers, end) }, (_, index) => index) : [world];
-  const errand = { seed, step: crew.length, end, cutsPerWorld: CUTS_PER_WORLD, edits, lies };
+  const modules = editModules([SMALL_RESERVE, ...mistakes]);
+  const errand = { seed, step: crew.length, end, cutsPerWorld: CUTS_PER_WORLD, modules, lies };
   const enough = new AbortController();
   const hear = (report: WorldReport): void => {
     note(seen, report);

@@ -5,7 +5,7 @@
 //   node test/power/main.ts --disk lying                  a disk that syncs nothing: must fail
 //   node test/power/main.ts --mistakes                    known mistakes: each must be found
 //   node test/power/main.ts --seed 1 --world 17           one world again
-import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../run/suite.ts";
 import { type CrewOptions, countOf, type Found, type Seen, sendCrew } from "./crew.ts";
 import { MISTAKES, SYNC_NORMAL } from "./mistakes.ts";
 
@@ -40,7 +40,7 @@ async function cutPower(): Promise<void> {
   const options: CrewOptions = {
     seed,
     cuts,
-    edits: sync === "normal" ? [SYNC_NORMAL] : [],
+    mistakes: sync === "normal" ? [SYNC_NORMAL] : [],
     lies: disk === "lying" ? ["all"] : [],
     world: values.world === undefined ? undefined : wholeNumber(values.world, "--world"),
     found: show,
@@ -80,8 +80,9 @@ function showMoments(seen: Seen): void {
 
 async function hunt(): Promise<void> {
   const missed: string[] = [];
-  for (const { name, edits, lies } of MISTAKES) {
-    const seen = await sendCrew({ seed, cuts: MISTAKE_CUTS_MAX, edits, lies, foundMax: 1 });
+  for (const mistake of MISTAKES) {
+    const { name, lies } = mistake;
+    const seen = await sendCrew({ seed, cuts: MISTAKE_CUTS_MAX, mistakes: [mistake], lies, foundMax: 1 });
     const first = seen.found[0]?.findings[0];
     if (first === undefined) missed.push(name);
     const by = first === undefined ? "MISSED" : `${first.kind}: ${first.message.slice(0, 100)}`;

@@ -1,13 +1,13 @@
 // Lets worlds go by, one after the other, with the store as it is or with a mistake in it.
 import { parentPort, workerData } from "node:worker_threads";
-import { patchModules } from "../../sim/patch.ts";
-import { type Errand, SMALL_RESERVE, type WorldReport, worldSeed } from "./errand.ts";
+import { loadEdited } from "../mistakes/load-edited.ts";
+import { type Errand, type WorldReport, worldSeed } from "./errand.ts";
 import "./on-disk.ts";
 
-const { seed, first, step, end, cutsPerWorld, edits, lies } = workerData as Errand;
+const { seed, first, step, end, cutsPerWorld, modules, lies } = workerData as Errand;
 // A disk without power fails thousands of times, and nobody reads where.
 Error.stackTraceLimit = 0;
-patchModules([SMALL_RESERVE, ...edits]);
+loadEdited(modules);
 const { runWorld } = await import("./world.ts");
 
 for (let world = first; world < end; world += step) {

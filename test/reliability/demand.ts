@@ -8,7 +8,7 @@ export function shortcomings(suite: Suite, figure: Figure): readonly string[] {
   const { result, exitCode } = figure;
   const said = (problem: string): string => `${name}: ${problem}`;
   const count = (key: string): number => numberIn(result, key) ?? Number.NaN;
-  const { zero = [], atLeast = {}, some = [], same, empty = [], lists = [] } = demands;
+  const { zero = [], atLeast = {}, some = [], same, empty = [] } = demands;
   return [
     ...((exitCode === 0) === (demands.ends === "holds") ? [] : [said(`it has ended with ${exitCode}`)]),
     ...zero.filter((key) => count(key) !== 0).map((key) => said(`${key} is ${result[key]}, and must be 0`)),
@@ -20,7 +20,6 @@ export function shortcomings(suite: Suite, figure: Figure): readonly string[] {
       ? []
       : [said(`${same[0]} is ${result[same[0]]} and ${same[1]} is ${result[same[1]]}`)]),
     ...empty.filter((key) => !isEmpty(result[key])).map((key) => said(`${key} has ${JSON.stringify(result[key])}`)),
-    ...lists.filter((key) => !Array.isArray(result[key])).map((key) => said(`${key} is no list`)),
     ...(figure.commit.includes("+changes") ? [said("it was made with changes that are in no commit")] : []),
   ];
 }

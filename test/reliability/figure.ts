@@ -1,7 +1,7 @@
 // A figure: what one suite said when it was run, where, when and on which commit. Kept as JSON in docs/figures.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../house.ts";
+import { ROOT } from "../fixtures/repository.ts";
 
 export const FIGURES_FOLDER = "docs/figures";
 

@@ -1,7 +1,7 @@
 // The machine and the commit a figure was made on, in words that name neither its owner nor its place.
 import { execFileSync } from "node:child_process";
 import { cpus, release, totalmem } from "node:os";
-import { ROOT } from "../house.ts";
+import { ROOT } from "../fixtures/repository.ts";
 import type { Machine } from "./figure.ts";
 
 const GB = 1_000_000_000;

@@ -7,8 +7,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { failureMap } from "../failures/failure-map.ts";
-import { ROOT } from "../house.ts";
-import { say } from "../suite.ts";
+import { filesByTestId } from "../failures/test-ids.ts";
+import { ROOT, sources } from "../fixtures/repository.ts";
+import { say } from "../run/suite.ts";
 import { shortcomings } from "./demand.ts";
 import { FIGURES_FOLDER, readFigures } from "./figure.ts";
 import { PAGE, render } from "./page.ts";
@@ -23,7 +24,7 @@ if (what === "page") page(flags.includes("--check") ? "check" : "write");
 else await keep(what ?? "", flags);
 
 function page(how: "check" | "write"): void {
-  const text = render(readFigures(), failureMap());
+  const text = render(readFigures(), failureMap(), filesByTestId(sources()));
   const path = join(ROOT, PAGE);
   if (how === "write") writeFileSync(path, text);
   else if (readFileSync(path, "utf8") !== text) {

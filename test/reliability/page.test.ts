@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { failureMap } from "../failures/failure-map.ts";
-import { ROOT } from "../house.ts";
+import { filesByTestId } from "../failures/test-ids.ts";
+import { ROOT, sources } from "../fixtures/repository.ts";
 import { shortcomings } from "./demand.ts";
 import { decode, type Figure, type Result, readFigures } from "./figure.ts";
 import { PAGE, render } from "./page.ts";
@@ -43,16 +44,17 @@ const GOOD: Readonly<Record<string, Figure>> = {
   "power-normal": figure({ suite: "power", cuts: 20, lost: 7 }, { exitCode: 1 }),
   "power-lying": figure({ suite: "power", cuts: 20, lost: 7 }, { exitCode: 1 }),
   "soak-mistakes": figure({ suite: "soak", mistakes: 4, missed: [] }),
-  "mutate-core": figure({ suite: "mutate", score: 85, mutants: 20, survivors: ["a"] }),
-  "mutate-engine": figure({ suite: "mutate", score: 85, mutants: 20, survivors: ["a"] }),
-  "mutate-store": figure({ suite: "mutate", score: 85, mutants: 20, survivors: ["a"] }),
-  "mutate-process": figure({ suite: "mutate", score: 70, mutants: 20, survivors: ["a"] }),
+  "mutate-core": figure({ suite: "mutate", score: 95, mutants: 20 }),
+  "mutate-engine": figure({ suite: "mutate", score: 95, mutants: 20 }),
+  "mutate-store": figure({ suite: "mutate", score: 92, mutants: 20 }),
+  "mutate-process": figure({ suite: "mutate", score: 90, mutants: 20 }),
   failures: figure({ suite: "failures", entries: 141, mapped: 120, doesNotApply: 21, findings: 0 }),
 };
 
 describe("the page of figures", () => {
   test("is what the figures say", () => {
-    expect(readFileSync(join(ROOT, PAGE), "utf8")).toBe(render(readFigures(), failureMap()));
+    const text = render(readFigures(), failureMap(), filesByTestId(sources()));
+    expect(readFileSync(join(ROOT, PAGE), "utf8")).toBe(text);
   });
 
   test.each(ALL.map((one) => [one.name, one] as const))(
@@ -73,6 +75,12 @@ describe("the page of figures", () => {
     for (const { title } of ALL) expect(text).toContain(`### ${title}\n`);
     for (const { id } of failureMap()) expect(text).toContain(`\n| ${id} | `);
     expect(text.match(/Not recorded yet\. The command: `npm run /g)).toHaveLength(ALL.length);
+  });
+
+  test("links the id of a test to its file", () => {
+    const row = { id: "A1", failure: "it breaks", promise: "it does not", tests: ["G1/first-test", "G1/second-test"] };
+    const text = render(new Map(), [row], new Map([["G1/first-test", "src/a.test.ts"]]));
+    expect(text).toContain("| [G1/first-test](../src/a.test.ts)<br>G1/second-test |");
   });
 
   test("shows numbers as the figure has them, with command, day, commit, seed and machine", () => {
@@ -140,10 +148,10 @@ describe("a figure for publication", () => {
     ["power-normal", "an exit that says that it holds", {}, 0],
     ["power-normal", "nothing lost", { lost: 0 }],
     ["power-lying", "nothing lost", { lost: 0 }],
-    ["mutate-core", "too low a score", { score: 84.9 }],
-    ["mutate-engine", "too low a score", { score: 84.9 }],
-    ["mutate-store", "too low a score", { score: 84.9 }],
-    ["mutate-core", "no list of who survived", { survivors: undefined }],
+    ["mutate-core", "too low a score", { score: 94.9 }],
+    ["mutate-engine", "too low a score", { score: 94.9 }],
+    ["mutate-store", "too low a score", { score: 91.9 }],
+    ["mutate-process", "too low a score", { score: 89.9 }],
     ["mutate-process", "nothing tried", { mutants: 0 }],
     ["failures", "an entry without its test", { findings: 1 }],
     ["failures", "too few entries", { entries: 140 }],

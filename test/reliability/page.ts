@@ -6,7 +6,12 @@ import { SUITES, TESTER_SUITES } from "./suite-words.ts";
 
 export const PAGE = "docs/reliability.md";
 
-export function render(figures: Figures, rows: readonly FailureRow[]): string {
+/** `paths`: the file of each test, by its id. */
+export function render(
+  figures: Figures,
+  rows: readonly FailureRow[],
+  paths: ReadonlyMap<string, string> = new Map(),
+): string {
   return [
     HEAD,
     summary(figures),
@@ -16,7 +21,7 @@ export function render(figures: Figures, rows: readonly FailureRow[]): string {
     TESTED_TESTERS,
     ...TESTER_SUITES.map((suite) => section(suite, figures.get(suite.name))),
     NOT_COVERED,
-    failureTable(rows),
+    failureTable(rows, paths),
   ]
     .join("\n\n")
     .concat("\n");
@@ -171,23 +176,24 @@ function shown(value: unknown): string {
   return String(value).replaceAll("|", "\\|");
 }
 
-function failureTable(rows: readonly FailureRow[]): string {
+function failureTable(rows: readonly FailureRow[], paths: ReadonlyMap<string, string>): string {
   const lines = rows.map(
-    (row) => `| ${row.id} | ${shown(row.failure)} | ${shown(row.promise)} | ${shown(whereShown(row))} |`,
+    (row) => `| ${row.id} | ${shown(row.failure)} | ${shown(row.promise)} | ${shown(whereShown(row, paths))} |`,
   );
   return [
     "## The failure map",
     "",
-    "Every way of failing that we know of, what is promised for it, and where that is shown.",
+    "Every way of failing that we know of, what is promised for it, and which tests and suites show it. The id of a",
+    "test stands in its options: search the linked file for it.",
     "",
     ...["| | failure | promise | shown by |", "|---|---|---|---|", ...lines],
   ].join("\n");
 }
 
-function whereShown({ tests = [], suites = [], doesNotApply, limit }: FailureRow): string {
-  const files = [...new Set(tests.map(({ file }) => file))].map((file) => `[${file}](../${file})`);
+function whereShown({ tests = [], suites = [], doesNotApply, limit }: FailureRow, paths: ReadonlyMap<string, string>) {
+  const ids = tests.map((id) => (paths.has(id) ? `[${id}](../${paths.get(id)})` : id));
   const points = suites.map(({ suite, point }) => `${suite}: ${point}`);
-  const where = doesNotApply === undefined ? [...files, ...points].join("<br>") : `does not apply: ${doesNotApply}`;
+  const where = doesNotApply === undefined ? [...ids, ...points].join("<br>") : `does not apply: ${doesNotApply}`;
   return limit === undefined ? where : `${where}<br>*${limit}*`;
 }
 

@@ -14,8 +14,6 @@ export interface Demands {
   readonly same?: readonly [string, string];
   /** Lists that must be empty. */
   readonly empty?: readonly string[];
-  /** Lists that must be there. */
-  readonly lists?: readonly string[];
 }
 
 export interface Suite {

@@ -1,6 +1,6 @@
 // Runs a suite as a person would type it, and keeps what it says.
 import { spawn } from "node:child_process";
-import { ROOT } from "../house.ts";
+import { ROOT } from "../fixtures/repository.ts";
 import type { Figure, Result } from "./figure.ts";
 import { thisCommit, thisMachine } from "./machine.ts";
 

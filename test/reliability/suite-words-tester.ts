@@ -1,4 +1,5 @@
 // What is said of the suites that test the suites: mistakes that must be found, and disks that must fail.
+import { type Room, rooms } from "../mutate/rooms.ts";
 import type { Suite } from "./published-suite.ts";
 
 const bugs: Suite = {
@@ -63,43 +64,35 @@ const soakMistakes: Suite = {
 };
 
 /** A room by itself: a good one does not hide a bad one, and one can be run in less than an hour. */
-const mutate = (room: string, what: string, scoreMin?: number): Suite => ({
-  name: `mutate-${room}`,
-  title: `Mutation: ${what}`,
-  promised:
-    scoreMin === undefined
-      ? "It is known how many changes of this code the tests notice. No score is promised."
-      : `The tests notice at least ${scoreMin} % of all changes of this code.`,
-  attacked: `The code of ${what} is changed in small ways, one at a time. Each that survives was looked at.`,
+const mutate = ({ name, scoreMin }: Room): Suite => ({
+  name: `mutate-${name}`,
+  title: `Mutation: ${MUTATED[name]}`,
+  promised: `The tests notice at least ${scoreMin} % of all changes of this code.`,
+  attacked: `The code of ${MUTATED[name]} is changed in small ways, one at a time.`,
   violation: "A change that no test notices.",
-  command: ["mutate", "--room", room],
+  command: ["mutate", "--room", name],
   shown: { score: "% noticed", killed: "noticed", survived: "not noticed", mutants: "changes" },
-  demands: {
-    ends: "holds",
-    some: ["mutants"],
-    lists: ["survivors"],
-    ...(scoreMin !== undefined && { atLeast: { score: scoreMin } }),
-  },
+  demands: { ends: "holds", some: ["mutants"], atLeast: { score: scoreMin } },
 });
 
-const MUTATED: readonly Suite[] = [
-  mutate("core", "the core", 85),
-  mutate("engine", "the engine", 85),
-  mutate("store", "the stores", 85),
-  mutate("process", "the supervision of processes"),
-];
+const MUTATED: Readonly<Record<Room["name"], string>> = {
+  core: "the core",
+  engine: "the engine",
+  store: "the stores",
+  process: "the supervision of processes",
+};
 
 const failures: Suite = {
   name: "failures",
   title: "The failure map",
   promised: "Every way of failing that we know of has a test that shows what we promise for it, or a reason why not.",
-  attacked: "The map below is held against the titles of the tests, the named points and the known mistakes.",
-  violation: "An entry without a test, or with one that is not there.",
+  attacked: "The map below is checked against the ids of the tests, the known mistakes and the points of the suites.",
+  violation: "A row without a test, or with an id that no test has, that two tests have, or whose test is skipped.",
   command: ["failures"],
   shown: { entries: "entries", mapped: "shown", doesNotApply: "do not apply", notYet: "of these not yet" },
   demands: { ends: "holds", zero: ["findings"], atLeast: { entries: 141 } },
 };
 
 export const TESTERS: readonly Suite[] = [
-  ...[bugs, faultsMistakes, powerMistakes, powerNormal, powerLying, soakMistakes, ...MUTATED, failures],
+  ...[bugs, faultsMistakes, powerMistakes, powerNormal, powerLying, soakMistakes, ...rooms().map(mutate), failures],
 ];

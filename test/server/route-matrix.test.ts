@@ -8,8 +8,8 @@ import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";
 import type { AuditNote } from "../../src/server/observer.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
-import { type PlainRequest, plainRequest } from "./plain-request.ts";
-import { type Call, recordingControl } from "./recording-control.ts";
+import { type PlainRequest, plainRequest } from "../fixtures/plain-request.ts";
+import { type Call, recordingControl } from "../fixtures/recording-control.ts";
 import { bodyOf, idsOf, pathOf } from "./samples.ts";
 
 const PORT = 4000;

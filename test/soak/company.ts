@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
-import { prompt as acpPrompt, bearer, talker } from "../server/acp-house.ts";
+import { prompt as acpPrompt, bearer, talker } from "../fixtures/acp-server.ts";
 import type { Scene, Stage } from "./deeds.ts";
 
 /** Reads everything of a session from its beginning until it is told to leave, and checks that nothing is missing. */

@@ -1,5 +1,5 @@
 // Soaks the server for a moment with mistakes in it, and answers what has given them away.
-import type { Bug } from "../../sim/bugs/bug.ts";
+import type { Mistake } from "../mistakes/mistake.ts";
 import { SMALL_CACHES, SMALL_SHELF } from "./mistakes.ts";
 import { soak } from "./soak.ts";
 import { verdictOf } from "./verdict.ts";
@@ -16,10 +16,13 @@ const SEEN: Readonly<Record<string, RegExp>> = {
 };
 
 /** What has given each of them away, all of them made at once; undefined: it was missed. */
-export async function hunt(mistakes: readonly Bug[], seed: number): Promise<ReadonlyMap<string, string | undefined>> {
+export async function hunt(
+  mistakes: readonly Mistake[],
+  seed: number,
+): Promise<ReadonlyMap<string, string | undefined>> {
   const soaked = await soak({
     ...{ seed, lanes: 4, restMs: REST_MS },
-    edits: [...SMALL_SHELF, ...SMALL_CACHES, ...mistakes.flatMap(({ edits }) => edits)],
+    mistakes: [SMALL_SHELF, SMALL_CACHES, ...mistakes],
     work: { kind: "rounds", rounds: 2, faults: [] },
   });
   const { findings } = verdictOf(soaked);

@@ -1,12 +1,13 @@
-// Loaded into the server before anything else (`--import`): makes the changes it is told to make, and answers what the
-// process has in its memory when it is asked. It changes nothing by itself.
+// Loaded into the server before anything else (`--import`): loads the given modules in place of those on disk, and
+// answers what the process has in its memory when it is asked. It changes nothing by itself.
+import { readFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { getHeapSpaceStatistics, writeHeapSnapshot } from "node:v8";
 import workerThreads, { isMainThread, Worker, type WorkerOptions } from "node:worker_threads";
-import type { Edit } from "../../sim/bugs/bug.ts";
-import { patchModules } from "../../sim/patch.ts";
-import { type Ask, EDITS_VARIABLE, type Memory } from "./memory.ts";
+import { loadEdited } from "../mistakes/load-edited.ts";
+import type { EditedModule } from "../mistakes/mistake.ts";
+import { type Ask, type Memory, MODULES_VARIABLE } from "./memory.ts";
 import { countOf } from "./outside.ts";
 
 const COLLECTIONS = 2;
@@ -14,9 +15,10 @@ const COLLECTIONS = 2;
 /** Where the engine keeps the code that it compiles of what runs often. It goes on with that for thousands of runs. */
 const CODE = /^(code|trusted)_/;
 
-const edits = JSON.parse(process.env[EDITS_VARIABLE] ?? "[]") as readonly Edit[];
-if (edits.length > 0) {
-  patchModules(edits);
+const modules = process.env[MODULES_VARIABLE] ?? "";
+if (modules !== "") {
+  // The edge: written by the soak.
+  loadEdited(JSON.parse(readFileSync(modules, "utf8")) as readonly EditedModule[]);
   changeThreadsToo();
 }
 if (isMainThread && process.channel !== undefined) {

@@ -9,7 +9,7 @@
 //   --json           the last line is one object
 //
 // Exits with 1 if anything is held that should not be, if memory is shown to grow, or if a deed went wrong.
-import { conclude, optionsOf, refuse, say, wholeNumber } from "../suite.ts";
+import { conclude, optionsOf, refuse, say, wholeNumber } from "../run/suite.ts";
 import { hunt } from "./hunt.ts";
 import { MISTAKES, SMALL_CACHES, SMALL_SHELF } from "./mistakes.ts";
 import { FAULTS } from "./nemesis.ts";
@@ -46,7 +46,7 @@ else await soakOnce();
 async function soakOnce(): Promise<void> {
   const soaked = await soak({
     ...{ seed, lanes, restMs: REST_MS_MAX },
-    edits: [...SMALL_SHELF, ...SMALL_CACHES, ...(mistake?.edits ?? [])],
+    mistakes: [SMALL_SHELF, SMALL_CACHES, ...(mistake === undefined ? [] : [mistake])],
     work: rounds === undefined ? { kind: "minutes", minutes } : { kind: "rounds", rounds, faults: Object.keys(FAULTS) },
   });
   const { holds, findings, figures } = verdictOf(soaked);

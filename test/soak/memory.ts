@@ -1,7 +1,7 @@
 // What is asked of the server from inside of it, and what it answers: its memory.
 
-/** What the server is told before it starts: a list of edits, as JSON. */
-export const EDITS_VARIABLE = "SOAK_EDITS";
+/** An environment variable of the server: the file with the edited modules that it loads, as JSON. Empty: none. */
+export const MODULES_VARIABLE = "SOAK_MODULES";
 
 /** `snapshot`: everything on the heap, written to this file. */
 export type Ask = { readonly type: "memory" } | { readonly type: "snapshot"; readonly file: string };

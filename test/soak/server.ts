@@ -4,10 +4,11 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Edit } from "../../sim/bugs/bug.ts";
+import { CHILD_ENV } from "../fixtures/child-env.ts";
+import type { EditedModule } from "../mistakes/mistake.ts";
 import { within } from "./deadline.ts";
 import { objectsIn } from "./heap-snapshot.ts";
-import { type Ask, EDITS_VARIABLE, type Memory } from "./memory.ts";
+import { type Ask, type Memory, MODULES_VARIABLE } from "./memory.ts";
 import { commandOf, lookAt, type Outside } from "./outside.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
@@ -56,11 +57,14 @@ export class SoakServer {
     process.once("exit", this.#atOnce);
   }
 
-  static async start(edits: readonly Edit[]): Promise<SoakServer> {
+  /** `modules`: loaded in place of those on disk. */
+  static async start(modules: readonly EditedModule[]): Promise<SoakServer> {
     const place = makePlace();
+    const file = modules.length === 0 ? "" : join(place.home, "modules.json");
+    if (file !== "") writeFileSync(file, JSON.stringify(modules));
     const child = spawn(process.execPath, serveWords(place.home), {
       cwd: place.home,
-      env: { PATH: process.env.PATH, HOME: place.home, TMPDIR: place.home, [EDITS_VARIABLE]: JSON.stringify(edits) },
+      env: { ...CHILD_ENV, HOME: place.home, TMPDIR: place.home, [MODULES_VARIABLE]: file },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     try {

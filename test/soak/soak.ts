@@ -1,8 +1,8 @@
 // A soak: work, rest, the same kind of work again, rest; and what there is more of at the second rest.
 import { globalAgent } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Edit } from "../../sim/bugs/bug.ts";
-import { progress } from "../suite.ts";
+import { editModules, type Mistake } from "../mistakes/mistake.ts";
+import { progress } from "../run/suite.ts";
 import { chanceOf } from "./chance.ts";
 import { watcher } from "./company.ts";
 import type { Stage, Tally } from "./deeds.ts";
@@ -15,7 +15,8 @@ import type { Sample } from "./slope.ts";
 
 export interface SoakOptions {
   readonly seed: number;
-  readonly edits: readonly Edit[];
+  /** With which the server runs: small caches, and known mistakes. */
+  readonly mistakes: readonly Mistake[];
   /** How much: by the clock, or so many times each deed. */
   readonly work: { readonly kind: "minutes"; readonly minutes: number } | Rounds;
   readonly lanes: number;
@@ -62,7 +63,7 @@ const MINUTE_MS = 60_000;
 const MB = 1_000_000;
 
 export async function soak(options: SoakOptions): Promise<Soaked> {
-  const server = await SoakServer.start(options.edits);
+  const server = await SoakServer.start(editModules(options.mistakes));
   const tally: Tally = { runs: 0, cancels: 0, processes: 0, sessions: 0, faults: 0, refused: 0, wrong: [] };
   const watch: Watch = { rss: [], heap: [], descriptors: [] };
   let events = 0;

@@ -20,7 +20,7 @@ import { diagnose } from "../../src/process/doctor.ts";
 import { lookAtMachine } from "../../src/process/machine.ts";
 import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
 import type { Mechanism, Tier } from "../../src/spawner.ts";
-import { optionsOf, refuse, wholeNumber } from "../suite.ts";
+import { optionsOf, refuse, wholeNumber } from "../run/suite.ts";
 import { bareKill } from "./bare-kill.ts";
 import { type Figures, report, summarise, type TreeResult } from "./figures.ts";
 import { marked, markOf, SHAPES, type Shape, survivorsOf } from "./shapes.ts";

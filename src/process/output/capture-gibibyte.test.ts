@@ -7,7 +7,9 @@ import { manualClock } from "../../testing/manual-clock.ts";
 import { Capture } from "./capture.ts";
 import { BLOCK_BYTES_MAX, HEAD_BYTES, TAIL_BYTES, WAITING_BYTES_MAX } from "./limits.ts";
 
-test("G23: a gibibyte through a capture leaves exact counts and a few hundred KiB", async () => {
+test("G23: a gibibyte through a capture leaves exact counts and a few hundred KiB", {
+  meta: { id: "G23/gibibyte-bounded-memory" },
+}, async () => {
   const dir = mkdtempSync(join(tmpdir(), "belay-gibibyte-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   let drained = Promise.withResolvers<void>();

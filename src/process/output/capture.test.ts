@@ -339,7 +339,9 @@ describe("trouble", () => {
 });
 
 describe("the end", () => {
-  test("G23: whoever still holds the pipe delays nothing: what comes after the end is not taken", async () => {
+  test("G23: whoever still holds the pipe delays nothing: what comes after the end is not taken", {
+    meta: { id: "G23/output-after-end-dropped" },
+  }, async () => {
     const capture = captured();
     capture.take("stdout", Buffer.from("last words\n"));
     const ended = capture.end();

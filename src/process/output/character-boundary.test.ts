@@ -16,7 +16,9 @@ const nearlyUtf8 = (maxLength: number): fc.Arbitrary<Uint8Array> =>
 
 const whole = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
-test("G23: cutting at a boundary changes nothing about the text", () => {
+test("G23: cutting at a boundary changes nothing about the text", {
+  meta: { id: "G23/cut-on-character-boundary" },
+}, () => {
   fc.assert(
     fc.property(nearlyUtf8(24), (bytes) => {
       for (let at = 0; at < bytes.length; at += 1) {

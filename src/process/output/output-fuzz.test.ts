@@ -71,7 +71,9 @@ async function pagesFrom(file: OutputFile, stream: Stream, offset: number, max: 
 
 const textOfAll = (pages: readonly OutputPage[]): string => pages.map((page) => page.text).join("");
 
-test("G23: pages of any size, read while it goes on and after, are the text of the whole", async () => {
+test("G23: pages of any size, read while it goes on and after, are the text of the whole", {
+  meta: { id: "G23/pages-add-up" },
+}, async () => {
   await fc.assert(
     fc.asyncProperty(takes, sizes, pageSizes, async (given, size, max) => {
       const dir = newDir();

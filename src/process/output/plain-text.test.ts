@@ -34,7 +34,9 @@ const noisy = fc
   )
   .map((pieces) => pieces.join(""));
 
-test("G23: whatever goes in, nothing that could steer a terminal comes out", () => {
+test("G23: whatever goes in, nothing that could steer a terminal comes out", {
+  meta: { id: "G23/terminal-escapes-removed" },
+}, () => {
   fc.assert(
     fc.property(noisy, (text) => {
       expect(plain(text)).not.toMatch(/(?![\n\t])\p{Cc}/u);

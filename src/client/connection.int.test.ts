@@ -1,0 +1,236 @@
+import { describe, expect, test } from "vitest";
+import { connected, until } from "../../test/fixtures/connected-client.ts";
+import { scriptedServer } from "../../test/fixtures/scripted-server.ts";
+import { STOP_UNRECORDED } from "../core/control-error.ts";
+import { connectBelay } from "./belay-client.ts";
+import { ATTEMPTS_MAX, REQUEST_MS, STOP_ATTEMPTS_MAX } from "./limits.ts";
+
+const ROW = { id: "ses_1", head: 3, createdAt: 1, phase: "open" };
+
+describe("a request", () => {
+  test("carries the token and what it accepts, and its answer is handed on", async () => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    const asked = await house.server.next("GET /v1/sessions/ses_1");
+    expect(asked.header("authorization")).toBe("Bearer secret");
+    expect(asked.header("accept")).toBe("application/json");
+    expect(asked.header("idempotency-key")).toBeUndefined();
+    asked.json(200, ROW);
+    expect(await row).toEqual(ROW);
+  });
+
+  test("that is refused is told with the server's own code, message and hint, and is not made again", async () => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    (await house.server.next("GET")).error(404, "not_found");
+    await expect(row).rejects.toMatchObject({
+      name: "ControlError",
+      code: "not_found",
+      message: "It is not_found.",
+      hint: "A hint.",
+      retryable: false,
+      cause: { status: 404, requestId: "req_1" },
+    });
+    expect(house.server.heard).toHaveLength(1);
+  });
+
+  test.each([
+    [400, "invalid"],
+    [401, "unauthenticated"],
+    [403, "forbidden"],
+    [409, "conflict"],
+    [409, "busy"],
+    [429, "unauthenticated"],
+    [429, "queue_full"],
+    [500, "internal"],
+  ])("answered with %i %s is not made again", async (status, code) => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    (await house.server.next("GET")).error(status, code, { "retry-after": "1" });
+    await expect(row).rejects.toMatchObject({ code });
+    expect(house.server.heard).toHaveLength(1);
+  });
+
+  test("with a code that this client does not know is told as internal, in the server's words", async () => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    (await house.server.next("GET")).error(418, "teapot");
+    await expect(row).rejects.toMatchObject({ code: "internal", message: "It is teapot." });
+  });
+
+  test.each([
+    ["no JSON", 200, "<html>hello</html>", "invalid"],
+    ["an error page", 404, "<h1>Not Found</h1>", "invalid"],
+    ["half an object", 200, '{"id":', "invalid"],
+    ["an error that is none", 400, '{"error":"no"}', "invalid"],
+    ["a crash page", 500, "oops", "unavailable"],
+    ["a page that wants a token", 401, "<h1>Unauthorized</h1>", "unauthenticated"],
+  ])("answered with %s says that this is not Belay", async (_, status, text, code) => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    (await house.server.next("GET")).text(status, text);
+    await expect(row).rejects.toMatchObject({ code, message: expect.stringContaining(house.server.url) });
+    expect(house.server.heard).toHaveLength(1);
+  });
+
+  test("that is redirected is not followed, so that the token stays where it belongs", async () => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    (await house.server.next("GET")).text(302, "", { location: `${house.server.url}/elsewhere` });
+    await expect(row).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("redirect") });
+    expect(house.server.heard).toEqual(["GET /v1/sessions/ses_1"]);
+  });
+});
+
+describe("trouble on the way", () => {
+  test("G2: a prompt whose answer was cut off is sent again under the same key", async () => {
+    await using house = await connected();
+    const run = house.client.session("ses_1").prompt("hello");
+    const first = await house.server.next("POST");
+    await first.cut();
+    await house.passPause();
+    const second = await house.server.next("POST");
+    expect(first.header("idempotency-key")).toBe("key-1");
+    expect(second.header("idempotency-key")).toBe("key-1");
+    expect(second.body).toEqual(first.body);
+    second.json(202, { kind: "accepted", runId: "run_1", sessionId: "ses_1", seq: 2, joined: "queue", ahead: 0 });
+    expect(await run.accepted).toMatchObject({ runId: "run_1" });
+  });
+
+  test.each([408, 429, 503, 502, 504])("%i is tried again, not before the server wants it", async (status) => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    (await house.server.next("GET")).error(status, "overloaded", { "retry-after": "7" });
+    expect(await house.passPause()).toBe(7000);
+    (await house.server.next("GET")).json(200, ROW);
+    expect(await row).toEqual(ROW);
+  });
+
+  test("pauses grow, and after a number of attempts the caller is told", async () => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    const pauses: number[] = [];
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      await (await house.server.next("GET")).cut();
+      if (attempt < ATTEMPTS_MAX) pauses.push(await house.passPause());
+    }
+    await expect(row).rejects.toMatchObject({
+      code: "disconnected",
+      retryable: true,
+      message: expect.stringContaining(house.server.url),
+    });
+    // Half of each step, since the test's chance is always 0.
+    expect(pauses).toEqual([125, 250, 500, 1000, 2000, 4000, 5000]);
+    expect(house.server.heard).toHaveLength(ATTEMPTS_MAX);
+  });
+
+  test("whoever stops something hears within seconds that it is carried out and cannot be recorded", async () => {
+    await using house = await connected();
+    const stopped = house.client.session("ses_1").cancel();
+    const error = { code: "unavailable", message: "The server cannot do this at the moment.", hint: STOP_UNRECORDED };
+    for (let attempt = 1; attempt <= STOP_ATTEMPTS_MAX; attempt += 1) {
+      (await house.server.next("POST")).json(503, { error }, { "retry-after": "1" });
+      if (attempt < STOP_ATTEMPTS_MAX) expect(await house.passPause()).toBe(1000);
+    }
+    await expect(stopped).rejects.toMatchObject({ code: "unavailable", hint: STOP_UNRECORDED });
+    expect(house.server.heard).toHaveLength(STOP_ATTEMPTS_MAX);
+  });
+
+  test("a server that wants us to wait longer than we have patience is told to the caller at once", async () => {
+    await using house = await connected({ patienceMs: 5000 });
+    const row = house.client.session("ses_1").row();
+    (await house.server.next("GET")).error(503, "shutting_down", { "retry-after": "6" });
+    await expect(row).rejects.toMatchObject({ code: "shutting_down" });
+  });
+
+  test("an answer that does not come is given up, and asked for again", async () => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    const silent = await house.server.next("GET");
+    await house.clock.advance(REQUEST_MS);
+    await silent.left();
+    await house.passPause();
+    (await house.server.next("GET")).json(200, ROW);
+    expect(await row).toEqual(ROW);
+  });
+
+  test("what would be done twice is not sent twice: input of a process", async () => {
+    await using house = await connected();
+    const found = house.client.session("ses_1").processes.get("proc_1.1");
+    (await house.server.next("GET")).json(200, { id: "proc_1.1", sessionId: "ses_1" });
+    const written = (await found).write("ls\n");
+    const input = await house.server.next("POST /v1/processes/proc_1.1/input");
+    expect(input.body).toEqual({ data: "ls\n" });
+    await input.cut();
+    await expect(written).rejects.toMatchObject({ code: "disconnected" });
+    expect(house.server.heard).toHaveLength(2);
+  });
+});
+
+describe("the way to a server", () => {
+  test("that is not there ends in a clear message", async () => {
+    const gone = await scriptedServer();
+    await gone.die();
+    await expect(connectBelay({ url: gone.url, patienceMs: 0 })).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(gone.url),
+      hint: expect.stringContaining("belay serve"),
+    });
+  });
+
+  test("may lead through a path", async () => {
+    await using house = await connected();
+    const at = connectBelay({ url: `${house.server.url}/belay/`, token: "t" });
+    (await house.server.next("GET /belay/v1/sessions?limit=1")).json(200, { sessions: [], next: null });
+    await (await at).close();
+  });
+
+  test("is refused if the token is, and not if it only may not read", async () => {
+    await using house = await connected();
+    const url = `${house.server.url}/x`;
+    const wrong = connectBelay({ url, token: "wrong" });
+    (await house.server.next("GET")).error(401, "unauthenticated");
+    await expect(wrong).rejects.toMatchObject({ code: "unauthenticated" });
+    const narrow = connectBelay({ url, token: "narrow" });
+    (await house.server.next("GET")).error(403, "forbidden");
+    await (await narrow).close();
+  });
+
+  test.each([
+    [{}, "url"],
+    [{ url: "nonsense" }, "nonsense"],
+    [{ url: "ftp://host" }, "http"],
+    [{ url: "http://user:pw@host" }, "password"],
+    [{ url: "http://host", token: "a\nb" }, "token"],
+    [{ url: "http://host", patienceMs: -1 }, "patienceMs"],
+    [{ url: "http://host", tokn: "x" }, "tokn"],
+  ])("is checked before anything is sent: %j", async (options, word) => {
+    await expect(connectBelay(options)).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining(word),
+    });
+  });
+});
+
+describe("close()", () => {
+  test("ends what is waited for with a clear error, and nothing can be asked afterwards", async () => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    const asked = await house.server.next("GET");
+    await house.client.close();
+    await expect(row).rejects.toMatchObject({ code: "disconnected", message: expect.stringContaining("was closed") });
+    await asked.left();
+    await expect(house.client.status()).rejects.toThrow("was closed");
+    expect(house.clock.pending).toEqual([]);
+  });
+
+  test("also ends a pause between two attempts", async () => {
+    await using house = await connected();
+    const row = house.client.session("ses_1").row();
+    await (await house.server.next("GET")).cut();
+    await until(() => house.clock.pending.length > 0);
+    await house.client.close();
+    await expect(row).rejects.toMatchObject({ code: "disconnected" });
+    expect(house.clock.pending).toEqual([]);
+  });
+});

@@ -1,0 +1,271 @@
+import { describe, expect, test } from "vitest";
+import { connected } from "../../test/fixtures/connected-client.ts";
+import type { Exchange } from "../../test/fixtures/scripted-server.ts";
+import { WAIT_PIECE_MS } from "./limits.ts";
+
+const PROMPT = "POST /v1/sessions/ses_1/runs";
+const CANCEL = "POST /v1/sessions/ses_1/cancel";
+const STOPPING = { kind: "stopping", since: 4, first: true };
+const IDLE = { kind: "idle", runs: [] };
+const SETTLED = { kind: "settled", outcome: { kind: "completed" } };
+
+const accept = (exchange: Exchange, runId: string, sessionId = "ses_1"): void =>
+  exchange.json(202, { kind: "accepted", runId, sessionId, seq: 2, joined: "queue", ahead: 0, repeated: false });
+
+describe("G7: a cancel of a session", () => {
+  test("waits for no prompt, and a prompt that it has overtaken is cancelled behind it", async () => {
+    await using house = await connected();
+    const session = house.client.session("ses_1");
+    session.prompt("a");
+    session.prompt("b");
+    const cancelled = session.cancel({ reason: "enough" });
+    const first = await house.server.next(PROMPT);
+    const cancel = await house.server.next(CANCEL);
+    expect(cancel.body).toEqual({ reason: "enough" });
+    // The first prompt had arrived, the second had not even left.
+    cancel.json(200, { kind: "withdrawn", runs: [{ runId: "run_a", receipt: { kind: "withdrawn" } }] });
+    accept(first, "run_a");
+    accept(await house.server.next(PROMPT), "run_b");
+    const behind = await house.server.next("POST /v1/runs/run_b/cancel");
+    expect(behind.body).toEqual({ reason: "enough" });
+    behind.json(200, STOPPING);
+    expect(await cancelled).toEqual({
+      kind: "stopping",
+      runs: [
+        { runId: "run_a", receipt: { kind: "withdrawn" } },
+        { runId: "run_b", receipt: STOPPING },
+      ],
+    });
+    expect(house.server.heard.some((line) => line.includes("run_a/cancel"))).toBe(false);
+  });
+
+  test("touches no prompt that follows it: that is sent when the cancel is recorded", async () => {
+    await using house = await connected();
+    const session = house.client.session("ses_1");
+    const cancelled = session.cancel({ waitMs: 60_000 });
+    const run = session.prompt("after");
+    const recorded = await house.server.next(CANCEL);
+    expect(recorded.body).toEqual({});
+    expect(house.server.heard).toEqual([CANCEL]);
+    recorded.json(200, { kind: "stopping", runs: [{ runId: "run_a", receipt: STOPPING }] });
+    // It does not wait for the end of what is being stopped.
+    accept(await house.server.next(PROMPT), "run_after");
+    expect(await run.accepted).toMatchObject({ runId: "run_after" });
+    const wait = await house.server.next(CANCEL);
+    expect(wait.body).toEqual({ waitMs: WAIT_PIECE_MS });
+    expect(wait.header("idempotency-key")).toBe(recorded.header("idempotency-key"));
+    const ended = { kind: "settled", outcome: { kind: "cancelled", reason: { kind: "user" } } };
+    wait.json(200, { kind: "stopping", runs: [{ runId: "run_a", receipt: { ...STOPPING, ended } }] });
+    expect(await cancelled).toEqual({ kind: "stopping", runs: [{ runId: "run_a", receipt: { ...STOPPING, ended } }] });
+  });
+
+  test("that fails does not hold up the prompts behind it for ever", async () => {
+    await using house = await connected();
+    const session = house.client.session("ses_1");
+    const cancelled = session.cancel();
+    const run = session.prompt("after");
+    (await house.server.next(CANCEL)).error(403, "forbidden");
+    await expect(cancelled).rejects.toMatchObject({ code: "forbidden" });
+    accept(await house.server.next(PROMPT), "run_1");
+    await run.accepted;
+  });
+
+  test("that is sent again under its key has overtaken nothing that came after the first", async () => {
+    await using house = await connected();
+    const session = house.client.session("ses_1");
+    const once = session.cancel({ key: "stop" });
+    (await house.server.next(CANCEL)).json(200, IDLE);
+    await once;
+    const newer = session.prompt("newer");
+    const prompt = await house.server.next(PROMPT);
+    const again = session.cancel({ key: "stop" });
+    (await house.server.next(CANCEL)).json(200, IDLE);
+    expect(await again).toEqual(IDLE);
+    accept(prompt, "run_newer");
+    await newer.accepted;
+    expect(house.server.heard).toEqual([CANCEL, PROMPT, CANCEL]);
+  });
+
+  test("does not name a prompt that was refused, or that had ended before", async () => {
+    await using house = await connected();
+    const session = house.client.session("ses_1");
+    session.prompt("refused");
+    session.prompt("quick");
+    const cancelled = session.cancel();
+    (await house.server.next(PROMPT)).error(409, "busy");
+    accept(await house.server.next(PROMPT), "run_quick");
+    (await house.server.next(CANCEL)).json(200, IDLE);
+    (await house.server.next("POST /v1/runs/run_quick/cancel")).json(200, SETTLED);
+    expect(await cancelled).toEqual(IDLE);
+  });
+});
+
+describe("a cancel of everything", () => {
+  test("covers this client's prompts that are on their way, also in sessions of their own", async () => {
+    await using house = await connected();
+    house.client.session("ses_1").prompt("a");
+    house.client.prompt("b");
+    const cancelled = house.client.cancelAll({ reason: "stop", background: "keep" });
+    const after = house.client.session("ses_2").prompt("after");
+    const all = await house.server.next("POST /v1/cancel");
+    expect(all.body).toEqual({ reason: "stop", background: "keep" });
+    const prompts = [await house.server.next(PROMPT), await house.server.next("POST /v1/runs")];
+    expect(house.server.heard).toHaveLength(3);
+    all.json(200, { sessions: [{ sessionId: "ses_7", receipt: { kind: "withdrawn", runs: [] } }] });
+    for (const [index, prompt] of prompts.entries()) accept(prompt, `run_${index}`, `ses_${index + 1}`);
+    for (const index of [0, 1]) (await house.server.next(`POST /v1/runs/run_${index}/cancel`)).json(200, STOPPING);
+    expect(await cancelled).toEqual([
+      { sessionId: "ses_7", receipt: { kind: "withdrawn", runs: [] } },
+      { sessionId: "ses_1", receipt: { kind: "stopping", runs: [{ runId: "run_0", receipt: STOPPING }] } },
+      { sessionId: "ses_2", receipt: { kind: "stopping", runs: [{ runId: "run_1", receipt: STOPPING }] } },
+    ]);
+    accept(await house.server.next("POST /v1/sessions/ses_2/runs"), "run_2", "ses_2");
+    expect(await after.accepted).toMatchObject({ runId: "run_2" });
+  });
+
+  test("waits for the end of each, by its id", async () => {
+    await using house = await connected();
+    const cancelled = house.client.cancelAll({ waitMs: 3000 });
+    const receipt = {
+      kind: "stopping",
+      runs: [
+        { runId: "run_1", receipt: STOPPING },
+        { runId: "run_2", receipt: { kind: "withdrawn" } },
+      ],
+      processes: [{ processId: "proc_1.1", receipt: STOPPING }],
+    };
+    (await house.server.next("POST /v1/cancel")).json(200, { sessions: [{ sessionId: "ses_1", receipt }] });
+    (await house.server.next("POST /v1/runs/run_1/cancel")).json(200, SETTLED);
+    const late = await house.server.next("POST /v1/processes/proc_1.1/cancel");
+    expect(late.body).toEqual({ waitMs: 3000 });
+    await house.clock.advance(3000);
+    late.json(200, { ...STOPPING, first: false, ended: { kind: "limit", waitMs: 3000 } });
+    expect(await cancelled).toEqual([
+      {
+        sessionId: "ses_1",
+        receipt: {
+          kind: "stopping",
+          runs: [
+            { runId: "run_1", receipt: { ...STOPPING, ended: SETTLED } },
+            { runId: "run_2", receipt: { kind: "withdrawn" } },
+          ],
+          processes: [{ processId: "proc_1.1", receipt: { ...STOPPING, ended: { kind: "limit", waitMs: 3000 } } }],
+        },
+      },
+    ]);
+  });
+});
+
+describe("each method is one request", () => {
+  test("changes of the queue", async () => {
+    await using house = await connected();
+    const { queue } = house.client.session("ses_1");
+    const base = "/v1/sessions/ses_1/queue/run_1";
+    const cases = [
+      [queue.edit("run_1", "new", { key: "k" }), `PATCH ${base}`, { prompt: { text: "new" } }],
+      [queue.move("run_1", { before: "run_2" }), `PATCH ${base}`, { move: { before: "run_2" } }],
+      [queue.steer("run_1"), `PATCH ${base}`, { steer: true }],
+      [queue.withdraw("run_1", { reason: "no" }), `DELETE ${base}`, { reason: "no" }],
+    ] as const;
+    for (const [answer, line, body] of cases) {
+      const asked = await house.server.next(line);
+      expect(asked.body).toEqual(body);
+      expect(asked.header("idempotency-key")).toMatch(/^k$|^key-/);
+      asked.json(200, { kind: "changed", seq: 7 });
+      expect(await answer).toEqual({ kind: "changed", seq: 7 });
+    }
+    const bare = queue.withdraw("run_1");
+    const asked = await house.server.next(`DELETE ${base}`);
+    expect([asked.body, asked.header("content-type")]).toEqual([undefined, undefined]);
+    asked.json(200, { kind: "started" });
+    expect(await bare).toEqual({ kind: "started" });
+  });
+
+  test("a change of the mode", async () => {
+    await using house = await connected();
+    const answer = house.client.session("ses_1").setMode("auto", { by: "me", key: "k" });
+    const asked = await house.server.next("PUT /v1/sessions/ses_1/mode");
+    expect([asked.body, asked.header("idempotency-key")]).toEqual([{ mode: "auto", by: "me" }, "k"]);
+    asked.json(200, { kind: "changed", mode: "auto", seq: 7 });
+    expect(await answer).toEqual({ kind: "changed", mode: "auto", seq: 7 });
+  });
+
+  test("answers to questions", async () => {
+    await using house = await connected();
+    const { questions } = house.client;
+    const cases = [
+      [
+        questions.allow("ask_1.1", { remember: "session", digest: "d" }),
+        { kind: "allowed", remember: "session", digest: "d" },
+      ],
+      [questions.deny("ask_1.1", { note: "no", by: "me" }), { kind: "denied", note: "no", by: "me" }],
+      [questions.answer("ask_1.1", { a: 1 }), { kind: "answered", value: { a: 1 } }],
+    ] as const;
+    for (const [answer, body] of cases) {
+      const asked = await house.server.next("POST /v1/questions/ask_1.1/answer");
+      expect(asked.body).toEqual(body);
+      asked.json(200, { kind: "recorded", questionId: "ask_1.1" });
+      expect(await answer).toMatchObject({ kind: "recorded" });
+    }
+    await expect(questions.allow("run_1")).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test("a session is made under a key, or under an id and then without one", async () => {
+    await using house = await connected();
+    const keyed = house.client.createSession({ title: "T" });
+    const first = await house.server.next("POST /v1/sessions");
+    expect([first.body, first.header("idempotency-key")]).toEqual([{ title: "T" }, "key-1"]);
+    first.json(201, { id: "ses_9" });
+    expect((await keyed).id).toBe("ses_9");
+    const named = house.client.createSession({ id: "ses_mine" });
+    const second = await house.server.next("POST /v1/sessions");
+    expect([second.body, second.header("idempotency-key")]).toEqual([{ id: "ses_mine" }, undefined]);
+    await second.cut();
+    await house.passPause();
+    (await house.server.next("POST /v1/sessions")).json(200, { id: "ses_mine" });
+    expect((await named).id).toBe("ses_mine");
+  });
+
+  test("a run found again says where it stands", async () => {
+    await using house = await connected();
+    const found = house.client.run("run_2");
+    const row = { id: "run_2", session: "ses_1", phase: "waiting", acceptedAt: 5 };
+    (await house.server.next("GET /v1/runs/run_2")).json(200, row);
+    const queue = [
+      { runId: "run_1", text: "" },
+      { runId: "run_2", text: "" },
+    ];
+    (await house.server.next("GET /v1/sessions/ses_1/explain")).json(200, {
+      queue,
+      steers: [],
+      live: { runId: "run_0" },
+    });
+    const run = await found;
+    expect(run.id).toBe("run_2");
+    expect(await run.accepted).toEqual({
+      ...{ kind: "accepted", runId: "run_2", seq: 5, joined: "queue", ahead: 2, repeated: true },
+    });
+  });
+
+  test("the home of an id is found by what it is named after", async () => {
+    await using house = await connected();
+    const call = house.client.home("call_1.3");
+    (await house.server.next("GET /v1/runs/run_1")).json(200, { id: "run_1", session: "ses_1" });
+    expect(await call).toBe("ses_1");
+    const none = house.client.home("proc_1.1");
+    (await house.server.next("GET /v1/processes/proc_1.1")).error(404, "not_found");
+    expect(await none).toBeUndefined();
+  });
+
+  test("a cancel is refused here if it makes no sense, and no tenant can be chosen", async () => {
+    await using house = await connected();
+    const { client } = house;
+    await expect(client.cancel("nobody")).rejects.toMatchObject({ code: "invalid" });
+    await expect(client.cancel("run_1", { remind: true })).rejects.toMatchObject({ code: "invalid" });
+    await expect(client.cancel("ask_1.1", { waitMs: 1 })).rejects.toMatchObject({ code: "invalid" });
+    await expect(client.cancel("run_1", { waitMs: -1 })).rejects.toMatchObject({ code: "invalid" });
+    await expect(client.live({ tenant: "acme" })).rejects.toMatchObject({ code: "invalid" });
+    expect(() => client.session("../../etc")).toThrow(/ses_/);
+    expect(house.server.heard).toEqual([]);
+  });
+});

@@ -1,0 +1,255 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startProvider } from "../../test/fixtures/provider/server.ts";
+import { commandOf } from "../../test/foreign/foreign-house.ts";
+import { type BelayOptions, openBelay } from "../library/belay.ts";
+import type { HookedCall } from "../ports.ts";
+import type { SettledConfig } from "./config.ts";
+import { defaultPrompt } from "./default-prompt.ts";
+import { type AgentParts, makeAgent } from "./make-agent.ts";
+import { openOptions } from "./open-options.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "belay-agent-")));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const config = (given: Partial<SettledConfig> = {}): SettledConfig => ({ workspace: folder, mode: "ask", ...given });
+
+const parts = (given: Partial<AgentParts> = {}): AgentParts => ({
+  ...{
+    env: {},
+    taken: { keys: new Map([["OPENAI_API_KEY", "key-o"]]), secrets: [], files: [] },
+    demoFolder: join(folder, "demo"),
+  },
+  ...given,
+});
+
+function put(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+
+/** The names of the tools that a request tells the model of. */
+function toolNames(body: unknown): readonly string[] {
+  const tools: unknown = Reflect.get(Object(body), "tools");
+  return Array.isArray(tools) ? tools.map((one) => String(one.function.name)).toSorted() : [];
+}
+
+async function answered(agent: BelayOptions["agent"], prompt: string) {
+  await using belay = await openBelay({ agent, store: ":memory:" });
+  return await belay.prompt(prompt).outcome;
+}
+
+describe("the agent of a configuration", () => {
+  test("is the demo agent where nothing is configured, and says so", async () => {
+    const made = await makeAgent(config(), parts());
+    expect(made.describe).toBe("demo agent");
+    expect(made.notice).toContain("a script, and no model");
+    expect(made.notice).not.toContain("not used");
+    expect((await makeAgent(config({ tools: "/t.js" }), parts())).notice).toContain("these are not used: tools.");
+    expect(await answered(made.agent, "hello")).toMatchObject({ kind: "completed" });
+  });
+
+  test("over a model has our words, the instructions, the tools of its mode and one's own", async () => {
+    put("tools.mjs", TOOLS);
+    const instructions = { file: put("i.md", "Speak like a sailor.") };
+    await using server = await startProvider([[{ text: "ok" }]]);
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const given = config({ model: "openai/gpt-x", tools: join(folder, "tools.mjs"), instructions });
+    const made = await makeAgent(given, parts({ env }));
+    expect([made.describe, made.notice]).toEqual(["openai/gpt-x", undefined]);
+    expect(await answered(made.agent, "go")).toMatchObject({ kind: "completed" });
+    const body = server.requests[0]?.body;
+    expect(toolNames(body)).toEqual([
+      ...["edit_file", "list_files", "own_tool", "read_file", "read_output", "search_files", "shell", "start_process"],
+      ...["stop_process", "wait_process", "write_file"],
+    ]);
+    const said = JSON.stringify(body);
+    expect(said).toContain("What was stopped is stopped for good");
+    expect(said).toContain("Speak like a sailor.");
+    expect(server.violations).toEqual([]);
+  });
+
+  test("in the mode read-only has nothing that could change anything, one's own tools included", async () => {
+    const tools = put("tools.mjs", TOOLS);
+    await using server = await startProvider([[{ text: "ok" }]]);
+    const given = config({ model: "openai/gpt-x", mode: "read-only", tools });
+    const made = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    expect(made.notice).toContain("are left out");
+    await answered(made.agent, "go");
+    expect(toolNames(server.requests[0]?.body)).toEqual(["list_files", "read_file", "search_files"]);
+  });
+
+  test("obeys the mode of its session, turn by turn and call by call", async () => {
+    const tools = put("tools.mjs", TOOLS);
+    const write = (path: string) => ({ call: { name: "write_file", input: { path, text: "x" } } });
+    await using server = await startProvider([
+      [write("by-auto.txt")],
+      [write("by-ask.txt")],
+      [write("never.txt"), { call: { name: "own_tool", input: {} } }],
+      [{ text: "done" }],
+    ]);
+    const given = config({ model: "openai/gpt-x", mode: "auto", tools });
+    const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    // The mode is another by the time the second call is let in.
+    const beforeCall = async ({ sessionId, input }: HookedCall): Promise<void> => {
+      if (JSON.stringify(input).includes("by-ask")) await belay.session(sessionId).setMode("ask");
+    };
+    const hooks = { beforeCall };
+    await using belay = await openBelay({ agent, store: ":memory:", processes: { workspace: folder }, hooks });
+    expect(await belay.status()).toMatchObject({ mode: "auto", modes: [{ id: "ask" }, { id: "auto" }, {}] });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    for await (const { type } of session.events()) if (type === "question.asked") break;
+    expect(existsSync(join(folder, "by-auto.txt"))).toBe(true);
+    await session.setMode("read-only");
+    // The approval stands as it was asked for.
+    await belay.questions.allow((await session.questions())[0]?.id ?? "");
+    expect(await run.outcome).toMatchObject({ kind: "completed" });
+    expect(["by-ask.txt", "never.txt"].map((name) => existsSync(join(folder, name)))).toEqual([true, false]);
+    const bodies = server.requests.map(({ body }) => body);
+    expect(toolNames(bodies[0])).toContain("own_tool");
+    expect(toolNames(bodies[2])).toEqual(["list_files", "read_file", "search_files"]);
+    expect(JSON.stringify(bodies[2])).toContain("You cannot write files or run commands");
+    const last = JSON.stringify(bodies[3]);
+    expect(last).toContain("in the mode read-only, which holds now, there is no tool `write_file`");
+    expect(last).toContain("there is no tool `own_tool`");
+    expect(server.violations).toEqual([]);
+  });
+
+  test("works on the files of the workspace, and does not see the store", async () => {
+    put("a.txt", "in the file\n");
+    const store = put("belay.db", "private words");
+    await using server = await startProvider([
+      [
+        { call: { name: "read_file", input: { path: "a.txt" } } },
+        { call: { name: "read_file", input: { path: "belay.db" } } },
+        { call: { name: "write_file", input: { path: "b.txt", text: "written" } } },
+      ],
+      [{ text: "done" }],
+    ]);
+    const given = config({ model: "openai/gpt-x", mode: "auto", store });
+    const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    expect(await answered(agent, "go")).toMatchObject({ kind: "completed" });
+    const said = JSON.stringify(server.requests[1]?.body);
+    expect(said).toContain("in the file");
+    expect(said).toContain("belongs to Belay itself");
+    expect(said).not.toContain("private words");
+    expect(readFileSync(join(folder, "b.txt"), "utf8")).toBe("written");
+  });
+
+  test("is told, and works in, the directory of its session", async () => {
+    const project = join(folder, "project");
+    mkdirSync(project);
+    writeFileSync(join(project, "a.txt"), "of the project");
+    await using server = await startProvider([
+      [{ call: { name: "read_file", input: { path: "a.txt" } } }],
+      [{ text: "done" }],
+    ]);
+    const given = config({ model: "openai/gpt-x" });
+    const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    await using belay = await openBelay({ agent, store: ":memory:", processes: { workspace: folder } });
+    await belay.prompt("go", { cwd: project }).outcome;
+    const [first, second] = server.requests.map(({ body }) => JSON.stringify(body));
+    expect(first).toContain(`files in \\"${project}\\", the workspace`);
+    expect(second).toContain("of the project");
+  });
+
+  test("may be somebody else's program: people are asked, or in the mode auto nobody is", async () => {
+    const acp = commandOf({});
+    const made = await makeAgent(config({ acp, mode: "auto", model: "a/b" }), parts());
+    expect(made.describe).toBe(`the agent behind ${process.execPath}`);
+    expect(made.notice).toContain("model of the configuration is not used");
+    const options = { store: ":memory:", processes: { workspace: folder } };
+    await using belay = await openBelay({ agent: made.agent, ...options });
+    expect(await belay.prompt("ask").text()).toBe("answer: yes");
+    await expect(makeAgent(config({ acp, agent: "/a.js" }), parts())).rejects.toThrow("a house has one agent");
+    await expect(makeAgent(config({ acp, mode: "read-only" }), parts())).rejects.toThrow("cannot be kept from writing");
+  });
+
+  test("ends its run at the turns of the configuration", async () => {
+    await using server = await startProvider(() => [{ call: { name: "list_files", input: {} } }]);
+    const given = config({ model: "openai/gpt-x", limits: { turnsMax: 2 } });
+    const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
+    expect(await answered(agent, "go")).toMatchObject({ kind: "cancelled", reason: { kind: "policy" } });
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+const TOOLS = `
+  export const tools = { own_tool: {
+    kind: "tool", options: {}, asks: false,
+    describe: async (name) => ({ type: "function", name, description: "mine", inputSchema: { type: "object" } }),
+    judge: () => ({ kind: "takes", approval: false }),
+    execute: async () => "done",
+  } };
+`;
+
+describe("a module of one's own", () => {
+  test.each([
+    ["agent.mjs", "export const agent = () => 'hello from here';"],
+    ["default.ts", "const agent = (): string => 'hello from here'; export default agent;"],
+  ])("is the agent: %s", async (name, code) => {
+    const path = put(name, code);
+    const made = await makeAgent(config({ agent: path }), parts());
+    expect([made.describe, made.notice]).toEqual([path, undefined]);
+    await using belay = await openBelay({ agent: made.agent, store: ":memory:" });
+    expect(await belay.prompt("hi").text()).toBe("hello from here");
+  });
+
+  test("that does not exist is said not to, and not where it was looked for from", async () => {
+    const path = join(folder, "absent.ts");
+    await expect(makeAgent(config({ agent: path }), parts())).rejects.toThrow(`${path} does not exist.`);
+  });
+
+  test("is told what of the configuration says nothing to it", async () => {
+    const agent = put("agent.mjs", "export const agent = () => 'x';");
+    const { notice } = await makeAgent(config({ agent, model: "a/b", mode: "auto" }), parts());
+    expect(notice).toContain("model of the configuration is not used");
+    expect(notice).toContain("The mode auto says nothing");
+  });
+
+  test.each([
+    ["agent", "export const agent = 3;", "exports is no function"],
+    ["agent", "export const agnet = () => 1;", "exports no `agent`. It exports agnet."],
+    ["agent", "import './missing.mjs';", "could not be loaded"],
+    ["tools", "export const tools = 3;", "`tools` is an object of tools by name"],
+    ["tools", "export const tools = { x: 3 };", "`x` is no tool"],
+    ["tools", "export const tools = { 'a b': {} };", "`a b` is no name for a tool"],
+    ["tools", "export const tools = [{ x: {} }, { x: {} }];", "two tools `x`"],
+    ["tools", TOOLS.replace("own_tool", "shell"), "a tool `shell`, which there is already"],
+  ] as const)("as %s that is none is told with its path: %s", async (field, code, message) => {
+    const path = put("module.mjs", code);
+    const given = config({ model: "openai/gpt-x", [field]: path });
+    await expect(makeAgent(given, parts({ env: { OPENAI_BASE_URL: "http://127.0.0.1:9/v1" } }))).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringMatching(new RegExp(`module\\.mjs.*${message.replaceAll(/[.`]/g, ".")}`)),
+    });
+  });
+
+  test("instructions that are not there are told with their path", async () => {
+    const given = config({ model: "openai/gpt-x", instructions: { file: join(folder, "none.md") } });
+    await expect(makeAgent(given, parts())).rejects.toThrow("none.md cannot be read");
+  });
+});
+
+test("our own words name the workspace and the mode, and stay short", () => {
+  const said = defaultPrompt({ workspace: '/w\n"x', mode: "read-only", instructions: " And so on. " });
+  expect(said).toContain('"/w\\n\\"x"');
+  expect(said).toContain("You cannot write files or run commands");
+  expect(said.endsWith("\n\nAnd so on.")).toBe(true);
+  expect(defaultPrompt({ workspace: "/w", mode: "ask" }).length).toBeLessThan(1_600);
+});
+
+test("Belay is opened with what of the configuration concerns it", () => {
+  const limits = { graceMs: 5, runLimitMs: 6, liveRunsMax: 7, turnsMax: 8 };
+  const processes = { profile: "contain", env: { allow: ["LANG"] } } as const;
+  expect(openOptions(config({ limits, directories: "any", processes }))).toEqual({
+    ...{ directories: "any", graceMs: 5, runLimitMs: 6, liveRunsMax: 7 },
+    processes: { workspace: folder, profile: "contain", env: { allow: ["LANG"] }, graceMs: 5 },
+  });
+});

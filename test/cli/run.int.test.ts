@@ -1,0 +1,263 @@
+// `belay run` without a server: as it is typed, in a pipe and on a terminal.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
+import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
+import { identityOf } from "../../src/process/proc.ts";
+import { AGENT, jsonLines, MAIN, Shell } from "../fixtures/shell.ts";
+
+const HERE = ["run", "--agent", AGENT] as const;
+
+// Each of them starts a command line or several, on a machine that may be busy with other tests.
+describe("belay run without a server", { timeout: 60_000 }, () => {
+  test("ps meanwhile names the process that works on the home alone; once that is killed, it does not", async () => {
+    const shell = new Shell();
+    const run = shell.start(...HERE, "wait here");
+    await run.sees(/here\n/);
+    const meanwhile = await shell.belay("ps");
+    expect(meanwhile.code).toBe(EXIT_CODE.disconnected);
+    expect(meanwhile.err).toContain(`process ${run.child.pid} works alone on its store`);
+    expect(meanwhile.err).toMatch(/Ctrl-C.*belay serve/);
+    run.signal("SIGKILL");
+    await run.ended;
+    const after = await shell.belay("ps");
+    expect(after.code).toBe(EXIT_CODE.disconnected);
+    expect(after.err).not.toContain("works alone");
+    // Nor has looking kept anybody from the store.
+    expect((await shell.belay(...HERE, "say hello")).code).toBe(0);
+  });
+
+  describe("what it leaves", () => {
+    test("the words of the run on stdout, everything else on stderr, and 0 once it has completed", async () => {
+      const { code, out, err } = await new Shell().belay(...HERE, "say hello");
+      expect({ code, out }).toEqual({ code: 0, out: "hello\n" });
+      expect(err).toMatch(/run_\S+ in ses_\S+, in this program \(no server\)/);
+      expect(err).toMatch(/run_\S+ completed/);
+      expect(err).not.toContain("\u001b");
+    });
+
+    test("each other outcome has an exit code of its own", async () => {
+      const shell = new Shell();
+      const failed = await shell.belay(...HERE, "fail because");
+      expect(failed.code).toBe(EXIT_OUTCOME.failed);
+      expect(failed.err).toContain("failed: because");
+      const cancelled = await shell.belay(...HERE, "--timeout", "1", "wait");
+      expect(cancelled.code).toBe(EXIT_OUTCOME.cancelled);
+      expect(cancelled.err).toContain("cancelled (by policy: belay run --timeout 1)");
+    });
+
+    test("a prompt that was refused leaves the code of the refusal, and nothing on stdout", async () => {
+      const { code, out, err } = await new Shell().belay(...HERE, "--session", "ses_none", "say no");
+      expect({ code, out }).toEqual({ code: EXIT_CODE.not_found, out: "" });
+      expect(err).toContain("ses_none");
+    });
+
+    test("--json is JSON lines and nothing else, the outcome last", async () => {
+      const { code, out } = await new Shell().belay(...HERE, "--json", "say hello");
+      const lines = jsonLines(out);
+      expect(code).toBe(0);
+      expect(lines[0]).toMatchObject({ type: "run.accepted" });
+      expect(lines.at(-2)).toMatchObject({ type: "run.settled" });
+      expect(lines.at(-1)).toEqual({
+        outcome: { kind: "completed" },
+        runId: lines[0]?.runId,
+        sessionId: expect.stringMatching(/^ses_/),
+      });
+    });
+
+    test("it does not leave with 0 while its agent waits for something that keeps no program alive", async () => {
+      const shell = new Shell();
+      const run = shell.start(...HERE, "wait here");
+      await run.sees(/here\n/);
+      // Left to itself for as long as another program takes from its start to its end.
+      expect(await Promise.race([run.ended, shell.belay("version").then(() => "at work")])).toBe("at work");
+      run.signal("SIGINT");
+      expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
+    });
+
+    test("it does not leave because nobody reads stderr any more: its outcome counts", async () => {
+      const run = new Shell().start(...HERE, "wait here");
+      await run.sees(/here\n/);
+      run.child.stderr?.destroy();
+      run.signal("SIGINT");
+      expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
+    });
+
+    test.runIf(existsSync("/dev/full"))("words that a full disk has not taken are not in order", async () => {
+      const shell = new Shell();
+      const line = [process.execPath, MAIN, ...HERE, "say lost"].map((word) => `'${word}'`).join(" ");
+      const full = shell.command("sh", "-c", `${line} > /dev/full`);
+      expect(await full.ended).toBe(EXIT_CODE.store_full);
+      expect(full.err).toMatch(/run_\S+ completed[\s\S]*cannot be written/);
+    });
+
+    test("--detach is refused: nobody would carry on", async () => {
+      const { code, err } = await new Shell().belay(...HERE, "--detach", "say hello");
+      expect(code).toBe(EXIT_CODE.invalid);
+      expect(err).toContain("belay serve");
+    });
+  });
+
+  test("--cwd is where its session works: below the workspace, or anywhere if that is allowed", async () => {
+    const shell = new Shell();
+    const [inside, beside] = [join(shell.home, "in"), mkdtempSync(join(tmpdir(), "belay-beside-"))];
+    mkdirSync(inside);
+    onTestFinished(() => rmSync(beside, { recursive: true, force: true }));
+    const ran = await shell.belay(...HERE, "--cwd", "in", "shell pwd > where");
+    expect(ran).toMatchObject({ code: 0, out: "shell: completed\n" });
+    expect(readFileSync(join(inside, "where"), "utf8")).toBe(`${realpathSync(inside)}\n`);
+    const refused = await shell.belay(...HERE, "--cwd", beside, "shell pwd > where");
+    expect(refused).toMatchObject({ code: EXIT_CODE.forbidden, out: "" });
+    expect(refused.err).toMatch(/outside of the workspace[\s\S]*--directories any/);
+    expect(existsSync(join(beside, "where"))).toBe(false);
+    const allowed = await shell.belay(...HERE, "--directories", "any", "--cwd", beside, "shell pwd > where");
+    expect(allowed.code).toBe(0);
+    expect(readFileSync(join(beside, "where"), "utf8")).toBe(`${realpathSync(beside)}\n`);
+    const both = await shell.belay(...HERE, "--cwd", "in", "--session", "ses_x", "say no");
+    expect(both.err).toContain("--cwd");
+    expect(both.code).not.toBe(0);
+  });
+
+  describe("where the prompt comes from", () => {
+    test.each([["-"], []])("from stdin with %j", async (...words) => {
+      const { code, out } = await new Shell().piped("say piped\nin two lines\n", ...HERE, ...words.flat());
+      expect({ code, out }).toEqual({ code: 0, out: "piped\nin two lines\n" });
+    });
+
+    test("an empty one, and none at all on a terminal, are refused with advice", async () => {
+      const shell = new Shell();
+      const empty = await shell.piped("  \n", ...HERE);
+      expect(empty.code).toBe(EXIT_CODE.invalid);
+      const none = shell.onTerminal(...HERE);
+      await none.sees(/There is no prompt/);
+      expect(await none.ended).toBe(EXIT_CODE.invalid);
+    });
+
+    test("bytes that are no text are refused: as a prompt they would be other bytes", async () => {
+      const { code, err } = await new Shell().piped(Buffer.from([0x73, 0x61, 0x79, 0x20, 0xff]), ...HERE);
+      expect(code).toBe(EXIT_CODE.invalid);
+      expect(err).toMatch(/not text in UTF-8[\s\S]*--file/);
+    });
+
+    test("files go with it, as text or as bytes", async () => {
+      const shell = new Shell();
+      writeFileSync(join(shell.home, "a.txt"), "some text");
+      writeFileSync(join(shell.home, "b.png"), Buffer.from([0x89, 0x50, 0, 1]));
+      const { out } = await shell.belay(...HERE, "--file", "a.txt", "--file", "b.png", "data");
+      expect(JSON.parse(out)).toEqual({
+        attachments: [
+          { name: "a.txt", mediaType: "text/plain", text: "some text" },
+          { name: "b.png", mediaType: "image/png", base64: "iVAAAQ==" },
+        ],
+      });
+      const missing = await shell.belay(...HERE, "data", "--file", "c.txt");
+      expect(missing.code).toBe(EXIT_CODE.not_found);
+    });
+
+    test("G2: the same key again is the same run, and says what it said", async () => {
+      const shell = new Shell();
+      const first = await shell.belay(...HERE, "--key", "k1", "--json", "say once");
+      const again = await shell.belay(...HERE, "--key", "k1", "--json", "say once");
+      expect(jsonLines(again.out).at(-1)).toEqual(jsonLines(first.out).at(-1));
+      const other = await shell.belay(...HERE, "--key", "k1", "say twice");
+      expect(other.code).toBe(EXIT_CODE.conflict);
+    });
+  });
+
+  describe("Ctrl-C", () => {
+    test("once: the run is cancelled, its outcome is waited for, and the receipt is shown", async () => {
+      const run = new Shell().start(...HERE, "wait here");
+      await run.sees(/here\n/);
+      run.signal("SIGINT");
+      expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
+      expect(run.out).toBe("here\n");
+      expect(run.err).toMatch(/cancel: stopping: recorded at position \d+/);
+      expect(run.err).toContain("cancelled (Ctrl-C)");
+    });
+
+    test("once takes the process tree along", async () => {
+      const run = new Shell().start(...HERE, "shell trap '' TERM INT; sleep 300 & wait");
+      const pid = Number(await run.sees(/runs as process (\d+)/));
+      expect(identityOf(pid)).toBeDefined();
+      run.signal("SIGINT");
+      expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
+      expect(identityOf(pid)).toBeUndefined();
+    });
+
+    test("twice leaves at once, and says what becomes of the run", async () => {
+      const run = new Shell().patient().start(...HERE, "deaf");
+      await run.sees(/not listening/);
+      run.signal("SIGINT");
+      await run.sees(/cancel: stopping/);
+      run.signal("SIGINT");
+      expect(await run.ended).toBe(EXIT_SIGNAL.SIGINT);
+      expect(run.err).toMatch(/Left at once\. run_\S+ is recorded as being stopped/);
+    });
+
+    test("G24: SIGTERM sets the run down, and the next life takes it up", async () => {
+      const shell = new Shell();
+      const run = shell.start(...HERE, "--key", "k", "resume");
+      await run.sees(/begun\n/);
+      run.signal("SIGTERM");
+      expect(await run.ended).toBe(EXIT_SIGNAL.SIGTERM);
+      const again = await shell.belay(...HERE, "--key", "k", "resume");
+      expect(again.code).toBe(0);
+      expect(again.out).toContain("taken up again");
+    });
+  });
+
+  describe("what it is asked", () => {
+    test("where nobody can answer, an approval is denied and a question taken back, and neither waits", async () => {
+      const shell = new Shell();
+      const approval = await shell.belay(...HERE, "write x.txt");
+      expect(approval.out).toBe("write_file: failed\n");
+      expect(approval.err).toContain("nobody can give it here: denied");
+      const question = await shell.belay(...HERE, "ask");
+      expect(question.out).toBe("colour: withdrawn\n");
+    });
+
+    test("on a terminal the exact bytes are shown, with nothing hidden, and y lets it go on", async () => {
+      const run = new Shell().onTerminal(...HERE, "write x.txt");
+      await run.sees(/lways in this session\): /);
+      expect(run.out).toContain('"text": "\\u{202e}evil"');
+      expect(run.out).not.toContain("\u202e");
+      run.type("perhaps\n");
+      await run.sees(/lways in this session\): [\s\S]*lways in this session\): /);
+      run.type("y\n");
+      await run.sees(/write_file: completed/);
+      expect(await run.ended).toBe(0);
+    });
+
+    test("on a terminal n denies it, with a reason; a question is answered by a line", async () => {
+      const shell = new Shell();
+      const denied = shell.onTerminal(...HERE, "write x.txt");
+      await denied.sees(/lways in this session\): /);
+      denied.type("n not today\n");
+      await denied.sees(/denied by the user: not today/);
+      expect(await denied.ended).toBe(0);
+      const asked = shell.onTerminal(...HERE, "ask");
+      await asked.sees(/Which colour\? \(red, green\)[\s\S]*Answer: /);
+      asked.type("green\n");
+      await asked.sees(/colour: green/);
+      expect(await asked.ended).toBe(0);
+    });
+
+    test("whoever leaves the question open with Ctrl-D cannot come back to it, so it is denied", async () => {
+      const run = new Shell().onTerminal(...HERE, "write x.txt");
+      await run.sees(/lways in this session\): /);
+      run.type("\u0004");
+      await run.sees(/nobody can give it here: denied/);
+      expect(await run.ended).toBe(0);
+    });
+
+    test("Ctrl-C at the question cancels the run", async () => {
+      const run = new Shell().onTerminal(...HERE, "write x.txt");
+      await run.sees(/lways in this session\): /);
+      run.type("\u0003");
+      await run.sees(/cancelled \(Ctrl-C\)/);
+      expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
+    });
+  });
+});

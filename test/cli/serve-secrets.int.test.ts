@@ -1,0 +1,34 @@
+// What a command of the agent finds of the server that runs it: nothing with which it could speak as the owner.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readServer } from "../../src/cli/home.ts";
+import { here } from "../fixtures/mechanisms-here.ts";
+import { Shell } from "../fixtures/shell.ts";
+
+// Only a namespace hides files from a command of the same user.
+describe.runIf(here().includes("bubblewrap"))("a command (where bubblewrap works)", { timeout: 60_000 }, () => {
+  test("G35: reaches no socket that was named, and reads no file that a key came from", async () => {
+    const keyFile = "provider.key";
+    const shell = new Shell({ OPENAI_API_KEY_FILE: keyFile });
+    writeFileSync(join(shell.home, keyFile), "key-of-the-provider");
+    const socket = join(shell.home, "named.sock");
+    await shell.serve("--socket", socket, "--require", "namespace");
+    await shell.belay(
+      "run",
+      `shell cat ${keyFile} > seen; test -S ${socket} && echo reached >> seen; echo done >> seen`,
+    );
+    expect(readFileSync(join(shell.home, "seen"), "utf8")).toBe("done\n");
+  });
+
+  test("G35: reaches no socket in a place that was found for it, because the home is too deep for one", async () => {
+    const shell = new Shell();
+    const home = join(shell.home, "d".repeat(100));
+    mkdirSync(home, { mode: 0o700 });
+    await shell.serve("--home", home, "--require", "namespace");
+    const { socket = "" } = readServer({ serverFile: join(home, "server.json") }) ?? {};
+    expect(socket).not.toContain(home);
+    await shell.belay("run", "--home", home, `shell test -S ${socket} && echo reached > seen; echo done >> seen`);
+    expect(readFileSync(join(shell.home, "seen"), "utf8")).toBe("done\n");
+  });
+});

@@ -1,0 +1,37 @@
+// One suite, three ways: the library itself, and the client over TCP and over a private socket.
+import { expectTypeOf, test } from "vitest";
+import { type BelayClient, type ConnectOptions, connectBelay } from "../../src/client/belay-client.ts";
+import type { BelayControl } from "../../src/control.ts";
+import { type Belay, openBelay } from "../../src/library/belay.ts";
+import type { Agent } from "../../src/ports.ts";
+import { type RealServer, realServer } from "../fixtures/real-server.ts";
+import { controlContract } from "./control-contract.ts";
+import type { Opened } from "./control-stage.ts";
+
+const library = (agent: Agent): Promise<Belay> => openBelay({ agent, store: ":memory:", graceMs: 200 });
+
+async function overServer(agent: Agent, how: (server: RealServer) => ConnectOptions): Promise<Opened> {
+  const belay = await library(agent);
+  const server = await realServer(belay);
+  const control = await connectBelay(how(server));
+  return {
+    control,
+    close: async () => {
+      await control.close();
+      await server.close();
+      await belay.close({ mode: "cancel" });
+    },
+  };
+}
+
+test("the library and the client are the same thing to whoever holds them", () => {
+  expectTypeOf<Belay>().toExtend<BelayControl>();
+  expectTypeOf<BelayClient>().toExtend<BelayControl>();
+});
+
+controlContract("library", async (agent) => {
+  const control = await library(agent);
+  return { control, close: async () => void (await control.close({ mode: "cancel" })) };
+});
+controlContract("client over TCP", (agent) => overServer(agent, ({ url, token }) => ({ url, token })));
+controlContract("client over a socket", (agent) => overServer(agent, ({ socket }) => ({ socket })));

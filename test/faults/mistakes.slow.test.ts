@@ -1,0 +1,16 @@
+// The faults, tested: known mistakes are found, and the house as it is has none of them.
+import { describe, expect, test } from "vitest";
+import { mistake } from "../mistakes/mistake.ts";
+import { hunt } from "./hunt.ts";
+import { MISTAKES } from "./mistakes.ts";
+
+describe("known mistakes", { timeout: 120_000 }, () => {
+  test("one whose mark is missing in the source is an error, and not one that was found", async () => {
+    const unmarked = mistake("marked-nowhere", "It has no mark.", (at) => at.remove());
+    await expect(hunt([unmarked])).rejects.toThrow("No line is marked with @fault marked-nowhere.");
+  });
+
+  test.each(MISTAKES)("$name is found", async (known) => {
+    expect(await hunt([known])).toMatch(/^(G\d+|no end|a bug|the play)/);
+  });
+});

@@ -1,0 +1,55 @@
+// Belay itself ends in the middle of a foreign agent's prompt: killed, or in order.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
+import { done, facts, flaws, foreignHouse, said } from "./foreign-house.ts";
+
+let dir = "";
+let memory = "";
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "belay-foreign-"));
+  memory = join(dir, "memory");
+  mkdirSync(memory);
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+test("G20, G25: after kill -9 the prompt is lost and not sent again, its tree is dead, the next works", async () => {
+  const id = mark();
+  const script = join(import.meta.dirname, "doomed-front.ts");
+  const front = spawn(process.execPath, [script, dir, memory, id], { stdio: ["ignore", "pipe", "inherit"] });
+  await once(front.stdout, "data");
+  await markedAtLeast(id, 2);
+  front.kill("SIGKILL");
+  await once(front, "exit");
+  const house = await foreignHouse({ dir, skills: { memory, restores: "load" } });
+  expect(marked(id)).toEqual([]);
+  const [, cut, next] = (await house.session.runs()).toReversed();
+  expect(await (await house.belay.run(cut?.id ?? "")).outcome).toEqual({ kind: "lost" });
+  // The one behind it runs, and the agent has its own memory: it was asked once.
+  const { text } = await done(await house.belay.run(next?.id ?? ""));
+  expect(text).toBe(`I remember: echo first | deaf ${id}`);
+  expect(await flaws(house.session)).toEqual([]);
+  await house[Symbol.asyncDispose]();
+});
+
+test("G25: set down by a shutdown in order, the agent is told to go on, and not simply asked again", async () => {
+  const skills = { memory, restores: "load" } as const;
+  const file = join(dir, "go");
+  const first = await foreignHouse({ dir, skills });
+  const run = first.session.prompt(`finish ${file}`);
+  await said(run, "waiting for a file");
+  await first.belay.close({ mode: "park" });
+  mkdirSync(file);
+  const second = await foreignHouse({ dir, skills });
+  const taken = await second.belay.run(run.id);
+  expect(await taken.outcome).toEqual({ kind: "completed" });
+  const { text } = await done(second.session.prompt("recall"));
+  expect(text).toContain("You had begun to work on what follows when the program around you was shut down.");
+  expect(await facts(second.session, "run.recovered")).toHaveLength(1);
+  expect(await flaws(second.session)).toEqual([]);
+  await second[Symbol.asyncDispose]();
+});

@@ -1,0 +1,112 @@
+// Runs everything that must hold and ends with one line: how many passed, how many failed.
+//
+//   node test/run.ts check   format, lint, types and unit tests; under a minute
+//   node test/run.ts fast    that, the integration tests, and a short sample of every slow suite (`npm test`)
+//   node test/run.ts slow    the slow tests, and the slow suites at length (`npm run test:slow`)
+//
+// The samples have another seed every time. BELAY_TEST_SEED repeats one.
+import type { FileTime } from "./run/count.ts";
+import { runStep, type Step } from "./run/step.ts";
+
+const SLOWEST_SHOWN = 30;
+
+const [lane = "fast"] = process.argv.slice(2);
+const seed = Number(process.env.BELAY_TEST_SEED ?? Math.floor(Date.now() / 1_000) % 1_000_000);
+
+const program = (name: string, ...run: readonly string[]): Step => ({ kind: "program", name, run });
+const tests = (name: string, of: string, ...only: readonly string[]): Step => ({ kind: "tests", name, lane: of, only });
+const suite = (name: string, file: string, ...options: readonly (string | number)[]): Step => ({
+  ...{ kind: "suite", name },
+  run: [file, ...options.map(String), "--json"],
+});
+
+const lint = program("format and lint", "node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", ".");
+const types = program("types", "node_modules/typescript/bin/tsc", "-p", ".");
+const unit = tests("unit tests", "unit");
+/** Bubblewrap and Chromium, if the machine has none. */
+const prepare = program("programs the tests need", "test/prepare.ts");
+
+/** At least one real kill, power cut, process tree, mutant and schedule each. */
+const samples: readonly Step[] = [
+  suite("schedules", "sim/main.ts", "--schedules", 1_000, "--seed", seed),
+  suite("known mistakes", "sim/main.ts", "--bugs", "--sample", 60, "--part", seed),
+  suite("kill -9", "test/crash/main.ts", "--kills", 8, "--seed", seed),
+  suite("power loss", "test/power/main.ts", "--cuts", 200, "--seed", seed),
+  suite("damaged files", "test/damage/main.ts", "--rounds", 50, "--seed", seed),
+  suite("store faults", "test/faults/main.ts", "--only-pairs", "--pairs", 300, "--seed", seed),
+  suite("process trees", "test/trees/main.ts", "--rounds", 1, "--seed", seed),
+  suite("mutants", "test/mutate/main.ts", "--sample", "--seed", seed),
+  tests("soak", "slow", "test/soak/soak.slow.test.ts", "-t", "holds at the second rest"),
+];
+
+const suites: readonly Step[] = [
+  suite("schedules", "sim/main.ts", "--schedules", 20_000, "--seed", seed),
+  suite("small scopes, exhaustively", "sim/main.ts", "--exhaustive"),
+  suite("known mistakes", "sim/main.ts", "--bugs"),
+  suite("kill -9", "test/crash/main.ts", "--kills", 60, "--seed", seed),
+  suite("power loss", "test/power/main.ts", "--cuts", 2_000, "--seed", seed),
+  suite("known mistakes of power loss", "test/power/main.ts", "--mistakes"),
+  suite("damaged files", "test/damage/main.ts", "--rounds", 1_000, "--seed", seed),
+  suite("store faults", "test/faults/main.ts", "--pairs", 2_000, "--seed", seed),
+  suite("process trees", "test/trees/main.ts", "--rounds", 5, "--seed", seed),
+  suite("process trees of a killed server", "test/trees/main.ts", "--rounds", 2, "--parent-kill", "--seed", seed),
+  suite("mutants", "test/mutate/main.ts", "--sample", "--seed", seed + 1),
+  suite("renamed symbols, moved files, retitled tests", "test/rename/main.ts", "--seed", seed),
+];
+
+/** Two tracks at a time: the second gets the processor time that the first leaves. */
+const LANES: Readonly<Record<string, () => Promise<void>>> = {
+  check: () => beside([lint, unit], [types]),
+  fast: async () => {
+    await beside([lint, unit], [prepare, types]);
+    await beside([tests("integration tests", "int")], samples);
+  },
+  slow: async () => {
+    await runTrack([prepare], false);
+    await beside([tests("slow tests", "slow")], suites);
+  },
+};
+
+const total = { passed: 0, failed: 0 };
+const failures: string[] = [];
+const times: FileTime[] = [];
+const run = LANES[lane];
+if (run === undefined) {
+  print(`There is no lane ${lane}. There are: ${Object.keys(LANES).join(", ")}.`);
+  process.exit(2);
+}
+print(`seed ${seed}`);
+await run();
+printSlowest();
+if (failures.length > 0) print(`\nfailed (again: BELAY_TEST_SEED=${seed}):\n${failures.join("\n")}`);
+print(`${total.passed} passed, ${total.failed} failed`);
+process.exitCode = total.failed === 0 ? 0 : 1;
+
+async function beside(main: readonly Step[], background: readonly Step[]): Promise<void> {
+  await Promise.all([runTrack(main, false), runTrack(background, true)]);
+}
+
+/** One after the other. */
+async function runTrack(steps: readonly Step[], background: boolean): Promise<void> {
+  for (const step of steps) {
+    if (!background) print(`\n▶ ${step.name}`);
+    const { passed, failed, failures: named, seconds, files } = await runStep(step, { background });
+    print(`${failed === 0 ? "✓" : "✗"} ${step.name}: ${passed} passed, ${failed} failed (${seconds.toFixed(1)} s)`);
+    if (failed > 0) failures.push(step.name, ...named.map((name) => `  ${name}`));
+    times.push(...files);
+    total.passed += passed;
+    total.failed += failed;
+  }
+}
+
+function printSlowest(): void {
+  if (times.length === 0) return;
+  print(`\nthe ${SLOWEST_SHOWN} slowest test files, in seconds:`);
+  for (const { file, ms } of times.toSorted((one, two) => two.ms - one.ms).slice(0, SLOWEST_SHOWN)) {
+    print(`${(ms / 1_000).toFixed(1).padStart(7)}  ${file}`);
+  }
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

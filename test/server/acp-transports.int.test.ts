@@ -1,0 +1,150 @@
+// ACP on the server: the same talk over a WebSocket, over HTTP, over the private socket, and mounted in another server.
+import type { Stream } from "@agentclientprotocol/sdk";
+import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
+import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
+import { afterEach, describe, expect, test } from "vitest";
+import { fetchBelay } from "../../src/library/serve.ts";
+import {
+  type AcpHouse,
+  actor,
+  bearer,
+  enter,
+  openAcpHouse,
+  prompt,
+  talker,
+  WebSocket,
+} from "../fixtures/acp-server.ts";
+import { gate, openHouse, waits } from "../fixtures/belay.ts";
+
+const houses: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of houses.splice(0)) await one.close();
+});
+
+async function open(...given: Parameters<typeof openAcpHouse>): Promise<AcpHouse> {
+  const house = await openAcpHouse(...given);
+  houses.push(house);
+  return house;
+}
+
+type Way = (house: AcpHouse, token?: string) => Stream;
+
+const WAYS = {
+  WebSocket: ({ port }, token = "ann") =>
+    createWebSocketStream(`ws://127.0.0.1:${port}/acp`, { WebSocket, headers: bearer(token) }),
+  HTTP: ({ port }, token = "ann") => createHttpStream(`http://127.0.0.1:${port}/acp`, { headers: bearer(token) }),
+  "the private socket": ({ socket }) => createWebSocketStream(`ws+unix://${socket}:/acp`, { WebSocket }),
+} as const satisfies Readonly<Record<string, Way>>;
+
+/** What one may choose from. */
+const optionsOf = (asked: object): readonly { readonly optionId: string; readonly kind: string }[] =>
+  (asked as { params: { options: [] } }).params.options;
+
+const isUpdate = (message: object): boolean => "method" in message && message.method === "session/update";
+
+describe.each(Object.entries(WAYS))("over %s", (_, way) => {
+  test.each([1, 2])("a prompt is answered in version %i, after it was told what was said", async (version) => {
+    const house = await open({ tea: () => "A cup of it." });
+    const client = talker(way(house));
+    const session = await enter(client, version);
+    const answer = await prompt(client, session, "tea");
+    expect(answer.error).toBeUndefined();
+    // In the second version a prompt is answered when it is taken, and the end is told.
+    if (version === 1) {
+      expect(answer.result).toMatchObject({ stopReason: "end_turn" });
+      expect(JSON.stringify(client.told.filter(isUpdate))).toContain("A cup of it.");
+    } else {
+      const idle = await client.heard((one) => JSON.stringify(one).includes('"state":"idle"'));
+      expect(JSON.stringify(idle)).toContain("end_turn");
+      expect(JSON.stringify(client.told.slice(0, client.told.indexOf(idle)))).toContain("A cup of it.");
+    }
+    await client.close();
+  });
+
+  test("G32: a client that leaves stops nothing", async () => {
+    const go = gate();
+    const house = await open({ tea: async () => go.passed.then(() => "done") });
+    const client = talker(way(house));
+    const session = await enter(client);
+    void prompt(client, session, "tea");
+    await house.began("tea");
+    expect(house.open.count).toBe(1);
+    await client.close();
+    await client.ended;
+    go.open();
+    const [run] = await house.belay.session(session).runs();
+    const { outcome } = await house.belay.run(run?.id ?? "");
+    await expect(outcome).resolves.toMatchObject({ kind: "completed" });
+  });
+
+  test("whoever shuts down lets prompts be answered first, and then ends the connection", async () => {
+    const house = await open({ tea: waits });
+    const client = talker(way(house));
+    const session = await enter(client);
+    const answer = prompt(client, session, "tea");
+    await house.began("tea");
+    houses.splice(0);
+    await house.close();
+    await expect(answer).resolves.toMatchObject({ result: { stopReason: "cancelled" } });
+    await client.ended;
+    expect(house.open.count).toBe(0);
+  });
+
+  test("people are asked over it, and what they answer counts", async () => {
+    const house = await open({
+      tea: async (turn) => (await turn.call("brew", {}, () => "hot", { approval: true })).kind,
+    });
+    const client = talker(way(house));
+    const session = await enter(client);
+    const answer = prompt(client, session, "tea");
+    const asked = await client.heard((one) => "method" in one && one.method === "session/request_permission");
+    const [allow] = optionsOf(asked).filter(({ kind }) => kind === "allow_once");
+    await client.reply(asked, { outcome: { outcome: "selected", optionId: allow?.optionId } });
+    await expect(answer).resolves.toMatchObject({ result: { stopReason: "end_turn" } });
+    expect(JSON.stringify(client.told)).toContain('"completed"');
+    await client.close();
+  });
+
+  test("what is asked over it is in the audit trail, with who has asked", async () => {
+    const house = await open();
+    const client = talker(way(house));
+    const session = await enter(client);
+    await prompt(client, session, "tea");
+    const name = way === WAYS["the private socket"] ? "local" : "ann";
+    expect(house.audit).toContainEqual(
+      expect.objectContaining({ actor: name, via: "acp", target: session, answer: expect.any(String) }),
+    );
+    await client.close();
+  });
+});
+
+describe("beyond one connection", () => {
+  test("a session that was begun over one is loaded over another", async () => {
+    const house = await open({ tea: () => "A cup of it." });
+    const first = talker(WAYS.HTTP(house));
+    const session = await enter(first);
+    await prompt(first, session, "tea");
+    const second = talker(WAYS.WebSocket(house));
+    await second.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+    const loaded = await second.request("session/load", { sessionId: session, cwd: "/", mcpServers: [] });
+    expect(loaded.error).toBeUndefined();
+    expect(JSON.stringify(second.told)).toContain("A cup of it.");
+    await Promise.all([first.close(), second.close()]);
+  });
+
+  test("mounted in another server it speaks HTTP", async () => {
+    const { belay } = await openHouse({ tea: () => "A cup of it." }, { directories: "any" });
+    const mounted = fetchBelay(belay, { tokens: () => actor("ann") });
+    const client = talker(
+      createHttpStream("http://localhost/acp", {
+        headers: bearer("ann"),
+        fetch: (input, init) => mounted.fetch(new Request(input, init)),
+      }),
+    );
+    const session = await enter(client);
+    await expect(prompt(client, session, "tea")).resolves.toMatchObject({ result: { stopReason: "end_turn" } });
+    await client.close();
+    await mounted.close();
+    await belay.close({ mode: "cancel" });
+  });
+});

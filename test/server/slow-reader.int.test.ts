@@ -1,0 +1,67 @@
+// G31: somebody who opens a stream and never reads costs at most 1 MiB, and holds up nobody.
+import type { ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
+import { Guard } from "../../src/server/guard.ts";
+import { makeHandler } from "../../src/server/handler.ts";
+import { NodeServer } from "../../src/server/node-server.ts";
+import { openHouse } from "../fixtures/belay.ts";
+
+const MEBIBYTE = 1024 * 1024;
+/** Quotes, which JSON doubles: each event alone is larger than what a reader may cost. */
+const PROMPT = '"'.repeat(768 * 1024);
+const PROMPTS = 40;
+
+/** Fifty mebibytes of facts, told while somebody does not listen. */
+test("G31: 50 MiB of events pass a reader that never reads", {
+  timeout: 60_000,
+  meta: { id: "G31/unread-stream-bounded" },
+}, async () => {
+  const { belay } = await openHouse();
+  const actor = { name: "ann", scopes: new Set(TOKEN_SCOPES), tenant: undefined };
+  const guard = new Guard({ tokens: { verify: () => actor }, clock: systemClock });
+  const handler = makeHandler({ control: belay, guard, clock: systemClock, version: "0" });
+  const node = new NodeServer({ handle: handler.handle, clock: systemClock, via: "tcp" });
+  const responses: ServerResponse[] = [];
+  node.server.on("request", (_, response: ServerResponse) => responses.push(response));
+  const port = await new Promise<number>((resolve) => {
+    node.server.listen(0, "127.0.0.1", () => {
+      const address = node.server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : 0);
+    });
+  });
+  guard.serves({ scheme: "http", port });
+
+  const session = await belay.createSession();
+  const socket = connect(port, "127.0.0.1");
+  // Never read from: what the server writes fills the buffers of the system, and then waits.
+  socket.pause();
+  socket.write(
+    `GET /v1/sessions/${session.id}/events?deltas=with HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n` +
+      "authorization: Bearer a\r\n\r\n",
+  );
+  await new Promise((resolve) => node.server.once("request", resolve));
+
+  let most = 0;
+  let stalled = 0;
+  let told = 0;
+  for (let count = 0; count < PROMPTS; count += 1) {
+    // Somebody who reads hears of each at once: nobody waits for the one who does not.
+    const run = session.prompt(PROMPT);
+    for await (const event of run) told += JSON.stringify(event).length;
+    const waiting = responses.reduce((sum, one) => sum + one.writableLength + (one.socket?.writableLength ?? 0), 0);
+    most = Math.max(most, waiting);
+    if (waiting > 0) stalled += 1;
+  }
+  expect(told).toBeGreaterThan(50 * MEBIBYTE);
+  expect(most).toBeLessThan(MEBIBYTE);
+  // It did stand still: there was something it had not taken, for most of the time.
+  expect(stalled).toBeGreaterThan(PROMPTS / 2);
+  expect(handler.streams).toBe(1);
+
+  socket.destroy();
+  await Promise.all([handler.drain(), node.close(1000), belay.close({ mode: "cancel" })]);
+  expect(handler.streams).toBe(0);
+});
