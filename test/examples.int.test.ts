@@ -36,7 +36,7 @@ describe.each(names)("%s", (name) => {
     expect(text).toContain(PRINTS);
     const { stdout, stderr } = await run(
       process.execPath,
-      ["--import", join(ROOT, "test", "from-source.ts"), join(FOLDER, name)],
+      ["--import", join(ROOT, "test", "fixtures", "from-source.ts"), join(FOLDER, name)],
       { env: { ...process.env, NO_COLOR: "1" } },
     );
     expect(trimLines(stdout)).toBe(trimLines(promised(text)));

@@ -58,8 +58,8 @@ const suites: readonly Step[] = [
 const LANES: Readonly<Record<string, () => Promise<void>>> = {
   check: () => beside([lint, unit], [types]),
   fast: async () => {
-    await beside([lint, unit], [prepare, types]);
-    await beside([tests("integration tests", "int")], samples);
+    await beside([lint, unit], [prepare]);
+    await beside([tests("integration tests", "int")], [types, ...samples]);
   },
   slow: async () => {
     await runTrack([prepare], false);
