@@ -70,7 +70,7 @@ run(
   "test/mistakes",
   "test/failures/failure-map",
 );
-run("lint rules", vitest, "run", "--project", "unit", "test/banned-calls", "test/import-direction");
+run("lint rules", vitest, "run", "--project", "unit", "test/rules/banned-calls", "test/rules/import-direction");
 for (const { name } of hunted) run(`finds ${name}`, "sim/main.ts", "--bugs", "--only", name, "--json");
 run("schedules", "sim/main.ts", "--schedules", "200", "--json");
 run("mistakes of ACP", vitest, "run", "--project", "slow", "test/acp/mistakes", "-t", "leaving-cancels|has none");
