@@ -3,6 +3,8 @@
 import { describe, expect, test } from "vitest";
 import {
   accept,
+  answer,
+  ask,
   beginProcess,
   call,
   callSettled,
@@ -521,6 +523,13 @@ describe("G19: a call ends when none of its processes is left", () => {
         processSettled(first, stopped),
         callSettled("call_a.1", stopped),
       );
+  });
+
+  test("G10: with the reason of the run's cancel, if its call ends as denied in the same step", () => {
+    const past = byEnd.and(ask("call_a.1"), park, answer("ask_a.1", { kind: "denied" }));
+    const { events } = past.and(cancelRun("run_a"));
+    expect(events.at(-3)).toEqual(processSettled(first, stopped));
+    expect(events.at(-2)).toMatchObject({ type: "call.settled", outcome: { kind: "failed", code: "denied" } });
   });
 });
 

@@ -123,17 +123,19 @@ export function withProcesses(lane: Lane, events: readonly Event[]): readonly Ev
   const { live } = lane.processes;
   if (live.length === 0 || !events.some(({ type }) => type === "call.settled")) return events;
   const over = new Set<ProcessId>();
+  let cancelled: CancelReason | undefined;
   return events.flatMap((event) => {
     if (event.type === "process.settled") over.add(event.processId);
+    if (event.type === "run.cancel_requested") cancelled = event.reason;
     if (event.type !== "call.settled") return [event];
     const left = live.filter(({ id, owner }) => owner === event.callId && !over.has(id));
-    return [...left.map((one) => endedWith(lane, one, event.outcome)), event];
+    return [...left.map((one) => endedWith(one, stopReason(lane, one) ?? cancelled, event.outcome)), event];
   });
 }
 
-function endedWith(lane: Lane, one: Process, call: Outcome): Event {
+function endedWith(one: Process, stopped: CancelReason | undefined, call: Outcome): Event {
   const parent = { kind: "parent", id: one.owner } as const;
-  const reason = stopReason(lane, one) ?? (call.kind === "cancelled" ? call.reason : parent);
+  const reason = stopped ?? (call.kind === "cancelled" ? call.reason : parent);
   const outcome: Outcome = call.kind === "lost" ? call : { kind: "cancelled", reason };
   return { type: "process.settled", processId: one.id, outcome };
 }

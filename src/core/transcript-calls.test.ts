@@ -31,7 +31,7 @@ import {
   user,
   wanted,
 } from "../../test/fixtures/commands.ts";
-import { validTranscript } from "../../test/log-laws.ts";
+import { transcriptErrors } from "../../test/oracle/check-transcript.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Event, TurnPart } from "./event.ts";
 import { reminder } from "./inbox.ts";
@@ -44,7 +44,7 @@ const steer = accept("run_s", { delivery: "steer" });
 
 /** Whatever else is asked of it, it is valid. */
 function read(past: Given): readonly Message[] {
-  validTranscript(past.events);
+  expect(transcriptErrors(past.events)).toEqual([]);
   return transcript(past.events);
 }
 

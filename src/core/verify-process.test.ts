@@ -576,7 +576,8 @@ describe("a run that nobody asked for", () => {
   test("is not missed in a session that was closed since", () => {
     const ended = [callSettled("call_a.1"), callSettled("call_a.2"), turnSettled("turn_a.1", "end")];
     const stop: Event = { type: "session.cancel_requested", covers: ["run_a"], reason: closing };
-    const cut = [closed, stop, ...ended, runSettled("run_a", cancelledBy(closing))];
+    const own: Event = { type: "run.cancel_requested", runId: "run_a", reason: closing };
+    const cut = [closed, stop, own, ...ended, runSettled("run_a", cancelledBy(closing))];
     expect(brokenAtRest(...behind, processSettled(first), told(first), ...cut)).toEqual([]);
   });
   test("one for all that ends in the same moment", () => {

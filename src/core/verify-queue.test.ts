@@ -48,6 +48,11 @@ const sessionCancelled = (...covers: readonly RunId[]): Event => ({
   reason: user,
   covers,
 });
+/** A cancel of the session while run_a is live. */
+const liveCancelled = (...others: readonly RunId[]): readonly Event[] => [
+  sessionCancelled("run_a", ...others),
+  { type: "run.cancel_requested", runId: "run_a", reason: user },
+];
 const stopped = cancelledBy(user);
 const into = (runId: RunId) => ({ kind: "completed", into: runId }) as const;
 const turnOver: Event = { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", outcome: completed, next: "end" };
@@ -207,7 +212,7 @@ describe("one change makes it unlawful", () => {
     ],
     "G6: a run is moved to the first place that is none": [[created, queued, moved("run_b", 1)], "G6"],
     "G15: a steer that was cancelled ends as taken in": [
-      [...live, steer, sessionCancelled("run_a", "run_s"), runSettled("run_s", into("run_a"))],
+      [...live, steer, ...liveCancelled("run_s"), runSettled("run_s", into("run_a"))],
       "G15",
     ],
     "G15: a steer ends as completed by itself": [[...live, steer, runSettled("run_s", completed)], "G15"],

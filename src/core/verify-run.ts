@@ -31,7 +31,7 @@ export class LiveCheck {
   readonly #attemptsMax: number;
   /** The first reason recorded for stopping it. */
   reason: CancelReason | undefined;
-  /** `session`: covered by a cancel of the session, whose own record of this run's cancel is still to come. */
+  /** `session`: covered by a cancel of the session. The cancel of this run itself must be the very next event. */
   covered: "no" | "session" | "run" = "no";
   turn: TurnId | undefined;
   #phase: "running" | "ending" | "parked" = "running";
@@ -88,6 +88,9 @@ export class LiveCheck {
   /** Called before anything else is made of an event, of this run or not. */
   follows(event: Event, report: Report): void {
     this.#questions.follows(event, report);
+    if (this.covered !== "session" || (event.type === "run.cancel_requested" && event.runId === this.id)) return;
+    report("G7", `A cancel of the session covers ${this.id}, but its own cancel was not recorded at once.`);
+    this.covered = "run";
   }
 
   note(event: LiveRunEvent & { readonly seq: Seq }, report: Report): void {

@@ -15,6 +15,7 @@ const accepted = (runId: RunId, delivery: Delivery = "queue"): Event => ({
 });
 const started: Event = { type: "run.started", runId: "run_a" };
 const cancelled = (...covers: readonly RunId[]): Event => ({ type: "session.cancel_requested", covers, reason });
+const own: Event = { type: "run.cancel_requested", runId: "run_a", reason };
 const moved = (index: number): Event => ({ type: "run.moved", runId: "run_b", index });
 const requeued: Event = { type: "run.requeued", runId: "run_b" };
 
@@ -53,17 +54,36 @@ describe("a session that is closed", () => {
     expect(findings([...queued, closed, withdrawn])).toEqual([{ ...left, seq: 4 }]);
     const live = [...queued, started];
     expect(findings([...live, closed, turnRequested("run_a", "turn_a.1")])).toEqual([{ ...left, seq: 5 }]);
-    const steered = [...live, accepted("run_b", "steer"), cancelled("run_a", "run_b")];
+    const steered = [...live, accepted("run_b", "steer"), cancelled("run_a", "run_b"), own];
     // The live run is covered already; what waits to be taken in is not over yet.
-    expect(findings([...steered, closed, requeued])).toEqual([{ ...left, seq: 7 }]);
+    expect(findings([...steered, closed, requeued])).toEqual([{ ...left, seq: 8 }]);
   });
 
   test("has nothing to stop if everything is stopping or over", () => {
     const live = [created, accepted("run_a"), started];
-    expect(findings([...live, cancelled("run_a"), closed, runSettled("run_a", cancelledBy(reason))])).toEqual([]);
+    expect(findings([...live, cancelled("run_a"), own, closed, runSettled("run_a", cancelledBy(reason))])).toEqual([]);
     expect(
       findings([...live.slice(0, 2), cancelled("run_a"), runSettled("run_a", cancelledBy(reason)), closed]),
     ).toEqual([]);
+  });
+});
+
+describe("a cancel of a session", () => {
+  const over = runSettled("run_a", cancelledBy(reason));
+  const live = [created, accepted("run_a"), started, cancelled("run_a")];
+  const found = { guarantee: "G7", seq: 5 };
+
+  test("G7: is recorded for its live run at once", () => {
+    expect(findings([...live, own, over])).toEqual([]);
+    const [one, ...others] = findings([...live, over]);
+    expect(one).toMatchObject(found);
+    expect(one?.message).toBe("A cancel of the session covers run_a, but its own cancel was not recorded at once.");
+    expect(others).toEqual([]);
+  });
+
+  test("G7: the same cancel of another run, or a later one, does not count", () => {
+    expect(findings([...live, { type: "run.cancel_requested", runId: "run_b", reason }])[0]).toMatchObject(found);
+    expect(findings([...live, accepted("run_b"), own])[0]).toMatchObject(found);
   });
 });
 

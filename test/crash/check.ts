@@ -1,26 +1,25 @@
-// Holds what clients were told, and what tools really did, against the log. Pure: everything comes in, findings go out.
-// Knows nothing of how a server is built; what it shares with one is the words of the log.
-import { isDeepStrictEqual } from "node:util";
-import type { Recorded } from "../../src/core/event.ts";
+// The evidence of one round, for the model: and what only a crash loop has, which are the rows of its store, the
+// transcripts its agent was given, and the runs whose tool kills the server.
 import type { RunId, SessionId } from "../../src/core/ids.ts";
+import { ATTEMPTS_MAX } from "../../src/core/limits.ts";
 import type { RunRow } from "../../src/core/rows.ts";
-import { type Message, transcript } from "../../src/core/transcript.ts";
-import { verifyAtRest } from "../../src/core/verify.ts";
-import { checkEffects } from "./check-effects.ts";
-import { checkReceipts } from "./check-receipts.ts";
+import type { Message } from "../../src/core/transcript.ts";
+import type { CallerHistory } from "../oracle/caller-history.ts";
+import { check } from "../oracle/check.ts";
+import { acknowledged } from "../oracle/check-answers.ts";
+import type { Effect as ModelEffect } from "../oracle/check-effects.ts";
+import { type Finding, findingsInto, type Report } from "../oracle/finding.ts";
+import { type LabelOf, type LoggedRun, LogIndex, type Logs, print, same } from "../oracle/log-index.ts";
 import type { Effect } from "./effects.ts";
-import type { Finding, Report } from "./finding.ts";
-import type { History, OperationOf, Slice } from "./history.ts";
-import { LogIndex, type Logs } from "./log-index.ts";
-import { mispaired } from "./pairs.ts";
+import { scriptOf } from "./script.ts";
 
-export interface Evidence {
-  readonly history: History;
+export interface RoundEvidence {
+  readonly history: CallerHistory;
   readonly logs: Logs;
   readonly effects: readonly Effect[];
   /** The rows that the store has derived, by run. */
   readonly rows: ReadonlyMap<RunId, RunRow>;
-  /** What the last server told of each session when everything had come to rest. */
+  /** The transcript of each session that the last server returned when everything was at rest. */
   readonly transcripts: ReadonlyMap<SessionId, readonly Message[]>;
 }
 
@@ -30,122 +29,54 @@ export interface Verdict {
   readonly acked: number;
 }
 
-export function check(evidence: Evidence): Verdict {
-  const findings: Finding[] = [];
-  const report: Report = (kind, message) => findings.push({ kind, message });
-  const index = new LogIndex(evidence.logs);
-  const acked = checkPrompts(evidence.history, index, report);
-  checkOutcomes(evidence, index, report);
-  checkOrder(evidence.history, report);
-  checkReceipts(evidence.history, index, report);
-  checkEffects(evidence.effects, index, report);
-  for (const slice of evidence.history.slices) checkSlice(slice, index, report);
-  checkLogs(evidence, report);
-  return { findings, acked };
-}
-
-type PromptOperation = OperationOf<"prompt">;
-
-const promptsOf = ({ operations }: History): readonly PromptOperation[] =>
-  operations.filter((one) => one.name === "prompt");
-
-/** Answers how many were acknowledged. */
-function checkPrompts(history: History, index: LogIndex, report: Report): number {
-  const byLabel = Map.groupBy(promptsOf(history), ({ ask }) => ask.label);
-  let acked = 0;
-  for (const [label, tries] of byLabel) {
-    const logged = index.labels.get(label) ?? [];
-    const told = tries.flatMap(({ end }) => (end.kind === "ok" ? [end.told] : []));
-    if (told.length > 0) acked += 1;
-    for (const { runId, seq } of told) {
-      const run = logged.find((one) => one.runId === runId);
-      if (run === undefined) report("lost", `${label} was accepted as ${runId}, and the log has no such run.`);
-      else if (run.seq !== seq) report("falseReceipts", `${runId} was accepted at ${run.seq}, and ${seq} was told.`);
-    }
-    if (new Set(told.map(({ runId }) => runId)).size > 1 || logged.length > 1) {
-      report("doublePrompts", `${label} is ${logged.map(({ runId }) => runId).join(" and ")}.`);
-    }
-    if (tries.every(({ end }) => end.kind === "fail") && logged.length > 0) {
-      report("refusedTraces", `${label} was refused, and is ${logged[0]?.runId} in the log.`);
-    }
+export function checkRound({ history, logs, effects, rows, transcripts }: RoundEvidence): Verdict {
+  const found: Finding[] = [];
+  const report = findingsInto(found);
+  const { runs } = new LogIndex(logs, labelOf);
+  for (const run of runs.values()) {
+    checkRow(run, rows.get(run.runId), report);
+    if (killsOf(run).size > 0) checkKilling(run, effects, report);
   }
-  return acked;
-}
-
-function checkOutcomes({ history, rows }: Evidence, index: LogIndex, report: Report): void {
-  for (const { runId, outcomes } of index.runs.values()) {
-    if (outcomes.length === 0) report("withoutOutcome", `${runId} was accepted and has no outcome.`);
-    if (outcomes.length > 1) report("twoOutcomes", `${runId} has ${outcomes.length} outcomes.`);
-    const row = rows.get(runId);
-    if (!isDeepStrictEqual(row?.outcome, outcomes[0])) {
-      report("brokenLogs", `The row of ${runId} says ${said(row?.outcome)}, its log ${said(outcomes[0])}.`);
-    }
+  for (const effect of effects) {
+    if (effect.kind !== "bad-transcript") continue;
+    report("brokenTranscripts", `A turn of ${effect.runId} was given what no provider takes: ${effect.why}.`);
   }
-  for (const operation of history.operations) {
-    if (operation.name !== "outcome" || operation.end.kind !== "ok") continue;
-    const { runId } = operation.ask;
-    const logged = index.runs.get(runId)?.outcomes[0];
-    if (!isDeepStrictEqual(operation.end.told, logged)) {
-      report("falseOutcomes", `${runId} was said to be ${said(operation.end.told)}, the log has ${said(logged)}.`);
-    }
-  }
+  const carriedOut = effects.flatMap((effect) => modelEffect(effect, runs));
+  const findings = check({ history, logs, effects: carriedOut, labelOf, storeFails: false, transcripts });
+  return { findings: [...findings, ...found], acked: acknowledged(history) };
 }
 
-/** What was acknowledged before another was sent stands before it. */
-function checkOrder(history: History, report: Report): void {
-  const prompts = promptsOf(history).flatMap((one) => (one.end.kind === "ok" ? [{ ...one, told: one.end.told }] : []));
-  for (const later of prompts) {
-    // A second sending is answered with where the first one stands.
-    if (later.told.repeated) continue;
-    for (const earlier of prompts) {
-      if (earlier.sessionId !== later.sessionId || earlier.ended >= later.began) continue;
-      if (earlier.told.seq < later.told.seq) continue;
-      report(
-        "outOfOrder",
-        `${earlier.ask.label} was accepted before ${later.ask.label} was sent, and stands behind it.`,
-      );
-    }
-  }
+const labelOf: LabelOf = ({ prompt }) => scriptOf(prompt.data)?.label;
+
+/** A run that kills its server repeats its steps. */
+function modelEffect(effect: Effect, runs: ReadonlyMap<RunId, LoggedRun>): readonly ModelEffect[] {
+  if (effect.kind === "bad-transcript") return [];
+  const { kind, callId: work, runId } = effect;
+  const run = runs.get(runId);
+  const repeats = run !== undefined && killsOf(run).size > 0;
+  return [{ kind, work, step: repeats ? undefined : `${runId} ${effect.step}` }];
 }
 
-/** A follower hears a contiguous piece of the log, and nothing else. */
-function checkSlice({ sessionId, after, events }: Slice, index: LogIndex, report: Report): void {
-  const log = index.logs.get(sessionId) ?? [];
-  for (const [at, heard] of events.entries()) {
-    const expected = after + at + 1;
-    if (heard.seq !== expected) {
-      report("brokenSlices", `A follower of ${sessionId} heard ${heard.seq} where ${expected} follows.`);
-      return;
-    }
-    const there = log[expected - 1];
-    if (!isDeepStrictEqual(heard, there === undefined ? there : placeless(there))) {
-      const had = there?.type ?? "nothing";
-      report("brokenSlices", `A follower of ${sessionId} heard ${heard.type} at ${expected}; the log has ${had}.`);
-      return;
-    }
-  }
+function checkRow({ runId, outcome }: LoggedRun, row: RunRow | undefined, report: Report): void {
+  if (same(row?.outcome, outcome)) return;
+  report("brokenLogs", `The row of ${runId} has ${print(row?.outcome)}, its log ${print(outcome)}.`);
 }
 
-/** Where the server keeps its files is told to nobody. */
-function placeless(event: Recorded): Recorded {
-  if (event.type !== "process.settled" || event.output === undefined) return event;
-  const { dir: _, ...output } = event.output;
-  return { ...event, output };
+/** The steps of a run that kill its server, by name. */
+function killsOf({ accepted }: LoggedRun): ReadonlySet<string> {
+  const named = (scriptOf(accepted.prompt.data)?.turns ?? []).flatMap((steps, turn) =>
+    steps.flatMap((step, index) => (step.do === "kill" ? [`${turn}.${index}`] : [])),
+  );
+  return new Set(named);
 }
 
-function checkLogs({ logs, transcripts }: Evidence, report: Report): void {
-  for (const [sessionId, events] of logs) {
-    for (const { guarantee, seq, message } of verifyAtRest(events)) {
-      report("brokenLogs", `${sessionId} at ${seq}: ${guarantee}: ${message}`);
-    }
-    const messages = transcript(events);
-    const why = mispaired(messages);
-    if (why !== undefined) report("brokenTranscripts", `${sessionId}: ${why}.`);
-    const told = transcripts.get(sessionId);
-    if (told !== undefined && !isDeepStrictEqual(told, JSON.parse(JSON.stringify(messages)))) {
-      report("brokenTranscripts", `${sessionId}: the transcript that was told is not that of the log.`);
-    }
-  }
+/** A run that crashes its worker three times fails. */
+function checkKilling(run: LoggedRun, effects: readonly Effect[], report: Report): void {
+  const { runId, outcome, started } = run;
+  const kills = killsOf(run);
+  const times = effects.filter((one) => one.kind === "begin" && one.runId === runId && kills.has(one.step)).length;
+  if (times > ATTEMPTS_MAX) report("repeatedCalls", `${runId} killed its server ${times} times.`);
+  if (!started || outcome === undefined || outcome.kind === "cancelled") return;
+  if (outcome.kind === "failed" && outcome.code === "crash_loop") return;
+  report("falseOutcomes", `${runId} killed its server ${times} times, and ended as ${print(outcome)}.`);
 }
-
-const said = (value: unknown): string => JSON.stringify(value) ?? "nothing";

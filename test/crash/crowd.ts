@@ -1,19 +1,26 @@
 // Clients that prompt, steer, cancel, edit the queue, answer and follow, over real sockets, through any number of
-// deaths of their server; and the history of what they asked and were told.
+// deaths of their server; and the history of their requests and answers.
 //
 // Invariants
 // 1. Every choice comes from the chooser; only how fast things go is the machine's.
-// 2. Every operation that was begun ends up in the history, once.
+// 2. Every request that was sent ends up in the history, once.
 import { type Chooser, chance, pick, weighted } from "../../sim/chooser.ts";
 import type { BelayClient } from "../../src/client/belay-client.ts";
 import type { RunControl, SessionControl } from "../../src/control.ts";
-import { ControlError } from "../../src/core/control-error.ts";
 import type { Recorded } from "../../src/core/event.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import type { Delivery, Prompt } from "../../src/core/prompt.ts";
 import type { Message } from "../../src/core/transcript.ts";
-import type { Ended, History, Operation, OperationName, OperationOf, Operations, Slice } from "./history.ts";
+import type {
+  Answer,
+  CallerHistory,
+  CallerRequest,
+  RequestName,
+  RequestOf,
+  RequestTypes,
+} from "../oracle/caller-history.ts";
 import { Outlook } from "./outlook.ts";
+import { answerOf, changeOf, replyTo } from "./requests.ts";
 import { type Script, toData } from "./script.ts";
 import { POISON, someTurns } from "./script-plan.ts";
 
@@ -31,9 +38,6 @@ interface Sent {
   readonly key: string;
 }
 
-/** Nobody knows whether it happened; everything else that is thrown is a refusal. */
-const UNKNOWN: ReadonlySet<string> = new Set(["disconnected", "unavailable", "internal"]);
-
 const DELIVERIES = [
   [6, "queue"],
   [2, "steer"],
@@ -47,8 +51,8 @@ const FOLLOW_AGAIN_MS = 50;
 export class Crowd {
   readonly #chooser: Chooser;
   readonly #name: string;
-  readonly #operations: Operation[] = [];
-  readonly #slices: { sessionId: SessionId; after: number; events: Recorded[] }[] = [];
+  readonly #requests: CallerRequest[] = [];
+  readonly #slices: { sessionId: SessionId; after: number; received: Recorded[] }[] = [];
   readonly #outlooks = new Map<SessionId, Outlook>();
   readonly #pending = new Set<Promise<unknown>>();
   readonly #over = new AbortController();
@@ -67,9 +71,8 @@ export class Crowd {
     return [...this.#outlooks.keys()];
   }
 
-  get history(): History {
-    const slices: readonly Slice[] = this.#slices;
-    return { operations: this.#operations, slices };
+  get history(): CallerHistory {
+    return { requests: this.#requests, slices: this.#slices };
   }
 
   get joined(): boolean {
@@ -120,12 +123,11 @@ export class Crowd {
       const { busy, processes, live } = await patient.session(sessionId).explain();
       rests &&= !busy && processes.length === 0;
       for (const { id } of live?.questions ?? []) {
-        const ask = { questionId: id, reply: "allowed" } as const;
-        await this.#record("answer", sessionId, ask, () => patient.questions.allow(id));
+        await this.#record("answer", sessionId, replyTo(id, "allowed"), () => patient.questions.allow(id));
       }
       for (const { id: processId } of busy ? [] : processes) {
         await this.#record("cancel-process", sessionId, { processId }, async () => {
-          return (await patient.cancel(processId)) as Operations["cancel-process"]["told"];
+          return (await patient.cancel(processId)) as RequestTypes["cancel-process"]["value"];
         });
       }
     }
@@ -142,7 +144,7 @@ export class Crowd {
   async heardAll(): Promise<boolean> {
     for (const sessionId of this.sessions) {
       const { head } = await this.#on.patient.session(sessionId).row();
-      const heard = this.#slices.find((one) => one.sessionId === sessionId && one.after === 0)?.events.length ?? 0;
+      const heard = this.#slices.find((one) => one.sessionId === sessionId && one.after === 0)?.received.length ?? 0;
       if (heard < head) return false;
     }
     return true;
@@ -181,8 +183,8 @@ export class Crowd {
 
   /** Asks how everything ended that was ever accepted. */
   async askOutcomes(): Promise<void> {
-    const known = this.#operations.flatMap((one) => {
-      return one.name === "prompt" && one.end.kind === "ok" ? [{ ...one, runId: one.end.told.runId }] : [];
+    const known = this.#requests.flatMap((one) => {
+      return one.name === "prompt" && one.answer.kind === "returned" ? [{ ...one, runId: one.answer.value.runId }] : [];
     });
     const ask = async ({ sessionId, runId }: (typeof known)[number]): Promise<unknown> =>
       this.#record("outcome", sessionId, { runId }, async () => (await this.#on.patient.run(runId)).outcome);
@@ -219,15 +221,15 @@ export class Crowd {
   }
 
   async #noteRun(sent: Sent, by: BelayClient, run: RunControl, again?: "once"): Promise<unknown> {
-    const { sessionId, delivery, script, key } = sent;
-    const ask = { label: script.label, delivery, key: by === this.#on.bare ? undefined : key };
-    const end = await this.#record("prompt", sessionId, ask, () => run.accepted);
-    if (end.kind === "ok") {
-      const { runId } = end.told;
+    const { sessionId, script } = sent;
+    const keyed = by !== this.#on.bare;
+    const answer = await this.#record("prompt", sessionId, { label: script.label }, () => run.accepted);
+    if (answer.kind === "returned") {
+      const { runId } = answer.value;
       const waits = this.#on.patient.run(runId).then((one) => one.outcome);
       void this.#record("outcome", sessionId, { runId }, () => waits);
-    } else if (end.kind === "info" && ask.key !== undefined && again !== "once") this.#unsure.push(sent);
-    return end;
+    } else if (answer.kind === "unknown" && keyed && again !== "once") this.#unsure.push(sent);
+    return answer;
   }
 
   /** A prompt and its stop in one tick: by its handle, by its key, or with its session. */
@@ -241,7 +243,7 @@ export class Crowd {
     const stop = pick(this.#chooser, ["handle", "key", "session"] as const);
     const stopping =
       stop === "session"
-        ? this.#record("cancel-session", sessionId, { background: "stop" }, () => session.cancel())
+        ? this.#record("cancel-session", sessionId, {}, () => session.cancel())
         : this.#record("cancel-prompt", sessionId, { label }, () =>
             stop === "handle" ? run.cancel() : session.cancelPrompt(sent.key),
           );
@@ -262,16 +264,14 @@ export class Crowd {
     return this.#record("cancel-run", sessionId, { runId }, async () => {
       // The edge: a cancel of a run is answered like one.
       const receipt = await by.cancel(runId, { reason: "enough", ...wait });
-      return receipt as Operations["cancel-run"]["told"];
+      return receipt as RequestTypes["cancel-run"]["value"];
     });
   }
 
   async #cancelSession(sessionId: SessionId): Promise<unknown> {
     const background = pick(this.#chooser, ["keep", "stop"] as const);
     const by = this.#anybody();
-    return this.#record("cancel-session", sessionId, { background }, () =>
-      by.session(sessionId).cancel({ background }),
-    );
+    return this.#record("cancel-session", sessionId, {}, () => by.session(sessionId).cancel({ background }));
   }
 
   async #cancelCall(sessionId: SessionId, { calls }: Outlook): Promise<unknown> {
@@ -279,7 +279,7 @@ export class Crowd {
     if (callId === undefined) return undefined;
     const by = this.#anybody();
     return this.#record("cancel-call", sessionId, { callId }, async () => {
-      return (await by.cancel(callId)) as Operations["cancel-call"]["told"];
+      return (await by.cancel(callId)) as RequestTypes["cancel-call"]["value"];
     });
   }
 
@@ -288,7 +288,7 @@ export class Crowd {
     if (processId === undefined) return undefined;
     const by = this.#anybody();
     return this.#record("cancel-process", sessionId, { processId }, async () => {
-      return (await by.cancel(processId)) as Operations["cancel-process"]["told"];
+      return (await by.cancel(processId)) as RequestTypes["cancel-process"]["value"];
     });
   }
 
@@ -302,16 +302,17 @@ export class Crowd {
         const { script } = this.#made(sessionId, "queue", someTurns(this.#chooser));
         const text = `edited: ${script.label}`;
         const prompt = { ...promptOf(script), text };
-        return this.#record("edit", sessionId, { runId, text }, () => queue.edit(runId, prompt));
+        const event = { type: "run.edited", like: { runId, prompt: { text } }, unique: true } as const;
+        return this.#record("change", sessionId, { runId, event }, () => queue.edit(runId, prompt));
       }
       case "move": {
         const to = pick(this.#chooser, ["front", "back", other === undefined ? "back" : { before: other }] as const);
-        return this.#record("move", sessionId, { runId }, () => queue.move(runId, to));
+        return this.#record("change", sessionId, changeOf(runId, "run.moved"), () => queue.move(runId, to));
       }
       case "withdraw":
-        return this.#record("withdraw", sessionId, { runId }, () => queue.withdraw(runId));
+        return this.#record("change", sessionId, changeOf(runId, "run.settled"), () => queue.withdraw(runId));
       case "steer":
-        return this.#record("steer", sessionId, { runId }, () => queue.steer(runId));
+        return this.#record("change", sessionId, changeOf(runId, "run.steered"), () => queue.steer(runId));
     }
   }
 
@@ -320,29 +321,29 @@ export class Crowd {
     if (questionId === undefined) return this.#prompt(sessionId);
     const reply = pick(this.#chooser, ["allowed", "allowed", "denied"] as const);
     const { questions: desk } = this.#anybody();
-    return this.#record("answer", sessionId, { questionId, reply }, () =>
+    return this.#record("answer", sessionId, replyTo(questionId, reply), () =>
       reply === "allowed" ? desk.allow(questionId) : desk.deny(questionId),
     );
   }
 
   /** Follows for a while from somewhere, and leaves. */
   async #lookIn(sessionId: SessionId): Promise<void> {
-    const heard = this.#slices.find((one) => one.sessionId === sessionId)?.events.length ?? 0;
+    const heard = this.#slices.find((one) => one.sessionId === sessionId)?.received.length ?? 0;
     const signal = AbortSignal.any([this.#over.signal, AbortSignal.timeout(200)]);
     await this.#keep(this.#follow(sessionId, this.#chooser.below(heard + 1), signal));
   }
 
   async #follow(sessionId: SessionId, after: number, signal: AbortSignal): Promise<void> {
-    const slice = { sessionId, after, events: [] as Recorded[] };
+    const slice = { sessionId, after, received: [] as Recorded[] };
     this.#slices.push(slice);
     const outlook = after === 0 ? this.#outlooks.get(sessionId) : undefined;
     while (!signal.aborted) {
       try {
         const session: SessionControl = this.#on.patient.session(sessionId);
-        for await (const event of session.events({ after: after + slice.events.length, signal })) {
+        for await (const event of session.events({ after: after + slice.received.length, signal })) {
           // A piece of text is not kept by anybody; a gap would be seen as a hole.
           if (!("seq" in event)) continue;
-          slice.events.push(event);
+          slice.received.push(event);
           outlook?.hear(event);
         }
       } catch {
@@ -361,18 +362,18 @@ export class Crowd {
     return from.length === 0 ? undefined : pick(this.#chooser, from);
   }
 
-  async #record<K extends OperationName>(
+  async #record<K extends RequestName>(
     name: K,
     sessionId: SessionId,
-    ask: Operations[K]["ask"],
-    act: () => Promise<Operations[K]["told"]>,
-  ): Promise<Ended<Operations[K]["told"]>> {
-    const began = this.#tick();
-    const end = await this.#keep(endOf(act));
-    const operation: OperationOf<K> = { name, sessionId, ask, began, ended: this.#tick(), end };
-    // The edge: the compiler does not see that an operation of any name is one of them.
-    this.#operations.push(operation as unknown as Operation);
-    return end;
+    params: RequestTypes[K]["params"],
+    send: () => Promise<RequestTypes[K]["value"]>,
+  ): Promise<Answer<RequestTypes[K]["value"]>> {
+    const sentAt = this.#tick();
+    const answer = await this.#keep(answerOf(send));
+    const request: RequestOf<K> = { name, sessionId, params, sentAt, answeredAt: this.#tick(), answer };
+    // The edge: the compiler does not see that a request of any name is one of them.
+    this.#requests.push(request as unknown as CallerRequest);
+    return answer;
   }
 
   #keep<T>(promise: Promise<T>): Promise<T> {
@@ -383,15 +384,6 @@ export class Crowd {
   #tick(): number {
     this.#moment += 1;
     return this.#moment;
-  }
-}
-
-async function endOf<T>(act: () => Promise<T>): Promise<Ended<T>> {
-  try {
-    return { kind: "ok", told: await act() };
-  } catch (thrown) {
-    if (!(thrown instanceof ControlError)) throw thrown;
-    return { kind: UNKNOWN.has(thrown.code) ? "info" : "fail", code: thrown.code };
   }
 }
 

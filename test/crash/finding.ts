@@ -1,40 +1,12 @@
-// What the checker can find.
+// What a crash loop can find: what the model finds, and processes that are left.
+import { FINDING_KINDS as MODEL_KINDS, type FindingKind as ModelKind } from "../oracle/finding.ts";
 
-export const FINDING_KINDS = [
-  /** A prompt that was acknowledged is not in the log. */
-  "lost",
-  /** A run that was accepted never ended. */
-  "withoutOutcome",
-  "twoOutcomes",
-  /** A tool did its work again that must not have. */
-  "repeatedCalls",
-  /** Something did not come to rest in its time. */
-  "stuck",
-  /** An outcome was told, or recorded, that is not so. */
-  "falseOutcomes",
-  /** A receipt said something that the log does not bear out. */
-  "falseReceipts",
-  /** What was refused has left a trace. */
-  "refusedTraces",
-  /** One key, or one sending, two runs. */
-  "doublePrompts",
-  /** A follower heard something else than the log. */
-  "brokenSlices",
-  /** What was accepted first stands later. */
-  "outOfOrder",
-  /** The log itself breaks the contract. */
-  "brokenLogs",
-  "brokenTranscripts",
-  /** A process outlived its server. */
-  "processesLeft",
-  /** A server died, or complained, without having been killed. */
-  "faults",
-] as const;
-export type FindingKind = (typeof FINDING_KINDS)[number];
+/** `processesLeft`: a process outlived its server. */
+export type FindingKind = ModelKind | "processesLeft";
+
+export const FINDING_KINDS: readonly FindingKind[] = [...MODEL_KINDS, "processesLeft"];
 
 export interface Finding {
   readonly kind: FindingKind;
   readonly message: string;
 }
-
-export type Report = (kind: FindingKind, message: string) => void;

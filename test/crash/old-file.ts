@@ -6,10 +6,10 @@ import { openDatabase, useWriteAheadLog } from "../../src/store/sqlite/database.
 import { migrate } from "../../src/store/sqlite/migrate.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts";
 import { encodeEvents, encodeOutcome } from "../../src/wire/event.ts";
-import type { Slice } from "./history.ts";
+import type { FollowerSlice } from "../oracle/caller-history.ts";
 
 /** What is in it: nobody may lose or change any of that. */
-export function makeOldFile(file: string, version: number, sessionId: SessionId): Slice {
+export function makeOldFile(file: string, version: number, sessionId: SessionId): FollowerSlice {
   const id = (name: string): RunId => `run_${sessionId.slice(4)}${name}`;
   const [done, live, waits] = [id("done"), id("live"), id("waits")];
   const accepted = (runId: RunId): Event => ({
@@ -47,5 +47,5 @@ export function makeOldFile(file: string, version: number, sessionId: SessionId)
   run.run(live, "live", 7, null, null);
   run.run(waits, "waiting", 10, null, null);
   database.close();
-  return { sessionId, after: 0, events: events.map((event, index): Recorded => ({ ...event, seq: index + 1, at })) };
+  return { sessionId, after: 0, received: events.map((event, index): Recorded => ({ ...event, seq: index + 1, at })) };
 }

@@ -7,13 +7,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Chooser, SeededChooser } from "../../sim/chooser.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import type { Message } from "../../src/core/transcript.ts";
+import type { FollowerSlice } from "../oracle/caller-history.ts";
 import { marked, markOf } from "../trees/shapes.ts";
-import { check, type Verdict } from "./check.ts";
+import { checkRound, type Verdict } from "./check.ts";
 import { Crowd } from "./crowd.ts";
 import { type Death, Deaths, servingMs } from "./deaths.ts";
 import { readEffects } from "./effects.ts";
 import type { Finding, FindingKind } from "./finding.ts";
-import type { Slice } from "./history.ts";
 import { end, type LeftOver, outliving, workingIn } from "./left-over.ts";
 import { Life } from "./life.ts";
 import { makeOldFile } from "./old-file.ts";
@@ -87,7 +87,7 @@ class Round {
   readonly #stage: Stage;
   readonly #deaths: Deaths;
   readonly #crowd: Crowd;
-  readonly #before: Slice[] = [];
+  readonly #before: FollowerSlice[] = [];
   readonly #findings: Finding[] = [];
   readonly #marks: string[] = [];
   /** Those that were told of, by pid. */
@@ -141,7 +141,7 @@ class Round {
     const { acked, findings } = await this.#judge(transcripts);
     return {
       ...{ number: this.#wish.number, kills: this.#kills, nestedKills: this.#nested, acked },
-      operations: this.#crowd.history.operations.length,
+      operations: this.#crowd.history.requests.length,
       hits: linesOf(this.#stage.hits),
       findings: [...this.#findings, ...findings],
     };
@@ -164,11 +164,11 @@ class Round {
   }
 
   async #judge(transcripts: ReadonlyMap<SessionId, readonly Message[]>): Promise<Verdict> {
-    const { operations, slices } = this.#crowd.history;
-    const history = { operations, slices: [...slices, ...this.#before] };
+    const { requests, slices } = this.#crowd.history;
+    const history = { requests, slices: [...slices, ...this.#before] };
     try {
       const { logs, rows } = await this.#stage.read();
-      return check({ history, logs, rows, effects: readEffects(this.#stage.effects), transcripts });
+      return checkRound({ history, logs, rows, effects: readEffects(this.#stage.effects), transcripts });
     } catch (thrown) {
       this.#report("faults", `The file cannot be read any more: ${String(thrown)}`);
       return { findings: [], acked: 0 };

@@ -3,8 +3,8 @@
 import { appendFileSync } from "node:fs";
 import type { Json } from "../../src/core/prompt.ts";
 import type { Agent, CallAsked, CallOptions, CallRequest, Execute, LiveCall, Turn } from "../../src/ports.ts";
+import { pairingError } from "../oracle/check-transcript.ts";
 import { note } from "./effects.ts";
-import { mispaired } from "./pairs.ts";
 import { HITS_VARIABLE } from "./points.ts";
 import { type Script, type Step, scriptOf } from "./script.ts";
 
@@ -20,7 +20,7 @@ const COMMAND_MS_MAX = 300;
 export function scriptAgent(options: AgentOptions): Agent {
   const agent = async (turn: Turn) => {
     const messages = await turn.transcript();
-    const why = mispaired(messages);
+    const why = pairingError(messages);
     if (why !== undefined) note(options.effects, { kind: "bad-transcript", runId: turn.runId, why });
     const done = new Set(
       messages.flatMap((one) =>

@@ -14,8 +14,8 @@ import { readAll } from "../../src/engine/replay.ts";
 import type { Clock } from "../../src/ports.ts";
 import { openReadOnly } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
+import type { Logs } from "../oracle/log-index.ts";
 import type { Clients } from "./crowd.ts";
-import type { Logs } from "./log-index.ts";
 import type { ServerWish } from "./server.ts";
 
 const TOKEN = "a-token-for-the-crash-loop";

@@ -6,8 +6,10 @@ import { Gate } from "../../src/testing/gate.ts";
 
 /** What the agent shares with the stage. */
 export interface Acting {
-  /** Told of each turn and call in the moment in which it begins. */
-  readonly carriedOut: (id: string) => void;
+  /** Called with each turn and call in the moment in which it begins. */
+  readonly began: (id: string) => void;
+  /** Called with each call whose tool comes to its end. */
+  readonly ended: (id: string) => void;
   /** The last turn of this run has returned. */
   readonly finished: (runId: RunId) => void;
   readonly gates: Gates;
@@ -40,7 +42,7 @@ type Act = (turn: Turn, acting: Acting) => Promise<TurnResult | string> | TurnRe
 /** The first word of the prompt says what is done. */
 export function actingAgent(acting: Acting): Agent {
   const agent = async (turn: Turn): Promise<TurnResult | string> => {
-    acting.carriedOut(turn.turnId);
+    acting.began(turn.turnId);
     const act = ACTS[turn.prompt.text.split(" ")[0] ?? ""] ?? say;
     const result = await act(turn, acting);
     if (typeof result === "string") acting.finished(turn.runId);
@@ -73,21 +75,24 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** A tool that is counted, and then waits for the gate of its name, if it has one. */
-function work({ carriedOut, gates }: Acting, gate?: string, manner: "heed" | "deaf" = "heed"): Execute {
+function work({ began, ended, gates }: Acting, gate?: string, manner: "heed" | "deaf" = "heed"): Execute {
   return async (call) => {
-    carriedOut(call.callId);
+    began(call.callId);
     call.partial("some");
     if (gate !== undefined) await pass(gates.named(gate), call.signal, manner);
+    ended(call.callId);
     return "worked";
   };
 }
 
 /** A tool that runs commands. */
 const shell =
-  ({ carriedOut }: Acting, act: (call: LiveCall) => Promise<Json>): Execute =>
-  (call) => {
-    carriedOut(call.callId);
-    return act(call);
+  ({ began, ended }: Acting, act: (call: LiveCall) => Promise<Json>): Execute =>
+  async (call) => {
+    began(call.callId);
+    const result = await act(call);
+    ended(call.callId);
+    return result;
   };
 
 async function called(turn: Turn, name: string, execute: Execute, options?: CallOptions): Promise<string> {

@@ -5,14 +5,14 @@ import { inSession, type Story } from "./story.ts";
 
 export const CANCEL_STORIES: readonly Story[] = [
   inSession("a stop of a session that is idle", async (stage) => {
-    stage.hold("cancel session", stage.a.cancel());
+    stage.cancelSession();
     await stage.calm();
   }),
   inSession("a stop of a session with a live run and a queue", async (stage) => {
     stage.prompt("wait");
     stage.prompt("say");
     await stage.calm();
-    stage.hold("cancel session", stage.a.cancel({ waitMs: 1_000 }));
+    stage.cancelSession({ waitMs: 1_000 });
     stage.prompt("say after");
     await stage.calm();
   }),
@@ -43,11 +43,11 @@ export const CANCEL_STORIES: readonly Story[] = [
   }),
   inSession("a stop by a key that is on its way", async (stage) => {
     stage.prompt("wait", { key: "k" });
-    stage.hold("cancel key", stage.a.cancelPrompt("k"));
+    stage.cancelKey("k");
     await stage.calm();
-    stage.hold("cancel key again", stage.a.cancelPrompt("k", { key: "once" }));
+    stage.cancelKey("k", { key: "once" });
     await stage.calm();
-    stage.hold("cancel key once more", stage.a.cancelPrompt("k", { key: "once" }));
+    stage.cancelKey("k", { key: "once" });
     await stage.calm();
   }),
   inSession("a stop of somebody who is deaf", async (stage) => {
@@ -142,10 +142,8 @@ export const CANCEL_STORIES: readonly Story[] = [
     const asked = stage.last("question.asked");
     if (asked !== undefined) {
       const { questionId } = asked;
-      stage.change(stage.life.belay.questions.answer(questionId, "this"), "question.settled", {
-        questionId,
-        ending: { kind: "answered", value: "this" },
-      });
+      const ending = { kind: "answered", value: "this" };
+      stage.reply(stage.life.belay.questions.answer(questionId, "this"), questionId, ending);
     }
     await stage.calm();
   }),
@@ -158,7 +156,7 @@ export const CANCEL_STORIES: readonly Story[] = [
 ];
 
 function cancelCall(stage: Stage, callId: CallId | undefined = stage.last("call.requested")?.callId): void {
-  if (callId !== undefined) stage.hold(`cancel ${callId}`, stage.life.belay.cancel(callId));
+  if (callId !== undefined) stage.cancelCall(callId);
 }
 
 function answer(stage: Stage, how: "allow" | "deny"): void {
@@ -167,5 +165,5 @@ function answer(stage: Stage, how: "allow" | "deny"): void {
   const { questions } = stage.life.belay;
   const ending = { kind: how === "allow" ? "allowed" : "denied" };
   const promise = how === "allow" ? questions.allow(questionId) : questions.deny(questionId);
-  stage.change(promise, "question.settled", { questionId, ending });
+  stage.reply(promise, questionId, ending);
 }

@@ -105,7 +105,7 @@ const isLate = (fault: FaultName): boolean => fault === "late" || fault === "ans
 function plan(stage: Stage, { verb, at, fault }: Injection, gate: Gate): void {
   const kind = toFault(fault, gate);
   if (kind.kind !== "fail") stage.answersLost = true;
-  if (fault === "internal") stage.saidInternal = true;
+  if (fault === "internal") stage.storeFailsInternally = true;
   if (at === "always") stage.faulty.always(verb, kind);
   else stage.faulty.plan(verb, at, kind);
 }
@@ -130,15 +130,15 @@ async function endWithout(stage: Stage, gate: Gate): Promise<string[]> {
   const { life } = stage;
   const closed = stage.hold("close", life.belay.close({ limitMs: CLOSE_LIMIT_MS }));
   await stage.calm();
-  if (closed.told.kind === "waiting") {
+  if (closed.state.kind === "pending") {
     stage.closedUnanswered.add(life.number);
     await stage.pass(CLOSE_LIMIT_MS + CLOSE_EXTRA_MS);
   }
-  const waiting = stage.held.filter((held) => held.told.kind === "waiting" && held.life === life.number);
+  const waiting = stage.requests.filter((one) => one.state.kind === "pending" && one.life === life.number);
   gate.open();
   await stage.calm();
   await stage.open();
-  return waiting.map(({ what }) => `G8: ${what} is not answered although the house has closed.`);
+  return waiting.map(({ label }) => `G8: ${label} is not answered although the server has closed.`);
 }
 
 /** One injection after the other, from the first call of each verb on. */

@@ -51,7 +51,7 @@ export const LIFE_STORIES: readonly Story[] = [
   inSession("a stop of a session with a background process", async (stage) => {
     stage.prompt("silent");
     await stage.calm();
-    stage.hold("cancel session", stage.a.cancel({ waitMs: 1_000 }));
+    stage.cancelSession({ waitMs: 1_000 });
     await stage.calm();
   }),
   inSession("a session that is closed in the middle", async (stage) => {
@@ -164,7 +164,7 @@ function end(stage: Stage): void {
 
 function cancelProcess(stage: Stage): void {
   const processId = stage.last("process.requested")?.processId;
-  if (processId !== undefined) stage.hold(`cancel ${processId}`, stage.life.belay.cancel(processId));
+  if (processId !== undefined) stage.cancelProcess(processId);
 }
 
 function look(stage: Stage, runId: string): void {

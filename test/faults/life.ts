@@ -15,7 +15,8 @@ export interface LifeParts {
   readonly agent: Agent;
   readonly liveRunsMax: number;
   readonly runLimitMs: number | undefined;
-  readonly carriedOut: (id: string) => void;
+  /** A process has begun. */
+  readonly began: (id: string) => void;
   readonly notice: (notice: Notice) => void;
 }
 
@@ -35,7 +36,7 @@ export class Life {
     this.number = parts.number;
     this.#clock = parts.clock;
     const clock = this.#lifeClock();
-    this.spawner = scriptedSpawner({ clock, started: ({ request }) => parts.carriedOut(request.id) });
+    this.spawner = scriptedSpawner({ clock, started: ({ request }) => parts.began(request.id) });
     this.engine = new Engine({
       store: this.#lifeStore(parts.store),
       agent: parts.agent,

@@ -1,8 +1,10 @@
 // The liveness phase: the trouble is over, everybody is let go on, and everything must come to rest by itself.
+import type { Outcome } from "../../src/core/cancel.ts";
 import type { Recorded } from "../../src/core/event.ts";
 import type { SessionId } from "../../src/core/ids.ts";
-import { broken } from "./laws.ts";
+import { check } from "../oracle/check.ts";
 import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, type Stage } from "./stage.ts";
+import { evidenceOf, fulfilledValue } from "./tracked-request.ts";
 
 /** Steps from timer to timer. A play at rest needs a few; one that needs more goes round in circles. */
 const STEPS_MAX = 200;
@@ -10,35 +12,36 @@ const STEPS_MAX = 200;
 /** Brings everything to rest, looks at it, asks for one more run, ends the house. Answers what is broken. */
 export async function restAndLook(stage: Stage): Promise<readonly string[]> {
   await comeToRest(stage);
-  const found = [...broken(stage), ...left(stage)];
+  const found = [...contradictions(stage), ...left(stage)];
   if (found.length > 0) return found;
   const next = [...stage.sessions].filter((session) => canGoOn(stage, session));
   for (const session of next) stage.prompt("say next", {}, session);
   await comeToRest(stage);
   stage.leave();
   await stage.calm();
-  const stays = stage.followed.filter(({ ended }) => ended.told.kind === "waiting" && !stage.crashed.has(ended.life));
-  if (stays.length > 0) found.push(`G33: ${stays.length} who follow could not leave.`);
+  const stays = stage.followers.filter(({ end }) => end.state.kind === "pending" && !stage.crashed.has(end.life));
+  if (stays.length > 0) found.push(`G33: ${stays.length} followers could not disconnect.`);
   for (const { runId, outcome, accepted } of stage.prompts.slice(stage.prompts.length - next.length)) {
-    const { told } = outcome;
-    const kind = told.kind === "value" ? (told.value as { readonly kind: string }).kind : JSON.stringify(accepted.told);
+    const kind = fulfilledValue<Outcome>(outcome)?.kind ?? JSON.stringify(accepted.state);
     if (kind !== "completed") found.push(`G28: after the trouble ${runId} came to ${kind}.`);
   }
   const { life } = stage;
   const closed = stage.hold("the last close", life.belay.close({ mode: "cancel", limitMs: CLOSE_LIMIT_MS }));
   await stage.calm();
-  if (closed.told.kind === "waiting") {
-    found.push("G33: a house at rest did not close without waiting.");
+  if (closed.state.kind === "pending") {
+    found.push("G33: a server at rest did not close without waiting.");
     await stage.pass(CLOSE_LIMIT_MS + CLOSE_EXTRA_MS);
   }
-  if (closed.told.kind === "value") {
-    const { unfinished } = closed.told.value as { readonly unfinished: readonly string[] };
-    if (unfinished.length > 0) found.push(`G33: a house at rest left ${unfinished.join(", ")} unfinished.`);
-  }
-  if (life.busyTimers > 0) found.push(`G33: ${life.busyTimers} timers outlive the house.`);
+  const { unfinished = [] } = fulfilledValue<{ readonly unfinished: readonly string[] }>(closed) ?? {};
+  if (unfinished.length > 0) found.push(`G33: a server at rest left ${unfinished.join(", ")} unfinished.`);
+  if (life.busyTimers > 0) found.push(`G33: ${life.busyTimers} timers outlive the server.`);
   if (stage.disk.outstanding() > 0) found.push(`G33: ${stage.disk.outstanding()} questions to the store are open.`);
-  return [...found, ...broken(stage)];
+  return [...found, ...contradictions(stage)];
 }
+
+/** What the model finds, each in one sentence that begins with the guarantee. */
+const contradictions = (stage: Stage): readonly string[] =>
+  check(evidenceOf(stage)).map(({ guarantee, message }) => `${guarantee}: ${message}`);
 
 /** One that was never made, or was closed, has no next prompt. */
 function canGoOn({ logs }: Stage, session: SessionId): boolean {
@@ -60,7 +63,7 @@ async function comeToRest(stage: Stage): Promise<void> {
 }
 
 function atRest(stage: Stage): boolean {
-  const waiting = stage.held.some(({ told, life }) => told.kind === "waiting" && !stage.crashed.has(life));
+  const waiting = stage.requests.some(({ state, life }) => state.kind === "pending" && !stage.crashed.has(life));
   return !waiting && unsettled(stage).length === 0 && left(stage).length === 0;
 }
 

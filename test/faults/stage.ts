@@ -1,18 +1,34 @@
-// Where a story is played: callers who ask and keep what they are told, a house that may be started again, a disk, a
-// clock, and a store in trouble between them.
+// Where a story is played: callers whose requests are tracked, a server that may be started again, a disk, a clock, and
+// a store that fails between them.
 import type { CancelOptions, PromptOptions, RunControl } from "../../src/control.ts";
+import type { Accepted } from "../../src/core/command.ts";
 import type { Recorded } from "../../src/core/event.ts";
-import type { RunId, SessionId } from "../../src/core/ids.ts";
+import type { CallId, ProcessId, QuestionId, RunId, SessionId } from "../../src/core/ids.ts";
 import type { Session } from "../../src/library/session.ts";
 import type { Notice } from "../../src/ports.ts";
 import { type FaultyStore, faultyStore } from "../../src/testing/faulty-store.ts";
 import { type ManualClock, manualClock, settled } from "../../src/testing/manual-clock.ts";
 import { sequentialIds } from "../../src/testing/sequential-ids.ts";
+import type { ExpectedEvent } from "../oracle/caller-history.ts";
+import type { Effect } from "../oracle/check-effects.ts";
 import { actingAgent, Gates } from "./acts.ts";
 import { type Disk, makeDisk } from "./disk.ts";
-import type { Cancelled, Changed, Followed, Held, History, Prompted } from "./history.ts";
-import { hold } from "./history.ts";
 import { Life } from "./life.ts";
+import {
+  fulfilledValue,
+  promptLabel,
+  type Requested,
+  type StageRecords,
+  type TrackedFollower,
+  type TrackedRequest,
+  track,
+} from "./tracked-request.ts";
+
+export interface TrackedPrompt {
+  readonly runId: RunId;
+  readonly accepted: TrackedRequest;
+  readonly outcome: TrackedRequest;
+}
 
 export interface StageOptions {
   readonly liveRunsMax?: number;
@@ -21,29 +37,28 @@ export interface StageOptions {
 
 type EventOf<T extends Recorded["type"]> = Extract<Recorded, { readonly type: T }>;
 
-export class Stage implements History {
+export class Stage implements StageRecords {
   readonly clock: ManualClock = manualClock();
   readonly disk: Disk = makeDisk(this.clock);
   readonly faulty: FaultyStore = faultyStore(this.disk.store);
   readonly gates: Gates = new Gates();
-  readonly held: Held[] = [];
-  readonly prompts: Prompted[] = [];
-  readonly cancels: Cancelled[] = [];
-  readonly changes: Changed[] = [];
-  readonly followed: Followed[] = [];
-  readonly carriedOut: { id: string; life: number }[] = [];
+  readonly requests: TrackedRequest[] = [];
+  readonly prompts: TrackedPrompt[] = [];
+  readonly followers: TrackedFollower[] = [];
+  readonly effects: Effect[] = [];
   readonly crashed = new Set<number>();
   readonly closedUnanswered = new Set<number>();
   readonly #finished = new Set<RunId>();
   readonly notices: Notice[] = [];
   readonly sessions = new Set<SessionId>();
   answersLost = false;
-  saidInternal = false;
+  storeFailsInternally = false;
   readonly #options: StageOptions;
   readonly #ids = sequentialIds();
   readonly #leave: AbortController[] = [];
   #life: Life | undefined;
   #lives = 0;
+  #ticks = 0;
 
   constructor(options: StageOptions = {}) {
     this.#options = options;
@@ -54,7 +69,7 @@ export class Stage implements History {
   }
 
   get life(): Life {
-    if (this.#life === undefined) throw new Error("The house was not opened.");
+    if (this.#life === undefined) throw new Error("The server was not opened.");
     return this.#life;
   }
 
@@ -67,15 +82,15 @@ export class Stage implements History {
     return settled();
   }
 
-  /** A start that is refused is told with a code, and made again, as an operator would. */
+  /** A refused start has a code, and is tried again, as an operator would. */
   async open(): Promise<void> {
     for (let attempt = 1; attempt <= STARTS_MAX; attempt += 1) {
       const life = this.#begin();
       const started = this.hold(`start ${life.number}`, life.engine.start());
       await this.calm();
-      if (started.told.kind !== "refused") return;
+      if (started.state.kind !== "refused") return;
       life.crash();
-      // Whoever has tried in vain for long enough waits until the store is well again.
+      // The last attempt is made once the store works again.
       if (attempt === STARTS_MAX - 1) this.faulty.heal();
     }
   }
@@ -88,15 +103,16 @@ export class Stage implements History {
     } else {
       const closed = this.hold(`close ${how}`, this.life.belay.close({ mode: how, limitMs: CLOSE_LIMIT_MS }));
       await this.calm();
-      if (closed.told.kind === "waiting") await this.pass(CLOSE_LIMIT_MS + CLOSE_EXTRA_MS);
+      if (closed.state.kind === "pending") await this.pass(CLOSE_LIMIT_MS + CLOSE_EXTRA_MS);
     }
     await this.open();
   }
 
-  hold(what: string, promise: Promise<unknown>): Held {
-    const held = hold(what, this.life.number, promise);
-    this.held.push(held);
-    return held;
+  /** Tracks a request. `requested`: what the model checks about it, besides that it is answered. */
+  hold(label: string, promise: Promise<unknown>, requested?: Requested, stopsRun = false): TrackedRequest {
+    const tracked = this.#track(label, promise, requested, stopsRun);
+    this.requests.push(tracked);
+    return tracked;
   }
 
   /** Refused for the store's trouble, it is asked again, as a client would. */
@@ -105,7 +121,7 @@ export class Stage implements History {
       const made = this.hold(`create ${session}`, this.life.belay.createSession({ id: session }));
       this.sessions.add(session);
       await this.calm();
-      if (made.told.kind !== "refused") return;
+      if (made.state.kind !== "refused") return;
     }
   }
 
@@ -119,19 +135,53 @@ export class Stage implements History {
     return this.#prompted(this.life.belay.prompt(text, { key }), text, key);
   }
 
-  cancelRun(run: RunControl, options: CancelOptions = {}): Held {
+  cancelRun(run: RunControl, options: CancelOptions = {}): TrackedRequest {
     return this.#cancelled(run.id, run.cancel(options));
   }
 
-  cancelId(runId: RunId, options: CancelOptions = {}): Held {
+  cancelId(runId: RunId, options: CancelOptions = {}): TrackedRequest {
     return this.#cancelled(runId, this.life.belay.cancel(runId, options));
   }
 
-  /** What is asked for with this promise is recorded as one event of this kind, with these fields. */
-  change(promise: Promise<unknown>, event: Recorded["type"], like: Readonly<Record<string, unknown>>): Held {
-    const receipt = this.hold(`${event} ${JSON.stringify(like)}`, promise);
-    this.changes.push({ session: "ses_a", event, like, receipt });
-    return receipt;
+  cancelSession(options: CancelOptions = {}): TrackedRequest {
+    return this.hold("cancel ses_a", this.a.cancel(options), () => ({
+      ...{ name: "cancel-session", sessionId: "ses_a", params: {} },
+    }));
+  }
+
+  cancelKey(key: string, options: CancelOptions = {}): TrackedRequest {
+    const label = promptLabel("ses_a", key);
+    return this.hold(`cancel key ${key}`, this.a.cancelPrompt(key, options), () => ({
+      ...{ name: "cancel-prompt", sessionId: "ses_a", params: { label } },
+    }));
+  }
+
+  cancelCall(callId: CallId): TrackedRequest {
+    return this.hold(`cancel ${callId}`, this.life.belay.cancel(callId), () => ({
+      ...{ name: "cancel-call", sessionId: "ses_a", params: { callId } },
+    }));
+  }
+
+  cancelProcess(processId: ProcessId): TrackedRequest {
+    return this.hold(`cancel ${processId}`, this.life.belay.cancel(processId), () => ({
+      ...{ name: "cancel-process", sessionId: "ses_a", params: { processId } },
+    }));
+  }
+
+  /** A request that is recorded as one event of this type, with these fields. */
+  change(promise: Promise<unknown>, type: Recorded["type"], like: ExpectedEvent["like"]): TrackedRequest {
+    const event = { type, like, unique: true };
+    return this.hold(`${type} ${JSON.stringify(like)}`, promise, () => ({
+      ...{ name: "change", sessionId: "ses_a", params: { event } },
+    }));
+  }
+
+  /** A reply to a question, which ends it like this. */
+  reply(promise: Promise<unknown>, questionId: QuestionId, ending: ExpectedEvent["like"]): TrackedRequest {
+    const event = { type: "question.settled", like: { questionId, ending }, unique: true } as const;
+    return this.hold(`reply to ${questionId}`, promise, () => ({
+      ...{ name: "answer", sessionId: "ses_a", params: { questionId, event } },
+    }));
   }
 
   /** The last event of a kind, if there is one. */
@@ -147,19 +197,18 @@ export class Stage implements History {
   follow(after = 0, deltas: "with" | "without" = "without"): void {
     const leave = new AbortController();
     this.#leave.push(leave);
-    const heard: Followed["heard"] = [];
+    const received: TrackedFollower["received"] = [];
     const { a } = this;
     const reading = async (): Promise<string> => {
       for await (const event of a.events({ after, deltas, signal: leave.signal })) {
-        if (event.type === "gap") heard.push({ from: event.from, to: event.to });
-        else if ("seq" in event) heard.push(event.seq);
+        if (event.type === "gap" || "seq" in event) received.push(event);
       }
       return leave.signal.aborted ? "left" : "over";
     };
-    this.followed.push({ session: a.id, heard, after, ended: hold("follow", this.life.number, reading()) });
+    this.followers.push({ sessionId: a.id, received, after, end: this.#track("follow", reading()) });
   }
 
-  /** Whoever follows goes home. */
+  /** Every follower disconnects. */
   leave(): void {
     for (const one of this.#leave) one.abort();
   }
@@ -167,16 +216,17 @@ export class Stage implements History {
   #begin(): Life {
     this.#lives += 1;
     const number = this.#lives;
-    const carriedOut = (id: string): void => void this.carriedOut.push({ id, life: number });
+    const began = (work: string): void => void this.effects.push({ kind: "begin", work, life: number });
+    const ended = (work: string): void => void this.effects.push({ kind: "end", work, life: number });
     const life = new Life({
       number,
       store: this.faulty,
       clock: this.clock,
       ids: this.#ids,
-      agent: actingAgent({ carriedOut, finished: (runId) => this.#finished.add(runId), gates: this.gates }),
+      agent: actingAgent({ began, ended, finished: (runId) => this.#finished.add(runId), gates: this.gates }),
       liveRunsMax: this.#options.liveRunsMax ?? 16,
       runLimitMs: this.#options.runLimitMs,
-      carriedOut,
+      began,
       notice: (notice) => this.notices.push(notice),
     });
     this.#life = life;
@@ -185,18 +235,38 @@ export class Stage implements History {
 
   #prompted(run: RunControl, text: string, key: string | undefined): RunControl {
     this.sessions.add(run.sessionId);
-    const { id: runId, sessionId: session } = run;
-    const accepted = this.hold(`accept ${runId} (${text})`, run.accepted);
-    this.prompts.push({ session, runId, key, accepted, outcome: this.hold(`outcome of ${runId}`, run.outcome) });
+    const { id: runId, sessionId } = run;
+    const label = promptLabel(sessionId, key ?? runId);
+    const accepted = this.hold(`accept ${runId} (${text})`, run.accepted, () => ({
+      ...{ name: "prompt", sessionId, params: { label, runId } },
+    }));
+    // A repeated prompt gets the outcome of the run it repeats.
+    const outcome = this.hold(`outcome of ${runId}`, run.outcome, () => ({
+      ...{ name: "outcome", sessionId, params: { runId: fulfilledValue<Accepted>(accepted)?.runId ?? runId } },
+    }));
+    this.prompts.push({ runId, accepted, outcome });
     return run;
   }
 
-  #cancelled(runId: RunId, promise: Promise<unknown>): Held {
+  #cancelled(runId: RunId, promise: Promise<unknown>): TrackedRequest {
     const ended = (event: Recorded): boolean => event.type === "run.settled" && event.runId === runId;
     const open = !this.#finished.has(runId) && ![...this.logs.values()].some((log) => log.some(ended));
-    const receipt = this.hold(`cancel ${runId}`, promise);
-    this.cancels.push({ runId, open, receipt });
-    return receipt;
+    const isOf = (event: Recorded): boolean => event.type === "run.accepted" && event.runId === runId;
+    const requested: Requested = () => {
+      const [sessionId = "ses_a"] = [...this.logs].find(([, log]) => log.some(isOf)) ?? [];
+      return { name: "cancel-run", sessionId, params: { runId } };
+    };
+    return this.hold(`cancel ${runId}`, promise, requested, open);
+  }
+
+  #track(label: string, promise: Promise<unknown>, requested?: Requested, stopsRun = false): TrackedRequest {
+    const tick = (): number => {
+      this.#ticks += 1;
+      return this.#ticks;
+    };
+    const other: Requested = () => ({ name: "other", sessionId: "ses_a", params: { label } });
+    const { number: life } = this.life;
+    return track({ label, life, sentAt: tick(), requested: requested ?? other, stopsRun }, promise, tick);
   }
 }
 
@@ -204,5 +274,5 @@ export class Stage implements History {
 const STARTS_MAX = 4;
 const CREATES_MAX = 3;
 export const CLOSE_LIMIT_MS = 3_000;
-/** What the store may take on top of that before the house leaves anyway, and a little more. */
+/** What the store may take on top of that before the server closes anyway, and a little more. */
 export const CLOSE_EXTRA_MS = 1_500;

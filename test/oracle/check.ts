@@ -1,0 +1,72 @@
+// The independent model of the contract: compares what callers were answered, and what work was really carried out,
+// with the logs. Pure: evidence in, findings out.
+//
+// Invariants
+// 1. Shares no rule with `decide` or `verify`. What a log alone shows is left to `verify`, which runs here as well.
+// 2. Knows nothing of how the evidence was gathered, so that it can be tested with made-up histories.
+import type { Recorded } from "../../src/core/event.ts";
+import type { SessionId } from "../../src/core/ids.ts";
+import { type Message, transcript } from "../../src/core/transcript.ts";
+import { verifyAtRest } from "../../src/core/verify.ts";
+import type { CallerHistory } from "./caller-history.ts";
+import { checkAnswers } from "./check-answers.ts";
+import { type CancelRules, checkCancels } from "./check-cancels.ts";
+import { checkEffects, type Effect } from "./check-effects.ts";
+import { checkSlice } from "./check-slices.ts";
+import { transcriptErrors } from "./check-transcript.ts";
+import { type Finding, type FindingKind, findingsInto, type Report } from "./finding.ts";
+import { type LabelOf, LogIndex, type Logs, same } from "./log-index.ts";
+
+export interface Evidence extends CancelRules {
+  readonly history: CallerHistory;
+  /** Everything that was ever appended, even if it was trimmed since. */
+  readonly logs: Logs;
+  /** Undefined: nothing was carried out for real. */
+  readonly effects?: readonly Effect[];
+  readonly labelOf: LabelOf;
+  /** The transcripts that a server returned when everything was at rest. */
+  readonly transcripts?: ReadonlyMap<SessionId, readonly Message[]>;
+}
+
+/** Everything that contradicts the contract, once everything is at rest. An empty list is the good answer. */
+export function check(evidence: Evidence): readonly Finding[] {
+  const { history, logs, effects, labelOf, transcripts } = evidence;
+  const findings: Finding[] = [];
+  const report = findingsInto(findings);
+  const index = new LogIndex(logs, labelOf);
+  checkAnswers(history, index, report);
+  checkCancels(history, index, evidence, report);
+  if (effects !== undefined) checkEffects(effects, index, report);
+  for (const slice of history.slices) checkSlice(slice, index, report);
+  for (const [sessionId, log] of logs) {
+    checkLog(sessionId, log, report);
+    checkTranscript(sessionId, log, transcripts?.get(sessionId), report);
+  }
+  return findings;
+}
+
+/** The kinds of findings that `verify` reports under these guarantees; all others are broken logs. */
+const LOG_KINDS: Readonly<Record<string, FindingKind>> = {
+  G1: "withoutOutcome",
+  G8: "withoutOutcome",
+  G24: "withoutOutcome",
+  G14: "twoOutcomes",
+};
+
+function checkLog(sessionId: SessionId, log: readonly Recorded[], report: Report): void {
+  for (const { guarantee, seq, message } of verifyAtRest(log)) {
+    report(LOG_KINDS[guarantee] ?? "brokenLogs", `${sessionId} at ${seq}: ${message}`, guarantee);
+  }
+}
+
+function checkTranscript(
+  sessionId: SessionId,
+  log: readonly Recorded[],
+  returned: readonly Message[] | undefined,
+  report: Report,
+): void {
+  for (const error of transcriptErrors(log)) report("brokenTranscripts", `${sessionId}: ${error}.`);
+  if (returned !== undefined && !same(returned, transcript(log))) {
+    report("brokenTranscripts", `${sessionId}: the returned transcript is not that of the log.`);
+  }
+}
