@@ -102,7 +102,17 @@ export type Appended =
   /** Somebody was faster. Read on from where you were, decide again. */
   | { readonly kind: "moved"; readonly head: Seq }
   /** You are no longer the driver. */
-  | { readonly kind: "fenced" };
+  | { readonly kind: "fenced" }
+  /** Nothing was added: these idempotency keys have a run already. All taken keys of the batch, in its order. */
+  | { readonly kind: "taken"; readonly runs: readonly KeyedRun[] };
+
+/** The run that was accepted under an idempotency key. */
+export interface KeyedRun {
+  readonly key: string;
+  readonly runId: RunId;
+  readonly acceptedAt: Seq;
+  readonly content: string | undefined;
+}
 
 export interface Loaded {
   readonly snapshot: Lane | undefined;

@@ -185,10 +185,37 @@ function guarded({ opened }: Suite): void {
       expect(await store.run("run_1")).toMatchObject({ phase: "waiting" });
     });
 
-    it("G2: refuses a second run under one key of a session", async () => {
+    it("G2: returns every taken key of a batch with its run, and writes nothing of the batch", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" }), settled("run_1")]);
-      await refusedAs("internal", store.append(batch(SES, 3, [accepted("run_2", { key: "k" })])));
+      await add(store, SES, 3, [accepted("run_2", { key: "l" })]);
+      await add(store, "ses_b", 0, [created("ses_b")]);
+      const again = [
+        ...[accepted("run_3", { key: "l" }), accepted("run_4", { key: "free" })],
+        ...[accepted("run_5"), accepted("run_6", { key: "k" })],
+      ];
+      // Sent together, so that a store that groups appends has both in one commit.
+      const [taken, other] = await Promise.all([
+        store.append(batch(SES, 4, again)),
+        store.append(batch("ses_b", 1, [accepted("run_7", { key: "k" })])),
+      ]);
+      expect(taken).toEqual({
+        kind: "taken",
+        runs: [
+          { key: "l", runId: "run_2", acceptedAt: 4, content: "digest of l" },
+          { key: "k", runId: "run_1", acceptedAt: 2, content: "digest of k" },
+        ],
+      });
+      expect(other).toEqual({ kind: "appended", head: 2 });
+      expect(await store.run("run_4")).toBeUndefined();
+      expect(await headOf(store, SES)).toBe(4);
+      // A log that has moved on is read first: what was decided on the old one may not be asked for any more.
+      expect(await store.append(batch(SES, 3, again))).toEqual({ kind: "moved", head: 4 });
+    });
+
+    it("G2: refuses two runs under one key in one batch", async () => {
+      const { store } = opened();
+      await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" }), settled("run_1")]);
       const twice = [accepted("run_2", { key: "x" }), accepted("run_3", { key: "x" })];
       await refusedAs("internal", store.append(batch(SES, 3, twice)));
       expect(await store.run("run_2")).toBeUndefined();

@@ -33,7 +33,7 @@ it.each<readonly [readonly Event[], string]>([
   [[created(SES)], "exists already"],
   [[...started("run_1"), ...started("run_2")], "has a live run, run_1, and cannot have run_2 too"],
   [[accepted("run_1")], "cannot accept run_1 a second time"],
-  [[accepted("run_9", { key: "k" })], "has a run under the key k already"],
+  [[accepted("run_8", { key: "x" }), accepted("run_9", { key: "x" })], "has a run under the key x already"],
   [[settled("run_9")], "has no run run_9"],
   [[settled("run_1"), settled("run_1")], "has recorded an outcome of run_1 already"],
   [[processRequested(SES, 1), processRequested(SES, 1)], "cannot request proc_a.1 a second time"],

@@ -5,7 +5,7 @@
 //    the order of things by the order in which it calls.
 // 2. Holds texts, not the caller's objects: what is read is what a database would give back.
 import { ControlError } from "../../core/control-error.ts";
-import type { Recorded } from "../../core/event.ts";
+import type { Event, Recorded } from "../../core/event.ts";
 import {
   type CallId,
   type ProcessId,
@@ -16,7 +16,7 @@ import {
   type WorkerId,
 } from "../../core/ids.ts";
 import { type CallRow, type ProcessRow, type RunRow, rowChange } from "../../core/rows.ts";
-import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
+import type { Appended, Batch, Claim, Clock, KeyedRun, Loaded, Page, SessionRow, Store } from "../../ports.ts";
 import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";
 import { decodeLane, encodeLane } from "../../wire/lane.ts";
 import { Growth } from "../growth.ts";
@@ -58,6 +58,8 @@ export class MemoryStore implements Store {
     const log = this.#logs.get(session);
     const head = log?.head ?? 0;
     if (head !== expected) return { kind: "moved", head };
+    const taken = this.#taken(session, events);
+    if (taken.length > 0) return { kind: "taken", runs: taken };
 
     const data = encodeEvents(events);
     const lane = snapshot === undefined ? undefined : encodeLane(snapshot, head + events.length);
@@ -70,6 +72,17 @@ export class MemoryStore implements Store {
     this.#write(log ?? this.#begin(session), { first: head + 1, count: events.length, at, data }, lane);
     this.#growth.note(session, head + events.length);
     return { kind: "appended", head: head + events.length };
+  }
+
+  #taken(session: SessionId, events: readonly Event[]): readonly KeyedRun[] {
+    const keys = this.#book.sessions.get(session)?.keys;
+    return events.flatMap((event): readonly KeyedRun[] => {
+      const key = event.type === "run.accepted" ? event.key : undefined;
+      const id = key === undefined ? undefined : keys?.get(key);
+      const run = id === undefined ? undefined : this.#book.runs.get(id);
+      if (key === undefined || run === undefined) return [];
+      return [{ key, runId: run.id, acceptedAt: run.acceptedAt, content: run.content }];
+    });
   }
 
   async load(session: SessionId): Promise<Loaded | undefined> {

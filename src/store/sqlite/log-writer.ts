@@ -137,6 +137,8 @@ export class LogWriter {
     const { session, expected, count } = batch;
     const standing = this.#standing(statements, session);
     if ((standing?.head ?? 0) !== expected) return { kind: "moved", head: standing?.head ?? 0 };
+    const taken = standing === undefined ? [] : statements.takenKeys(standing.number, batch);
+    if (taken.length > 0) return { kind: "taken", runs: taken };
     if (isNew(batch) && !this.#options.reserve.hasRoom()) throw fullError(this.#options.file);
     const number = statements.project(standing?.number, batch);
     if (count > 0) {

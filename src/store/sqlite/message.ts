@@ -5,7 +5,7 @@
 import type { ControlCode, ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
 import { type RowChange, rowChange } from "../../core/rows.ts";
-import type { Batch } from "../../ports.ts";
+import type { Batch, KeyedRun } from "../../ports.ts";
 import { encodeEvents, encodeOutcome } from "../../wire/event.ts";
 import { encodeLane } from "../../wire/lane.ts";
 
@@ -145,12 +145,14 @@ function unpackChanges(cells: readonly Cell[], start: number, count: number): re
 /** What became of one append. */
 export type Written =
   | { readonly kind: "appended" | "moved"; readonly head: Seq }
+  | { readonly kind: "taken"; readonly runs: readonly KeyedRun[] }
   | { readonly kind: "failed"; readonly code: ControlCode; readonly message: string };
 
 const WRITTEN_CELLS = 3;
 
 export function packWritten(cells: Cell[], written: Written): void {
   if (written.kind === "failed") cells.push(written.code, null, written.message);
+  else if (written.kind === "taken") cells.push(written.kind, null, JSON.stringify(written.runs));
   else cells.push(written.kind, written.head, null);
 }
 
@@ -158,5 +160,6 @@ export function unpackWritten(cells: readonly Cell[], index: number): Written {
   const start = index * WRITTEN_CELLS;
   const kind = cells[start];
   if (kind === "appended" || kind === "moved") return { kind, head: cells[start + 1] as number };
+  if (kind === "taken") return { kind, runs: JSON.parse(cells[start + 2] as string) as readonly KeyedRun[] };
   return { kind: "failed", code: kind as ControlCode, message: cells[start + 2] as string };
 }

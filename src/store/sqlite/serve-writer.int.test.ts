@@ -211,6 +211,7 @@ function writtenIn(reply: Reply | undefined): readonly string[] {
   const cells = reply.answer as readonly Cell[];
   return Array.from({ length: cells.length / 3 }, (_, index) => {
     const written = unpackWritten(cells, index);
+    if (written.kind === "taken") return `taken ${written.runs.map(({ runId }) => runId).join(" ")}`;
     return written.kind === "failed" ? written.code : `${written.kind} ${written.head}`;
   });
 }

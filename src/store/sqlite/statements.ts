@@ -1,8 +1,9 @@
 // The SQL of the writer, prepared once for each connection.
 import type { StatementSync } from "node:sqlite";
 import { ControlError } from "../../core/control-error.ts";
-import type { Seq, SessionId } from "../../core/ids.ts";
-import { sumOf } from "./checksum.ts";
+import type { RunId, Seq, SessionId } from "../../core/ids.ts";
+import type { KeyedRun } from "../../ports.ts";
+import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import type { PackedBatch, PackedChange } from "./message.ts";
 
@@ -28,6 +29,7 @@ export class Statements {
   readonly #insertRun: StatementSync;
   readonly #insertLiveRun: StatementSync;
   readonly #startRun: StatementSync;
+  readonly #runByKey: StatementSync;
   readonly #settleRun: StatementSync;
   readonly #insertCall: StatementSync;
   readonly #insertProcess: StatementSync;
@@ -61,6 +63,7 @@ export class Statements {
     this.#insertLiveRun = sql(
       "INSERT INTO run (id, session, phase, accepted_at, key, content, sum) VALUES (?, ?, 'live', ?, ?, ?, ?)",
     );
+    this.#runByKey = sql("SELECT id, accepted_at AS acceptedAt, content, sum FROM run WHERE session = ? AND key = ?");
     this.#startRun = sql("UPDATE run SET phase = 'live' WHERE id = ? AND session = ? AND phase = 'waiting'");
     this.#settleRun = sql(
       "UPDATE run SET phase = 'settled', settled_at = ?, outcome = ?, outcome_sum = ? WHERE id = ? AND session = ?",
@@ -96,6 +99,20 @@ export class Statements {
       }
     }
     return required(session, batch.session);
+  }
+
+  /** The keys of this batch that have a run already. Looked up in its transaction, so no other batch fails for them. */
+  takenKeys(session: number, { changes }: PackedBatch): readonly KeyedRun[] {
+    const runs: KeyedRun[] = [];
+    for (const { type, first: key } of changes) {
+      if (type !== "insert-run" || key === null) continue;
+      const found = this.#runByKey.get(session, key);
+      if (found === undefined) continue;
+      const run = found as { readonly id: RunId; readonly acceptedAt: Seq; readonly content: string | null; sum: number };
+      requireSum(run.sum, sumOf([run.id, run.acceptedAt, key, run.content]), run.id);
+      runs.push({ key, runId: run.id, acceptedAt: run.acceptedAt, content: run.content ?? undefined });
+    }
+    return runs;
   }
 
   /** Forgets what is before `before`, as far as the snapshot and what has no outcome allow. Answers what is kept. */
