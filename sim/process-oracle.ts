@@ -1,6 +1,5 @@
-// Holds what is recorded of processes, and what anybody is told of them, against the world in which they really go on.
+// Compares what is recorded of processes, and what calls are told of them, with the world in which they really run.
 // Shares no rule with `decide`.
-import type { CancelReceipt, SessionReceipt } from "../src/core/cancel.ts";
 import { toControlError } from "../src/core/control-error.ts";
 import type { Event } from "../src/core/event.ts";
 import type { CallId, ProcessId, Seq, SessionId } from "../src/core/ids.ts";
@@ -14,7 +13,6 @@ import type { Life } from "./life.ts";
 import { isBackground, type ProcessFacts, processIn } from "./process-book.ts";
 import type { ProcessWatch } from "./process-user.ts";
 import type { ProcessWorld } from "./process-world.ts";
-import { type CancelRecord, type EndRecord, noteOf, type StartRecord, what } from "./records.ts";
 
 interface Parts {
   readonly facts: Facts;
@@ -249,64 +247,6 @@ export class ProcessOracle implements ProcessWatch {
     const settled = this.#find(id)?.settled;
     if (JSON.stringify(settled?.outcome) !== JSON.stringify(outcome)) {
       this.#violate("G16", `${who} was told that ${id} is ${outcome.kind} before that was durable, or wrongly.`);
-    }
-  }
-
-  // What clients are told.
-
-  answered(record: StartRecord | EndRecord): void {
-    if (record.kind === "end") {
-      if (record.receipt?.result !== undefined) this.#checkResult(what(record), record.receipt.result);
-      return;
-    }
-    const one = this.#find(record.receipt?.processId);
-    const event = one === undefined ? undefined : this.#facts.at(record.session, one.requestedAt);
-    if (event?.type !== "process.requested" || event.command !== record.command) {
-      this.#violate("G1", `${what(record)} was told that it has begun, but the log does not have it.`);
-    }
-  }
-
-  cancelled(record: CancelRecord, receipt: CancelReceipt): void {
-    const one = this.#find(record.target as ProcessId);
-    const lie = (why: string): void => this.#violate("G10", `${what(record)} was told "${receipt.kind}": ${why}.`);
-    switch (receipt.kind) {
-      case "withdrawn":
-        lie("processes do not wait in a queue");
-        return;
-      case "stopping": {
-        const call = this.#facts.works.get(one?.owner as CallId);
-        const since = [one?.cancel?.at, call?.cancel?.at, this.#facts.runs.get(call?.runId ?? "run_")?.cancel?.at];
-        if (!since.includes(receipt.since)) lie("it has not been stopping since then");
-        else if (receipt.first !== (one?.cancel !== undefined && noteOf(one.cancel.reason) === record.note)) {
-          lie("it was not the first, or it was");
-        }
-        return;
-      }
-      case "settled":
-        if (JSON.stringify(one?.settled?.outcome) !== JSON.stringify(receipt.outcome)) lie("it did not end like this");
-        return;
-      case "unknown":
-        if (one !== undefined) lie("it is in the log");
-    }
-  }
-
-  /** A cancel of a session covers what goes on in its background, unless that was to be kept. */
-  covered(record: CancelRecord, receipt: SessionReceipt): void {
-    const told = new Map(
-      ("processes" in receipt ? (receipt.processes ?? []) : []).map((one) => [one.processId, one.receipt]),
-    );
-    if (record.keep && told.size > 0) this.#violate("G9", `${what(record)} stops what it was to keep.`);
-    for (const id of record.keep ? [] : record.background) {
-      if (this.#find(id)?.settled === undefined && !told.has(id)) {
-        this.#violate("G7", `${what(record)} does not cover ${id}, which goes on in the background.`);
-      }
-    }
-    for (const [id, one] of told) {
-      const cancel = this.#find(id)?.cancel;
-      const first = cancel !== undefined && noteOf(cancel.reason) === record.note;
-      if (one.kind !== "stopping" || one.since !== cancel?.at || one.first !== first) {
-        this.#violate("G10", `${what(record)} was told something of ${id} that the log does not have.`);
-      }
     }
   }
 

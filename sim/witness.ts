@@ -8,10 +8,10 @@ import type { Actor, CallActor, TurnActor, Watch } from "./actors.ts";
 import type { Facts, WorkFacts } from "./facts.ts";
 import { replaced } from "./hook-desk.ts";
 import type { Life } from "./life.ts";
+import type { LiveStops } from "./live-stops.ts";
 import type { ModelWatch } from "./model-agents.ts";
 import type { ModelOracle } from "./model-oracle.ts";
 import type { ModelTurn } from "./model-turn.ts";
-import type { Oracle } from "./oracle.ts";
 import type { ParkedRequest } from "./parked-request.ts";
 import { PLACES } from "./places.ts";
 import { needsApproval, scopeOf } from "./plan.ts";
@@ -24,7 +24,7 @@ interface Parts {
   readonly processes: ProcessWatch;
   readonly models: ModelOracle;
   readonly trace: Trace;
-  readonly oracle: Oracle;
+  readonly stops: LiveStops;
   readonly life: () => Life;
   readonly violate: (rule: string, message: string) => void;
   readonly stubborn: () => boolean;
@@ -129,7 +129,7 @@ export class Witness implements Watch, ModelWatch {
     this.carriedOut.add(callId);
     const cancelled = call.cancel !== undefined || this.#facts.runs.get(call.runId)?.cancel !== undefined;
     this.#mayBegin(actor, call.settled !== undefined, cancelled);
-    if (this.#parts.oracle.stoppedCalls.has(callId)) {
+    if (this.#parts.stops.stoppedCalls.has(callId)) {
       this.#violate("G11", `${callId} was carried out after its stop was decided.`);
     }
     if (actor.turn === undefined) this.#byEnd(actor, call);
@@ -281,7 +281,7 @@ export class Witness implements Watch, ModelWatch {
 
   stopped(actor: TurnActor, note: string, phase: "asked" | "answered"): void {
     if (phase === "asked") {
-      this.#parts.oracle.stopsAtOnce(actor.turn.sessionId);
+      this.#parts.stops.stopsAtOnce(actor.turn.sessionId);
       return;
     }
     const run = this.#facts.runs.get(actor.runId);
@@ -306,7 +306,7 @@ export class Witness implements Watch, ModelWatch {
     if (settled) this.#violate("G16", `${actor.id} began after its end was recorded.`);
     if (cancelled) this.#violate("G11", `${actor.id} began after its cancel was recorded.`);
     // What was decided and then lost with the lane was told to nobody as done.
-    if (this.#parts.oracle.stopped.has(actor.runId) && !this.#life.letGo) {
+    if (this.#parts.stops.stopped.has(actor.runId) && !this.#life.letGo) {
       this.#violate("G11", `${actor.id} began after its stop was decided.`);
     }
   }

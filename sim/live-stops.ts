@@ -1,0 +1,77 @@
+// Observes stops live: a stop that was decided has reached running work in the same tick, before the store is asked.
+import type { CallId, RunId, SessionId } from "../src/core/ids.ts";
+import { hears } from "./actors.ts";
+import type { Life } from "./life.ts";
+import { ModelTurn } from "./model-turn.ts";
+import type { ProcessOracle } from "./process-oracle.ts";
+
+interface Parts {
+  readonly processes: ProcessOracle;
+  readonly life: () => Life;
+  readonly violate: (rule: string, message: string) => void;
+}
+
+export class LiveStops {
+  readonly #parts: Parts;
+  /** Runs of this life whose stop has been decided: nothing of them begins any more. */
+  readonly stopped = new Set<RunId>();
+  readonly stoppedCalls = new Set<CallId>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** A life is over, and what was decided in it and not recorded was never decided. */
+  forget(): void {
+    this.stopped.clear();
+    this.stoppedCalls.clear();
+    this.#parts.processes.stopped.clear();
+  }
+
+  /** Taking an approval back can be refused, and then its call was never stopped. */
+  refusedForQuestion(): void {
+    this.stoppedCalls.clear();
+  }
+
+  /** A cancel that was decided has reached the live work in the same tick, before any disk was asked. */
+  stopsAtOnce(session: SessionId): void {
+    const life = this.#parts.life();
+    const lane = life.engine.lanes.peek(session);
+    if (lane?.phase !== "ready") return;
+    const run = lane.decided.live;
+    this.#parts.processes.stopAtOnce(lane);
+    if (run === undefined) return;
+    for (const call of run.live) if (call.phase === "stopping") this.#callStops(call.id);
+    if (run.phase !== "stopping") return;
+    // An interrupt can still be refused by the store, and then nothing may have happened: it stops once it is durable.
+    if (run.reason.kind === "superseded") return;
+    this.stopped.add(run.id);
+    for (const actor of life.actors.going) {
+      if (actor.runId === run.id && !actor.aborted && hears(actor))
+        this.#parts.violate("G28", `${actor.id} was not told to stop at once.`);
+      if (actor.runId === run.id && actor instanceof ModelTurn && actor.request !== undefined) {
+        this.#parts.violate("G13", `The model of ${actor.id} was not told to stop at once.`);
+      }
+    }
+  }
+
+  /** A cancel by id of a run that goes on here waits for no disk. */
+  reaches(session: SessionId, target: string): void {
+    const lane = this.#parts.life().engine.lanes.peek(session);
+    const live = lane?.phase === "ready" && lane.epoch !== undefined ? lane.durable.live : undefined;
+    if (lane === undefined || live?.id !== target || live.phase !== "running") return;
+    for (const { id, phase, scope } of lane.works) {
+      if (phase === "live" && scope.reason === undefined) {
+        this.#parts.violate("G28", `${id} goes on, and its run was cancelled in this very tick.`);
+      }
+    }
+  }
+
+  #callStops(id: CallId): void {
+    this.stoppedCalls.add(id);
+    const actor = this.#parts.life().actors.calls.find((one) => one.id === id && one.end === undefined);
+    if (actor !== undefined && !actor.aborted && actor.hears) {
+      this.#parts.violate("G28", `${id} was not told to stop at once.`);
+    }
+  }
+}
