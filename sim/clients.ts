@@ -1,4 +1,4 @@
-// The clients of a simulation: they ask, in one tick or another, and write down what they are told.
+// The clients of a simulation: they send requests, in one tick or another, and record the answers.
 import type { CancelReason, CancelReceipt } from "../src/core/cancel.ts";
 import type { Place } from "../src/core/command.ts";
 import { toControlError } from "../src/core/control-error.ts";
@@ -134,7 +134,7 @@ export class Clients {
     );
   }
 
-  /** What is said to a question: signed, so that it is known again. */
+  /** A reply to a question, with its own `by`, so that it can be recognised in the log. */
   answer(session: SessionId, questionId: QuestionId, said: Reply, digest?: string): AnswerRecord {
     const stamp = this.#stamp(session);
     const reply: Reply = { ...said, by: `t${stamp.ticket}` };
@@ -217,7 +217,7 @@ export class Clients {
     this.follow(follower.session, follower.cursor, follower.deltas);
   }
 
-  /** Those that nobody has gone on for. */
+  /** Followers that disconnected and were not replaced by one from the same position. */
   get gone(): readonly Follower[] {
     const life = this.#parts.life().number;
     return this.followers.filter((one) => !one.followed && (one.left || one.life !== life));
@@ -286,7 +286,7 @@ export class Clients {
     if (event.type === "turn.settled") follower.over.add(event.turnId);
   }
 
-  /** Writes down the question, and later the answer. */
+  /** Records the request, and later its answer and what was so at that moment. */
   #note<T>(record: AskedRecord, question: string, answered: Promise<T>, told: (answer: T) => string): void {
     const life = this.#parts.life();
     const { trace } = this.#parts;

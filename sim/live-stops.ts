@@ -13,7 +13,7 @@ interface Parts {
 
 export class LiveStops {
   readonly #parts: Parts;
-  /** Runs of this life whose stop has been decided: nothing of them begins any more. */
+  /** Runs of this life whose stop was decided: no new work of theirs may begin. */
   readonly stopped = new Set<RunId>();
   readonly stoppedCalls = new Set<CallId>();
 
@@ -21,19 +21,19 @@ export class LiveStops {
     this.#parts = parts;
   }
 
-  /** A life is over, and what was decided in it and not recorded was never decided. */
+  /** The worker is gone, or has lost its lease: what it decided and did not record does not count. */
   forget(): void {
     this.stopped.clear();
     this.stoppedCalls.clear();
     this.#parts.processes.stopped.clear();
   }
 
-  /** Taking an approval back can be refused, and then its call was never stopped. */
+  /** A cancel of an approval was refused: its call was never stopped. */
   refusedForQuestion(): void {
     this.stoppedCalls.clear();
   }
 
-  /** A cancel that was decided has reached the live work in the same tick, before any disk was asked. */
+  /** Once a cancel is decided, all live work of its run is aborted in the same tick. */
   stopsAtOnce(session: SessionId): void {
     const life = this.#parts.life();
     const lane = life.engine.lanes.peek(session);
@@ -43,26 +43,26 @@ export class LiveStops {
     if (run === undefined) return;
     for (const call of run.live) if (call.phase === "stopping") this.#callStops(call.id);
     if (run.phase !== "stopping") return;
-    // An interrupt can still be refused by the store, and then nothing may have happened: it stops once it is durable.
+    // The store can still refuse an interrupt, and then nothing may have happened: it aborts once it is recorded.
     if (run.reason.kind === "superseded") return;
     this.stopped.add(run.id);
     for (const actor of life.actors.going) {
       if (actor.runId === run.id && !actor.aborted && hears(actor))
-        this.#parts.violate("G28", `${actor.id} was not told to stop at once.`);
+        this.#parts.violate("G28", `${actor.id} was not aborted at once.`);
       if (actor.runId === run.id && actor instanceof ModelTurn && actor.request !== undefined) {
-        this.#parts.violate("G13", `The model of ${actor.id} was not told to stop at once.`);
+        this.#parts.violate("G13", `The model of ${actor.id} was not aborted at once.`);
       }
     }
   }
 
-  /** A cancel by id of a run that goes on here waits for no disk. */
+  /** A cancel by id of a run that is live here does not wait for the store. */
   reaches(session: SessionId, target: string): void {
     const lane = this.#parts.life().engine.lanes.peek(session);
     const live = lane?.phase === "ready" && lane.epoch !== undefined ? lane.durable.live : undefined;
     if (lane === undefined || live?.id !== target || live.phase !== "running") return;
     for (const { id, phase, scope } of lane.works) {
       if (phase === "live" && scope.reason === undefined) {
-        this.#parts.violate("G28", `${id} goes on, and its run was cancelled in this very tick.`);
+        this.#parts.violate("G28", `${id} was not aborted in the tick in which its run was cancelled.`);
       }
     }
   }
@@ -71,7 +71,7 @@ export class LiveStops {
     this.stoppedCalls.add(id);
     const actor = this.#parts.life().actors.calls.find((one) => one.id === id && one.end === undefined);
     if (actor !== undefined && !actor.aborted && actor.hears) {
-      this.#parts.violate("G28", `${id} was not told to stop at once.`);
+      this.#parts.violate("G28", `${id} was not aborted at once.`);
     }
   }
 }

@@ -50,18 +50,11 @@ export class ProcessOracle implements ProcessWatch {
       if (event.type === "process.settled") this.#settled(event, first + index);
       else if (event.type === "call.settled") this.#callSettled(session, event, first + index);
     });
-    this.#checkWake(session);
   }
 
   #before(session: SessionId, event: Event, seq: Seq): void {
     if (event.type === "inbox.taken") {
       for (const item of event.items) this.#told(processIn(item));
-    } else if (event.type === "inbox.added") {
-      const one = this.#find(processIn(event.item));
-      if (one === undefined) return;
-      if (one.added.length > 0) this.#violate("G22", `The result of ${one.id} was put into the inbox twice.`);
-      if (!isOwed(one))
-        this.#violate("G22", `The result of ${one.id} was put into the inbox, and is nobody's to hear.`);
     } else if (event.type === "process.requested") {
       this.#requested(session, event, seq);
     } else if (event.type === "run.accepted" && event.wake === true) {
@@ -92,25 +85,13 @@ export class ProcessOracle implements ProcessWatch {
   #told(id: ProcessId | undefined): void {
     const one = this.#find(id);
     if (one === undefined) return;
-    if (one.taken.length > 0) this.#violate("G22", `The model is told twice how ${id} ended.`);
     if (one.heard.length > 0) this.#violate("G22", `The model is told how ${id} ended, which a call has told.`);
-    if (one.settled?.outcome.kind === "cancelled") this.#violate("G22", `The model is told that ${id} was cancelled.`);
-  }
-
-  /** A result that wants a run has one, or one that comes anyway, the moment it is recorded. */
-  #checkWake(session: SessionId): void {
-    const waking = this.#facts.processes.waking.get(session);
-    if (waking === undefined || waking.size === 0 || this.#facts.closed.has(session)) return;
-    if (this.#facts.open(session).length === 0) {
-      this.#violate("G22", `Nothing begins in ${session} for the result of ${[...waking].join(", ")}.`);
-    }
   }
 
   #callSettled(session: SessionId, event: Extract<Event, { type: "call.settled" }>, seq: Seq): void {
     const { callId, outcome } = event;
     for (const one of this.#facts.processes.all.values()) {
       if (one.owner !== callId) continue;
-      if (one.settled === undefined) this.#violate("G19", `${callId} is settled before ${one.id}, which is its own.`);
       if (this.#parts.world.lives(one.id)) this.#violate("G19", `${callId} is settled, and ${one.id} goes on.`);
     }
     if (outcome.kind !== "completed") return;
@@ -120,16 +101,9 @@ export class ProcessOracle implements ProcessWatch {
 
   #settled(event: Settled, seq: Seq): void {
     const one = this.#find(event.processId);
-    if (one === undefined) {
-      this.#violate("G11", `${event.processId} has ended, and was never asked for.`);
-      return;
-    }
-    if (one.settles > 1) this.#violate("G15", `${one.id} has two ends.`);
+    if (one === undefined) return; // `verify` finds it.
     if (this.#parts.world.lives(one.id)) this.#violate("G19", `${one.id} is recorded as ended, and goes on.`);
     if (event.dropped === true) this.dropped += 1;
-    if (event.dropped !== (isTellable(one) && !one.open ? true : undefined)) {
-      this.#violate("G22", `The result of ${one.id} is ${event.dropped === true ? "" : "not "}recorded as dropped.`);
-    }
     this.#checkTruth(one, event, seq);
   }
 

@@ -1,5 +1,5 @@
-// What clients asked, when, and what they were told. Tickets are drawn the moment something is asked: they are the real
-// time of a simulation.
+// The requests of clients, when they were sent, and their answers. A ticket is drawn when a request is sent: tickets
+// are the clock of the clients.
 import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/cancel.ts";
 import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/command.ts";
 import type { ControlCode } from "../src/core/control-error.ts";

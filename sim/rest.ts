@@ -15,7 +15,7 @@ import { checkLeftovers } from "./leftovers.ts";
 import { askForUntold, checkProcesses, endProcess, verifyDeath } from "./process-rest.ts";
 import type { Simulation } from "./simulation.ts";
 import { checkStates, checkStatus } from "./status.ts";
-import { checkAbandoned, checkCalls, checkPlaces, checkWorks } from "./works.ts";
+import { checkCalls, checkPlaces, checkWorks } from "./works.ts";
 
 /** Far more steps than any schedule needs; whoever uses them up goes round in circles. */
 const STEPS_MAX = 2_000;
@@ -150,13 +150,13 @@ function isOver(simulation: Simulation): boolean {
 /** What clients were answered, and the logs themselves, against the contract. */
 function checkHistory(simulation: Simulation, history: CallerHistory): void {
   // That the store had not failed is checked for each answer.
-  const evidence = { history, logs: simulation.facts.logs, labelOf, storeFails: true, complete: true };
+  const { facts, witness } = simulation;
+  const evidence = { history, logs: facts.logs, effects: witness.effects, labelOf, storeFails: true, complete: true };
   for (const { guarantee, message } of check(evidence)) simulation.violate(guarantee, message);
 }
 
 function lookAtEverything(simulation: Simulation): void {
   checkWorks(simulation);
-  checkAbandoned(simulation);
   checkCalls(simulation);
   checkProcesses(simulation);
   simulation.models.atRest();

@@ -140,19 +140,3 @@ const isDenied = ({ facts }: House, id: Work): boolean =>
   [...facts.questions.values()].some(
     ({ owner, ending }) => owner === id && (ending?.kind === "denied" || ending?.kind === "expired"),
   );
-
-/** A run's outcome names the work that did not stop, and no other. */
-export function checkAbandoned(simulation: House): void {
-  const { facts } = simulation;
-  for (const run of facts.runs.values()) {
-    if (run.outcome?.kind !== "cancelled" || run.cancel === undefined) continue;
-    const since = run.cancel.at;
-    const expected = [...facts.works.values()].flatMap(({ runId, name, settled }) =>
-      runId === run.id && settled !== undefined && isAbandoned(settled.outcome) && settled.at > since ? [name] : [],
-    );
-    const named = [...(run.outcome.abandoned ?? [])];
-    if (named.toSorted().join() !== expected.toSorted().join()) {
-      simulation.violate("G12", `${run.id} names [${named}] as abandoned; its work says [${expected}].`);
-    }
-  }
-}

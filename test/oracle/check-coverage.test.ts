@@ -32,7 +32,7 @@ const wrong = ["G10 falseReceipts"];
 describe("a run that was cancelled with a note:", () => {
   const cancel = (note: string) => request("cancel-run", { runId: two, note }, returned({ kind: "withdrawn" }));
 
-  test("its request is told that it withdrew it, and no other is", () => {
+  test("only its own request is reported as having withdrawn it", () => {
     expect(found({ events: withdrawn("mine"), requests: [cancel("mine")] })).toEqual([]);
     expect(found({ events: withdrawn("mine"), requests: [cancel("mine"), cancel("other")] })).toEqual(wrong);
   });
@@ -86,7 +86,7 @@ test("G7: a cancel of a session and a prompt are recorded in the order they were
   expect(found({ events, requests: [sent, { ...cancel(40), life: 2 }] })).not.toContain("G7 outOfOrder");
 });
 
-/** The call, or the run, is stopped while it goes on. */
+/** The call, or the run, is stopped while it is live. */
 const stopped = (...stops: readonly Event[]): readonly Event[] => [
   ...GOOD.slice(0, 7),
   ...stops,
@@ -115,6 +115,22 @@ describe("a stop", () => {
     expect(check(request("cancel-call", { callId: call, note: "other" }, stopping(true)))).toEqual(wrong);
     expect(check(request("cancel-call", { callId: call }, returned({ kind: "withdrawn" })))).toEqual(wrong);
   });
+});
+
+test("G12: a cancelled run names the work that did not stop, and no other", () => {
+  const stop: Event = { type: "run.cancel_requested", runId: one, reason: user("mine") };
+  const abandoned = (work: readonly string[] | undefined, named: readonly string[] | undefined): readonly Event[] =>
+    stopped(stop).map((event) => {
+      if (event.type !== "call.settled" && event.type !== "run.settled") return event;
+      const names = event.type === "call.settled" ? work : event.runId === one ? named : undefined;
+      return names === undefined ? event : { ...event, outcome: { ...because("mine"), abandoned: names } };
+    });
+  const check = (work?: readonly string[], named?: readonly string[]) =>
+    found({ events: abandoned(work, named), requests: [] });
+  expect(check()).toEqual([]);
+  expect(check(["call"], ["call"])).toEqual([]);
+  expect(check(["call"])).toEqual(["G12 falseOutcomes"]);
+  expect(check(undefined, ["call"])).toEqual(["G12 falseOutcomes"]);
 });
 
 describe("a call that was cancelled by itself", () => {

@@ -57,7 +57,7 @@ describe("a reply", () => {
     expect(check(asks(approval, allowed), reply(other))).toEqual(wrong);
   });
 
-  test("that was too late is told how the question ended", () => {
+  test("that was too late is answered with the ending of the question", () => {
     const late = (ending: Ending) => reply({ kind: "settled", ending }, { kind: "denied", by: "bob" });
     expect(check(asks(approval, allowed), reply(recorded), late(allowed))).toEqual([]);
     expect(check(asks(approval, allowed), reply(recorded), late({ kind: "expired", limitMs: 1 }))).toEqual(wrong);
@@ -80,7 +80,7 @@ describe("a reply", () => {
     expect(check(asks(approval, allowed), reply(refused, allowed, { digest: "e" }))).toContain("G3 refusedTraces");
   });
 
-  test("is told that the question is unknown only before it is asked, or if its log was trimmed", () => {
+  test("is answered as unknown only before the question is asked, or if its log was trimmed", () => {
     const unknown = { kind: "unknown" } as const;
     const denied: Reply = { kind: "denied", by: "bob" };
     const also = (moment: Partial<AnswerMoment>) =>

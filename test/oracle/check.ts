@@ -9,6 +9,7 @@ import type { SessionId } from "../../src/core/ids.ts";
 import { type Message, transcript } from "../../src/core/transcript.ts";
 import { verifyAtRest } from "../../src/core/verify.ts";
 import type { CallerHistory } from "./caller-history.ts";
+import { checkAbandoned } from "./check-abandoned.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { type CancelRules, checkCancels } from "./check-cancels.ts";
 import { checkChanges } from "./check-changes.ts";
@@ -46,6 +47,7 @@ export function check(evidence: Evidence): readonly Finding[] {
   checkProcesses(history, index, report);
   checkCancels(history, index, evidence, report);
   checkCoverage(history, index, evidence, report);
+  checkAbandoned(index, report);
   if (effects !== undefined) checkEffects(effects, index, report);
   for (const slice of history.slices) checkSlice(slice, index, report);
   for (const [sessionId, log] of logs) {

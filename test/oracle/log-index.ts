@@ -43,6 +43,7 @@ export interface LoggedCall {
   readonly callId: CallId;
   readonly runId: RunId;
   readonly seq: Seq;
+  readonly name: string;
   readonly idempotent: boolean;
   cancel: LoggedCancel | undefined;
   outcome: Outcome | undefined;
@@ -188,9 +189,10 @@ export class LogIndex {
     const { callId, runId, seq } = event;
     if (event.type === "call.requested") {
       this.works.add(callId);
-      const idempotent = event.idempotent === true;
-      const made = { callId, runId, seq, idempotent, cancel: undefined, outcome: undefined, settledAt: undefined };
-      this.calls.set(callId, made);
+      this.calls.set(callId, {
+        ...{ callId, runId, seq, name: event.name, idempotent: event.idempotent === true },
+        ...{ cancel: undefined, outcome: undefined, settledAt: undefined },
+      });
       return;
     }
     const call = this.calls.get(callId);
