@@ -3,10 +3,10 @@ import type { CallId, RunId, SessionId } from "../src/core/ids.ts";
 import { hears } from "./actors.ts";
 import type { Life } from "./life.ts";
 import { ModelTurn } from "./model-turn.ts";
-import type { ProcessOracle } from "./process-oracle.ts";
+import type { ProcessObserver } from "./process-observer.ts";
 
 interface Parts {
-  readonly processes: ProcessOracle;
+  readonly processes: ProcessObserver;
   readonly life: () => Life;
   readonly violate: (rule: string, message: string) => void;
 }

@@ -1,6 +1,6 @@
 // Processes at rest: everything has ended, and what was to be told was told, once.
 import type { ProcessFacts } from "./process-book.ts";
-import { isOwed } from "./process-oracle.ts";
+import { isOwed } from "./process-observer.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** One process takes a step towards its end; false if there is none to take. */

@@ -11,12 +11,12 @@ import { Facts } from "./facts.ts";
 import { Life } from "./life.ts";
 import { LiveStops } from "./live-stops.ts";
 import type { ModelOptions } from "./model-agents.ts";
-import { ModelOracle } from "./model-oracle.ts";
-import { ProcessOracle } from "./process-oracle.ts";
+import { ModelObserver } from "./model-observer.ts";
+import { ProcessObserver } from "./process-observer.ts";
 import { ProcessWorld } from "./process-world.ts";
 import type { Disk, Parked, TroubleKind } from "./sim-store.ts";
 import { checkStops } from "./stops.ts";
-import { TimeOracle } from "./time-oracle.ts";
+import { TimeObserver } from "./time-observer.ts";
 import { Trace } from "./trace.ts";
 import type { Violation } from "./violation.ts";
 import { Witness } from "./witness.ts";
@@ -61,9 +61,9 @@ export class Simulation {
   readonly stops: LiveStops;
   readonly witness: Witness;
   readonly world = new ProcessWorld();
-  readonly processes: ProcessOracle;
-  readonly models: ModelOracle;
-  readonly times: TimeOracle;
+  readonly processes: ProcessObserver;
+  readonly models: ModelObserver;
+  readonly times: TimeObserver;
   readonly violations: Violation[] = [];
   life: Life;
   lives = 1;
@@ -95,7 +95,7 @@ export class Simulation {
       },
     };
     const { world } = this;
-    this.processes = new ProcessOracle({ facts: this.facts, world, life, violate });
+    this.processes = new ProcessObserver({ facts: this.facts, world, life, violate });
     world.born = (child) => this.processes.born(child);
     this.stops = new LiveStops({ processes: this.processes, life, violate });
     const { facts, trace, stops } = this;
@@ -107,10 +107,10 @@ export class Simulation {
     const elapsed = (): number => this.clock.elapsed();
     const note = (line: string): void => trace.note(line);
     const { model } = options;
-    this.models = new ModelOracle({ facts, stops, options: model, life, elapsed, note, violate });
+    this.models = new ModelObserver({ facts, stops, options: model, life, elapsed, note, violate });
     const { models } = this;
     const { runLimitMs } = options;
-    this.times = new TimeOracle({ facts, life, elapsed, runLimitMs, violate });
+    this.times = new TimeObserver({ facts, life, elapsed, runLimitMs, violate });
     this.witness = new Witness({ facts, processes, models, trace, stops, life, violate, stubborn, began });
     this.life = this.#newLife(1);
   }

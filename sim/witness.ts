@@ -11,7 +11,7 @@ import { replaced } from "./hook-desk.ts";
 import type { Life } from "./life.ts";
 import type { LiveStops } from "./live-stops.ts";
 import type { ModelWatch } from "./model-agents.ts";
-import type { ModelOracle } from "./model-oracle.ts";
+import type { ModelObserver } from "./model-observer.ts";
 import type { ModelTurn } from "./model-turn.ts";
 import type { ParkedRequest } from "./parked-request.ts";
 import { PLACES } from "./places.ts";
@@ -23,7 +23,7 @@ import { checkTranscript } from "./transcripts.ts";
 interface Parts {
   readonly facts: Facts;
   readonly processes: ProcessWatch;
-  readonly models: ModelOracle;
+  readonly models: ModelObserver;
   readonly trace: Trace;
   readonly stops: LiveStops;
   readonly life: () => Life;

@@ -5,7 +5,7 @@ import type { Json } from "../src/core/prompt.ts";
 import { type Actor, type CallActor, TurnActor } from "./actors.ts";
 import type { Facts, Settled, WorkFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
-import type { ModelOracle } from "./model-oracle.ts";
+import type { ModelObserver } from "./model-observer.ts";
 import { ModelTurn } from "./model-turn.ts";
 import type { Witness } from "./witness.ts";
 
@@ -14,7 +14,7 @@ interface House {
   readonly facts: Facts;
   readonly life: Life;
   readonly witness: Witness;
-  readonly models: ModelOracle;
+  readonly models: ModelObserver;
   readonly troubles: number;
   readonly hooks: boolean;
   violate(rule: string, message: string): void;

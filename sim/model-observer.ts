@@ -8,7 +8,7 @@ import { FIRST_BYTE_MS, type ModelOptions, RETRY_FIRST_MS, RETRY_LAST_MS, SILENT
 import { type ToldCall, toldCalls, wordsOfUsers, wrongWith } from "./model-prompt.ts";
 import { ModelTurn, withoutRemark } from "./model-turn.ts";
 import type { ParkedRequest } from "./parked-request.ts";
-import { ROUNDING_MS } from "./time-oracle.ts";
+import { ROUNDING_MS } from "./time-observer.ts";
 
 interface Parts {
   readonly facts: Facts;
@@ -20,7 +20,7 @@ interface Parts {
   readonly violate: (rule: string, message: string) => void;
 }
 
-export class ModelOracle {
+export class ModelObserver {
   readonly #parts: Parts;
 
   constructor(parts: Parts) {

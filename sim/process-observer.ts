@@ -23,7 +23,7 @@ interface Parts {
 
 type Settled = Extract<Event, { type: "process.settled" }>;
 
-export class ProcessOracle implements ProcessWatch {
+export class ProcessObserver implements ProcessWatch {
   /** Processes of this life whose stop has been decided: they do not come into being any more. */
   readonly stopped = new Set<ProcessId>();
   /** Calls that have begun to wait for a process before it ended. */
