@@ -201,9 +201,9 @@ class CancelCheck {
     if (receipt.kind !== "unknown") {
       if (run === undefined) this.#report("lost", `${label} was reported as ${receipt.kind}, and is not in the log.`);
       else this.#run(request, run.runId, receipt);
-      if (receipt.runId !== undefined && receipt.runId !== run?.runId) {
-        this.#false(`The cancel of ${label} reached ${receipt.runId}.`);
-      }
+      // A handle on a run answers without the id that its caller has already.
+      const isNamed = receipt.runId !== undefined || request.moment !== undefined;
+      if (isNamed && receipt.runId !== run?.runId) this.#false(`The cancel of ${label} reached ${receipt.runId}.`);
       return;
     }
     if (this.#isKnown(request, run)) this.#false(`${label} had been accepted, and its cancel reported it as unknown.`);

@@ -124,7 +124,7 @@ describe("a prompt", () => {
   });
 });
 
-describe("reported as unknown", () => {
+describe("reported as unknown, or as another one:", () => {
   const unknown = { kind: "unknown" } as const;
 
   test("a run or session that was in the log", () => {
@@ -146,6 +146,16 @@ describe("reported as unknown", () => {
     const cancel = (sentAt: number) => at(request("cancel-prompt", { label: "first" }, returned(unknown), sentAt));
     expect(found({ requests: [pending, cancel(11)] })).toEqual(wrong);
     expect(found({ requests: [pending, cancel(9)] })).toEqual([]);
+  });
+
+  test("a prompt whose cancel names another run, or none", () => {
+    const cancel = (runId?: typeof one) => {
+      const value = { kind: "settled", outcome: completed, ...(runId === undefined ? {} : { runId }) } as const;
+      return request("cancel-prompt", { label: "first" }, returned(value));
+    };
+    expect(found(also(at(cancel(one)), cancel()))).toEqual([]);
+    expect(found(also(at(cancel(two))))).toEqual(wrong);
+    expect(found(also(at(cancel())))).toEqual(wrong);
   });
 
   test("a run that waited in the queue", () => {
