@@ -1,17 +1,20 @@
-// The clients of a simulation: they ask, in one tick or another, and write down what they are told.
+// The clients of a simulation: they send requests, in one tick or another, and record the answers.
 import type { CancelReason, CancelReceipt } from "../src/core/cancel.ts";
 import type { Place } from "../src/core/command.ts";
 import { toControlError } from "../src/core/control-error.ts";
-import type { Feedback } from "../src/core/event.ts";
+import type { Delta, Gap } from "../src/core/delta.ts";
+import type { Feedback, Recorded } from "../src/core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { Reply } from "../src/core/question.ts";
 import { SessionProcesses } from "../src/library/session-processes.ts";
 import type { StartOptions } from "../src/spawner.ts";
+import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";
+import { checkDelta } from "./deltas.ts";
 import type { Facts } from "./facts.ts";
+import { withdrawNote } from "./history.ts";
 import type { Life } from "./life.ts";
-import type { Oracle } from "./oracle.ts";
-import { isBackground, type ProcessFacts } from "./process-book.ts";
+import type { LiveStops } from "./live-stops.ts";
 import type {
   AnswerRecord,
   AskedRecord,
@@ -29,7 +32,8 @@ import type { Trace } from "./trace.ts";
 interface Parts {
   readonly facts: Facts;
   readonly trace: Trace;
-  readonly oracle: Oracle;
+  readonly stops: LiveStops;
+  readonly trimmedTo: ReadonlyMap<SessionId, Seq>;
   readonly life: () => Life;
   readonly violate: (rule: string, message: string) => void;
 }
@@ -85,7 +89,7 @@ export class Clients {
     const stamp = this.#stamp(session);
     const command = `command ${stamp.ticket}`;
     const { feedback } = options;
-    const record: StartRecord = { kind: "start", ...stamp, command, feedback, receipt: undefined };
+    const record: StartRecord = { kind: "start", ...stamp, command, receipt: undefined };
     const started = new SessionProcesses(this.#engine, session).start(command, options);
     this.#note(record, `start ${feedback} "${command}"`, started, ({ id }) => {
       record.receipt = { processId: id };
@@ -94,7 +98,7 @@ export class Clients {
   }
 
   waitFor(session: SessionId, processId: ProcessId, limitMs: number | undefined): void {
-    const record: EndRecord = { kind: "end", ...this.#stamp(session), processId, limitMs, receipt: undefined };
+    const record: EndRecord = { kind: "end", ...this.#stamp(session), processId, receipt: undefined };
     const waited = new SessionProcesses(this.#engine, session)
       .get(processId)
       .then((handle) => handle.wait(limitMs === undefined ? {} : { limitMs }));
@@ -130,12 +134,11 @@ export class Clients {
     );
   }
 
-  /** What is said to a question: signed, so that it is known again. */
+  /** A reply to a question, with its own `by`, so that it can be recognised in the log. */
   answer(session: SessionId, questionId: QuestionId, said: Reply, digest?: string): AnswerRecord {
     const stamp = this.#stamp(session);
     const reply: Reply = { ...said, by: `t${stamp.ticket}` };
-    const known = this.#parts.facts.questions.has(questionId);
-    const record: AnswerRecord = { kind: "answer", ...stamp, questionId, reply, digest, known, receipt: undefined };
+    const record: AnswerRecord = { kind: "answer", ...stamp, questionId, reply, digest, receipt: undefined };
     const answered = this.#engine.questions.answer(questionId, reply, digest === undefined ? {} : { digest });
     this.#note(
       record,
@@ -164,7 +167,7 @@ export class Clients {
     const stamp = this.#stamp(session);
     const text = `edit ${stamp.ticket}`;
     const record: ChangeRecord = { kind: "change", ...stamp, verb: change.verb, runId, text, receipt: undefined };
-    const reason: CancelReason = { kind: "user", note: `w${stamp.ticket}` };
+    const reason: CancelReason = { kind: "user", note: withdrawNote(stamp.ticket) };
     const command = {
       edit: { type: "edit", runId, prompt: { text } },
       move: { type: "move", runId, to: change.to ?? "front" },
@@ -191,7 +194,7 @@ export class Clients {
     const life = this.#parts.life().number;
     this.#parts.trace.note(`follow ${session} after ${after}, ${deltas} deltas`);
     this.followers.push({
-      ...{ session, life, from: after, deltas, cursor: after, over: new Set() },
+      ...{ session, life, from: after, deltas, cursor: after, received: [], positions: [], over: new Set() },
       ...{ waiting: false, ended: false, left: false, followed: false, stream, stop },
     });
   }
@@ -214,7 +217,7 @@ export class Clients {
     this.follow(follower.session, follower.cursor, follower.deltas);
   }
 
-  /** Those that nobody has gone on for. */
+  /** Followers that disconnected and were not replaced by one from the same position. */
   get gone(): readonly Follower[] {
     const life = this.#parts.life().number;
     return this.followers.filter((one) => !one.followed && (one.left || one.life !== life));
@@ -243,7 +246,7 @@ export class Clients {
       ({ value, done }) => {
         follower.waiting = false;
         if (done === true || value === undefined) follower.ended = true;
-        else if (this.#parts.life().number === follower.life) this.#parts.oracle.followed(follower, value);
+        else if (this.#parts.life().number === follower.life) this.#received(follower, value);
       },
       () => {
         follower.waiting = false;
@@ -261,42 +264,61 @@ export class Clients {
   ): void {
     const stamp = this.#stamp(session);
     const { remind = false, keep = false, note = `c${stamp.ticket}` } = aim;
-    const { facts } = this.#parts;
-    const standing = facts.open(session).map((run) => run.id);
-    const background = facts.processes
-      .of(session)
-      .filter(goesOnBehind)
-      .map(({ id }) => id);
-    const known = this.#parts.facts.questions.has(target as QuestionId);
-    const named = { kind: "cancel", ...stamp, scope, target, remind, known, note, standing } as const;
-    const record: CancelRecord = { ...named, keep, background, receipt: undefined };
+    const standing = this.#parts.facts.open(session).map((run) => run.id);
+    const named = { kind: "cancel", ...stamp, scope, target, remind, note, standing } as const;
+    const record: CancelRecord = { ...named, keep, receipt: undefined };
     this.#note(record, `cancel ${scope} ${target}${keep ? ", keep" : ""}`, ask({ kind: "user", note }), (receipt) => {
       record.receipt = receipt;
       return receipt.kind;
     });
-    this.#parts.oracle.stopsAtOnce(session);
-    if (scope === "run") this.#parts.oracle.reaches(session, target);
+    this.#parts.stops.stopsAtOnce(session);
+    if (scope === "run") this.#parts.stops.reaches(session, target);
   }
 
-  /** Writes down the question, and later the answer; and has the answer checked the moment it is given. */
+  #received(follower: Follower, event: Recorded | Delta | Gap): void {
+    if (event.type === "delta" || event.type === "progress" || event.type === "output") {
+      checkDelta(follower, event, this.#parts.life(), this.#parts.violate);
+      return;
+    }
+    follower.received.push(event);
+    follower.positions.push(this.#positionOf(follower.session));
+    follower.cursor = event.type === "gap" ? event.to : event.seq;
+    if (event.type === "turn.settled") follower.over.add(event.turnId);
+  }
+
+  /** Records the request, and later its answer and what was so at that moment. */
   #note<T>(record: AskedRecord, question: string, answered: Promise<T>, told: (answer: T) => string): void {
     const life = this.#parts.life();
-    const { trace, oracle } = this.#parts;
+    const { trace } = this.#parts;
     trace.note(`${record.ticket}. ${question}`);
     this.asked.push(record);
     answered.then(
       (answer) => {
         if (life.phase === "over") return;
         trace.note(`  > ${record.ticket}. ${told(answer)}`);
-        oracle.answered(record, life);
+        record.answered = { ticket: this.#ticket, moment: this.#momentOf(record, life) };
       },
       (error: unknown) => {
         if (life.phase === "over") return;
-        record.refused = toControlError(error).code;
+        const { code, message, cause } = toControlError(error);
+        record.refused = code;
+        if (code === "internal") record.error = `${message} ${String(cause ?? "")}`;
         trace.note(`  > ${record.ticket}. ${record.refused}`);
-        oracle.refused(record, life, error);
+        record.answered = { ticket: this.#ticket, moment: this.#momentOf(record, life) };
+        if (record.kind === "cancel" && record.scope === "question") this.#parts.stops.refusedForQuestion();
       },
     );
+  }
+
+  #momentOf({ kind, session, sentHead }: AskedRecord, life: Life): AnswerMoment {
+    // A session that it does not drive cannot start a process.
+    const isDriven = kind !== "start" || life.engine.lanes.peek(session)?.epoch !== undefined;
+    const server = life.letGo || !isDriven ? "not-driving" : life.phase === "closing" ? "closing" : "serving";
+    return { ...this.#positionOf(session), sentHead, server, storeFailed: life.faults > 0 };
+  }
+
+  #positionOf(session: SessionId): LogPosition {
+    return { head: this.#parts.facts.head(session), trimmedTo: this.#parts.trimmedTo.get(session) ?? 0 };
   }
 
   /** Nothing that was asked of this session is without an end. */
@@ -309,14 +331,16 @@ export class Clients {
     );
   }
 
-  #stamp(session: SessionId): Pick<AskedRecord, "ticket" | "life" | "session" | "refused"> {
+  #stamp(
+    session: SessionId,
+  ): Pick<AskedRecord, "ticket" | "life" | "session" | "sentHead" | "refused" | "error" | "answered"> {
     this.#ticket += 1;
-    return { ticket: this.#ticket, life: this.#parts.life().number, session, refused: undefined };
+    const sentHead = this.#parts.facts.head(session);
+    const unanswered = { refused: undefined, error: undefined, answered: undefined };
+    return { ticket: this.#ticket, life: this.#parts.life().number, session, sentHead, ...unanswered };
   }
 
   get #engine(): Life["engine"] {
     return this.#parts.life().engine;
   }
 }
-
-const goesOnBehind = (one: ProcessFacts): boolean => one.settled === undefined && isBackground(one);

@@ -2,8 +2,8 @@
 import { fork } from "node:child_process";
 import type { EditedModule } from "../test/mistakes/mistake.ts";
 import type { Focus } from "./flavour.ts";
-import type { Violation } from "./oracle.ts";
 import type { Searched } from "./search.ts";
+import type { Violation } from "./violation.ts";
 
 export type Errand =
   | {

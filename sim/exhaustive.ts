@@ -3,12 +3,12 @@
 import { callId, processId, questionId, type RunId, type SessionId } from "../src/core/ids.ts";
 import type { TurnActor } from "./actors.ts";
 import { type Chooser, ListedChooser } from "./chooser.ts";
-import type { Violation } from "./oracle.ts";
 import { heedRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
 import type { Parked } from "./sim-store.ts";
 import { Simulation } from "./simulation.ts";
 import { stateOf } from "./state.ts";
+import type { Violation } from "./violation.ts";
 
 export const OPERATIONS = [
   "accept",

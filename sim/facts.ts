@@ -3,7 +3,7 @@
 import type { CancelReason, Outcome } from "../src/core/cancel.ts";
 import type { Event, Recorded, Usage } from "../src/core/event.ts";
 import type { QuestionId, RunId, Seq, SessionId, Work } from "../src/core/ids.ts";
-import type { Delivery, Json } from "../src/core/prompt.ts";
+import type { Json } from "../src/core/prompt.ts";
 import type { About, Ending } from "../src/core/question.ts";
 import { isCutOff } from "../src/core/transcript.ts";
 import { ProcessBook } from "./process-book.ts";
@@ -12,10 +12,7 @@ export interface RunFacts {
   readonly id: RunId;
   readonly session: SessionId;
   readonly acceptedAt: Seq;
-  readonly delivery: Delivery;
   readonly key: string | undefined;
-  /** What was asked, before any edit. */
-  readonly asked: string;
   text: string;
   startedAt: Seq | undefined;
   cancel: { readonly at: Seq; readonly reason: CancelReason } | undefined;
@@ -114,11 +111,6 @@ export class Facts {
     return found;
   }
 
-  underKey(session: SessionId, key: string): RunFacts | undefined {
-    for (const run of this.runs.values()) if (run.session === session && run.key === key) return run;
-    return undefined;
-  }
-
   /** The store has applied this batch. */
   applied(session: SessionId, first: Seq, events: readonly Event[], at: number): void {
     let log = this.logs.get(session);
@@ -213,9 +205,7 @@ export class Facts {
       id: event.runId,
       session,
       acceptedAt: seq,
-      delivery: event.delivery,
       key: event.key,
-      asked: event.prompt.text,
       text: event.prompt.text,
       startedAt: undefined,
       cancel: undefined,

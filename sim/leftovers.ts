@@ -26,6 +26,22 @@ export function checkLeftovers(simulation: Simulation): void {
   left(life.engine.held, "runs, waits, questions or followings are kept in mind");
   left(life.store.growing, "wait for a log to grow");
   checkSignals(simulation);
+  checkWaiting(simulation);
+}
+
+/** Nothing waits forever: neither for an answer, nor for a call, nor for a place. */
+function checkWaiting(simulation: Simulation): void {
+  const { life } = simulation;
+  for (const actor of [...life.actors.turns, ...life.actors.calls]) {
+    if (actor.asks > 0) simulation.violate("G8", `${actor.id} still waits for an answer.`);
+    if ("waitsFor" in actor && actor.waitsFor > 0) simulation.violate("G8", `${actor.id} still waits for a call.`);
+    if ("pending" in actor && actor.pending > 0) {
+      simulation.violate("G8", `${actor.id} still waits for something it asked.`);
+    }
+  }
+  const { held, waiting } = life.actors.places;
+  if (held > 0) simulation.violate("G33", `${held} places are taken, at rest.`);
+  if (waiting > 0) simulation.violate("G33", `${waiting} calls still wait for a place.`);
 }
 
 /** Whoever listened to a signal for a while has stopped listening. */

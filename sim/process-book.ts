@@ -14,8 +14,7 @@ export interface ProcessFacts {
   settled: { readonly at: Seq; readonly outcome: Outcome; readonly dropped: boolean } | undefined;
   /** Whether its session was open when it ended. */
   open: boolean;
-  /** How often it was settled, and where its result was put into the inbox and taken out of it by a turn. */
-  settles: number;
+  /** Where its result was put into the inbox, and taken out of it by a turn. */
   readonly added: Seq[];
   readonly taken: Seq[];
   /**
@@ -88,7 +87,7 @@ export class ProcessBook {
     const { processId: id, owner, feedback } = event;
     this.all.set(id, {
       ...{ id, session, requestedAt: seq, owner, feedback, cancel: undefined, settled: undefined, open: true },
-      ...{ settles: 0, added: [], taken: [], heard: [] },
+      ...{ added: [], taken: [], heard: [] },
     });
   }
 
@@ -123,7 +122,6 @@ export class ProcessBook {
         one.cancel ??= { at: seq, reason: event.reason };
         return;
       case "process.settled":
-        one.settles += 1;
         one.open = !this.#closed.has(one.session);
         one.settled ??= { at: seq, outcome: event.outcome, dropped: event.dropped === true };
         return;

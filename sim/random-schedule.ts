@@ -1,7 +1,6 @@
 // One seeded schedule: the seed picks what kind of schedule it is, then every step of it.
 import { type Chooser, chance, pick, SeededChooser, weighted } from "./chooser.ts";
 import { type Flavour, type Focus, flavourOf } from "./flavour.ts";
-import type { Violation } from "./oracle.ts";
 import { RandomAgent } from "./random-agent.ts";
 import { RandomClients } from "./random-clients.ts";
 import { RandomProcesses } from "./random-processes.ts";
@@ -11,6 +10,7 @@ import type { Parked } from "./sim-store.ts";
 import { Simulation } from "./simulation.ts";
 import { checkStatus } from "./status.ts";
 import { StoreTrouble, type StoreTroubleTally } from "./store-trouble.ts";
+import type { Violation } from "./violation.ts";
 import { checkPlaces } from "./works.ts";
 
 export interface ScheduleResult {

@@ -1,21 +1,28 @@
-// What clients asked, when, and what they were told. Tickets are drawn the moment something is asked: they are the real
-// time of a simulation.
+// The requests of clients, when they were sent, and their answers. A ticket is drawn when a request is sent: tickets
+// are the clock of the clients.
 import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/cancel.ts";
 import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/command.ts";
 import type { ControlCode } from "../src/core/control-error.ts";
 import type { Delta, Gap } from "../src/core/delta.ts";
-import type { Feedback, Recorded } from "../src/core/event.ts";
+import type { Recorded } from "../src/core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { AnswerReceipt, Reply } from "../src/core/question.ts";
 import type { ProcessResult } from "../src/spawner.ts";
+import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";
 
 interface Asked {
   readonly ticket: number;
   readonly life: number;
   readonly session: SessionId;
-  /** What was answered to whoever asked. Undefined: nothing yet; after a crash, nothing ever. */
+  /** The length of the session's log when it was sent. */
+  readonly sentHead: Seq;
+  /** The code it was rejected with. Without it and without a receipt: not yet answered, or lost with its server. */
   refused: ControlCode | undefined;
+  /** If the code is `internal`: the error. */
+  error: string | undefined;
+  /** The last ticket that was drawn before the answer, and what was so by then. */
+  answered: { readonly ticket: number; readonly moment: AnswerMoment } | undefined;
 }
 
 export interface PromptRecord extends Asked {
@@ -38,12 +45,8 @@ export interface CancelRecord extends Asked {
   readonly target: SessionId | RunId | CallId | ProcessId | QuestionId | string;
   /** Of a session: whether what goes on in the background is to go on. */
   readonly keep: boolean;
-  /** What went on in the background when it was asked. */
-  readonly background: readonly ProcessId[];
   /** Of a call: whether the model is to be reminded of it. */
   readonly remind: boolean;
-  /** Of a question: whether it was in the log when it was asked. */
-  readonly known: boolean;
   readonly note: string;
   /** Runs of the session that were in the log when it was asked. */
   readonly standing: readonly RunId[];
@@ -70,8 +73,6 @@ export interface AnswerRecord extends Asked {
   readonly questionId: QuestionId;
   readonly reply: Reply;
   readonly digest: string | undefined;
-  /** Whether the question was in the log when it was answered. */
-  readonly known: boolean;
   receipt: AnswerReceipt | undefined;
 }
 
@@ -86,7 +87,6 @@ export interface PostRecord extends Asked {
 export interface StartRecord extends Asked {
   readonly kind: "start";
   readonly command: string;
-  readonly feedback: Feedback;
   receipt: { readonly processId: ProcessId } | undefined;
 }
 
@@ -94,7 +94,6 @@ export interface StartRecord extends Asked {
 export interface EndRecord extends Asked {
   readonly kind: "end";
   readonly processId: ProcessId;
-  readonly limitMs: number | undefined;
   receipt: { readonly result: ProcessResult | undefined } | undefined;
 }
 
@@ -115,6 +114,9 @@ export interface Follower {
   readonly from: Seq;
   readonly deltas: "with" | "without";
   cursor: Seq;
+  /** Everything it received that the log keeps, and the log when each of them was received. */
+  readonly received: (Recorded | Gap)[];
+  readonly positions: LogPosition[];
   /** Turns whose end it has heard: of these it hears nothing more. */
   readonly over: Set<TurnId>;
   /** It does not want to hear more, and whether somebody else has gone on where it was. */
@@ -125,11 +127,6 @@ export interface Follower {
   ended: boolean;
   readonly stream: AsyncGenerator<Recorded | Delta | Gap, void>;
   readonly stop: AbortController;
-}
-
-/** The note of the cancel that a reason goes back to. */
-export function noteOf(reason: { readonly kind: string; readonly note?: string }): string | undefined {
-  return reason.kind === "user" ? reason.note : undefined;
 }
 
 export function what(record: AskedRecord): string {

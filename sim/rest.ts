@@ -6,16 +6,16 @@
 import type { SessionId } from "../src/core/ids.ts";
 import { LEASE_TTL_MS } from "../src/core/limits.ts";
 import type { Reply } from "../src/core/question.ts";
-import { verifyAtRest } from "../src/core/verify.ts";
+import type { CallerHistory } from "../test/oracle/caller-history.ts";
+import { check } from "../test/oracle/check.ts";
 import { type Actor, TurnActor } from "./actors.ts";
 import type { QuestionFacts } from "./facts.ts";
+import { historyOf, labelOf } from "./history.ts";
 import { checkLeftovers } from "./leftovers.ts";
 import { askForUntold, checkProcesses, endProcess, verifyDeath } from "./process-rest.ts";
-import { noteOf, type PromptRecord, what } from "./records.ts";
 import type { Simulation } from "./simulation.ts";
 import { checkStates, checkStatus } from "./status.ts";
-import { checkTalk } from "./talk.ts";
-import { checkAbandoned, checkCalls, checkPlaces, checkWorks } from "./works.ts";
+import { checkCalls, checkPlaces, checkWorks } from "./works.ts";
 
 /** Far more steps than any schedule needs; whoever uses them up goes round in circles. */
 const STEPS_MAX = 2_000;
@@ -42,8 +42,10 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
     if (idleSince !== undefined && simulation.clock.elapsed() - idleSince > IDLE_MS_MAX) break;
   }
   if (simulation.violations.length > 0) return;
-  checkAnswers(simulation);
-  await simulation.clients.leaveAll(() => simulation.drain());
+  const { clients, life } = simulation;
+  const history = historyOf(clients.asked, clients.followers, life.number);
+  await clients.leaveAll(() => simulation.drain());
+  checkHistory(simulation, history);
   lookAtEverything(simulation);
 }
 
@@ -145,99 +147,23 @@ function isOver(simulation: Simulation): boolean {
   return answered && ended && sessions.every((session) => facts.open(session).length === 0);
 }
 
+/** What clients were answered, and the logs themselves, against the contract. */
+function checkHistory(simulation: Simulation, history: CallerHistory): void {
+  // That the store had not failed is checked for each answer.
+  const { facts, witness } = simulation;
+  const evidence = { history, logs: facts.logs, effects: witness.effects, labelOf, storeFails: true, complete: true };
+  for (const { guarantee, message } of check(evidence)) simulation.violate(guarantee, message);
+}
+
 function lookAtEverything(simulation: Simulation): void {
-  for (const session of simulation.sessions) {
-    for (const { guarantee, seq, message } of verifyAtRest(simulation.facts.log(session))) {
-      simulation.violate(guarantee, `${session} at ${seq}: ${message}`);
-    }
-  }
-  checkPrompts(simulation);
-  checkCoverage(simulation);
   checkWorks(simulation);
-  checkAbandoned(simulation);
   checkCalls(simulation);
-  checkTalk(simulation);
   checkProcesses(simulation);
   simulation.models.atRest();
   checkFairness(simulation);
   checkStates(simulation);
   checkLeftovers(simulation);
 }
-
-function checkAnswers(simulation: Simulation): void {
-  for (const record of simulation.clients.asked) {
-    if (record.life !== simulation.life.number) continue;
-    if (record.refused === undefined && record.receipt === undefined) {
-      simulation.violate("G8", `${what(record)} was never answered.`);
-    }
-  }
-  for (const follower of simulation.clients.followers) {
-    if (follower.life !== simulation.life.number || follower.ended) continue;
-    const head = simulation.facts.head(follower.session);
-    if (follower.cursor !== head) {
-      simulation.violate("G30", `A follower of ${follower.session} stands at ${follower.cursor}; the log has ${head}.`);
-    }
-  }
-}
-
-/** Nobody knows what became of these; a refusal with any other code means that nothing happened. */
-const UNSURE: ReadonlySet<string | undefined> = new Set(["unavailable", undefined]);
-
-function checkPrompts(simulation: Simulation): void {
-  const { facts, clients } = simulation;
-  for (const record of clients.prompts) {
-    const run = facts.runs.get(record.runId);
-    if (run !== undefined && !UNSURE.has(record.refused) && record.receipt === undefined) {
-      simulation.violate("G3", `${what(record)} was refused (${record.refused}) and is in the log.`);
-    }
-    if (run !== undefined && record.receipt?.repeated === true) {
-      simulation.violate("G2", `${what(record)} was told that it is ${record.receipt.runId}, and runs as well.`);
-    }
-  }
-  const notes = new Set(clients.asked.map((record) => (record.kind === "cancel" ? record.note : `w${record.ticket}`)));
-  for (const run of facts.runs.values()) {
-    const outcome = run.outcome;
-    if (outcome?.kind === "cancelled" && outcome.reason.kind === "user" && !notes.has(noteOf(outcome.reason) ?? "")) {
-      simulation.violate("G15", `${run.id} was cancelled, and nobody had asked for that.`);
-    }
-    if (outcome?.kind === "cancelled" && outcome.reason.kind === "superseded" && !facts.runs.has(outcome.reason.by)) {
-      simulation.violate("G3", `${run.id} was stopped for ${outcome.reason.by}, which was never accepted.`);
-    }
-  }
-}
-
-/**
- * A cancel of a session covers what was asked before it and nothing that was asked after it, by the clients' own clock.
- */
-function checkCoverage(simulation: Simulation): void {
-  const { facts, clients } = simulation;
-  for (const cancel of clients.asked) {
-    if (cancel.kind !== "cancel") continue;
-    const wide = cancel.scope === "session" || cancel.scope === "close";
-    const log = facts.log(cancel.session);
-    const at = log.find(
-      (event) => event.type === "session.cancel_requested" && noteOf(event.reason) === cancel.note,
-    )?.seq;
-    for (const prompt of clients.prompts) {
-      const run = facts.runs.get(prompt.runId);
-      if (run === undefined) continue;
-      const reason = run.outcome?.kind === "cancelled" ? noteOf(run.outcome.reason) : undefined;
-      if (
-        reason === cancel.note &&
-        !(wide ? prompt.session === cancel.session && prompt.ticket < cancel.ticket : aimsAt(cancel.target, prompt))
-      ) {
-        simulation.violate("G7", `${what(cancel)} reached ${prompt.runId}, which it does not cover.`);
-      }
-      if (!wide || at === undefined || prompt.session !== cancel.session || prompt.life !== cancel.life) continue;
-      if (prompt.ticket < cancel.ticket !== run.acceptedAt < at) {
-        simulation.violate("G7", `${what(cancel)} and ${what(prompt)} are recorded in the other order.`);
-      }
-    }
-  }
-}
-
-/** Calls are cancelled without their run; then no run has the cancel's note. */
-const aimsAt = (target: string, { runId, key }: PromptRecord): boolean => target === runId || target === key;
 
 /** With one slot, a prompt does not pass another session that waited with a run when it was asked. */
 function checkFairness(simulation: Simulation): void {

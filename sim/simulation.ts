@@ -1,6 +1,6 @@
-// One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and the oracle that
-// watches them. It does nothing by itself; a schedule moves it, one step at a time.
-import type { RunId, SessionId } from "../src/core/ids.ts";
+// One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and those who
+// watch them. It does nothing by itself; a schedule moves it, one step at a time.
+import type { SessionId } from "../src/core/ids.ts";
 import type { Ids, Notice } from "../src/ports.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
@@ -9,15 +9,16 @@ import { type Chooser, chance } from "./chooser.ts";
 import { Clients } from "./clients.ts";
 import { Facts } from "./facts.ts";
 import { Life } from "./life.ts";
+import { LiveStops } from "./live-stops.ts";
 import type { ModelOptions } from "./model-agents.ts";
-import { ModelOracle } from "./model-oracle.ts";
-import { Oracle, type Violation } from "./oracle.ts";
-import { ProcessOracle } from "./process-oracle.ts";
+import { ModelObserver } from "./model-observer.ts";
+import { ProcessObserver } from "./process-observer.ts";
 import { ProcessWorld } from "./process-world.ts";
 import type { Disk, Parked, TroubleKind } from "./sim-store.ts";
 import { checkStops } from "./stops.ts";
-import { TimeOracle } from "./time-oracle.ts";
+import { TimeObserver } from "./time-observer.ts";
 import { Trace } from "./trace.ts";
+import type { Violation } from "./violation.ts";
 import { Witness } from "./witness.ts";
 import { checkWorks } from "./works.ts";
 
@@ -57,12 +58,12 @@ export class Simulation {
   readonly disk: Disk;
   readonly sessions: SessionId[] = [];
   readonly clients: Clients;
-  readonly oracle: Oracle;
+  readonly stops: LiveStops;
   readonly witness: Witness;
   readonly world = new ProcessWorld();
-  readonly processes: ProcessOracle;
-  readonly models: ModelOracle;
-  readonly times: TimeOracle;
+  readonly processes: ProcessObserver;
+  readonly models: ModelObserver;
+  readonly times: TimeObserver;
   readonly violations: Violation[] = [];
   life: Life;
   lives = 1;
@@ -93,32 +94,24 @@ export class Simulation {
         this.times.recorded(events);
       },
     };
-    const ticketOf = (run: RunId): number | undefined =>
-      this.clients.prompts.find((prompt) => prompt.runId === run)?.ticket;
     const { world } = this;
-    this.processes = new ProcessOracle({ facts: this.facts, world, life, violate });
+    this.processes = new ProcessObserver({ facts: this.facts, world, life, violate });
     world.born = (child) => this.processes.born(child);
-    this.oracle = new Oracle({
-      processes: this.processes,
-      facts: this.facts,
-      trimmedTo: this.disk.trimmedTo,
-      life,
-      violate,
-      ticketOf,
-    });
-    this.clients = new Clients({ facts: this.facts, trace: this.trace, oracle: this.oracle, life, violate });
-    const { facts, trace, oracle } = this;
+    this.stops = new LiveStops({ processes: this.processes, life, violate });
+    const { facts, trace, stops } = this;
+    const { trimmedTo } = this.disk;
+    this.clients = new Clients({ facts, trace, stops, trimmedTo, life, violate });
     const stubborn = (): boolean => options.stubbornPercent > 0 && chance(chooser, options.stubbornPercent);
     const began = (actor: Actor): void => this.reflex(actor);
     const { processes } = this;
     const elapsed = (): number => this.clock.elapsed();
     const note = (line: string): void => trace.note(line);
     const { model } = options;
-    this.models = new ModelOracle({ facts, oracle, options: model, life, elapsed, note, violate });
+    this.models = new ModelObserver({ facts, stops, options: model, life, elapsed, note, violate });
     const { models } = this;
     const { runLimitMs } = options;
-    this.times = new TimeOracle({ facts, life, elapsed, runLimitMs, violate });
-    this.witness = new Witness({ facts, processes, models, trace, oracle, life, violate, stubborn, began });
+    this.times = new TimeObserver({ facts, life, elapsed, runLimitMs, violate });
+    this.witness = new Witness({ facts, processes, models, trace, stops, life, violate, stubborn, began });
     this.life = this.#newLife(1);
   }
 
@@ -266,7 +259,7 @@ export class Simulation {
     this.life.faults += 1;
     this.troubles += 1;
     this.life.letGo = true;
-    this.oracle.forget();
+    this.stops.forget();
   }
 
   /** A store that says nothing for so long is in trouble as well: whoever drives has let go. */
@@ -314,7 +307,7 @@ export class Simulation {
     checkWorks(this);
     this.life.end();
     this.world.crashed(trees);
-    this.oracle.forget();
+    this.stops.forget();
     this.processes.lifeOver();
     await this.drain();
     if (takeover === "released") for (const session of this.sessions) await this.disk.store.release(session, worker);

@@ -16,7 +16,7 @@ export function stateOf(simulation: Simulation, left: readonly string[]): string
     life.actors.calls.map(({ id, end, aborted, asks }) => [id, end, aborted, asks]),
     clients.asked,
     clock.pending,
-    [...simulation.oracle.stopped, ...simulation.oracle.stoppedCalls, ...simulation.processes.stopped],
+    [...simulation.stops.stopped, ...simulation.stops.stoppedCalls, ...simulation.processes.stopped],
     [...simulation.world.children].map(([id, { child, life: of }]) => [id, of, child.alive, child.stops.length]),
     simulation.world.starting.map(({ request }) => request.id),
     life.actors.calls.map(({ processes: { pending, told, handles } }) => [pending, [...told], handles.length]),

@@ -1,8 +1,9 @@
-// Is this the conversation? Held against the one that the log makes, and against what a provider accepts, which is
-// written down here once more.
+// Whether a turn was given the right conversation: compared with the one that the log makes, and with what a provider
+// accepts.
 import type { Recorded } from "../src/core/event.ts";
 import type { CallId } from "../src/core/ids.ts";
 import { Book, type Message } from "../src/core/transcript.ts";
+import { pairingError } from "../test/oracle/check-transcript.ts";
 import type { TurnActor } from "./actors.ts";
 import type { Facts, Settled } from "./facts.ts";
 
@@ -24,7 +25,8 @@ export function checkTranscript(reading: Reading, facts: Facts, violate: Violate
     violate("G17", `${actor.id} was given a conversation that the log does not have between ${from} and ${to}.`);
     return;
   }
-  checkPairs(actor, messages, violate);
+  const pairing = pairingError(messages);
+  if (pairing !== undefined) violate("G17", `${actor.id} was given a conversation in which ${pairing}.`);
   checkResults(actor, messages, facts, violate);
   checkSaid(actor, messages, log.slice(head.trimmed, head.at), violate);
 }
@@ -55,22 +57,6 @@ function toldBy(events: readonly Recorded[]): readonly Message[] {
 /** The turn that reads is not part of what it reads, unless it has made calls. */
 const isFor = (actor: TurnActor, message: Message): boolean =>
   message.role !== "assistant" || message.turnId !== actor.id || message.calls.length > 0;
-
-/** Every call has its one result right behind it, and every result its call. */
-function checkPairs(actor: TurnActor, messages: readonly Message[], violate: Violate): void {
-  messages.forEach((message, index) => {
-    const next = messages[index + 1];
-    if (message.role === "assistant" && message.calls.length > 0) {
-      const asked = message.calls.map((call) => call.callId).join();
-      const results = next?.role === "tool" ? next.results.map((result) => result.callId).join() : "none";
-      if (asked !== results) violate("G17", `${actor.id} was given the calls ${asked} with the results ${results}.`);
-    }
-    const before = messages[index - 1];
-    if (message.role === "tool" && !(before?.role === "assistant" && before.calls.length > 0)) {
-      violate("G17", `${actor.id} was given results without their calls.`);
-    }
-  });
-}
 
 /** What a result says is what was recorded; and what came before this turn has one that is real. */
 function checkResults(actor: TurnActor, messages: readonly Message[], facts: Facts, violate: Violate): void {

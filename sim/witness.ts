@@ -1,17 +1,18 @@
 // Who watches the agents: everything that begins, and everything an agent is told, is held against the logs at that
 // very moment. It shares no rule with `decide`.
 import type { Usage } from "../src/core/event.ts";
-import type { CallId, TurnId } from "../src/core/ids.ts";
+import type { CallId } from "../src/core/ids.ts";
 import type { Message } from "../src/core/transcript.ts";
 import type { Asked, CallResult } from "../src/ports.ts";
+import type { Effect } from "../test/oracle/check-effects.ts";
 import type { Actor, CallActor, TurnActor, Watch } from "./actors.ts";
 import type { Facts, WorkFacts } from "./facts.ts";
 import { replaced } from "./hook-desk.ts";
 import type { Life } from "./life.ts";
+import type { LiveStops } from "./live-stops.ts";
 import type { ModelWatch } from "./model-agents.ts";
-import type { ModelOracle } from "./model-oracle.ts";
+import type { ModelObserver } from "./model-observer.ts";
 import type { ModelTurn } from "./model-turn.ts";
-import type { Oracle } from "./oracle.ts";
 import type { ParkedRequest } from "./parked-request.ts";
 import { PLACES } from "./places.ts";
 import { needsApproval, scopeOf } from "./plan.ts";
@@ -22,9 +23,9 @@ import { checkTranscript } from "./transcripts.ts";
 interface Parts {
   readonly facts: Facts;
   readonly processes: ProcessWatch;
-  readonly models: ModelOracle;
+  readonly models: ModelObserver;
   readonly trace: Trace;
-  readonly oracle: Oracle;
+  readonly stops: LiveStops;
   readonly life: () => Life;
   readonly violate: (rule: string, message: string) => void;
   readonly stubborn: () => boolean;
@@ -37,12 +38,10 @@ export class Witness implements Watch, ModelWatch {
   readonly #facts: Facts;
   /** Steers that agents were given, by life: after a crash they are given again. */
   readonly #heard = new Set<string>();
-  /** Turns that have begun, in all lives. */
-  readonly #begun = new Set<TurnId>();
+  /** Turns and calls that have begun, in all lives. */
+  readonly #begun: { readonly actor: Actor; readonly life: number | undefined }[] = [];
   /** How often each call of each run has really been carried out, in all lives. */
   readonly #carriedOut = new Map<string, CallActor[]>();
-  /** The lives in which a call was carried out. */
-  readonly #executed = new Map<CallId, number[]>();
   /** Calls that were handed to their tool, in any life. */
   readonly carriedOut = new Set<CallId>();
   #calls = 0;
@@ -72,6 +71,19 @@ export class Witness implements Watch, ModelWatch {
     this.#parts.models.letGo(turn, request);
   }
 
+  /** The work that was really carried out, in all lives, for the model in test/oracle. */
+  get effects(): readonly Effect[] {
+    return this.#begun.flatMap(({ actor, life }): Effect[] => {
+      const begin: Effect = { kind: "begin", work: actor.id, ...(life === undefined ? {} : { life }) };
+      return actor.end === "completed" ? [begin, { ...begin, kind: "end" }] : [begin];
+    });
+  }
+
+  /** A worker that has lost its lease may be given the same work once more. */
+  #noteBegin(actor: Actor): void {
+    this.#begun.push({ actor, life: this.#life.letGo ? undefined : this.#life.number });
+  }
+
   callNumber(): number {
     this.#calls += 1;
     return this.#calls;
@@ -91,8 +103,7 @@ export class Witness implements Watch, ModelWatch {
       return;
     }
     this.#mayBegin(actor, turn.settled !== undefined, run.cancel !== undefined);
-    if (this.#begun.has(turnId)) this.#violate("G25", `${turnId} began twice.`);
-    this.#begun.add(turnId);
+    this.#noteBegin(actor);
     if (prompt.text !== run.text) this.#violate("G6", `${turnId} was given "${prompt.text}", not "${run.text}".`);
     const others = this.#life.actors.turns.filter(
       (one) => one.runId === runId && one.end === undefined && one !== actor,
@@ -127,12 +138,13 @@ export class Witness implements Watch, ModelWatch {
       return;
     }
     this.carriedOut.add(callId);
+    this.#noteBegin(actor);
     const cancelled = call.cancel !== undefined || this.#facts.runs.get(call.runId)?.cancel !== undefined;
     this.#mayBegin(actor, call.settled !== undefined, cancelled);
-    if (this.#parts.oracle.stoppedCalls.has(callId)) {
+    if (this.#parts.stops.stoppedCalls.has(callId)) {
       this.#violate("G11", `${callId} was carried out after its stop was decided.`);
     }
-    if (actor.turn === undefined) this.#byEnd(actor, call);
+    if (actor.turn === undefined) this.#byEnd(actor);
     else this.#withinTurn(actor, actor.turn);
     this.#checkBytes(actor, call);
     this.#checkPlace(actor);
@@ -140,18 +152,11 @@ export class Witness implements Watch, ModelWatch {
   }
 
   /** A call that the end of a turn asked for. */
-  #byEnd({ live, runId }: CallActor, call: WorkFacts): void {
+  #byEnd({ live, runId }: CallActor): void {
     for (const work of this.#facts.works.values()) {
       if (work.runId === runId && work.name === "turn" && work.settled === undefined) {
         this.#violate("G17", `${live.callId} was carried out while ${work.id} goes on.`);
       }
-    }
-    const before = this.#executed.get(live.callId) ?? [];
-    this.#executed.set(live.callId, [...before, this.#life.number]);
-    const taken = before.includes(this.#life.number) && !this.#life.letGo;
-    if (taken) this.#violate("G25", `${live.callId} was carried out twice in one life.`);
-    else if (before.length > 0 && !call.idempotent) {
-      this.#violate("G25", `${live.callId} was carried out again, and must not be repeated.`);
     }
   }
 
@@ -281,7 +286,7 @@ export class Witness implements Watch, ModelWatch {
 
   stopped(actor: TurnActor, note: string, phase: "asked" | "answered"): void {
     if (phase === "asked") {
-      this.#parts.oracle.stopsAtOnce(actor.turn.sessionId);
+      this.#parts.stops.stopsAtOnce(actor.turn.sessionId);
       return;
     }
     const run = this.#facts.runs.get(actor.runId);
@@ -306,7 +311,7 @@ export class Witness implements Watch, ModelWatch {
     if (settled) this.#violate("G16", `${actor.id} began after its end was recorded.`);
     if (cancelled) this.#violate("G11", `${actor.id} began after its cancel was recorded.`);
     // What was decided and then lost with the lane was told to nobody as done.
-    if (this.#parts.oracle.stopped.has(actor.runId) && !this.#life.letGo) {
+    if (this.#parts.stops.stopped.has(actor.runId) && !this.#life.letGo) {
       this.#violate("G11", `${actor.id} began after its stop was decided.`);
     }
   }

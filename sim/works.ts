@@ -5,7 +5,7 @@ import type { Json } from "../src/core/prompt.ts";
 import { type Actor, type CallActor, TurnActor } from "./actors.ts";
 import type { Facts, Settled, WorkFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
-import type { ModelOracle } from "./model-oracle.ts";
+import type { ModelObserver } from "./model-observer.ts";
 import { ModelTurn } from "./model-turn.ts";
 import type { Witness } from "./witness.ts";
 
@@ -14,7 +14,7 @@ interface House {
   readonly facts: Facts;
   readonly life: Life;
   readonly witness: Witness;
-  readonly models: ModelOracle;
+  readonly models: ModelObserver;
   readonly troubles: number;
   readonly hooks: boolean;
   violate(rule: string, message: string): void;
@@ -140,19 +140,3 @@ const isDenied = ({ facts }: House, id: Work): boolean =>
   [...facts.questions.values()].some(
     ({ owner, ending }) => owner === id && (ending?.kind === "denied" || ending?.kind === "expired"),
   );
-
-/** A run's outcome names the work that did not stop, and no other. */
-export function checkAbandoned(simulation: House): void {
-  const { facts } = simulation;
-  for (const run of facts.runs.values()) {
-    if (run.outcome?.kind !== "cancelled" || run.cancel === undefined) continue;
-    const since = run.cancel.at;
-    const expected = [...facts.works.values()].flatMap(({ runId, name, settled }) =>
-      runId === run.id && settled !== undefined && isAbandoned(settled.outcome) && settled.at > since ? [name] : [],
-    );
-    const named = [...(run.outcome.abandoned ?? [])];
-    if (named.toSorted().join() !== expected.toSorted().join()) {
-      simulation.violate("G12", `${run.id} names [${named}] as abandoned; its work says [${expected}].`);
-    }
-  }
-}

@@ -16,6 +16,7 @@ import { type Disk, makeDisk } from "./disk.ts";
 import { Life } from "./life.ts";
 import {
   fulfilledValue,
+  type LogHeads,
   promptLabel,
   type Requested,
   type StageRecords,
@@ -127,12 +128,12 @@ export class Stage implements StageRecords {
 
   prompt(text: string, options: PromptOptions = {}, session: SessionId = "ses_a"): RunControl {
     const run = this.life.belay.session(session).prompt(text, options);
-    return this.#prompted(run, text, options.key);
+    return this.#prompted(run, { text, ...options });
   }
 
   /** In a session of its own. */
   begin(text: string, key: string): RunControl {
-    return this.#prompted(this.life.belay.prompt(text, { key }), text, key);
+    return this.#prompted(this.life.belay.prompt(text, { key }), { text, key });
   }
 
   cancelRun(run: RunControl, options: CancelOptions = {}): TrackedRequest {
@@ -233,12 +234,12 @@ export class Stage implements StageRecords {
     return life;
   }
 
-  #prompted(run: RunControl, text: string, key: string | undefined): RunControl {
+  #prompted(run: RunControl, { text, key, delivery = "queue" }: PromptOptions & { readonly text: string }): RunControl {
     this.sessions.add(run.sessionId);
     const { id: runId, sessionId } = run;
     const label = promptLabel(sessionId, key ?? runId);
     const accepted = this.hold(`accept ${runId} (${text})`, run.accepted, () => ({
-      ...{ name: "prompt", sessionId, params: { label, runId } },
+      ...{ name: "prompt", sessionId, params: { label, runId, text, delivery } },
     }));
     // A repeated prompt gets the outcome of the run it repeats.
     const outcome = this.hold(`outcome of ${runId}`, run.outcome, () => ({
@@ -265,8 +266,9 @@ export class Stage implements StageRecords {
       return this.#ticks;
     };
     const other: Requested = () => ({ name: "other", sessionId: "ses_a", params: { label } });
+    const heads = (): LogHeads => new Map([...this.logs].map(([session, log]) => [session, log.length]));
     const { number: life } = this.life;
-    return track({ label, life, sentAt: tick(), requested: requested ?? other, stopsRun }, promise, tick);
+    return track({ label, life, requested: requested ?? other, stopsRun }, promise, { tick, heads });
   }
 }
 

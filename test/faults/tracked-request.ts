@@ -3,7 +3,7 @@ import { ControlError } from "../../src/core/control-error.ts";
 import type { Gap } from "../../src/core/delta.ts";
 import type { Recorded } from "../../src/core/event.ts";
 import type { SessionId } from "../../src/core/ids.ts";
-import type { Answer, CallerRequest, FollowerSlice } from "../oracle/caller-history.ts";
+import type { Answer, AnswerMoment, CallerRequest, FollowerSlice } from "../oracle/caller-history.ts";
 import type { Evidence } from "../oracle/check.ts";
 import type { Effect } from "../oracle/check-effects.ts";
 import type { LabelOf } from "../oracle/log-index.ts";
@@ -18,6 +18,8 @@ export type PromiseState =
 /** What was requested, in the form of the model. A function: some of it is known only once it was answered. */
 export type Requested = () => Pick<CallerRequest, "name" | "sessionId" | "params">;
 
+export type LogHeads = ReadonlyMap<SessionId, number>;
+
 /** One request and what became of its promise. */
 export interface TrackedRequest {
   readonly label: string;
@@ -25,6 +27,9 @@ export interface TrackedRequest {
   readonly life: number;
   readonly sentAt: number;
   answeredAt: number;
+  /** The length of each log when it was sent, and when it was answered. */
+  readonly sentHeads: LogHeads;
+  answeredHeads: LogHeads | undefined;
   state: PromiseState;
   readonly requested: Requested;
   /** A cancel of a run that was not over when it was requested: neither its outcome was recorded nor its work done. */
@@ -56,14 +61,18 @@ export interface StageRecords {
 
 /** Follows a promise to its end; a rejection counts as handled. */
 export function track(
-  parts: Omit<TrackedRequest, "answeredAt" | "state">,
+  parts: Pick<TrackedRequest, "label" | "life" | "requested" | "stopsRun">,
   promise: Promise<unknown>,
-  tick: () => number,
+  now: { readonly tick: () => number; readonly heads: () => LogHeads },
 ): TrackedRequest {
-  const tracked: TrackedRequest = { ...parts, answeredAt: Number.POSITIVE_INFINITY, state: { kind: "pending" } };
+  const tracked: TrackedRequest = {
+    ...{ ...parts, sentAt: now.tick(), sentHeads: now.heads() },
+    ...{ answeredAt: Number.POSITIVE_INFINITY, answeredHeads: undefined, state: { kind: "pending" } },
+  };
   const end = (state: PromiseState): void => {
     tracked.state = state;
-    tracked.answeredAt = tick();
+    tracked.answeredAt = now.tick();
+    tracked.answeredHeads = now.heads();
   };
   promise.then(
     (value) => end({ kind: "fulfilled", value }),
@@ -98,9 +107,18 @@ export function evidenceOf(records: StageRecords): Evidence {
 }
 
 function toRequest(tracked: TrackedRequest, records: StageRecords): CallerRequest {
-  const { sentAt, answeredAt } = tracked;
+  const { sentAt, answeredAt, life } = tracked;
+  const requested = tracked.requested();
+  const moment = momentOf(tracked, requested.sessionId);
+  const answered = { sentAt, answeredAt, answer: toAnswer(tracked, records), life };
   // The edge: what a promise was fulfilled with is what its method returns.
-  return { ...tracked.requested(), sentAt, answeredAt, answer: toAnswer(tracked, records) } as CallerRequest;
+  return { ...requested, ...answered, ...(moment === undefined ? {} : { moment }) } as CallerRequest;
+}
+
+function momentOf({ sentHeads, answeredHeads }: TrackedRequest, sessionId: SessionId): AnswerMoment | undefined {
+  if (answeredHeads === undefined) return undefined;
+  const [sentHead, head] = [sentHeads.get(sessionId) ?? 0, answeredHeads.get(sessionId) ?? 0];
+  return { sentHead, head, trimmedTo: 0, server: "serving", storeFailed: true };
 }
 
 function toAnswer({ state, life, stopsRun, requested }: TrackedRequest, records: StageRecords): Answer<unknown> {

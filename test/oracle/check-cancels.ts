@@ -1,15 +1,26 @@
-// Compares the receipts of cancels with the logs: what is stopping was stopped, what was withdrawn never began, and
-// what had settled had settled like that.
+// Compares the receipts of cancels with the logs: what is stopping was stopped, what was withdrawn never began, what
+// had settled had settled like that, and a cancel of a session covers what it found.
 import type { Waited } from "../../src/control.ts";
-import type { CancelReceipt, Outcome } from "../../src/core/cancel.ts";
-import type { Event } from "../../src/core/event.ts";
-import { type CallId, type ProcessId, type RunId, runOf, type SessionId } from "../../src/core/ids.ts";
-import { type CallerHistory, type CallerRequest, describeRequest, type RequestOf } from "./caller-history.ts";
+import type { CancelReceipt, SessionReceipt } from "../../src/core/cancel.ts";
+import { type CallId, type ProcessId, type RunId, runOf, type Seq } from "../../src/core/ids.ts";
+import { type CallerHistory, type CallerRequest, describeRequest, headOf, type RequestOf } from "./caller-history.ts";
 import type { Report } from "./finding.ts";
-import { type LogIndex, print, same } from "./log-index.ts";
+import {
+  isBy,
+  type LoggedCancel,
+  type LoggedProcess,
+  type LoggedRun,
+  type LogIndex,
+  noteOf,
+  outcomeBy,
+  print,
+  same,
+} from "./log-index.ts";
 
 type Receipt = CancelReceipt & Waited;
-type CancelName = "cancel-run" | "cancel-prompt" | "cancel-session" | "cancel-call" | "cancel-process";
+type CancelName =
+  | ("cancel-run" | "cancel-prompt" | "cancel-session" | "cancel-call")
+  | ("cancel-process" | "cancel-question");
 type CancelRequest = Extract<CallerRequest, { readonly name: CancelName }>;
 
 export interface CancelRules {
@@ -24,12 +35,13 @@ export function checkCancels(history: CallerHistory, index: LogIndex, rules: Can
 
 const isCancel = (request: CallerRequest): request is CancelRequest => request.name.startsWith("cancel-");
 
-interface Stopped {
-  readonly sessionId: SessionId;
-  readonly receipt: Receipt;
-  readonly outcome: Outcome | undefined;
-  /** Whether this event records the stop. */
-  readonly isStop: (event: Event) => boolean;
+/** What the log has of something that can be stopped. */
+interface Stoppable extends Pick<LoggedRun, "outcome" | "settledAt"> {
+  readonly id: string;
+  /** Where it begins, if it is in the log. */
+  readonly seq: Seq | undefined;
+  /** The recorded stops that reach it. */
+  readonly cancels: readonly (LoggedCancel | undefined)[];
 }
 
 class CancelCheck {
@@ -48,26 +60,23 @@ class CancelCheck {
   note(request: CancelRequest): void {
     if (request.answer.kind === "refused") this.#refused(request, request.answer);
     if (request.answer.kind !== "returned") return;
-    const { sessionId } = request;
     switch (request.name) {
       case "cancel-run":
-        this.#run(sessionId, request.params.runId, request.answer.value);
+        this.#run(request, request.params.runId, request.answer.value);
         return;
       case "cancel-prompt":
         this.#prompt(request, request.answer.value);
         return;
-      case "cancel-session": {
-        const { value } = request.answer;
-        for (const { runId, receipt } of value.runs) this.#run(sessionId, runId, receipt);
-        if (!("processes" in value)) return;
-        for (const { processId, receipt } of value.processes ?? []) this.#process(sessionId, processId, receipt);
+      case "cancel-session":
+        this.#session(request, request.answer.value);
         return;
-      }
       case "cancel-call":
-        this.#call(sessionId, request.params.callId, request.answer.value);
+        this.#call(request, request.params.callId, request.answer.value);
         return;
       case "cancel-process":
-        this.#process(sessionId, request.params.processId, request.answer.value);
+        this.#process(request, request.params.processId, request.answer.value);
+        return;
+      case "cancel-question": // Checked with the replies.
         return;
     }
   }
@@ -85,72 +94,130 @@ class CancelCheck {
     this.#report("falseReceipts", `The stop of ${runId} was carried out; it ended as ${print(run.outcome)}.`, "G28");
   }
 
-  #run(sessionId: SessionId, runId: RunId, receipt: Receipt): void {
+  #session(request: RequestOf<"cancel-session">, receipt: SessionReceipt): void {
+    const { sessionId, params, moment } = request;
+    if (receipt.kind === "unknown" && moment !== undefined && moment.sentHead > 0) {
+      this.#false(`${sessionId} was reported as unknown.`);
+      return;
+    }
+    const processes = "processes" in receipt ? (receipt.processes ?? []) : [];
+    for (const { runId, receipt: one } of receipt.runs) this.#run(request, runId, one);
+    for (const { processId, receipt: one } of processes) this.#coveredProcess(request, processId, one);
+    if (params.keep === true && processes.length > 0) {
+      this.#report("falseReceipts", `${describeRequest(request)} stopped what it was to keep.`, "G9");
+    }
+    const covered = new Set<string>([
+      ...receipt.runs.map(({ runId }) => runId),
+      ...processes.map(({ processId }) => processId),
+    ]);
+    for (const id of this.#found(request)) {
+      if (covered.has(id)) continue;
+      this.#report("falseReceipts", `${describeRequest(request)} does not cover ${id}, which it found.`, "G7");
+    }
+  }
+
+  /** What a cancel of a session must cover: in the log when it was sent, and not over when it was answered. */
+  #found({ sessionId, params, moment }: RequestOf<"cancel-session">): readonly string[] {
+    if (moment === undefined) return [];
+    const isOpen = (one: Pick<LoggedRun, "sessionId" | "seq" | "settledAt">): boolean =>
+      one.sessionId === sessionId && isBy(one.seq, moment.sentHead) && !isBy(one.settledAt, moment.head);
+    const found: string[] = [];
+    for (const run of this.#index.runs.values()) if (isOpen(run)) found.push(run.runId);
+    for (const process of params.keep === true ? [] : this.#index.processes.values()) {
+      if (isOpen(process) && isBackground(process, moment.sentHead)) found.push(process.processId);
+    }
+    return found;
+  }
+
+  #run(request: CancelRequest, runId: RunId, receipt: Receipt): void {
     const run = this.#index.runs.get(runId);
-    const outcome = run?.outcome;
-    this.#stopped(runId, { sessionId, receipt, outcome, isStop: (event) => isCancelOf(event, runId) });
-    if (receipt.kind === "unknown" && run !== undefined) {
-      this.#false(`${runId} is in the log, and was reported as unknown.`);
+    const { outcome, settledAt, seq } = run ?? NOT_LOGGED;
+    this.#stoppable(request, { id: runId, seq, outcome, settledAt, cancels: [run?.cancel] }, receipt);
+    if (receipt.kind === "withdrawn") {
+      if (run?.started === true) this.#false(`${runId} was reported as withdrawn, and it started.`);
+      const recorded = outcomeBy(run, headOf(request));
+      if (recorded?.kind !== "cancelled") {
+        this.#false(`${runId} was reported as withdrawn, and the log has ${print(recorded)}.`);
+      } else if (isOther(request, recorded)) {
+        this.#false(`${runId} was reported as withdrawn, and another request had withdrawn it.`);
+      }
     }
-    if (receipt.kind === "withdrawn" && run?.started === true) {
-      this.#false(`${runId} was reported as withdrawn, and it started.`);
-    }
-    const stops = receipt.kind === "withdrawn" || receipt.kind === "stopping";
-    if (stops && outcome?.kind !== "cancelled") {
-      this.#false(`${runId} was reported as ${receipt.kind}, and ended as ${print(outcome)}.`);
+    if (receipt.kind === "stopping" && outcome?.kind !== "cancelled") {
+      this.#false(`${runId} was reported as stopping, and ended as ${print(outcome)}.`);
     }
   }
 
-  #call(sessionId: SessionId, callId: CallId, receipt: Receipt): void {
+  #call(request: CancelRequest, callId: CallId, receipt: Receipt): void {
     const call = this.#index.calls.get(callId);
-    const runId = runOf(callId);
-    const isStop = (event: Event): boolean =>
-      isCancelOf(event, runId) || (event.type === "call.cancel_requested" && event.callId === callId);
-    this.#stopped(callId, { sessionId, receipt, outcome: call?.outcome, isStop });
-    if (receipt.kind === "unknown" && call !== undefined) {
-      this.#false(`${callId} is in the log, and was reported as unknown.`);
-    }
+    const { outcome, settledAt, seq } = call ?? NOT_LOGGED;
+    const own = isBy(call?.cancel?.at, headOf(request)) ? call?.cancel : undefined;
+    const cancels = [own ?? this.#index.runs.get(runOf(callId))?.cancel];
+    this.#stoppable(request, { id: callId, seq, outcome, settledAt, cancels }, receipt);
+    if (receipt.kind === "withdrawn") this.#false(`${callId} was reported as withdrawn, which calls never are.`);
   }
 
-  #process(sessionId: SessionId, processId: ProcessId, receipt: Receipt): void {
-    const outcome = this.#index.processes.get(processId);
-    const isStop = (event: Event): boolean =>
-      event.type === "process.cancel_requested" ? event.processId === processId : event.type.endsWith("_requested");
-    this.#stopped(processId, { sessionId, receipt, outcome, isStop });
-    if (receipt.kind === "unknown" && this.#index.processes.has(processId)) {
-      this.#false(`${processId} is in the log, and was reported as unknown.`);
-    }
+  #process(request: CancelRequest, processId: ProcessId, receipt: Receipt): void {
+    const process = this.#index.processes.get(processId);
+    const { outcome, settledAt, seq } = process ?? NOT_LOGGED;
+    const cancels = process === undefined ? [] : this.#index.cancelsOf(process);
+    this.#stoppable(request, { id: processId, seq, outcome, settledAt, cancels }, receipt);
+    if (receipt.kind === "withdrawn") this.#false(`${processId} was reported as withdrawn, which processes never are.`);
+  }
+
+  /** A process in the background is stopped by its own cancel, which the cancel of its session records. */
+  #coveredProcess(request: CancelRequest, processId: ProcessId, receipt: Receipt): void {
+    const process = this.#index.processes.get(processId);
+    const { outcome, settledAt, seq } = process ?? NOT_LOGGED;
+    this.#stoppable(request, { id: processId, seq, outcome, settledAt, cancels: [process?.cancel] }, receipt);
+    if (receipt.kind !== "stopping") this.#false(`${processId} was covered, and reported as ${receipt.kind}.`);
   }
 
   /** What holds for everything that can be stopped. */
-  #stopped(id: string, { sessionId, receipt, outcome, isStop }: Stopped): void {
-    if (receipt.kind === "settled" && !same(receipt.outcome, outcome)) {
-      this.#false(`${id} was reported as settled with ${print(receipt.outcome)}; the log has ${print(outcome)}.`);
+  #stoppable(request: CancelRequest, { id, seq, cancels, ...one }: Stoppable, receipt: Receipt): void {
+    const head = headOf(request);
+    const recorded = outcomeBy(one, head);
+    if (receipt.kind === "settled" && !same(receipt.outcome, recorded)) {
+      this.#false(`${id} was reported as settled with ${print(receipt.outcome)}; the log has ${print(recorded)}.`);
     }
     const { ended } = receipt;
-    if (ended?.kind === "settled" && !same(ended.outcome, outcome)) {
-      this.#false(`The wait for ${id} returned ${print(ended.outcome)}; the log has ${print(outcome)}.`);
+    if (ended?.kind === "settled" && !same(ended.outcome, recorded)) {
+      this.#false(`The wait for ${id} returned ${print(ended.outcome)}; the log has ${print(recorded)}.`);
+    }
+    if (receipt.kind === "unknown" && isBy(seq, head) && request.moment?.server !== "not-driving") {
+      this.#false(`${id} is in the log, and was reported as unknown.`);
     }
     if (receipt.kind !== "stopping") return;
-    const event = this.#index.at(sessionId, receipt.since);
-    if (event === undefined || !isStop(event)) {
-      this.#false(`${id} is stopping since ${receipt.since}, where the log has ${event?.type ?? "nothing"}.`);
+    const cancel = cancels.find((each) => each?.at === receipt.since && isBy(each.at, head));
+    if (cancel === undefined) {
+      this.#false(`${id} is stopping since ${receipt.since}, where the log has no stop of it.`);
+    } else if (request.params.note !== undefined && receipt.first === isOther(request, cancel)) {
+      this.#false(`${id} is stopping, and this request was ${receipt.first ? "not " : ""}the first.`);
     }
   }
 
-  #prompt(request: RequestOf<"cancel-prompt">, receipt: Receipt): void {
+  #prompt(request: RequestOf<"cancel-prompt">, receipt: Receipt & { readonly runId?: RunId }): void {
     const { label } = request.params;
     const run = this.#index.labels.get(label)?.[0];
     if (receipt.kind !== "unknown") {
       if (run === undefined) this.#report("lost", `${label} was reported as ${receipt.kind}, and is not in the log.`);
-      else this.#run(request.sessionId, run.runId, receipt);
+      else this.#run(request, run.runId, receipt);
+      // A handle on a run answers without the id that its caller has already.
+      const isNamed = receipt.runId !== undefined || request.moment !== undefined;
+      if (isNamed && receipt.runId !== run?.runId) this.#false(`The cancel of ${label} reached ${receipt.runId}.`);
       return;
     }
-    const known = this.#history.requests.some(
-      ({ name, params, answer, answeredAt }) =>
-        name === "prompt" && params.label === label && answer.kind === "returned" && answeredAt < request.sentAt,
-    );
-    if (known) this.#false(`${label} had been accepted, and its cancel reported it as unknown.`);
+    if (this.#isKnown(request, run)) this.#false(`${label} had been accepted, and its cancel reported it as unknown.`);
+  }
+
+  /** A key may be used for the first time after its cancel; a prompt that was received before it is known. */
+  #isKnown({ params, sentAt, life, moment }: RequestOf<"cancel-prompt">, run: LoggedRun | undefined): boolean {
+    return this.#history.requests.some((prompt) => {
+      if (prompt.name !== "prompt" || prompt.params.label !== params.label) return false;
+      if (prompt.answer.kind === "returned" && prompt.answeredAt < sentAt) return true;
+      // Its acceptance may have been on its way when the worker lost its lease.
+      if (life === undefined || moment === undefined || moment.server === "not-driving") return false;
+      return prompt.params.runId === run?.runId && prompt.sentAt < sentAt && isBy(run?.seq, moment.head);
+    });
   }
 
   #false(message: string): void {
@@ -158,8 +225,12 @@ class CancelCheck {
   }
 }
 
-/** Whether this requests the end of a run: by its id, or together with all runs of its session. */
-function isCancelOf(event: Event, runId: RunId): boolean {
-  if (event.type === "run.cancel_requested") return event.runId === runId;
-  return event.type === "session.cancel_requested" && event.covers.includes(runId);
-}
+const NOT_LOGGED = { outcome: undefined, settledAt: undefined, seq: undefined };
+
+/** Whether a process was in the background by then, and ends with its session only if that is cancelled. */
+const isBackground = ({ requested, detachedAt }: LoggedProcess, head: Seq): boolean =>
+  requested.lasting !== true && (requested.owner.startsWith("ses_") || isBy(detachedAt, head));
+
+/** Whether this is certainly not the request that a reason goes back to. */
+const isOther = ({ params }: CancelRequest, { reason }: Pick<LoggedCancel, "reason">): boolean =>
+  params.note !== undefined && noteOf(reason) !== params.note;

@@ -1,97 +1,38 @@
 // The model, tested with made-up histories: it finds each broken promise, and nothing in a good history.
 import { describe, expect, test } from "vitest";
-import type { Outcome } from "../../src/core/cancel.ts";
 import type { Event, Recorded } from "../../src/core/event.ts";
-import type { CallId, RunId, SessionId, TurnId } from "../../src/core/ids.ts";
+import type { CallId, RunId } from "../../src/core/ids.ts";
 import { transcript } from "../../src/core/transcript.ts";
-import type { Answer, CallerHistory, CallerRequest, RequestName, RequestOf, RequestTypes } from "./caller-history.ts";
-import { check, type Evidence } from "./check.ts";
-import { acknowledged } from "./check-answers.ts";
-import type { Effect } from "./check-effects.ts";
-
-const sessionId: SessionId = "ses_a";
-const [one, two]: readonly [RunId, RunId] = ["run_one", "run_two"];
-const call: CallId = "call_one.1";
-const completed: Outcome = { kind: "completed" };
-const enough: Outcome = { kind: "cancelled", reason: { kind: "user" } };
-
-const accepted = (runId: RunId, text: string, key?: string): Event => ({
-  ...{ type: "run.accepted", runId, prompt: { text }, delivery: "queue", ...(key === undefined ? {} : { key }) },
-});
-const turn = (runId: RunId): { runId: RunId; turnId: TurnId } => ({ runId, turnId: `turn_${runId.slice(4)}.1` });
-const requested = (callId: CallId, more: { idempotent?: true } = {}): Event => ({
-  ...{ type: "call.requested", runId: one, callId, name: "call", input: null, ...more },
-});
-const settled = (callId: CallId): Event => ({ type: "call.settled", runId: one, callId, outcome: completed });
-
-/** One run with one call, and one that was withdrawn before it began. */
-const GOOD: readonly Event[] = [
-  { type: "session.created", sessionId },
-  accepted(one, "first"),
-  { type: "run.started", runId: one },
-  { type: "turn.requested", ...turn(one) },
-  requested(call),
-  accepted(two, "second"),
-  { type: "run.settled", runId: two, outcome: enough },
-  settled(call),
-  { type: "turn.settled", ...turn(one), outcome: completed, next: "end", text: "" },
-  { type: "run.settled", runId: one, outcome: completed },
-];
-
-const begin: Effect = { kind: "begin", work: call, life: 1, step: "one 0" };
-const end: Effect = { ...begin, kind: "end" };
-const EFFECTS: readonly Effect[] = [{ kind: "begin", work: turn(one).turnId, life: 1 }, begin, end];
-
-function request<K extends RequestName>(
-  name: K,
-  params: RequestTypes[K]["params"],
-  answer: Answer<RequestTypes[K]["value"]>,
-  sentAt = 60,
-): CallerRequest {
-  const made: RequestOf<K> = { name, sessionId, params, answer, sentAt, answeredAt: sentAt + 1 };
-  return made as unknown as CallerRequest;
-}
-
-const returned = <T>(value: T): Answer<T> => ({ kind: "returned", value });
-const refused = (code: string, carriedOut?: true): Answer<never> => ({
-  ...{ kind: "refused", code, ...(carriedOut === undefined ? {} : { carriedOut }) },
-});
-const receipt = (runId: RunId, seq: number) =>
-  returned({ kind: "accepted", runId, seq, joined: "queue", ahead: 0, repeated: false } as const);
-const prompt = (label: string, runId: RunId, seq: number, sentAt: number): CallerRequest =>
-  request("prompt", { label }, receipt(runId, seq), sentAt);
-const outcome = (runId: RunId, value: Outcome): CallerRequest => request("outcome", { runId }, returned(value), 50);
-
-const REQUESTS: readonly CallerRequest[] = [
-  prompt("first", one, 2, 1),
-  prompt("second", two, 6, 3),
-  outcome(one, completed),
-  request("cancel-run", { runId: two }, returned({ kind: "withdrawn" }), 5),
-];
-
-const record = (events: readonly Event[]): readonly Recorded[] =>
-  events.map((event, index) => ({ ...event, seq: index + 1, at: 0 }));
-
-interface Made extends Partial<Evidence> {
-  readonly events?: readonly Event[];
-  readonly requests?: readonly CallerRequest[];
-  readonly slices?: CallerHistory["slices"];
-}
-
-const findings = ({ events = GOOD, requests = REQUESTS, slices = [], ...changed }: Made) =>
-  check({
-    ...{ history: { requests, slices }, logs: new Map([[sessionId, record(events)]]), effects: EFFECTS },
-    ...{ labelOf: ({ prompt: { text } }) => text, storeFails: false, ...changed },
-  });
-
-/** Each kind of finding once, with the guarantee it breaks. */
-const found = (made: Made): readonly string[] => [
-  ...new Set(findings(made).map(({ kind, guarantee }) => `${guarantee} ${kind}`)),
-];
-const also = (...more: readonly CallerRequest[]): Made => ({ requests: [...REQUESTS, ...more] });
-
-/** The good log with another event in one place. */
-const but = (at: number, ...events: readonly Event[]): readonly Event[] => GOOD.toSpliced(at, 1, ...events);
+import type { Answer, CallerRequest, RequestTypes } from "./caller-history.ts";
+import { acknowledged } from "./check-prompts.ts";
+import {
+  accepted,
+  also,
+  begin,
+  but,
+  call,
+  completed,
+  EFFECTS,
+  end,
+  enough,
+  findings,
+  found,
+  GOOD,
+  type Made,
+  one,
+  outcome,
+  prompt,
+  REQUESTS,
+  receipt,
+  record,
+  refused,
+  request,
+  requested,
+  returned,
+  sessionId,
+  settled,
+  two,
+} from "./example-history.ts";
 
 test("a history that fits its log has no findings, and its acknowledged prompts are counted", () => {
   const slices = [{ sessionId, after: 0, received: record(GOOD), untilRest: true }] as const;

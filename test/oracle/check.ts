@@ -2,22 +2,28 @@
 // with the logs. Pure: evidence in, findings out.
 //
 // Invariants
-// 1. Shares no rule with `decide` or `verify`. What a log alone shows is left to `verify`, which runs here as well.
+// 1. Shares no code with `decide` or `verify`. What `verify` finds in a log is left to it; it runs here as well.
 // 2. Knows nothing of how the evidence was gathered, so that it can be tested with made-up histories.
 import type { Recorded } from "../../src/core/event.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { type Message, transcript } from "../../src/core/transcript.ts";
 import { verifyAtRest } from "../../src/core/verify.ts";
 import type { CallerHistory } from "./caller-history.ts";
+import { checkAbandoned } from "./check-abandoned.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { type CancelRules, checkCancels } from "./check-cancels.ts";
+import { checkChanges } from "./check-changes.ts";
+import { type CoverageRules, checkCoverage } from "./check-coverage.ts";
 import { checkEffects, type Effect } from "./check-effects.ts";
+import { checkProcesses } from "./check-processes.ts";
+import { checkPrompts } from "./check-prompts.ts";
+import { checkQuestions } from "./check-questions.ts";
 import { checkSlice } from "./check-slices.ts";
 import { transcriptErrors } from "./check-transcript.ts";
 import { type Finding, type FindingKind, findingsInto, type Report } from "./finding.ts";
 import { type LabelOf, LogIndex, type Logs, same } from "./log-index.ts";
 
-export interface Evidence extends CancelRules {
+export interface Evidence extends CancelRules, CoverageRules {
   readonly history: CallerHistory;
   /** Everything that was ever appended, even if it was trimmed since. */
   readonly logs: Logs;
@@ -35,7 +41,13 @@ export function check(evidence: Evidence): readonly Finding[] {
   const report = findingsInto(findings);
   const index = new LogIndex(logs, labelOf);
   checkAnswers(history, index, report);
+  checkPrompts(history, index, report);
+  checkChanges(history, index, report);
+  checkQuestions(history, index, evidence, report);
+  checkProcesses(history, index, report);
   checkCancels(history, index, evidence, report);
+  checkCoverage(history, index, evidence, report);
+  checkAbandoned(index, report);
   if (effects !== undefined) checkEffects(effects, index, report);
   for (const slice of history.slices) checkSlice(slice, index, report);
   for (const [sessionId, log] of logs) {

@@ -3,16 +3,16 @@ import type { Outcome } from "../src/core/cancel.ts";
 import type { Usage } from "../src/core/event.ts";
 import type { Facts, Settled, WorkFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
+import type { LiveStops } from "./live-stops.ts";
 import { FIRST_BYTE_MS, type ModelOptions, RETRY_FIRST_MS, RETRY_LAST_MS, SILENT_MS } from "./model-agents.ts";
 import { type ToldCall, toldCalls, wordsOfUsers, wrongWith } from "./model-prompt.ts";
 import { ModelTurn, withoutRemark } from "./model-turn.ts";
-import type { Oracle } from "./oracle.ts";
 import type { ParkedRequest } from "./parked-request.ts";
-import { ROUNDING_MS } from "./time-oracle.ts";
+import { ROUNDING_MS } from "./time-observer.ts";
 
 interface Parts {
   readonly facts: Facts;
-  readonly oracle: Oracle;
+  readonly stops: LiveStops;
   readonly options: ModelOptions | undefined;
   readonly life: () => Life;
   readonly elapsed: () => number;
@@ -20,7 +20,7 @@ interface Parts {
   readonly violate: (rule: string, message: string) => void;
 }
 
-export class ModelOracle {
+export class ModelObserver {
   readonly #parts: Parts;
 
   constructor(parts: Parts) {
@@ -102,12 +102,12 @@ export class ModelOracle {
   }
 
   #mayAsk(turn: ModelTurn): void {
-    const { facts, oracle } = this.#parts;
+    const { facts, stops } = this.#parts;
     const run = facts.runs.get(turn.runId);
     if (turn.aborted) this.#violate("G11", `${turn.id} asks its model, and was told to stop.`);
     else if (run?.cancel !== undefined && this.#isKnown(turn))
       this.#violate("G11", `${turn.id} asks its model after its cancel was recorded.`);
-    else if (oracle.stopped.has(turn.runId)) {
+    else if (stops.stopped.has(turn.runId)) {
       this.#violate("G11", `${turn.id} asks its model after its stop was decided.`);
     }
     if (facts.works.get(turn.id)?.settled !== undefined && !this.#parts.life().letGo) {

@@ -17,7 +17,7 @@ interface Parts {
   readonly violate: (rule: string, message: string) => void;
 }
 
-export class TimeOracle {
+export class TimeObserver {
   readonly #parts: Parts;
   /** When something was asked for, began, or was first seen to have been told to stop. */
   readonly #requested = new Map<Work, number>();
