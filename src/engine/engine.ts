@@ -34,6 +34,7 @@ import { type Begin, Processes } from "./processes.ts";
 import type { Asked, Begun, Made, Prompted } from "./prompted.ts";
 import { Questions } from "./questions.ts";
 import { RunLimits } from "./run-limits.ts";
+import type { Stoppable } from "./stoppable.ts";
 import { StoreCheck } from "./store-check.ts";
 import { makeWorld } from "./world.ts";
 
@@ -261,7 +262,7 @@ export class Engine {
   }
 
   /** The same, as many at a time as there are. */
-  pages(session: SessionId, from: From): AsyncGenerator<readonly Heard[], void> {
+  pages(session: SessionId, from: From): Stoppable<readonly Heard[]> {
     const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
     const said = (): ReturnType<LiveLane["said"]> => this.lanes.peek(session)?.said();
     return followPages(this.store, this.#feeds, session, { ...from, drives, said });
