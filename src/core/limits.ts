@@ -139,6 +139,9 @@ export const GRANTS_KEPT = 256;
 /** A summary stands for a whole conversation, and goes with every request. */
 export const SUMMARY_CHARS_MAX = 256 * 1024;
 
+/** A conversation up to this size is kept with its loaded session between runs; a larger one is read again. */
+export const CONTEXT_KEPT_BYTES = 256 * 1024;
+
 /** What one call can say it has changed. */
 export const CHANGES_MAX = 256;
 

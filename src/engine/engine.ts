@@ -290,8 +290,7 @@ export class Engine {
       if (event.type === "run.settled") this.lanes.moveOut(event.runId); // @fault run-kept-in-mind
     }
     lane.transcript?.note(events); // @fault transcript-stands-still:note
-    // Kept for as long as the run that has asked for it.
-    if (lane.durable.live === undefined) lane.transcript = undefined;
+    if (lane.durable.live === undefined && lane.transcript?.isLarge === true) lane.transcript = undefined;
     this.#feeds.push(lane.id, events);
     this.chronicle.push(lane.id, events);
     this.#tap?.(lane.id, events);

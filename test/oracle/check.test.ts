@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Outcome } from "../../src/core/cancel.ts";
 import type { Event, Recorded } from "../../src/core/event.ts";
 import type { CallId, RunId, SessionId, TurnId } from "../../src/core/ids.ts";
-import { transcript } from "../../src/core/transcript.ts";
+import { transcript } from "../../src/core/transcript-book.ts";
 import type { Answer, CallerHistory, CallerRequest, RequestName, RequestOf, RequestTypes } from "./caller-history.ts";
 import { check, type Evidence } from "./check.ts";
 import { acknowledged } from "./check-answers.ts";
