@@ -112,7 +112,7 @@ export class Feed {
   /** What has come in after `after`. Undefined: some of it is not here any more; the store has it. */
   after(after: Seq): readonly Recorded[] | undefined {
     const first = this.#first;
-    if (first === undefined) return [];
+    if (first === undefined || after + 1 >= first + this.#tail.length) return NONE;
     // @fault follower-misses-events
     return first > after + 1 ? undefined : this.#tail.from(after + 1 - first).map(({ event }) => event);
   }
@@ -132,6 +132,8 @@ export class Feed {
     }
   }
 }
+
+const NONE: readonly Recorded[] = [];
 
 /** One follower: it is woken by what comes in, and has deltas of its own if it wants them. */
 export class Subscriber {

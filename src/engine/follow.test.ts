@@ -11,7 +11,8 @@ import type { Clock, Store } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { Feeds } from "./feed.ts";
-import { type Following, followPages, type Heard, oneByOne } from "./follow.ts";
+import { type Following, followPages, type Heard } from "./follow.ts";
+import { oneByOne } from "./one-by-one.ts";
 
 const event = (seq: Seq): Recorded => ({ type: "run.started", runId: "run_a", seq, at: 1 });
 const turn = (seq: Seq, number: number): Recorded => ({
@@ -42,10 +43,10 @@ function house(following: Partial<Following> = {}, log: Recorded[] = [], gapTo?:
       return new Promise(() => {});
     },
   } as Partial<Store> as Store;
-  const pages = followPages(store, feeds, "ses_a", {
+  const pages = followPages(store, feeds, "ses_a", () => ({
     ...{ after: 0, signal: undefined, deltas: "with", drives: () => true, said: () => undefined },
     ...following,
-  });
+  }));
   const record = (...events: readonly Recorded[]): void => {
     log.push(...events);
     feeds.push("ses_a", events);

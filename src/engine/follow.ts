@@ -36,26 +36,9 @@ export function followPages(
   store: Store,
   feeds: Feeds,
   session: SessionId,
-  following: Following,
+  following: () => Following,
 ): Stoppable<readonly Heard[]> {
-  return new Stoppable((stop) => pages(store, feeds, session, following, stop));
-}
-
-/** The same, one by one. */
-export function oneByOne(pages: Stoppable<readonly Heard[]>): Stoppable<Heard> {
-  return new Stoppable((stop) => {
-    stop.onStop(() => void pages.return());
-    return flatten(pages);
-  });
-}
-
-async function* flatten(pages: Stoppable<readonly Heard[]>): AsyncGenerator<Heard, void> {
-  for await (const page of pages) {
-    for (const heard of page) {
-      if (pages.stopped) return;
-      yield heard;
-    }
-  }
+  return new Stoppable((stop) => pages(store, feeds, session, following(), stop));
 }
 
 async function* pages(
@@ -97,14 +80,18 @@ async function* pages(
       continue;
     }
     cursor = near.at(-1)?.seq ?? cursor;
-    const heard = [...withDeltas(near, deltas), ...(deltas?.take() ?? [])];
+    const heard = withDeltas(near, deltas, "all");
     if (heard.length > 0) yield heard;
     // Between the look and the wait nothing may come in unnoticed.
-    else caughtUp = await grown(store, subscriber, session, { ...following, after: cursor });
+    else if (following.drives()) await subscriber.woken();
+    else {
+      await grown(store, subscriber, session, cursor);
+      caughtUp = false;
+    }
   }
   // What was recorded before the end is also given to a follower that was busy. The store may be closed.
   const last = feed.covers(cursor) ? (feed.after(cursor) ?? []) : [];
-  const heard = [...withDeltas(last, deltas), ...(deltas?.take() ?? [])];
+  const heard = withDeltas(last, deltas, "all");
   if (heard.length > 0) yield heard;
 }
 
@@ -140,30 +127,26 @@ function settledTurns(events: readonly Recorded[]): ReadonlySet<TurnId> {
   return turns;
 }
 
-/** Each event with what was said before it. */
-function withDeltas(events: readonly Recorded[], deltas: DeltaBuffer | undefined): readonly Heard[] {
+/** Each event with what was said before it; with `all`, also what was said behind the last one. */
+function withDeltas(
+  events: readonly Recorded[],
+  deltas: DeltaBuffer | undefined,
+  which: "between" | "all" = "between",
+): readonly Heard[] {
   if (deltas === undefined || deltas.empty) return events;
+  if (events.length === 0) return which === "all" ? deltas.take() : events;
   const heard: Heard[] = [];
   for (const event of events) heard.push(...deltas.take(event.seq), event);
+  if (which === "all") heard.push(...deltas.take());
   return heard;
 }
 
-/** Waits until there may be more. False: the store must be asked, since another worker writes. */
-async function grown(
-  store: Store,
-  subscriber: Subscriber,
-  session: SessionId,
-  following: Following & { readonly after: Seq },
-): Promise<boolean> {
-  if (following.drives()) {
-    await subscriber.woken();
-    return true;
-  }
+/** Waits until the session may have grown, by what another worker writes. */
+async function grown(store: Store, subscriber: Subscriber, session: SessionId, after: Seq): Promise<void> {
   // Either may come first; the other must not be left waiting forever.
   const either = new AbortController();
-  await Promise.race([subscriber.woken(), store.grown(session, following.after, either.signal)]);
+  await Promise.race([subscriber.woken(), store.grown(session, after, either.signal)]);
   either.abort(OVER);
-  return false;
 }
 
 /** A reason of our own: without one, each abort makes an error with a stack that nothing reads. */

@@ -103,6 +103,14 @@ test("rejects with the failure of its generator, and has ended then", async () =
   expect(stoppable.stopped).toBe(true);
 });
 
+test("rejects with what its start throws, and has ended then", async () => {
+  const stoppable = new Stoppable<number>(() => {
+    throw new Error("not like this");
+  });
+  await expect(stoppable.next()).rejects.toThrow("not like this");
+  expect(await stoppable.next()).toEqual(over);
+});
+
 test("runs a task at once if it has stopped, and each task once", () => {
   const stop = new Stop();
   const ran: string[] = [];

@@ -68,14 +68,14 @@ export class Stoppable<T> implements AsyncGenerator<T, void> {
 
   next(): Promise<Step<T>> {
     if (this.stopped) return Promise.resolve(DONE);
-    this.#running ??= this.#start(this.#stop);
-    const running = this.#running;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
-      running.next().then(
-        (step) => this.#answer(step),
-        (error: unknown) => this.#fail(error),
-      );
+      try {
+        this.#running ??= this.#start(this.#stop);
+      } catch (error) {
+        return this.#fail(error);
+      }
+      this.#running.next().then(this.#answer, this.#fail);
     });
   }
 
@@ -97,17 +97,17 @@ export class Stoppable<T> implements AsyncGenerator<T, void> {
     await this.return();
   }
 
-  #answer(step: Step<T>): void {
+  readonly #answer = (step: Step<T>): void => {
     if (this.stopped) return;
     if (step.done === true) this.#stop.stop();
     else this.#waiting.shift()?.resolve(step);
-  }
+  };
 
-  #fail(error: unknown): void {
+  readonly #fail = (error: unknown): void => {
     if (this.stopped) return;
     this.#waiting.shift()?.reject(error);
     this.#stop.stop();
-  }
+  };
 
   #end(): void {
     const waiting = this.#waiting;

@@ -26,12 +26,12 @@ import { transcript } from "../core/transcript-book.ts";
 import type { PromptReceipt, SessionStop } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
 import { explain } from "../engine/explain.ts";
-import { oneByOne } from "../engine/follow.ts";
 import type { LiveLane } from "../engine/live-lane.ts";
+import { oneByOne } from "../engine/one-by-one.ts";
 import { unpunished } from "../engine/process-handle.ts";
 import { readAll } from "../engine/replay.ts";
 import { since } from "../engine/since.ts";
-import { type Stop, Stoppable } from "../engine/stoppable.ts";
+import type { Stoppable } from "../engine/stoppable.ts";
 import {
   checkDelivery,
   checkItem,
@@ -129,22 +129,16 @@ export class Session implements SessionControl {
   }
 
   #pages(options: EventsOptions): Stoppable<readonly (Recorded | Delta | Gap)[]> {
-    return new Stoppable((stop) => this.#follow(options, stop));
-  }
-
-  async *#follow(options: EventsOptions, stop: Stop): AsyncGenerator<readonly (Recorded | Delta | Gap)[], void> {
-    const { after = 0, deltas = "without", signal, ...rest } = optionsOf(options, "events()");
-    rejectUnknown(rest, "events()");
-    if (!Number.isInteger(after) || after < 0)
-      throw invalid("`after` is a position in the log: a whole number from 0.");
-    if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` is "with" or "without".');
-    if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
-    stop.when(signal);
-    await this.#lane();
-    if (stop.stopped) return;
-    const pages = this.#engine.pages(this.id, { after, signal: undefined, deltas });
-    stop.onStop(() => void pages.return());
-    yield* pages;
+    return this.#engine.pages(this.id, () => {
+      const { after = 0, deltas = "without", signal, ...rest } = optionsOf(options, "events()");
+      rejectUnknown(rest, "events()");
+      if (!Number.isInteger(after) || after < 0)
+        throw invalid("`after` is a position in the log: a whole number from 0.");
+      if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` is "with" or "without".');
+      if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
+      // A session that does not exist is reported with the first event that is asked for.
+      return { after: this.#lane().then(() => after), signal, deltas };
+    });
   }
 
   /** The conversation so far, as the log tells it. */
