@@ -6,6 +6,7 @@ import { processes } from "./processes/processes.ts";
 import { type JudgedFigures, origin, report } from "./report.ts";
 import { server } from "./server/server.ts";
 import { spine } from "./spine/spine.ts";
+import { stopping } from "./stopping/stopping.ts";
 import { turns } from "./turns/turns.ts";
 
 const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Promise<JudgedFigures>>> = {
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Pro
   turns,
   processes,
   server,
+  stopping,
 };
 
 const HELP = `npm run bench -- [--only NAME] [--json]\n\nBenches: ${Object.keys(BENCHES).join(", ")}`;

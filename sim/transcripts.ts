@@ -1,8 +1,9 @@
 // Whether a turn was given the right conversation: compared with the one that the log makes, and with what a provider
 // accepts.
 import type { Recorded } from "../src/core/event.ts";
-import type { CallId } from "../src/core/ids.ts";
-import { Book, type Message } from "../src/core/transcript.ts";
+import { type CallId, runOf } from "../src/core/ids.ts";
+import type { Message } from "../src/core/transcript.ts";
+import { Book } from "../src/core/transcript-book.ts";
 import { pairingError } from "../test/oracle/check-transcript.ts";
 import type { TurnActor } from "./actors.ts";
 import type { Facts, Settled } from "./facts.ts";
@@ -27,8 +28,10 @@ export function checkTranscript(reading: Reading, facts: Facts, violate: Violate
   }
   const pairing = pairingError(messages);
   if (pairing !== undefined) violate("G17", `${actor.id} was given a conversation in which ${pairing}.`);
-  checkResults(actor, messages, facts, violate);
-  checkSaid(actor, messages, log.slice(head.trimmed, head.at), violate);
+  checkWithdrawn(actor, messages, facts, violate);
+  const known = log.slice(head.trimmed, head.at);
+  checkResults(reading, known, facts, violate);
+  checkSaid(actor, messages, known, violate);
 }
 
 /** The position whose conversation this is, and what had been removed before it by then. */
@@ -40,7 +43,7 @@ function headOf(
   const given = JSON.stringify(messages);
   for (let at = to; at >= from; at -= 1) {
     for (const trimmed of [0, ...trims]) {
-      const made = toldBy(log.slice(trimmed, at)).filter((message) => isFor(actor, message));
+      const made = forTurn(actor, toldBy(log.slice(trimmed, at)));
       if (JSON.stringify(made) === given) return { at, trimmed };
     }
   }
@@ -49,17 +52,31 @@ function headOf(
 
 /** The conversation as a live run is told it, made anew. */
 function toldBy(events: readonly Recorded[]): readonly Message[] {
-  const book = new Book();
+  const book = new Book("model");
   for (const event of events) book.note(event);
-  return book.told();
+  return book.messages();
 }
 
 /** The turn that reads is not part of what it reads, unless it has made calls. */
-const isFor = (actor: TurnActor, message: Message): boolean =>
-  message.role !== "assistant" || message.turnId !== actor.id || message.calls.length > 0;
+function forTurn(actor: TurnActor, messages: readonly Message[]): readonly Message[] {
+  const own = messages.filter((message) => message.role === "assistant" && message.turnId === actor.id);
+  const hasCalls = own.some((message) => message.role === "assistant" && message.calls.length > 0);
+  return hasCalls ? messages : messages.filter((message) => !own.includes(message));
+}
 
-/** What a result says is what was recorded; and what came before this turn has one that is real. */
-function checkResults(actor: TurnActor, messages: readonly Message[], facts: Facts, violate: Violate): void {
+/** A prompt that was withdrawn before it began is not among what an agent is given (G6). */
+function checkWithdrawn(actor: TurnActor, messages: readonly Message[], facts: Facts, violate: Violate): void {
+  for (const { runId } of messages) {
+    const run = facts.runs.get(runId);
+    if (run?.outcome?.kind === "cancelled" && run.startedAt === undefined) {
+      violate("G6", `${actor.id} was given the prompt of ${runId}, which was withdrawn before it began.`);
+    }
+  }
+}
+
+/** What a result says is what was recorded; a call is running if no end of it was recorded by then. */
+function checkResults({ actor, messages }: Reading, log: readonly Recorded[], facts: Facts, violate: Violate): void {
+  const ended = new Set(log.map((event) => (event.type === "call.settled" ? event.callId : undefined)));
   const seen = new Set<CallId>();
   for (const message of messages) {
     if (message.role !== "tool") continue;
@@ -68,9 +85,8 @@ function checkResults(actor: TurnActor, messages: readonly Message[], facts: Fac
       seen.add(callId);
       const settled = facts.works.get(callId)?.settled;
       const same = settled !== undefined && told(settled) === JSON.stringify([outcome, result, changes]);
-      const goesOn = settled === undefined && actor.waitsFor > 0;
-      // A call of this very turn may have ended since.
-      if (!same && !goesOn && outcome.kind !== "lost") {
+      const runs = outcome.kind === "running" && !ended.has(callId);
+      if (!same && !runs) {
         violate("G17", `${actor.id} was given another end of ${callId} than the log has.`);
       }
     }
@@ -79,13 +95,22 @@ function checkResults(actor: TurnActor, messages: readonly Message[], facts: Fac
 
 const told = ({ outcome, result, changes }: Settled): string => JSON.stringify([outcome, result, changes]);
 
-/** All that was said to this run by people and by the inbox is there, once. */
+/** Where that begins what an agent is given: with the run that made the last summary. */
+function sinceSummary(log: readonly Recorded[]): readonly Recorded[] {
+  const last = log.findLast((event) => event.type === "session.compacted");
+  if (last?.type !== "session.compacted") return log;
+  const runId = runOf(last.turnId);
+  const start = log.findIndex((event) => event.type === "run.started" && event.runId === runId);
+  return log.slice(Math.max(start, 0));
+}
+
+/** All that was said to this run by people and by the inbox since the last summary is there, once. */
 function checkSaid(actor: TurnActor, messages: readonly Message[], log: readonly Recorded[], violate: Violate): void {
   const times = (fits: (message: Message) => boolean): number => messages.filter(fits).length;
   const once = (what: string, count: number): void => {
     if (count !== 1) violate("G17", `${actor.id} was given ${what} ${count} times.`);
   };
-  for (const event of log) {
+  for (const event of sinceSummary(log)) {
     if (event.type === "run.taken" || event.type === "run.started") {
       const { runId } = event;
       // What was asked is not there any more, if retention has removed it.

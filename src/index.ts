@@ -58,7 +58,7 @@ export type { Item } from "./core/inbox.ts";
 export type { Delivery, Json, Prompt } from "./core/prompt.ts";
 export type { About, AnswerReceipt, Ending, Question, Reply } from "./core/question.ts";
 export type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
-export type { Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
+export type { CallState, Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
 export type { Answers } from "./library/answers.ts";
 export { type Belay, type BelayOptions, openBelay } from "./library/belay.ts";

@@ -219,7 +219,10 @@ export interface Turn {
   readonly graceMs: number;
   /** Commands that go on after the turn, as long as the session. */
   readonly processes: TurnProcesses;
-  /** The conversation so far, valid for providers, this run's prompt included. Read when asked for. */
+  /**
+   * The conversation so far, valid for providers, this run's prompt included. It begins with the run that made the last
+   * summary, and leaves out prompts that were withdrawn before they began. Read when asked for.
+   */
   transcript(): Promise<readonly Message[]>;
   /** Streams a piece of the answer. Text is kept, also if the run is cancelled or the worker dies. */
   emit(text: string, kind?: "text" | "reasoning"): void;

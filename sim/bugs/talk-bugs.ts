@@ -184,6 +184,16 @@ export const TALK_BUGS: readonly Bug[] = [
     withoutInbox(at.value()),
   ),
   mistake(
+    "withdrawn-prompt-told",
+    "A later run is given the text of a prompt that was withdrawn before it began.",
+    (at) => at.remove(),
+  ),
+  mistake(
+    "queued-prompt-not-read",
+    "A transcript is read from the last summary on, without the prompts that were waiting when it was made.",
+    (at) => at.value().become(at.value().arg(1, 2).text),
+  ),
+  mistake(
     "inbox-not-read-at-the-start",
     "The first turn of a run does not take the inbox (Harn: items are stored and never read).",
     (at) => at.value().part(0, 2).value().become(at.value().part(0, 2).value().arg(1, 2).text),

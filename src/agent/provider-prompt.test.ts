@@ -1,10 +1,11 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { arrayWork } from "../../test/fixtures/array-work.ts";
 import type { CancelReason, Outcome } from "../core/cancel.ts";
 import type { TurnPart } from "../core/event.ts";
 import type { Json } from "../core/prompt.ts";
-import type { Finish, Message, TranscriptResult } from "../core/transcript.ts";
+import type { CallState, Finish, Message, TranscriptResult } from "../core/transcript.ts";
 import { providerPrompt } from "./provider-prompt.ts";
 import { resultOutput } from "./provider-result.ts";
 
@@ -94,6 +95,14 @@ describe("what is left out", () => {
     ["reasoning that nothing follows", answer("", { parts: [{ kind: "reasoning", text: "hm", provider: { a: {} } }] })],
   ])("%s", (_, one) => {
     expect(providerPrompt([user("a"), one, go])).toMatchObject([{ content: [{ text: "a" }, { text: "go" }] }]);
+  });
+
+  test("G6: a prompt that was withdrawn before it began, and that nothing came of it", () => {
+    const withdrawn: Message = { role: "user", runId: "run_2", text: "delete everything", withdrawn: true };
+    const never: Message = { role: "assistant", runId: "run_2", text: "", calls: [], finish: cancelled };
+    expect(providerPrompt([user("a"), answer("b"), withdrawn, never, go])).toEqual(
+      providerPrompt([user("a"), answer("b"), go]),
+    );
   });
 
   test("the turn that is being asked, and what was cut off before it", () => {
@@ -208,8 +217,19 @@ describe("calls", () => {
   });
 });
 
+test("a thousand calls of one answer cost time that grows with their number", () => {
+  const calls = Array.from({ length: 1_000 }, (_, n) => call(n));
+  const messages = [go, ...calling(calls)];
+  let prompt: LanguageModelV4Prompt = [];
+  const work = arrayWork(() => {
+    prompt = providerPrompt(messages);
+  });
+  expect(prompt.at(-1)?.content).toHaveLength(1_000);
+  expect(work).toBeLessThan(50 * 1_000);
+});
+
 describe("results", () => {
-  const told = (outcome: Outcome, more: Partial<TranscriptResult> = {}) => resultOutput({ outcome, ...more });
+  const told = (outcome: CallState, more: Partial<TranscriptResult> = {}) => resultOutput({ outcome, ...more });
   const stopped: Outcome = { kind: "cancelled", reason: by };
 
   test("what was completed", () => {
@@ -224,6 +244,10 @@ describe("results", () => {
       type: "execution-denied",
       reason: "DENIED. no",
     });
+  });
+
+  test("what is still running", () => {
+    expect(told({ kind: "running" })).toEqual({ type: "text", value: expect.stringMatching(/^RUNNING/) });
   });
 
   test.each([

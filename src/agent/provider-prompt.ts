@@ -4,7 +4,8 @@
 // 1. It is valid for the strictest of them: user and assistant take turns, nothing is empty, every call is followed by
 //    its one result, and the last word is never the assistant's.
 // 2. What was stopped, lost or failed is told as such. The model is never left to think that it had finished.
-// 3. The same conversation makes the same request, and a longer one begins with it: caches depend on it.
+// 3. The text of a prompt that was withdrawn before it began is not sent (G6).
+// 4. The same conversation makes the same request, and a longer one begins with it: caches depend on it.
 import type {
   LanguageModelV4FilePart,
   LanguageModelV4Message,
@@ -13,6 +14,7 @@ import type {
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
 import { who } from "../core/cancel.ts";
+import type { RunId } from "../core/ids.ts";
 import type { Prompt } from "../core/prompt.ts";
 import type { Message, TranscriptResult } from "../core/transcript.ts";
 import { type Answered, type AnswerPart, answerParts, executedIds, isBlank, isCutOff } from "./provider-answer.ts";
@@ -55,19 +57,22 @@ class Writer {
   readonly #all: readonly Message[];
   readonly #ids: WireIds;
   readonly #out: LanguageModelV4Message[] = [];
+  /** Runs that were withdrawn before they began: the model is given nothing of them. */
+  readonly #withdrawn: ReadonlySet<RunId>;
   /** What the model is to hear before the next thing a person says. */
   #aside: string[] = [];
 
   constructor(toUser: ToUser, all: readonly Message[]) {
     this.#toUser = toUser;
     this.#all = all;
+    this.#withdrawn = new Set(all.flatMap((one) => (one.role === "user" && one.withdrawn === true ? [one.runId] : [])));
     this.#ids = new WireIds(all.flatMap((one) => (one.role === "assistant" ? executedIds(one) : [])));
   }
 
   write(message: Message, results: readonly TranscriptResult[]): void {
     switch (message.role) {
       case "user":
-        this.#user(this.#said(message));
+        if (message.withdrawn !== true) this.#user(this.#said(message));
         return;
       case "note":
         this.#user([text(`<note kind="${message.item.kind}">${inNote(message.item.text)}</note>`)]);
@@ -115,7 +120,8 @@ class Writer {
   }
 
   #assistant(answer: Answered, results: readonly TranscriptResult[]): void {
-    const { calls, again } = answer;
+    const { calls, again, runId } = answer;
+    if (this.#withdrawn.has(runId)) return;
     if (again === true && calls.length === 0) return;
     const ids = calls.map((call) => this.#ids.of(call));
     const content = answerParts(answer, ids);
@@ -140,11 +146,13 @@ function resultParts(
   told: readonly AnswerPart[],
   results: readonly TranscriptResult[],
 ): LanguageModelV4ToolResultPart[] {
+  const callsById = new Map(ids.map((id, index) => [id, calls[index]]));
+  const resultsByCall = new Map(results.map((result) => [result.callId, result]));
   return told.flatMap((part) => {
-    const call = part.type === "tool-call" ? calls[ids.indexOf(part.toolCallId)] : undefined;
+    const call = part.type === "tool-call" ? callsById.get(part.toolCallId) : undefined;
     if (call === undefined || part.type !== "tool-call") return [];
     // @fault denied-call-without-a-result
-    const result = results.find(({ callId }) => callId === call.callId) ?? { outcome: { kind: "lost" } };
+    const result = resultsByCall.get(call.callId) ?? { outcome: { kind: "lost" } };
     const { toolCallId, toolName } = part;
     return [{ type: "tool-result", toolCallId, toolName, output: resultOutput(result) }];
   });

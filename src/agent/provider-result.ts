@@ -16,6 +16,8 @@ export function resultOutput({ outcome, result, changes }: Omit<TranscriptResult
     case "cancelled":
       // @fault stop-told-as-a-failure
       return errorText(stopped(outcome), known(changes) ?? UNKNOWN_CHANGES, partial(result));
+    case "running":
+      return { type: "text", value: RUNNING };
     case "lost":
       return errorText(LOST, known(changes), partial(result)); // @fault unknown-told-as-done
   }
@@ -25,6 +27,8 @@ type Output = LanguageModelV4ToolResultOutput;
 
 const LOST =
   "LOST: the server was cut off during this call. It is not known whether it did its work. Look before you repeat it.";
+
+const RUNNING = "RUNNING: this call has not ended yet, and there is no result of it.";
 
 const UNKNOWN_CHANGES = "If it had begun, it is not known whether it had changed anything.";
 

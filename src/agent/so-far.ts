@@ -1,8 +1,7 @@
 // What a run has done so far, read off its transcript: for whoever decides whether it goes on.
-import type { Outcome } from "../core/cancel.ts";
-import type { RunId } from "../core/ids.ts";
+import type { CallId, RunId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
-import type { Message } from "../core/transcript.ts";
+import type { CallState, Message, TranscriptResult } from "../core/transcript.ts";
 
 export interface SoFar {
   /** Turns before this one. */
@@ -18,7 +17,7 @@ export interface SoFar {
 export interface CallSoFar {
   readonly name: string;
   readonly input: Json;
-  readonly outcome: Outcome;
+  readonly outcome: CallState;
   readonly result?: Json;
 }
 
@@ -73,14 +72,17 @@ function roundsOf(messages: readonly Message[], runId: RunId): readonly (readonl
   return messages.flatMap((message, at) => {
     if (message.role !== "assistant" || message.runId !== runId || message.calls.length === 0) return [];
     const next = messages[at + 1];
-    const results = next?.role === "tool" ? next.results : [];
+    const results = resultsById(next?.role === "tool" ? next.results : []);
     return [
       message.calls.map(({ callId, name, input }): CallSoFar => {
-        const { outcome, result } = results.find((one) => one.callId === callId) ?? LOST;
+        const { outcome, result } = results.get(callId) ?? LOST;
         return { name, input, outcome, ...(result === undefined ? {} : { result }) };
       }),
     ];
   });
 }
 
-const LOST: { readonly outcome: Outcome; readonly result?: Json } = { outcome: { kind: "lost" } };
+const resultsById = (results: readonly TranscriptResult[]): ReadonlyMap<CallId, TranscriptResult> =>
+  new Map(results.map((result) => [result.callId, result]));
+
+const LOST: { readonly outcome: CallState; readonly result?: Json } = { outcome: { kind: "lost" } };

@@ -70,7 +70,13 @@ const finish = z.discriminatedUnion("kind", [
 ]);
 
 export const message = z.discriminatedUnion("role", [
-  z.object({ role: z.literal("user"), runId, text: z.string(), data: json.optional() }),
+  z.object({
+    role: z.literal("user"),
+    runId,
+    text: z.string(),
+    data: json.optional(),
+    withdrawn: z.literal(true).optional(),
+  }),
   z.object({ role: z.literal("note"), runId, item }),
   z.object({ role: z.literal("summary"), runId, text: z.string(), request: z.string() }),
   z.object({
@@ -91,7 +97,7 @@ export const message = z.discriminatedUnion("role", [
       z.object({
         callId,
         name: z.string(),
-        outcome,
+        outcome: z.union([outcome, z.object({ kind: z.literal("running") })]),
         result: json.optional(),
         changes: z.array(z.string()).optional(),
       }),

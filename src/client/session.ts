@@ -110,7 +110,12 @@ export class ClientSession implements SessionControl {
   }
 
   async *events(options: EventsOptions = {}): AsyncGenerator<Recorded | Delta | Gap, void> {
-    for await (const page of this.pages(options)) yield* page;
+    for await (const page of this.pages(options)) {
+      for (const event of page) {
+        if (options.signal?.aborted === true) return;
+        yield event;
+      }
+    }
   }
 
   async *pages(options: EventsOptions = {}): AsyncGenerator<Page, void> {

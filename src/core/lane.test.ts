@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { approval, completed, plainQuestion, user } from "../../test/fixtures/commands.ts";
 import { Bug } from "./bug.ts";
 import type { Event } from "./event.ts";
-import type { RunId } from "./ids.ts";
+import type { RunId, TurnId } from "./ids.ts";
 import { emptyLane, evolve, type Lane, leadingInterrupts, placeFor } from "./lane.ts";
 import { ANSWERS_KEPT } from "./limits.ts";
 import type { Delivery } from "./prompt.ts";
@@ -37,7 +37,23 @@ describe("the session", () => {
       inbox: [],
       grants: [],
       processes: { live: [], count: 0 },
+      contextFrom: 1,
     });
+  });
+
+  test("the next request to a model needs the log from the oldest prompt that is open at the last summary", () => {
+    const compacted = (turnId: TurnId): Event => ({ type: "session.compacted", turnId, summary: "in short" });
+    const first = fold(created, accepted("run_a"), started("run_a"));
+    expect(first.contextFrom).toBe(1);
+    const past = [created, accepted("run_a"), started("run_a"), settled("run_a"), accepted("run_b"), accepted("run_c")];
+    expect(fold(...past, started("run_b"), compacted("turn_b.1")).contextFrom).toBe(5);
+    // Taken out of its order: the one that waits is older.
+    expect(fold(...past, started("run_c"), compacted("turn_c.1")).contextFrom).toBe(5);
+    const later = [...past, started("run_b"), compacted("turn_b.1"), settled("run_b"), started("run_c")];
+    expect(fold(...later).contextFrom).toBe(5);
+    expect(fold(...later, compacted("turn_c.1")).contextFrom).toBe(6);
+    // A log that contradicts itself does not make the position something that cannot be written down.
+    expect(fold(created, compacted("turn_x.1")).contextFrom).toBe(2);
   });
 
   test("idle lanes share their empty lists", () => {
@@ -98,7 +114,7 @@ describe("what waits in the inbox", () => {
   test("wants its run still when the model is given a summary", () => {
     const compacted: Event = { type: "session.compacted", turnId: "turn_a.1", summary: "in short" };
     const before = fold(created, accepted("run_a"), started("run_a"), fed({ wake: true }));
-    expect(evolve(before, compacted)).toEqual({ ...before, head: 5 });
+    expect(evolve(before, compacted)).toEqual({ ...before, head: 5, contextFrom: 2 });
   });
 
   test("is taken, unless a call that goes on holds it", () => {

@@ -46,6 +46,11 @@ export interface Lane {
   /** What people have approved for the whole session. */
   readonly grants: readonly string[];
   readonly processes: Processes;
+  /**
+   * Where the log must be read from for the next request to a model: what was asked before is in the last summary.
+   * Without a summary, from its beginning.
+   */
+  readonly contextFrom: Seq;
 }
 
 export interface Answered {
@@ -57,7 +62,7 @@ export interface Answered {
 export function emptyLane(id: SessionId): Lane {
   const unset = { cwd: undefined, mode: undefined, live: undefined };
   const nothing = { queue: NONE, steers: NONE, answered: NO_ANSWERS, inbox: NO_ITEMS, grants: NO_GRANTS };
-  return { id, phase: "absent", head: 0, ...unset, ...nothing, processes: NO_PROCESSES };
+  return { id, phase: "absent", head: 0, ...unset, ...nothing, processes: NO_PROCESSES, contextFrom: 1 };
 }
 
 /** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
@@ -69,7 +74,7 @@ export function evolve(lane: Lane, event: Event): Lane {
     case "session.mode_set":
       return { ...lane, head, mode: event.mode };
     case "session.compacted":
-      return { ...lane, head }; // @fault inbox-lost-at-compaction
+      return { ...lane, head, contextFrom: contextFrom(lane) }; // @fault inbox-lost-at-compaction
     case "session.cancel_requested": // Also of what would have begun by itself. It is still told, at the next turn.
       return { ...woken(lane), head }; // @fault woken-after-the-cancel
     case "inbox.added":
@@ -130,6 +135,12 @@ export function evolve(lane: Lane, event: Event): Lane {
     default:
       return { ...lane, head, live: evolveRun(liveRun(lane, event.runId), event, head) };
   }
+}
+
+/** From the oldest prompt that is not over: the run that makes the summary, and those that wait behind it. */
+function contextFrom({ head, live, queue, steers }: Lane): Seq {
+  const open = [...(live === undefined ? [] : [live]), ...queue, ...steers];
+  return open.reduce((from, { acceptedAt }) => Math.min(from, acceptedAt), head + 1); // @fault queued-prompt-not-read
 }
 
 function accept(lane: Lane, run: Waiting): Lane {

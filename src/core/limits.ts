@@ -51,11 +51,17 @@ export const SNAPSHOT_EVENTS = 256;
 /** One page of history: small enough to decode within a millisecond or so, large enough to amortise the trip. */
 export const PAGE_EVENTS_MAX = 256;
 
+/** Text in one page of history, beside its limit of events: what one reader holds in memory. */
+export const PAGE_CHARS_MAX = 128 * 1024;
+
 /** One page of a list of sessions or runs. */
 export const PAGE_ROWS_MAX = 1_000;
 
 /** Events of a session kept in memory for its followers, so that a live tail does not read the store. */
 export const TAIL_EVENTS_MAX = 128;
+
+/** What those may take together; larger events are read from the store. With a page and deltas: 1 MiB (G31). */
+export const TAIL_BYTES_MAX = 256 * 1024;
 
 /** Outcomes that a worker keeps in mind: they can be asked for when it has shut down. */
 export const RECENT_RUNS_MAX = 1_024;
@@ -68,6 +74,9 @@ export const CHRONICLE_CHARS_MAX = 8 * 1024 * 1024;
 
 /** Deltas waiting for one subscriber. Beyond it the oldest are dropped and counted. */
 export const DELTA_BYTES_MAX = 256 * 1024;
+
+/** Deltas that continue each other are merged up to this size for a subscriber that is behind. */
+export const DELTA_MERGED_BYTES = 4 * 1024;
 
 /** Cooperative work gets this long to stop before it is abandoned and named. */
 export const GRACE_MS = 1_500;
@@ -129,6 +138,9 @@ export const GRANTS_KEPT = 256;
 
 /** A summary stands for a whole conversation, and goes with every request. */
 export const SUMMARY_CHARS_MAX = 256 * 1024;
+
+/** A conversation up to this size is kept with its loaded session between runs; a larger one is read again. */
+export const CONTEXT_KEPT_BYTES = 256 * 1024;
 
 /** What one call can say it has changed. */
 export const CHANGES_MAX = 256;

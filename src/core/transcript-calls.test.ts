@@ -35,7 +35,8 @@ import { transcriptErrors } from "../../test/oracle/check-transcript.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Event, TurnPart } from "./event.ts";
 import { reminder } from "./inbox.ts";
-import { Book, type Message, transcript } from "./transcript.ts";
+import type { Message } from "./transcript.ts";
+import { Book, transcript } from "./transcript-book.ts";
 
 const live = given(...running("run_a"));
 const called = live.and(settleAsking("turn_a.1", wanted("call_a.1"), wanted("call_a.2"), wanted("call_a.3")));
@@ -245,7 +246,7 @@ describe("a summary", () => {
       settleAsking("turn_a.1", wanted("call_a.2")),
       settleCall("call_a.2", { result: "new" }),
     );
-    expect(roles(past)).toEqual(["user", "summary", "assistant", "tool", "assistant"]);
+    expect(roles(past)).toEqual(["user", "summary", "assistant", "tool", "assistant", "tool", "assistant"]);
     expect(results(past).map((result) => result.callId)).toEqual(["call_a.1", "call_a.2"]);
   });
 
@@ -312,9 +313,9 @@ describe("processes", () => {
       { role: "assistant", runId, turnId: "turn_1.w5.1", finish: { kind: "live" } },
     ]);
     const { events } = woken.and(settleTurn("turn_1.w5.1", { text: "I see." }), ...running("run_b"));
-    const book = new Book();
+    const book = new Book("model");
     for (const event of events) book.note(event);
-    expect(book.told().map((message) => message.role)).toEqual(["user", "note", "assistant", "user", "assistant"]);
+    expect(book.messages().map((message) => message.role)).toEqual(["user", "note", "assistant", "user", "assistant"]);
   });
 
   test("such a run, withdrawn, leaves its result to the next: nothing is said between", () => {
@@ -325,7 +326,7 @@ describe("processes", () => {
 });
 
 test("a book can be asked at any moment, and goes on", () => {
-  const book = new Book();
+  const book = new Book("people");
   const { events } = called.and(settleCall("call_a.1"));
   for (const [at, event] of events.entries()) {
     book.note(event);
@@ -333,42 +334,61 @@ test("a book can be asked at any moment, and goes on", () => {
   }
 });
 
-test("a prompt that was withdrawn while another run is live is not said to that run, and told once it is over", () => {
-  const book = new Book();
-  const note = (...events: readonly Event[]): void => events.forEach((event) => void book.note(event));
-  note(
-    { type: "run.accepted", runId: "run_a", prompt: { text: "go" }, delivery: "queue" },
-    { type: "run.started", runId: "run_a" },
-    { type: "turn.requested", runId: "run_a", turnId: "turn_a.1" },
-    { type: "run.accepted", runId: "run_c", prompt: { text: "delete everything" }, delivery: "queue" },
-    { type: "run.settled", runId: "run_c", outcome: { kind: "cancelled", reason: { kind: "user" } } },
-    {
-      type: "turn.settled",
-      runId: "run_a",
-      turnId: "turn_a.1",
-      outcome: { kind: "completed" },
-      next: "turn",
-      text: "",
-    },
-    { type: "call.requested", runId: "run_a", callId: "call_a.1", name: "read", input: null },
-    { type: "call.settled", runId: "run_a", callId: "call_a.1", outcome: { kind: "completed" } },
-    { type: "turn.requested", runId: "run_a", turnId: "turn_a.2" },
-  );
+describe("G6: a prompt that was withdrawn before it began", () => {
+  const told = (past: Given): readonly Message[] => {
+    const book = new Book("model");
+    for (const event of past.events) book.note(event);
+    return book.messages();
+  };
   const rolesOf = (messages: readonly Message[]) => messages.map(({ role, runId }) => `${role} ${runId}`);
-  const live = ["user run_a", "assistant run_a", "tool run_a", "assistant run_a"];
-  expect(rolesOf(book.told())).toEqual(live);
-  expect(rolesOf(book.messages())).toEqual([...live, "user run_c", "assistant run_c"]);
-  note(
-    {
-      type: "turn.settled",
-      runId: "run_a",
-      turnId: "turn_a.2",
-      outcome: { kind: "completed" },
-      next: "end",
-      text: "ok",
-    },
-    { type: "run.settled", runId: "run_a", outcome: { kind: "completed" } },
-  );
-  expect(rolesOf(book.told())).toEqual([...live, "user run_c", "assistant run_c"]);
-  expect(book.told()).toEqual(book.messages());
+  const before = live.and(accept("run_c"), cancelRun("run_c"));
+
+  test("is shown to people, marked, and never given to a model: while another run is live", () => {
+    expect(rolesOf(told(before))).toEqual(["user run_a", "assistant run_a"]);
+    expect(read(before).slice(2)).toEqual([
+      { role: "user", runId: "run_c", text: "prompt of run_c", withdrawn: true },
+      { role: "assistant", runId: "run_c", text: "", calls: [], finish: { kind: "cancelled", reason: user } },
+    ]);
+  });
+
+  test("nor when that is over, nor by a run that follows", () => {
+    const after = before.and(
+      settleTurn("turn_a.1", { text: "ok" }),
+      accept("run_d"),
+      cancelRun("run_d"),
+      ...running("run_e"),
+    );
+    expect(rolesOf(told(after))).toEqual(["user run_a", "assistant run_a", "user run_e", "assistant run_e"]);
+    expect(rolesOf(read(after))).toEqual([
+      ...["user run_a", "assistant run_a", "user run_c", "assistant run_c", "user run_d", "assistant run_d"],
+      ...["user run_e", "assistant run_e"],
+    ]);
+    expect(read(after).map((message) => "withdrawn" in message)).toEqual([
+      ...[false, false, true, false, true, false, false, false],
+    ]);
+  });
+
+  test("nor after an edit, nor as a steer", () => {
+    const past = live.and(accept("run_c"), { type: "edit", runId: "run_c", prompt: { text: "better" } }, steer);
+    const after = past.and(cancelRun("run_c"), cancelRun("run_s"), settleTurn("turn_a.1"));
+    expect(rolesOf(told(after))).toEqual(["user run_a", "assistant run_a"]);
+    expect(read(after)[2]).toMatchObject({ text: "better", withdrawn: true });
+  });
+
+  test("is not one that began: a model knows that it was stopped", () => {
+    const stopped = live.and(cancelRun("run_a"), settleTurn("turn_a.1", { outcome: cancelledBy(user) }));
+    expect(told(stopped)).toEqual(read(stopped));
+    const events: readonly Event[] = [
+      { type: "run.accepted", runId: "run_a", prompt: { text: "go" }, delivery: "queue" },
+      { type: "run.started", runId: "run_a" },
+      { type: "run.settled", runId: "run_a", outcome: cancelledBy(user) },
+    ];
+    const book = new Book("model");
+    for (const event of events) book.note(event);
+    expect(book.messages()).toEqual(transcript(events));
+    expect(book.messages()).toMatchObject([
+      { role: "user", text: "go" },
+      { role: "assistant", finish: cancelledBy(user) },
+    ]);
+  });
 });

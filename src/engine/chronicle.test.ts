@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { Told } from "../control.ts";
 import type { Recorded } from "../core/event.ts";
 import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../core/limits.ts";
+import { heapBytes } from "../core/size.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { Chronicle } from "./chronicle.ts";
 
@@ -144,7 +145,7 @@ test("G31: as much as may be kept is kept; one more, and the older half goes", a
 test("G31: the same by size", async () => {
   const chronicle = new Chronicle("wrk_1");
   await next(chronicle.watch(started()));
-  const sized = (chars: number) => event(1, "x".repeat(chars - JSON.stringify(event(1)).length));
+  const sized = (chars: number) => event(1, "x".repeat(chars - heapBytes(event(1)) / 2));
   chronicle.push("ses_a", [sized(CHRONICLE_CHARS_MAX / 2), sized(CHRONICLE_CHARS_MAX / 2)]);
   expect(chronicle.kept).toBe(2);
   chronicle.push("ses_a", [sized(1_000), sized(CHRONICLE_CHARS_MAX / 2 - 1_000)]);
@@ -155,4 +156,25 @@ test("before anybody has asked nothing is kept", () => {
   const chronicle = new Chronicle("wrk_1");
   chronicle.push("ses_a", [event(1)]);
   expect(chronicle.kept).toBe(0);
+});
+
+test("a watcher that has left is given nothing more, also while it waits", async () => {
+  const chronicle = new Chronicle("wrk_1");
+  const stop = new AbortController();
+  const watch = chronicle.watch(started(stop.signal));
+  await next(watch);
+  const waits = watch.next();
+  await settled();
+  stop.abort();
+  // Recorded in the same tick: the watcher has left before it.
+  chronicle.push("ses_a", [event(1)]);
+  expect((await waits).done).toBe(true);
+  expect(getEventListeners(stop.signal, "abort")).toEqual([]);
+
+  const second = chronicle.watch(started());
+  await next(second);
+  const pending = second.next();
+  await settled();
+  await second.return();
+  expect((await pending).done).toBe(true);
 });

@@ -8,6 +8,8 @@ import type { Told } from "../control.ts";
 import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../core/limits.ts";
+import { heapBytes } from "../core/size.ts";
+import { type Stop, Stoppable } from "./stoppable.ts";
 
 interface Kept {
   readonly sessionId: SessionId;
@@ -30,7 +32,8 @@ export class Chronicle {
   #first = 0;
   #watched = false;
   #closed = false;
-  #sleepers: (() => void)[] = [];
+  /** Those that wait. */
+  readonly #watchers = new Set<Watcher>();
 
   /** `life`: positions of another life of the worker mean nothing here. */
   constructor(life: string) {
@@ -44,7 +47,7 @@ export class Chronicle {
   push(sessionId: SessionId, events: readonly Recorded[]): void {
     if (!this.#watched) return;
     for (const event of events) {
-      const chars = JSON.stringify(event).length;
+      const chars = heapBytes(event) / 2;
       this.#kept.push({ sessionId, event, chars });
       this.#chars += chars;
     }
@@ -57,36 +60,32 @@ export class Chronicle {
     this.#wake();
   }
 
-  async *watch({ after, prefix, signal }: Watching): AsyncGenerator<Told, void> {
-    this.#watched = true;
-    const wake = (): void => this.#wake();
-    signal?.addEventListener("abort", wake);
-    try {
-      const asked = after === undefined ? this.#end : this.#position(after);
-      let at = asked ?? this.#end;
-      // Told at once where it stands, so that whoever is cut off before anything happens misses nothing either.
-      yield { type: asked === undefined ? "missed" : "here", cursor: this.#cursor(at) };
-      while (!this.#over(signal)) {
-        if (at < this.#first) {
-          at = this.#end;
-          yield { type: "missed", cursor: this.#cursor(at) };
-        }
-        if (at === this.#end) await this.#grown();
-        // Not an iterator over what is kept: it may be shortened while the watcher thinks.
-        for (let next = this.#at(at); next !== undefined; next = this.#at(at)) {
-          at += 1;
-          const { sessionId, event } = next;
-          if (sessionId.startsWith(prefix)) yield { type: "event", cursor: this.#cursor(at), sessionId, event };
-          if (this.#over(signal)) return;
-        }
-      }
-    } finally {
-      signal?.removeEventListener("abort", wake);
-    }
+  watch(watching: Watching): AsyncGenerator<Told, void> {
+    return new Stoppable((stop) => this.#watch(watching, stop));
   }
 
-  #over(signal: AbortSignal | undefined): boolean {
-    return this.#closed || signal?.aborted === true;
+  async *#watch({ after, prefix, signal }: Watching, stop: Stop): AsyncGenerator<Told, void> {
+    this.#watched = true;
+    const watcher = new Watcher();
+    stop.when(signal);
+    stop.onStop(() => this.#watchers.delete(watcher));
+    const asked = after === undefined ? this.#end : this.#position(after);
+    let at = asked ?? this.#end;
+    // Where it stands is said first, so that a watcher that is cut off before anything happens misses nothing either.
+    yield { type: asked === undefined ? "missed" : "here", cursor: this.#cursor(at) };
+    while (!stop.stopped && !this.#closed) {
+      if (at < this.#first) {
+        at = this.#end;
+        yield { type: "missed", cursor: this.#cursor(at) };
+      }
+      if (at === this.#end) await this.#grown(watcher);
+      // Not an iterator over what is kept: it may be shortened while the watcher is busy.
+      for (let next = this.#at(at); next !== undefined && !this.#closed; next = this.#at(at)) {
+        at += 1;
+        const { sessionId, event } = next;
+        if (sessionId.startsWith(prefix)) yield { type: "event", cursor: this.#cursor(at), sessionId, event };
+      }
+    }
   }
 
   get #end(): number {
@@ -122,13 +121,21 @@ export class Chronicle {
     this.#first += drop;
   }
 
-  #grown(): Promise<void> {
-    return new Promise((resolve) => this.#sleepers.push(resolve));
+  #grown(watcher: Watcher): Promise<void> {
+    this.#watchers.add(watcher);
+    return new Promise((resolve) => {
+      watcher.wake = resolve;
+    });
   }
 
   #wake(): void {
-    const sleepers = this.#sleepers;
-    this.#sleepers = [];
-    for (const wake of sleepers) wake();
+    const watchers = [...this.#watchers];
+    this.#watchers.clear();
+    for (const { wake } of watchers) wake();
   }
+}
+
+/** One that waits for the next event. */
+class Watcher {
+  wake: () => void = () => undefined;
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
 import { asked, type EngineHouse, engineHouse, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
 import type { SessionId } from "../core/ids.ts";
-import { IDLE_LANES_MAX, LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
+import { CONTEXT_KEPT_BYTES, IDLE_LANES_MAX, LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 
@@ -147,7 +147,7 @@ describe("what is kept in mind", () => {
     expect(events[0]).toMatchObject({ type: "run.accepted", runId, prompt: { text: "live" } });
   });
 
-  test("what was said so far is read once for a run, and not kept after it", async () => {
+  test("what was said so far is read once, and kept for the next run", async () => {
     const house = engineHouse();
     const { engine, store, agent } = house;
     const { sessionId, turn } = await live(house);
@@ -159,7 +159,25 @@ describe("what is kept in mind", () => {
     expect(store.calls("read")).toBe(reads);
     second.complete();
     await settled();
+    await engine.prompt(sessionId, asked("next")).accepted;
+    const third = await agent.nextTurn();
+    expect(await third.given.transcript()).toHaveLength(4);
+    expect(store.calls("read")).toBe(reads);
+  });
+
+  test("a conversation that is too large to be kept is read again by the next run", async () => {
+    const house = engineHouse();
+    const { engine, store, agent } = house;
+    const { sessionId, turn } = await live(house);
+    await turn.given.transcript();
+    turn.complete("x".repeat(CONTEXT_KEPT_BYTES / 2));
+    await settled();
     expect(engine.lanes.peek(sessionId)?.transcript).toBeUndefined();
+    const reads = store.calls("read");
+    await engine.prompt(sessionId, asked("next")).accepted;
+    const next = await agent.nextTurn();
+    expect(await next.given.transcript()).toHaveLength(3);
+    expect(store.calls("read")).toBeGreaterThan(reads);
   });
 
   test("where a run stands, that was accepted before", async () => {

@@ -20,7 +20,7 @@ import { Dispatch } from "./dispatch.ts";
 import { canBeRefused, Drive } from "./drive.ts";
 import type { EngineParts, Tap } from "./engine-parts.ts";
 import { Feeds } from "./feed.ts";
-import { type Following, followPages, type Heard, oneByOne } from "./follow.ts";
+import { type Following, followPages, type Heard } from "./follow.ts";
 import { makeHandleDesk } from "./handle-desk.ts";
 import { HookRunner } from "./hooks.ts";
 import { Lanes } from "./lanes.ts";
@@ -28,12 +28,14 @@ import type { LiveLane } from "./live-lane.ts";
 import type { LiveProcess } from "./live-process.ts";
 import { look, NOTHING } from "./look.ts";
 import { type Modes, modesOf } from "./modes.ts";
+import { oneByOne } from "./one-by-one.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { HandleDesk } from "./process-handle.ts";
 import { type Begin, Processes } from "./processes.ts";
 import type { Asked, Begun, Made, Prompted } from "./prompted.ts";
 import { Questions } from "./questions.ts";
 import { RunLimits } from "./run-limits.ts";
+import type { Stoppable } from "./stoppable.ts";
 import { StoreCheck } from "./store-check.ts";
 import { makeWorld } from "./world.ts";
 
@@ -257,14 +259,14 @@ export class Engine {
   }
 
   follow(session: SessionId, from: From): AsyncGenerator<Heard, void> {
-    return oneByOne(this.pages(session, from));
+    return oneByOne(this.pages(session, () => from));
   }
 
-  /** The same, as many at a time as there are. */
-  pages(session: SessionId, from: From): AsyncGenerator<readonly Heard[], void> {
+  /** The same, as many at a time as there are. Where to begin is asked for with the first page. */
+  pages(session: SessionId, from: () => From): Stoppable<readonly Heard[]> {
     const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
     const said = (): ReturnType<LiveLane["said"]> => this.lanes.peek(session)?.said();
-    return followPages(this.store, this.#feeds, session, { ...from, drives, said });
+    return followPages(this.store, this.#feeds, session, () => ({ ...from(), drives, said }));
   }
 
   // What follows from a decision (Consequences).
@@ -289,8 +291,7 @@ export class Engine {
       if (event.type === "run.settled") this.lanes.moveOut(event.runId); // @fault run-kept-in-mind
     }
     lane.transcript?.note(events); // @fault transcript-stands-still:note
-    // Kept for as long as the run that has asked for it.
-    if (lane.durable.live === undefined) lane.transcript = undefined;
+    if (lane.durable.live === undefined && lane.transcript?.isLarge === true) lane.transcript = undefined;
     this.#feeds.push(lane.id, events);
     this.chronicle.push(lane.id, events);
     this.#tap?.(lane.id, events);

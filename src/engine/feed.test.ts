@@ -1,71 +1,21 @@
 // The live end of a session: what it keeps for followers is bounded, whatever they do.
-import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
+import { arrayWork } from "../../test/fixtures/array-work.ts";
 import { openHouse } from "../../test/fixtures/belay.ts";
 import { watch } from "../../test/fixtures/commit.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
-import { DELTA_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
+import { TAIL_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
 import { settled } from "../testing/manual-clock.ts";
-import { Ear, Feeds } from "./feed.ts";
+import { Feeds } from "./feed.ts";
 
 const delta = (text: string, turn = 1): Delta => ({
   ...({ type: "delta", runId: "run_a", turnId: `turn_a.${turn}` } as const),
   ...{ text, from: 0 },
 });
-const event = (seq: number): Recorded => ({ type: "run.started", runId: "run_a", seq, at: 1 });
-
-test("G31: a follower that does not read keeps the latest deltas within its limit, and counts the rest", () => {
-  const ear = new Ear();
-  const piece = "x".repeat(1024);
-  const heard = 10 * (DELTA_BYTES_MAX / (piece.length * 2));
-  for (let index = 0; index < heard; index += 1) ear.hear(delta(piece), 1);
-  ear.hear(delta("last"), 1);
-  const kept = ear.take();
-  expect(kept.reduce((bytes, one) => bytes + textOf(one).length * 2, 0)).toBeLessThanOrEqual(DELTA_BYTES_MAX);
-  expect(kept.length + ear.dropped).toBe(heard + 1);
-  expect(kept.map(textOf).at(-1)).toBe("last");
-  expect(ear.take()).toEqual([]);
-});
-
-test("G31: a single piece larger than the limit is dropped, not kept", () => {
-  const ear = new Ear();
-  ear.hear(delta("x".repeat(DELTA_BYTES_MAX)), 1);
-  expect(ear.take()).toEqual([]);
-  expect(ear.dropped).toBe(1);
-});
-
-test("G31: what has been taken or forgotten makes room; what is left still counts", () => {
-  const ear = new Ear();
-  const half = (turn: number) => delta(String(turn).repeat(DELTA_BYTES_MAX / 4), turn);
-  ear.hear(half(1), 1);
-  ear.hear(half(2), 2);
-  expect(ear.take(2)).toEqual([half(1)]);
-  ear.hear(half(3), 2);
-  expect(ear.dropped).toBe(0);
-  ear.hear(half(4), 2);
-  expect(ear.dropped).toBe(1);
-  ear.forget("turn_a.3");
-  ear.hear(half(5), 2);
-  expect(ear.take()).toEqual([half(4), half(5)]);
-  expect(ear.dropped).toBe(1);
-});
-
-test("what a turn said that is in the log by now is not said again; other turns' words are", () => {
-  const ear = new Ear();
-  ear.hear(delta("old", 1), 1);
-  ear.hear(delta("new", 2), 1);
-  ear.forget("turn_a.1");
-  expect(ear.take()).toEqual([delta("new", 2)]);
-});
-
-test("a delta stands between the events between which it was said", () => {
-  const ear = new Ear();
-  ear.hear(delta("first"), 4);
-  ear.hear(delta("second"), 5);
-  expect(ear.take(4)).toEqual([]);
-  expect(ear.take(5)).toEqual([delta("first")]);
-  expect(ear.take()).toEqual([delta("second")]);
+const event = (seq: number, text = ""): Recorded => ({
+  ...({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1" } as const),
+  ...{ text, seq, at: 1 },
 });
 
 test("whoever follows a run from its prompt on hears every delta, in its place, however fast the run is", async () => {
@@ -83,9 +33,9 @@ test("whoever follows a run from its prompt on hears every delta, in its place, 
   expect(heard).toEqual([...before, "Hel", "lo", "turn.settled", "run.settled"]);
 });
 
-test("G31: the tail kept for all followers together is bounded; who stands before it is sent to the store", () => {
+test("G31: the tail kept for all followers together is bounded; a follower before it is sent to the store", () => {
   const feeds = new Feeds();
-  const feed = feeds.open("ses_a");
+  const { feed } = feeds.subscribe("ses_a", "without");
   const last = 3 * TAIL_EVENTS_MAX + 7;
   for (let seq = 1; seq <= last; seq += 1) feeds.push("ses_a", [event(seq)]);
   expect(feed.after(0)).toBeUndefined();
@@ -97,75 +47,106 @@ test("G31: the tail kept for all followers together is bounded; who stands befor
   ]);
 });
 
-test("followers of one session share what is kept, and one that leaves takes nothing from the other", () => {
+test("G31: the tail is bounded in bytes, and an event that is too large for it is left to the store", () => {
   const feeds = new Feeds();
-  const [first, second] = [feeds.open("ses_a"), feeds.open("ses_a")];
-  feeds.push("ses_a", [event(1)]);
-  expect([first.after(0), second.after(0)]).toEqual([[event(1)], [event(1)]]);
-  feeds.close("ses_a");
-  feeds.push("ses_a", [event(2)]);
-  expect(second.after(0)).toEqual([event(1), event(2)]);
+  const { feed } = feeds.subscribe("ses_a", "without");
+  for (let seq = 1; seq <= 100; seq += 1) feeds.push("ses_a", [event(seq, "x".repeat(20_000))]);
+  const kept = feed.after(100 - (TAIL_BYTES_MAX >> 16)) ?? [];
+  expect(kept.map(({ seq }) => seq)).toEqual([97, 98, 99, 100]);
+  expect(feed.after(80)).toBeUndefined();
+  feeds.push("ses_a", [event(101, "x".repeat(TAIL_BYTES_MAX))]);
+  expect([feed.after(100), feed.covers(100)]).toEqual([undefined, false]);
+  expect([feed.after(101), feed.covers(101)]).toEqual([[], true]);
+  feeds.push("ses_a", [event(102)]);
+  expect(feed.after(101)).toEqual([event(102)]);
 });
 
-test("a session that nobody follows any more keeps nothing", {
+test("G31: an event costs constant time, however much is kept", () => {
+  const feeds = new Feeds();
+  feeds.subscribe("ses_a", "without");
+  const events = 10_000;
+  const work = arrayWork(() => {
+    for (let seq = 1; seq <= events; seq += 1) feeds.push("ses_a", [event(seq)]);
+  });
+  expect(work).toBeLessThan(4 * events);
+});
+
+test("a batch of very many events is taken in", () => {
+  const feeds = new Feeds();
+  const { feed } = feeds.subscribe("ses_a", "without");
+  feeds.push(
+    "ses_a",
+    Array.from({ length: 200_000 }, (_, index) => event(index + 1)),
+  );
+  expect(feed.after(199_999)).toEqual([event(200_000)]);
+});
+
+test("followers of one session share what is kept, and one that leaves takes nothing from the other", () => {
+  const feeds = new Feeds();
+  const [first, second] = [feeds.subscribe("ses_a", "without"), feeds.subscribe("ses_a", "without")];
+  feeds.push("ses_a", [event(1)]);
+  expect([first.feed.after(0), second.feed.after(0)]).toEqual([[event(1)], [event(1)]]);
+  feeds.unsubscribe("ses_a", first);
+  feeds.unsubscribe("ses_a", first);
+  feeds.push("ses_a", [event(2)]);
+  expect(second.feed.after(0)).toEqual([event(1), event(2)]);
+});
+
+test("a session without followers keeps nothing", {
   meta: { id: "G33/unfollowed-session-keeps-nothing" },
 }, () => {
   const feeds = new Feeds();
-  feeds.open("ses_a");
+  const old = feeds.subscribe("ses_a", "without");
   feeds.push("ses_a", [event(1)]);
   expect(feeds.size).toBe(1);
-  feeds.close("ses_a");
-  feeds.close("ses_a");
+  feeds.unsubscribe("ses_a", old);
   expect(feeds.size).toBe(0);
-  expect(feeds.open("ses_a").after(0)).toEqual([]);
+  expect(feeds.subscribe("ses_a", "without").feed.after(0)).toEqual([]);
+  // The one that left before has no part in the new feed.
+  feeds.unsubscribe("ses_a", old);
+  expect(feeds.size).toBe(1);
 });
 
-test("whoever must look into the store is woken, and finds nothing here", async () => {
+test("a follower that must read the store is woken, and finds nothing here", async () => {
   const feeds = new Feeds();
-  const feed = feeds.open("ses_a");
+  const subscriber = feeds.subscribe("ses_a", "without");
+  const { feed } = subscriber;
   feeds.push("ses_a", [event(1)]);
-  const woken = feed.sleeper(undefined).woken();
+  const woken = subscriber.woken();
   feeds.reset("ses_a");
   await woken;
   expect([feed.resets, feed.after(0), feed.covers(0)]).toEqual([1, [], false]);
 });
 
-test("whoever waits is woken by what happens, by what is said to those who listen, and by its signal", async () => {
+test("a follower that waits is woken by events, by deltas if it wants them, and by its own end", async () => {
   const feeds = new Feeds();
-  const feed = feeds.open("ses_a");
-  const stop = new AbortController();
-  const sleeper = feed.sleeper(stop.signal);
-  const deaf = watch(sleeper.woken());
-  feeds.delta("ses_a", delta("nobody listens"), 1);
+  const without = feeds.subscribe("ses_a", "without");
+  const waits = watch(without.woken());
+  feeds.delta("ses_a", delta("not wanted"), 1);
   await settled();
-  expect(deaf.is).toBe("waiting");
+  expect(waits.is).toBe("waiting");
   feeds.push("ses_a", [event(1)]);
   await settled();
-  expect(deaf.is).toBe("answered");
-  const ear = new Ear();
-  const stopListening = feed.listen(ear);
-  const said = sleeper.woken();
-  feeds.delta("ses_a", delta("heard"), 1);
+  expect(waits.is).toBe("answered");
+  const subscriber = feeds.subscribe("ses_a", "with");
+  const said = subscriber.woken();
+  feeds.delta("ses_a", delta("wanted"), 1);
   await said;
-  stopListening();
-  feeds.delta("ses_a", delta("not heard"), 1);
-  expect(ear.take()).toEqual([delta("heard")]);
-  const aborted = sleeper.woken();
-  stop.abort();
-  await aborted;
-  await sleeper.woken();
+  const left = subscriber.woken();
+  feeds.unsubscribe("ses_a", subscriber);
+  await left;
+  feeds.delta("ses_a", delta("too late"), 1);
+  expect(subscriber.deltas?.take()).toEqual([delta("wanted")]);
 });
 
-test("whoever has left is woken by nobody, and holds on to nothing", async () => {
-  const feed = new Feeds().open("ses_a");
-  const stop = new AbortController();
-  const sleeper = feed.sleeper(stop.signal);
-  sleeper.leave();
-  const asleep = watch(sleeper.woken());
-  feed.wake();
+test("a follower that has left is not woken any more", async () => {
+  const feeds = new Feeds();
+  const [subscriber] = [feeds.subscribe("ses_a", "with"), feeds.subscribe("ses_a", "with")];
+  feeds.unsubscribe("ses_a", subscriber);
+  const waits = watch(subscriber.woken());
+  feeds.push("ses_a", [event(1)]);
   await settled();
-  expect(asleep.is).toBe("waiting");
-  expect(getEventListeners(stop.signal, "abort")).toEqual([]);
+  expect(waits.is).toBe("waiting");
 });
 
 test("G31: followers that stopped reading delay neither the run nor those who read", async () => {
@@ -192,5 +173,3 @@ test("G31: followers that stopped reading delay neither the run nor those who re
     expect(late).toEqual([2, 3, 4, 5, 6]);
   }
 });
-
-const textOf = (one: Delta): string => (one.type === "delta" ? one.text : "");

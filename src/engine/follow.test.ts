@@ -1,15 +1,18 @@
 // What a follower is given: every event once, in order, with what was said between them.
 import { getEventListeners } from "node:events";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
 import type { Delta } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
+import type { Event, Recorded } from "../core/event.ts";
 import type { Seq } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
-import type { Store } from "../ports.ts";
+import { heapBytes } from "../core/size.ts";
+import type { Clock, Store } from "../ports.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { Feeds } from "./feed.ts";
 import { type Following, followPages, type Heard } from "./follow.ts";
+import { oneByOne } from "./one-by-one.ts";
 
 const event = (seq: Seq): Recorded => ({ type: "run.started", runId: "run_a", seq, at: 1 });
 const turn = (seq: Seq, number: number): Recorded => ({
@@ -40,10 +43,10 @@ function house(following: Partial<Following> = {}, log: Recorded[] = [], gapTo?:
       return new Promise(() => {});
     },
   } as Partial<Store> as Store;
-  const pages = followPages(store, feeds, "ses_a", {
+  const pages = followPages(store, feeds, "ses_a", () => ({
     ...{ after: 0, signal: undefined, deltas: "with", drives: () => true, said: () => undefined },
     ...following,
-  });
+  }));
   const record = (...events: readonly Recorded[]): void => {
     log.push(...events);
     feeds.push("ses_a", events);
@@ -139,6 +142,7 @@ test("while another worker drives, the store is asked, and not left waiting once
   expect(grown.map(({ aborted }) => aborted)).toEqual([true, false]);
   stop.abort();
   expect(await over).toEqual({ done: true, value: undefined });
+  await settled();
   expect(grown.map(({ aborted }) => aborted)).toEqual([true, true]);
 });
 
@@ -181,7 +185,142 @@ test("whoever has left hears nothing at the end", async () => {
   expect((await pages.next()).done).toBe(true);
 });
 
-test("whoever leaves holds on to nothing", async () => {
+describe("G31: a follower that is given large events holds at most 1 MiB", () => {
+  const large = (seq: Seq): Recorded => ({
+    ...({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1" } as const),
+    ...{ text: "x".repeat(100_000), seq, at: 1 },
+  });
+  const MIB = 1024 * 1024;
+
+  test("from the history, and is given all of them in the end", async () => {
+    const log = Array.from({ length: 40 }, (_, index) => large(index + 1));
+    const { pages } = house({}, log);
+    const seen: number[] = [];
+    while (seen.length < log.length) {
+      const page = await next(pages);
+      expect(heapBytes(page)).toBeLessThan(MIB / 2);
+      for (const one of page) if ("seq" in one) seen.push(one.seq);
+    }
+    expect(seen).toEqual(log.map(({ seq }) => seq));
+  });
+
+  test("from the live end, with deltas between them", async () => {
+    const { feeds, pages, record } = house({}, [event(1)]);
+    await next(pages);
+    const waits = next(pages);
+    await settled();
+    record(event(2));
+    await waits;
+    for (let seq = 3; seq <= 40; seq += 1) {
+      feeds.delta("ses_a", delta("y".repeat(10_000)), seq - 1);
+      record(large(seq));
+    }
+    const seen: number[] = [];
+    while (seen.at(-1) !== 40) {
+      const page = await next(pages);
+      expect(heapBytes(page)).toBeLessThan(MIB);
+      for (const one of page) if ("seq" in one) seen.push(one.seq);
+    }
+    expect(seen).toEqual(Array.from({ length: 38 }, (_, index) => index + 3));
+  });
+
+  test("from the store in memory, whose pages are bounded too", async () => {
+    const store = new MemoryStore({ clock: { elapsed: () => 0 } as Clock });
+    const created: Event = { type: "session.created", sessionId: "ses_a" };
+    const said: Event = { type: "session.mode_set", mode: "x".repeat(200_000) };
+    await store.append({ session: "ses_a", expected: 0, events: [created], at: 1 });
+    for (let head = 1; head < 20; head += 1) {
+      await store.append({ session: "ses_a", expected: head, events: [said], at: 1 });
+    }
+    const { events } = await store.read("ses_a", { after: 0, limit: PAGE_EVENTS_MAX });
+    expect(heapBytes(events)).toBeLessThan(MIB);
+  });
+});
+
+describe("a follower whose signal has aborted", () => {
+  const log = Array.from({ length: 100 }, (_, index) => event(index + 1));
+
+  test("is given nothing more of the page it has begun", async () => {
+    const stop = new AbortController();
+    const events = oneByOne(house({ signal: stop.signal }, log).pages);
+    const seen: Heard[] = [];
+    for await (const one of events) {
+      seen.push(one);
+      if (seen.length === 3) stop.abort();
+    }
+    expect(seen).toEqual(log.slice(0, 3));
+  });
+
+  test("is given no page that was read meanwhile", async () => {
+    const stop = new AbortController();
+    const { feeds, pages } = house({ signal: stop.signal }, log);
+    const reading = pages.next();
+    stop.abort();
+    expect((await reading).done).toBe(true);
+    expect(feeds.size).toBe(0);
+  });
+
+  test("holds nothing, although it never asks for another page", async () => {
+    const stop = new AbortController();
+    const { feeds, pages } = house({ signal: stop.signal }, log);
+    await next(pages);
+    expect(feeds.size).toBe(1);
+    stop.abort();
+    expect(feeds.size).toBe(0);
+    expect(getEventListeners(stop.signal, "abort")).toEqual([]);
+  });
+
+  test("registers nothing if it aborted before the beginning", async () => {
+    const { feeds, pages } = house({ signal: AbortSignal.abort() }, log);
+    expect((await pages.next()).done).toBe(true);
+    expect(feeds.size).toBe(0);
+  });
+});
+
+describe("a follower that is not read any more", () => {
+  test("registers nothing before it is asked for the first page", () => {
+    const stop = new AbortController();
+    const { feeds } = house({ signal: stop.signal });
+    expect(feeds.size).toBe(0);
+    expect(getEventListeners(stop.signal, "abort")).toEqual([]);
+  });
+
+  test("ends at once if it leaves while it waits for an event", async () => {
+    const { feeds, pages } = house({}, [event(1)]);
+    const events = oneByOne(pages);
+    expect((await events.next()).value).toEqual(event(1));
+    const waits = events.next();
+    await settled();
+    expect(feeds.size).toBe(1);
+    const left = events.return();
+    expect(feeds.size).toBe(0);
+    expect(await Promise.all([left, waits])).toEqual([
+      { done: true, value: undefined },
+      { done: true, value: undefined },
+    ]);
+  });
+
+  test("ends at once if it leaves while the store does not answer, or its position is not known", async () => {
+    const { feeds, pages } = house({ after: new Promise(() => undefined) });
+    const waits = pages.next();
+    await settled();
+    await pages.return();
+    expect((await waits).done).toBe(true);
+    expect(feeds.size).toBe(0);
+  });
+
+  test("is not left waiting in the store while another worker drives", async () => {
+    const { grown, pages } = house({ drives: () => false });
+    const waits = pages.next();
+    await settled();
+    await pages.return();
+    expect((await waits).done).toBe(true);
+    await settled();
+    expect(grown.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+});
+
+test("a follower that leaves holds nothing", async () => {
   const stop = new AbortController();
   const { feeds, pages } = house({ signal: stop.signal }, [event(1)]);
   await next(pages);

@@ -64,7 +64,7 @@ export class LiveLane {
   takeBackRetry: (() => void) | undefined = undefined;
   /** What is going on in the world for the live run. Few: an array is smaller than a map, and as fast. */
   works: LiveWork[] = [];
-  /** What was said so far, if the live run has asked for it. */
+  /** What a model is given of the log, if a run has asked for it. */
   transcript: LiveTranscript | undefined = undefined;
   /** A turn of this run has ended here, so that none after it was cut off: they have nothing to repeat. */
   whole: RunId | undefined = undefined;

@@ -1,10 +1,13 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { accept, running, setMode, settleTurn, start } from "../../test/fixtures/commands.ts";
+import { accept, cancelRun, compact, running, setMode, settleTurn, start } from "../../test/fixtures/commands.ts";
 import { logStore } from "../../test/fixtures/log-store.ts";
+import type { Command } from "../core/command.ts";
 import type { Event, Recorded } from "../core/event.ts";
-import { PAGE_EVENTS_MAX } from "../core/limits.ts";
+import { CONTEXT_KEPT_BYTES, PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Run } from "../core/run.ts";
-import { Book, type Message } from "../core/transcript.ts";
+import type { Message } from "../core/transcript.ts";
+import { Book } from "../core/transcript-book.ts";
 import type { Page, Store } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
 import { type Given, given } from "../testing/given.ts";
@@ -22,7 +25,7 @@ test("G17: a conversation of which the middle is removed while it is read begins
   ];
   const read = (): Promise<Page> => Promise.resolve(pages.shift() ?? { events: [] });
   const store = { read } as Partial<Store> as Store;
-  const lane = { id: "ses_1", durable: { head: 7 } } as const;
+  const lane = { id: "ses_1", durable: { head: 7, contextFrom: 1 } } as const;
   const run = { id: "run_b", prompt: { text: "now" }, acceptedAt: 6 } as Partial<Run> as Run;
   const messages = await new LiveTranscript().read(store, lane, run);
   expect(messages).toMatchObject([{ role: "user", runId: "run_b", text: "now" }]);
@@ -31,9 +34,9 @@ test("G17: a conversation of which the middle is removed while it is read begins
 describe("G17: the conversation that a turn is given", () => {
   /** What the log tells, read as a whole. */
   function told(events: readonly Event[]): readonly Message[] {
-    const book = new Book();
+    const book = new Book("model");
     for (const event of events) book.note(event);
-    return book.told();
+    return book.messages();
   }
   const runOf = ({ lane }: Given): Run => lane.live ?? expect.fail("No run is live.");
   const first = given(...running("run_a"));
@@ -63,7 +66,7 @@ describe("G17: the conversation that a turn is given", () => {
     const said: Event = { type: "turn.extended", runId: "run_b", turnId: "turn_b.1", text: "x" };
     const events = [...later.events, ...Array.from({ length: PAGE_EVENTS_MAX }, () => said)];
     const { store, reads } = logStore(events);
-    const durable = { head: events.length };
+    const durable = { head: events.length, contextFrom: 1 };
     const messages = await new LiveTranscript().read(store, { id: "ses_1", durable }, runOf(later));
     expect(messages).toEqual(told(events));
     expect(reads).toEqual([0, PAGE_EVENTS_MAX]);
@@ -71,7 +74,7 @@ describe("G17: the conversation that a turn is given", () => {
 
   test("is what there is if the log ends before its head", async () => {
     const { store } = logStore(later.events);
-    const durable = { head: later.lane.head + 5 };
+    const durable = { ...later.lane, head: later.lane.head + 5 };
     const messages = await new LiveTranscript().read(store, { id: "ses_1", durable }, runOf(later));
     expect(messages).toEqual(told(later.events));
   });
@@ -95,4 +98,95 @@ describe("G17: the conversation that a turn is given", () => {
     slow.open();
     expect(await late).toEqual(told(later.events));
   });
+
+  describe("after a summary", () => {
+    const runs = (from: number, to: number): readonly Command[] =>
+      Array.from({ length: to - from }, (_, index) => index + from).flatMap((n) => [
+        ...running(`run_${n}`),
+        settleTurn(`turn_${n}.1`, { text: "done" }),
+      ]);
+
+    test("is read from the run on that made it, however many runs there were before", async () => {
+      const reads: number[] = [];
+      for (const before of [3, 300]) {
+        const past = given(
+          ...runs(0, before),
+          ...running("run_a"),
+          compact("turn_a.1"),
+          settleTurn("turn_a.1"),
+          ...running("run_b"),
+        );
+        const log = logStore(past.events);
+        const messages = await new LiveTranscript().read(log.store, { id: "ses_1", durable: past.lane }, runOf(past));
+        expect(messages.map(({ role, runId }) => `${role} ${runId}`)).toEqual([
+          ...["user run_a", "summary run_a", "assistant run_a", "user run_b", "assistant run_b"],
+        ]);
+        expect(messages).toEqual(told(past.events));
+        reads.push(log.reads.length);
+        expect(past.lane.head - (log.reads[0] ?? 0)).toBeLessThan(12);
+      }
+      expect(reads).toEqual([1, 1]);
+    });
+
+    test("has the prompts that were waiting when it was made", async () => {
+      const past = given(...runs(0, 3), accept("run_a"), accept("run_b"), accept("run_c"), start).and(
+        ...[compact("turn_a.1"), settleTurn("turn_a.1"), start, settleTurn("turn_b.1"), start],
+      );
+      const { store } = logStore(past.events);
+      const messages = await new LiveTranscript().read(store, { id: "ses_1", durable: past.lane }, runOf(past));
+      expect(messages).toEqual(told(past.events));
+      expect(messages.flatMap((one) => (one.role === "user" ? [one.runId] : []))).toEqual(["run_a", "run_b", "run_c"]);
+    });
+
+    test("keeps nothing of what was said before, and is small enough to be kept again", () => {
+      const live = new LiveTranscript();
+      const large = given(...running("run_a"), settleTurn("turn_a.1", { text: "x".repeat(CONTEXT_KEPT_BYTES) }));
+      const past = large.and(...running("run_b"), compact("turn_b.1"));
+      const recorded = past.events.map((event, index): Recorded => ({ ...event, seq: index + 1, at: 0 }));
+      live.note(recorded.slice(0, large.events.length));
+      expect(live.isLarge).toBe(true);
+      live.note(recorded.slice(large.events.length));
+      expect(live.isLarge).toBe(false);
+    });
+  });
+
+  test("is the same from the position that the lane knows as from the beginning, whatever happened", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(9), { maxLength: 60 }), async (choices) => {
+        const past = choices.reduce(step, given(accept("run_0"), start));
+        const run = past.lane.live;
+        if (run === undefined) return;
+        const { store } = logStore(past.events);
+        const messages = await new LiveTranscript().read(store, { id: "ses_1", durable: past.lane }, run);
+        expect(messages).toEqual(told(past.events));
+      }),
+      { numRuns: 300 },
+    );
+  });
 });
+
+/** One more thing that happens: prompts, steers, summaries, stops, ends of turns. */
+function step(past: Given, choice: number, index: number): Given {
+  const { live, queue } = past.lane;
+  const next = `run_${index + 1}` as const;
+  if (live === undefined) return queue.length > 0 ? past.and(start) : past.and(accept(next));
+  const turn = live.turn ?? "turn_none.1";
+  const steps: readonly Command[] = [
+    accept(next),
+    accept(next, { delivery: "steer" }),
+    accept(next, { delivery: "interrupt" }),
+    { type: "take", turnId: turn },
+    compact(turn),
+    { type: "extend", turnId: turn, text: `said ${index}. ` },
+    settleTurn(turn, { next: "turn" }),
+    settleTurn(turn),
+    cancelRun(queue[0]?.id ?? live.id),
+    { type: "move", runId: queue.at(-1)?.id ?? live.id, to: "front" },
+  ];
+  try {
+    return past.and(steps[choice] ?? start);
+  } catch {
+    // It changed nothing, here.
+    return past;
+  }
+}

@@ -1,21 +1,36 @@
-// The transcript of a session whose live run has asked for it: read once, then kept up with the log as it grows.
+// The conversation of a session as its live run is given it: read once, then kept up with the log as it grows.
+//
+// Invariants
+// 1. It begins with the run that made the last summary. So neither what is read nor what is kept grows with the number
+//    of runs, as long as agents make summaries.
+// 2. It cannot be wrong, only behind: a position that is missing is read from the log.
 import type { Recorded } from "../core/event.ts";
 import { type Seq, type SessionId, turnId } from "../core/ids.ts";
-import { PAGE_EVENTS_MAX } from "../core/limits.ts";
+import { CONTEXT_KEPT_BYTES, PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Run } from "../core/run.ts";
-import { Book, type Message } from "../core/transcript.ts";
+import { heapBytes } from "../core/size.ts";
+import type { Message } from "../core/transcript.ts";
+import { Book } from "../core/transcript-book.ts";
 import type { Store } from "../ports.ts";
 
 /** What is durable of a session. */
 interface Durable {
   readonly id: SessionId;
-  readonly durable: { readonly head: Seq };
+  readonly durable: { readonly head: Seq; readonly contextFrom: Seq };
 }
 
 export class LiveTranscript {
-  #book = new Book();
+  #book = new Book("model");
   /** The last position it knows. */
   #cursor: Seq = 0;
+  /** What its events take, and what they took when the live run started. */
+  #bytes = 0;
+  #bytesBefore = 0;
+
+  /** Whether it takes too much memory to be kept between runs. */
+  get isLarge(): boolean {
+    return this.#bytes > CONTEXT_KEPT_BYTES;
+  }
 
   /** What was recorded. What is not the very next position is left for the next reading. */
   note(events: readonly Recorded[]): void {
@@ -23,6 +38,7 @@ export class LiveTranscript {
       if (event.seq !== this.#cursor + 1) continue; // @fault transcript-skips-events
       this.#book.note(event);
       this.#cursor = event.seq;
+      this.#count(event);
     }
   }
 
@@ -37,22 +53,33 @@ export class LiveTranscript {
       if (page.events.length === 0) break;
       this.note(page.events);
     }
-    return this.#book.told();
+    return this.#book.messages();
   }
 
   /** What was removed while it was read is missing in the middle: what came before it is as good as removed. */
   #beginBehind(gapTo: Seq): void {
-    this.#book = new Book(); // @fault transcript-with-a-hole
+    this.#book = new Book("model"); // @fault transcript-with-a-hole
     this.#cursor = gapTo;
+    this.#bytes = 0;
+    this.#bytesBefore = 0;
   }
 
   /** The first turn of a session's first run needs no reading: all there is is its prompt. */
   #begin(lane: Durable, { id, prompt, acceptedAt }: Run): void {
+    this.#cursor = lane.durable.contextFrom - 1;
     const first = acceptedAt + 2;
     if (acceptedAt !== 2 || lane.durable.head !== first) return;
     this.#book.note({ type: "run.accepted", runId: id, prompt, delivery: "queue" });
     this.#book.note({ type: "run.started", runId: id });
     this.#book.note({ type: "turn.requested", runId: id, turnId: turnId(id, 1) });
     this.#cursor = first;
+  }
+
+  #count(event: Recorded): void {
+    if (event.type === "run.started") this.#bytesBefore = this.#bytes;
+    this.#bytes += heapBytes(event);
+    if (event.type !== "session.compacted") return;
+    this.#bytes -= this.#bytesBefore;
+    this.#bytesBefore = 0;
   }
 }

@@ -78,7 +78,7 @@ describe("what a turn reads of the conversation", () => {
     expect(read).toEqual([
       ["user go"],
       ["user go", "assistant thinking aloud", "tool"],
-      ["user go", "assistant first", "tool", "user again"],
+      ["user go", "assistant thinking aloud", "tool", "assistant first", "user again"],
     ]);
   });
 });

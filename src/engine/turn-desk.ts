@@ -79,9 +79,11 @@ export class TurnDesk extends Desk implements TurnNeeds {
     this.lane.transcript ??= new LiveTranscript();
     const messages = await this.lane.transcript.read(this.parts.store, this.lane, this.begun);
     // The turn that asks is not part of what it may read, unless it has made calls: those have results already.
-    return messages.filter(
-      (message) => message.role !== "assistant" || message.turnId !== this.#turnId || message.calls.length > 0,
+    const isOwn = (message: Message): boolean => message.role === "assistant" && message.turnId === this.#turnId;
+    const calls = messages.some(
+      (message) => isOwn(message) && message.role === "assistant" && message.calls.length > 0,
     );
+    return calls ? messages : messages.filter((message) => !isOwn(message));
   }
 
   async recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined> {

@@ -17,7 +17,7 @@ export function retold(messages: readonly Message[], now: RunId): string {
 function linesOf(message: Message): readonly string[] {
   switch (message.role) {
     case "user":
-      return [`USER: ${message.text}`];
+      return message.withdrawn === true ? [] : [`USER: ${message.text}`];
     case "note":
       return [`NOTE: ${message.item.text}`];
     case "summary":

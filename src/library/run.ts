@@ -14,6 +14,7 @@ import type { Engine } from "../engine/engine.ts";
 import { OVER } from "../engine/follow.ts";
 import { ProcessHandle, unpunished } from "../engine/process-handle.ts";
 import type { Begun, Bound } from "../engine/prompted.ts";
+import { type Stop, Stoppable } from "../engine/stoppable.ts";
 import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../engine/validate.ts";
 
 export class RunHandle implements RunControl {
@@ -88,10 +89,16 @@ export class RunHandle implements RunControl {
     return this.#events("with");
   }
 
-  async *#events(deltas: "with" | "without"): AsyncGenerator<Recorded | Delta | Gap, void> {
+  #events(deltas: "with" | "without"): AsyncGenerator<Recorded | Delta | Gap, void> {
+    return new Stoppable((stop) => this.#follow(deltas, stop));
+  }
+
+  async *#follow(deltas: "with" | "without", stop: Stop): AsyncGenerator<Recorded | Delta | Gap, void> {
     // From this very tick on, so that nothing of a run is missed that is over before its acceptance is heard of.
     const after = this.accepted.then(({ seq }) => seq - 1);
-    for await (const event of this.#engine.follow(this.sessionId, { after, signal: undefined, deltas })) {
+    const events = this.#engine.follow(this.sessionId, { after, signal: undefined, deltas });
+    stop.onStop(() => void events.return());
+    for await (const event of events) {
       if (event.type === "gap") {
         yield event;
         if (await this.#endsWithin(event)) return;

@@ -21,15 +21,17 @@ import type { Item } from "../core/inbox.ts";
 import type { Prompt } from "../core/prompt.ts";
 import type { Question } from "../core/question.ts";
 import type { RunRow } from "../core/rows.ts";
-import { type Message, transcript } from "../core/transcript.ts";
+import type { Message } from "../core/transcript.ts";
+import { transcript } from "../core/transcript-book.ts";
 import type { PromptReceipt, SessionStop } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
 import { explain } from "../engine/explain.ts";
-import { OVER, oneByOne } from "../engine/follow.ts";
 import type { LiveLane } from "../engine/live-lane.ts";
+import { oneByOne } from "../engine/one-by-one.ts";
 import { unpunished } from "../engine/process-handle.ts";
 import { readAll } from "../engine/replay.ts";
 import { since } from "../engine/since.ts";
+import type { Stoppable } from "../engine/stoppable.ts";
 import {
   checkDelivery,
   checkItem,
@@ -118,25 +120,25 @@ export class Session implements SessionControl {
 
   /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
   events(options: EventsOptions = {}): AsyncGenerator<Recorded | Delta | Gap, void> {
-    return oneByOne(this.pages(options));
+    return oneByOne(this.#pages(options));
   }
 
   /** The same, as many at a time as there are. */
-  async *pages(options: EventsOptions = {}): AsyncGenerator<readonly (Recorded | Delta | Gap)[], void> {
-    const { after = 0, deltas = "without", signal, ...rest } = optionsOf(options, "events()");
-    rejectUnknown(rest, "events()");
-    if (!Number.isInteger(after) || after < 0)
-      throw invalid("`after` is a position in the log: a whole number from 0.");
-    if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` is "with" or "without".');
-    if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
-    await this.#lane();
-    const stop = new AbortController();
-    const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
-    try {
-      yield* this.#engine.pages(this.id, { after, signal: either, deltas });
-    } finally {
-      stop.abort(OVER);
-    }
+  pages(options: EventsOptions = {}): AsyncGenerator<readonly (Recorded | Delta | Gap)[], void> {
+    return this.#pages(options);
+  }
+
+  #pages(options: EventsOptions): Stoppable<readonly (Recorded | Delta | Gap)[]> {
+    return this.#engine.pages(this.id, () => {
+      const { after = 0, deltas = "without", signal, ...rest } = optionsOf(options, "events()");
+      rejectUnknown(rest, "events()");
+      if (!Number.isInteger(after) || after < 0)
+        throw invalid("`after` is a position in the log: a whole number from 0.");
+      if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` is "with" or "without".');
+      if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
+      // A session that does not exist is reported with the first event that is asked for.
+      return { after: this.#lane().then(() => after), signal, deltas };
+    });
   }
 
   /** The conversation so far, as the log tells it. */

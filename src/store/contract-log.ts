@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Event } from "../core/event.ts";
 import type { RunId, SessionId } from "../core/ids.ts";
 import { evolve } from "../core/lane.ts";
+import { PAGE_CHARS_MAX } from "../core/limits.ts";
 import {
   accepted,
   add,
@@ -178,15 +179,17 @@ function reading({ opened }: Suite): void {
       expect(await store.read("ses_none", { after: 0, limit: 10 })).toEqual({ events: [] });
     });
 
-    it("gives fewer events if they are large, and all of them to whoever reads until there are none", async () => {
+    it("G31: gives fewer events if they are large, and all of them to a reader that reads on", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
-      const text = "x".repeat(700_000);
+      const text = "x".repeat(PAGE_CHARS_MAX / 2);
       for (const [index, id] of runs(5).entries()) await add(store, SES, index + 1, [accepted(id, { text })]);
       const found: number[] = [];
       for (;;) {
         const { events } = await store.read(SES, { after: found.length, limit: 100 });
         if (events.length === 0) break;
+        // One append more than the limit at most.
+        expect(JSON.stringify(events).length).toBeLessThan(2 * PAGE_CHARS_MAX);
         found.push(...events.map(({ seq }) => seq));
       }
       expect(found).toEqual([1, 2, 3, 4, 5, 6]);

@@ -6,6 +6,7 @@ import {
   cancelProcess,
   cancelReminding,
   cancelRun,
+  compact,
   item,
   park,
   plainQuestion,
@@ -15,6 +16,7 @@ import {
   settleAsking,
   settleFor,
   settleProcess,
+  settleTurn,
   wanted,
 } from "../../test/fixtures/commands.ts";
 import type { Event } from "../core/event.ts";
@@ -43,6 +45,14 @@ describe("a snapshot", () => {
     expect(lane.live).toHaveProperty("turn", undefined);
     expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
     expect(decodeLane(encodeLane(emptyLane("ses_1"), 0))).toStrictEqual(emptyLane("ses_1"));
+  });
+
+  it("gives back where the context of a model begins; of an older snapshot, the beginning of the log", () => {
+    const { lane } = given(...running("run_a"), settleTurn("turn_a.1"), ...running("run_b"), compact("turn_b.1"));
+    expect(lane.contextFrom).toBeGreaterThan(1);
+    expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
+    const old = encodeLane(lane, lane.head).replace(`,"contextFrom":${lane.contextFrom}`, "");
+    expect(decodeLane(old)).toStrictEqual({ ...lane, contextFrom: 1 });
   });
 
   it("gives back questions, calls, costs, the inbox and what was granted", () => {

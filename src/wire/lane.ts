@@ -42,6 +42,8 @@ export function decodeLane(text: string): Lane {
     inbox: (lane.inbox ?? []).map(restoreWaits),
     grants: lane.grants ?? [],
     processes: lane.processes ?? NO_PROCESSES,
+    // Before this was known, everything was read.
+    contextFrom: lane.contextFrom ?? 1,
   };
 }
 

@@ -182,6 +182,13 @@ export function controlContract(name: string, open: Open): void {
       }
       expect(heard).toEqual(heard.map((_, index) => index + 1));
       expect(await run.outcome).toEqual({ kind: "completed" });
+      const enough = new AbortController();
+      const first: unknown[] = [];
+      for await (const event of session.events({ signal: enough.signal })) {
+        first.push(event);
+        if (first.length === 2) enough.abort();
+      }
+      expect(first).toHaveLength(2);
       const stop = new AbortController();
       const waiting = Array.fromAsync(session.pages({ after: heard.length, signal: stop.signal }));
       stop.abort();

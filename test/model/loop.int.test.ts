@@ -273,7 +273,7 @@ describe("tools", () => {
   });
 });
 
-test("a prompt that was withdrawn while the run goes on is not in its next request", async () => {
+test("G6: a prompt that was withdrawn before it began is in no request", async () => {
   await using server = await startProvider([[{ call: { name: "wait", input: {} } }], [{ text: "All right." }]]);
   await using stage = await openStage(server, "anthropic");
   const { session, belay } = stage;
@@ -285,5 +285,8 @@ test("a prompt that was withdrawn while the run goes on is not in its next reque
   expect(await run.outcome).toEqual({ kind: "completed" });
   expect(bodyOf(server.requests[1])).not.toContain("delete everything");
   const body = await goesOn(server, session);
-  expect(body).toContain("which you had not begun to answer, was stopped by the user");
+  expect(body).not.toContain("delete everything");
+  expect(body).not.toContain("not begun to answer");
+  const shown = (await session.transcript()).filter((one) => one.role === "user" && one.withdrawn === true);
+  expect(shown).toMatchObject([{ text: "delete everything" }]);
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Event, Recorded } from "../../src/core/event.ts";
 import type { CallId, RunId } from "../../src/core/ids.ts";
-import { transcript } from "../../src/core/transcript.ts";
+import { transcript } from "../../src/core/transcript-book.ts";
 import type { Answer, CallerRequest, RequestTypes } from "./caller-history.ts";
 import { acknowledged } from "./check-prompts.ts";
 import {

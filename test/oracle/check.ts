@@ -6,7 +6,8 @@
 // 2. Knows nothing of how the evidence was gathered, so that it can be tested with made-up histories.
 import type { Recorded } from "../../src/core/event.ts";
 import type { SessionId } from "../../src/core/ids.ts";
-import { type Message, transcript } from "../../src/core/transcript.ts";
+import type { Message } from "../../src/core/transcript.ts";
+import { transcript } from "../../src/core/transcript-book.ts";
 import { verifyAtRest } from "../../src/core/verify.ts";
 import type { CallerHistory } from "./caller-history.ts";
 import { checkAbandoned } from "./check-abandoned.ts";

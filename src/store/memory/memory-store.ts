@@ -15,6 +15,7 @@ import {
   tenantOf,
   type WorkerId,
 } from "../../core/ids.ts";
+import { PAGE_CHARS_MAX } from "../../core/limits.ts";
 import { type CallRow, type ProcessRow, type RunRow, rowChange } from "../../core/rows.ts";
 import type { Appended, Batch, Claim, Clock, KeyedRun, Loaded, Page, SessionRow, Store } from "../../ports.ts";
 import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";
@@ -90,7 +91,7 @@ export class MemoryStore implements Store {
     const log = this.#logs.get(session);
     if (log === undefined) return undefined;
     const snapshot = log.snapshot === undefined ? undefined : decodeLane(log.snapshot.data);
-    return { snapshot, events: eventsAfter(log, log.snapshot?.seq ?? 0, Number.POSITIVE_INFINITY), head: log.head };
+    return { snapshot, events: eventsAfter(log, log.snapshot?.seq ?? 0, EVERYTHING), head: log.head };
   }
 
   async read(session: SessionId, { after, limit }: { readonly after: Seq; readonly limit: number }): Promise<Page> {
@@ -98,8 +99,9 @@ export class MemoryStore implements Store {
     const log = this.#logs.get(session);
     if (log === undefined) return { events: [] };
     const gapTo = log.keptFrom - 1;
-    if (after >= gapTo) return { events: eventsAfter(log, after, limit) };
-    return { events: eventsAfter(log, gapTo, limit), gapTo };
+    const bounds = { events: limit, chars: PAGE_CHARS_MAX };
+    if (after >= gapTo) return { events: eventsAfter(log, after, bounds) };
+    return { events: eventsAfter(log, gapTo, bounds), gapTo };
   }
 
   async grown(session: SessionId, after: Seq, signal: AbortSignal): Promise<void> {
@@ -246,14 +248,23 @@ export class MemoryStore implements Store {
   }
 }
 
-/** Decodes only the rows that hold some of what is asked for. */
-function eventsAfter(log: Log, after: Seq, limit: number): readonly Recorded[] {
+interface Bounds {
+  readonly events: number;
+  readonly chars: number;
+}
+
+const EVERYTHING: Bounds = { events: Number.POSITIVE_INFINITY, chars: Number.POSITIVE_INFINITY };
+
+/** Decodes only the rows that hold some of what is asked for, until there are enough events or enough text. */
+function eventsAfter(log: Log, after: Seq, bounds: Bounds): readonly Recorded[] {
   const found: Recorded[] = [];
-  for (let index = rowAfter(log.rows, after); index < log.rows.length && found.length < limit; index += 1) {
+  let chars = 0;
+  for (let index = rowAfter(log.rows, after); index < log.rows.length; index += 1) {
     const row = log.rows[index];
-    if (row === undefined) break;
+    if (row === undefined || found.length >= bounds.events || chars > bounds.chars) break;
+    chars += row.data.length;
     for (const event of decodeEvents(row.data, row.first, row.at)) {
-      if (event.seq > after && found.length < limit) found.push(event);
+      if (event.seq > after && found.length < bounds.events) found.push(event);
     }
   }
   return found;

@@ -32,6 +32,3 @@ export const ROOM_BYTES_MIN = 256 * 1024;
 
 /** How old the mark beside the file may become while commits go on. To move the log into the file takes far longer. */
 export const MARK_EVERY_MS = 100;
-
-/** Text in one page of a log, beside its limit of events: a page is what one reader may hold in memory. */
-export const PAGE_CHARS_MAX = 1024 * 1024;

@@ -1,9 +1,9 @@
 // The queries, each on one consistent state of the file. In the reader's thread: a large page delays no commit.
 import type { StatementSync } from "node:sqlite";
 import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/ids.ts";
+import { PAGE_CHARS_MAX } from "../../core/limits.ts";
 import { damaged, requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
-import { PAGE_CHARS_MAX } from "./limits.ts";
 import { HEAD } from "./statements.ts";
 
 /** One append: decoded by whoever asked, because texts travel between threads faster than objects. */

@@ -1,5 +1,6 @@
 // The conversation as the log tells it: one test for each invariant, and the shapes people will meet.
 import { describe, expect, test } from "vitest";
+import { arrayWork } from "../../test/fixtures/array-work.ts";
 import {
   accept,
   call,
@@ -18,8 +19,10 @@ import {
   user,
 } from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
+import type { Event } from "./event.ts";
 import type { RunId } from "./ids.ts";
-import { type Message, transcript } from "./transcript.ts";
+import type { Message } from "./transcript.ts";
+import { transcript } from "./transcript-book.ts";
 
 const live = given(...running("run_a"));
 const calling = live.and(call("call_a.1", "build"), call("call_a.2", "test"));
@@ -108,9 +111,9 @@ describe("G17: every run has a user message and an assistant message with a fini
     const never = (runId: RunId) =>
       ({ role: "assistant", runId, text: "", calls: [], finish: { kind: "cancelled", reason: policy } }) as const;
     expect(read(given(accept("run_a"), accept("run_b"), cancelSession(policy)))).toStrictEqual([
-      said("run_a"),
+      { ...said("run_a"), withdrawn: true },
       never("run_a"),
-      said("run_b"),
+      { ...said("run_b"), withdrawn: true },
       never("run_b"),
     ]);
   });
@@ -135,7 +138,10 @@ describe("G17: every call has exactly one result", { meta: { id: "G17/one-result
   const results = (past: Given) => read(past).flatMap((message) => (message.role === "tool" ? message.results : []));
 
   test("results follow the message that asked, in the order in which they were asked for", () => {
-    const past = calling.and(
+    const past = live.and(
+      extend("let me see"),
+      call("call_a.1", "build"),
+      call("call_a.2", "test"),
       settleCall("call_a.2", { result: "ok" }),
       settleTurn("turn_a.1", { next: "turn", text: "let me see" }),
       settleCall("call_a.1", { outcome: failed }),
@@ -162,11 +168,35 @@ describe("G17: every call has exactly one result", { meta: { id: "G17/one-result
     ]);
   });
 
-  test("a call whose end is not recorded has a result too", () => {
-    expect(results(calling)).toEqual([
-      { callId: "call_a.1", name: "build", outcome: lost },
-      { callId: "call_a.2", name: "test", outcome: lost },
+  test("a call that has not ended is running, and not lost", () => {
+    expect(results(calling.and(settleCall("call_a.2")))).toEqual([
+      { callId: "call_a.1", name: "build", outcome: { kind: "running" } },
+      { callId: "call_a.2", name: "test", outcome: { kind: "completed" } },
     ]);
+    expect(results(calling.and(cancelRun("run_a"))).map(({ outcome }) => outcome.kind)).toEqual(["running", "running"]);
+  });
+
+  test("a call whose end is missing in a slice of the log is lost once its run is over", () => {
+    const { events } = calling.and(settleCall("call_a.1"), settleCall("call_a.2"), settleTurn("turn_a.1"));
+    const slice = transcript(events.filter((event) => event.type !== "call.settled" || event.callId !== "call_a.1"));
+    expect(slice[2]).toMatchObject({ results: [{ outcome: lost }, { outcome: { kind: "completed" } }] });
+  });
+
+  test("forty thousand calls of one turn cost time that grows with their number", () => {
+    const events: Event[] = [...live.events];
+    const count = 40_000;
+    for (let n = 1; n <= count; n += 1) {
+      events.push({ type: "call.requested", runId: "run_a", callId: `call_a.${n}`, name: "tool", input: null });
+    }
+    for (let n = 1; n <= count; n += 1) {
+      events.push({ type: "call.settled", runId: "run_a", callId: `call_a.${n}`, outcome: { kind: "completed" } });
+    }
+    let messages: readonly Message[] = [];
+    const work = arrayWork(() => {
+      messages = transcript(events);
+    });
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    expect(work).toBeLessThan(10 * count);
   });
 
   test("a call that was stopped keeps what it had put aside", () => {
@@ -252,14 +282,14 @@ describe("a slice of a log", () => {
   const from = (type: string) => transcript(events.slice(events.findIndex((event) => event.type === type)));
 
   test("of a run whose beginning is missing, what is there is told", () => {
-    expect(from("turn.requested").map((message) => message.role)).toEqual(["assistant", "tool"]);
+    expect(from("turn.requested").map((message) => message.role)).toEqual(["assistant", "tool", "assistant"]);
     expect(from("turn.settled")).toEqual([
       { role: "assistant", runId: "run_a", text: "hi", calls: [], finish: { kind: "end" } },
     ]);
   });
 
   test("of a run whose prompt is missing, only the prompt is: it began, or it never will", () => {
-    expect(from("run.started").map((message) => message.role)).toEqual(["assistant", "tool"]);
+    expect(from("run.started").map((message) => message.role)).toEqual(["assistant", "tool", "assistant"]);
     const begun = live.and(accept("run_b"), cancelRun("run_b")).events;
     const slice = transcript(begun.filter((event) => event.type !== "run.accepted"));
     expect(slice.map(({ role, runId }) => `${role} ${runId}`)).toEqual(["assistant run_a", "assistant run_b"]);

@@ -1,0 +1,55 @@
+// Leaving the events of a session or a run, at any moment.
+import { getEventListeners } from "node:events";
+import { expect, test } from "vitest";
+import { openHouse, waits } from "../../test/fixtures/belay.ts";
+import { settled } from "../testing/manual-clock.ts";
+
+const over = { done: true, value: undefined };
+
+test("the events of a session whose signal has aborted end in the middle of a page", async () => {
+  const { belay } = await openHouse({ talk: () => "hello" });
+  const session = await belay.createSession();
+  await session.prompt("talk").outcome;
+  const stop = new AbortController();
+  const seen: string[] = [];
+  for await (const event of session.events({ signal: stop.signal })) {
+    seen.push(event.type);
+    if (seen.length === 2) stop.abort();
+  }
+  expect(seen).toEqual(["session.created", "run.accepted"]);
+});
+
+test("G32: leaving the events of a session or run while they wait ends them at once, and cancels nothing", async () => {
+  const { belay, began } = await openHouse({ live: waits });
+  const session = await belay.createSession();
+  const run = session.prompt("live");
+  await began("live");
+  for (const events of [session.events({ after: 99 }), session.pages({ after: 99 }), run[Symbol.asyncIterator]()]) {
+    const seen: unknown[] = [];
+    const reading = (async () => {
+      for (;;) {
+        const step = await events.next();
+        if (step.done === true) return step;
+        seen.push(step.value);
+      }
+    })();
+    await settled();
+    expect(await events.return(undefined)).toEqual(over);
+    expect(await reading).toEqual(over);
+  }
+  expect(await run.row()).toMatchObject({ phase: "live" });
+});
+
+test("events that were never read register nothing, and those whose signal has aborted nothing any more", async () => {
+  const { belay } = await openHouse({});
+  const session = await belay.createSession();
+  const stop = new AbortController();
+  session.events({ signal: stop.signal });
+  expect(getEventListeners(stop.signal, "abort")).toHaveLength(0);
+  const events = session.events({ signal: stop.signal });
+  await events.next();
+  expect(getEventListeners(stop.signal, "abort")).toHaveLength(1);
+  stop.abort();
+  expect(getEventListeners(stop.signal, "abort")).toHaveLength(0);
+  expect(await events.next()).toEqual(over);
+});
