@@ -4,7 +4,7 @@ import type { Event, Next, ProviderCall, Recorded, TurnFinish, TurnPart, Usage }
 import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId, WorkerId } from "./core/ids.ts";
 import type { Lane } from "./core/lane.ts";
 import type { Json, Prompt } from "./core/prompt.ts";
-import type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
+import type { CallRow, KeyedRun, ProcessRow, RunRow } from "./core/rows.ts";
 import type { Message } from "./core/transcript.ts";
 import type { CallProcesses, TurnProcesses } from "./spawner.ts";
 
@@ -105,14 +105,6 @@ export type Appended =
   | { readonly kind: "fenced" }
   /** Nothing was added: these idempotency keys have a run already. All taken keys of the batch, in its order. */
   | { readonly kind: "taken"; readonly runs: readonly KeyedRun[] };
-
-/** The run that was accepted under an idempotency key. */
-export interface KeyedRun {
-  readonly key: string;
-  readonly runId: RunId;
-  readonly acceptedAt: Seq;
-  readonly content: string | undefined;
-}
 
 export interface Loaded {
   readonly snapshot: Lane | undefined;

@@ -65,6 +65,8 @@ type Ask =
   | { readonly type: "settle-call"; readonly end: CallEnd }
   | {
       readonly type: "begin-process";
+      /** Given by the worker, so that it stays the same if this is decided again. Default the next one. */
+      readonly processId?: ProcessId;
       readonly owner: CallId | SessionId;
       readonly command: string | readonly string[];
       readonly cwd?: string;

@@ -1,18 +1,32 @@
 // The whole policy of processes: whether one may begin, whose end ends it, how it ended, and who is told.
 import type { CancelReason, CoveredProcess, Outcome } from "./cancel.ts";
 import type { Answers, CommandOf, Refused } from "./command.ts";
+import { backgroundOf, stopReason } from "./covers.ts";
 import type { Decided } from "./decide-run.ts";
 import type { Event } from "./event.ts";
-import { type CallId, type ProcessId, processId, runOf, type Seq, type SessionId, type Work } from "./ids.ts";
+import {
+  type CallId,
+  ordinalOf,
+  type ProcessId,
+  processId,
+  runOf,
+  type Seq,
+  type SessionId,
+  type Work,
+} from "./ids.ts";
 import type { Lane } from "./lane.ts";
 import { INBOX_ITEMS_MAX, PROCESSES_LIVE_MAX } from "./limits.ts";
 import { cancelProcess, feedbackItem, type Process, type ProcessEnd } from "./process.ts";
 
 export function beginProcess(lane: Lane, command: CommandOf<"begin-process">): Decided<Answers["begin-process"]> {
-  const { type: _, once: __, by, ...asked } = command;
+  const { type: _, once: __, by, processId: given, ...asked } = command;
+  // Sent again, although it was written: the answer of the store was lost.
+  if (given !== undefined && ordinalOf(given) <= lane.processes.count) {
+    return { events: [], answer: { kind: "begun", processId: given } };
+  }
   const refusal = refuse(lane, by ?? asked.owner);
   if (refusal !== undefined) return { events: [], answer: refusal };
-  const id = processId(lane.id, lane.processes.count + 1);
+  const id = given ?? processId(lane.id, lane.processes.count + 1);
   return {
     events: [{ type: "process.requested", processId: id, ...asked }],
     answer: { kind: "begun", processId: id },
@@ -90,7 +104,8 @@ export function cancelBackground(
   how: "stop" | "end",
 ): { readonly events: readonly Event[]; readonly covered: readonly CoveredProcess[] } {
   const events: Event[] = [];
-  const meant = lane.processes.live.filter((one) => isBackground(one) && (how === "end" || one.lasting !== true));
+  const inBackground = new Set(backgroundOf(lane, how));
+  const meant = lane.processes.live.filter(({ id }) => inBackground.has(id));
   const covered = meant.map((one): CoveredProcess => {
     const cancelled = cancelProcess(one, reason, next + events.length);
     events.push(...cancelled.events);
@@ -138,16 +153,6 @@ function endedWith(one: Process, stopped: CancelReason | undefined, call: Outcom
   const reason = stopped ?? (call.kind === "cancelled" ? call.reason : parent);
   const outcome: Outcome = call.kind === "lost" ? call : { kind: "cancelled", reason };
   return { type: "process.settled", processId: one.id, outcome };
-}
-
-/** Why it is to end: for itself, or with what it belongs to. The first reason wins. */
-export function stopReason({ live }: Lane, one: Process): CancelReason | undefined {
-  if (one.phase === "stopping") return one.reason;
-  if (!isCall(one.owner)) return undefined;
-  const call = live?.live.find(({ id }) => id === one.owner);
-  if (call?.phase === "stopping") return call.reason;
-  if (live?.phase === "stopping") return live.reason;
-  return live?.phase === "ending" ? { kind: "parent", id: live.id } : undefined;
 }
 
 /** Decided by what was recorded and by whether a signal went out, never by an exit code. */

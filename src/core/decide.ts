@@ -2,6 +2,7 @@
 // Pure and synchronous: nothing here can be interrupted half-way, so even "at the same moment" has an order, the log's.
 import { type CancelKey, type CancelReason, type Covered, isMeant, type SessionReceipt } from "./cancel.ts";
 import type { Accept, Accepted, Answers, Command, CommandOf, Once, Refused, Taken } from "./command.ts";
+import { covers } from "./covers.ts";
 import {
   beginProcess,
   cancelBackground,
@@ -68,7 +69,6 @@ const deciders: Deciders = {
   start,
   take: (lane, { turnId: id }) => take(lane, id),
   extend: (lane, { type: _, once: __, turnId: id, ...rest }) => ({
-    // @fault event-after-the-outcome
     events: lane.live?.turn === id ? [{ type: "turn.extended", runId: lane.live.id, turnId: id, ...rest }] : [],
     answer: undefined,
   }),
@@ -189,7 +189,7 @@ function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): Known | unde
   return earlier;
 }
 
-function repeat(lane: Lane, known: Known, content: string | undefined): Accepted | Refused {
+export function repeat(lane: Lane, known: Known, content: string | undefined): Accepted | Refused {
   // @fault conflict-not-detected
   if (known.content !== content) return refused("conflict", "This idempotency key was used for a different prompt.");
   return standing(lane, known);
@@ -218,15 +218,16 @@ function cancelSession(
   background: "keep" | "stop" | "end" = "stop",
 ): Decided<SessionReceipt> {
   if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
-  const waiting = [...lane.queue, ...lane.steers]; // @fault cancel-consumed-by-first, later-prompt-poisoned:cancel
-  const fresh = lane.live !== undefined && lane.live.phase !== "stopping" ? [lane.live.id] : [];
-  const covers = [...fresh, ...waiting.map((run) => run.id)];
+  const covered = covers(lane, { type: "cancel-session", reason, background: "keep" }).runs;
+  // @fault cancel-consumed-by-first, later-prompt-poisoned:cancel
+  const waiting = covered.filter((id) => id !== lane.live?.id);
+  const stopping = lane.live?.phase === "stopping" ? waiting : covered;
   const live = lane.live === undefined ? undefined : cancelRun(lane.live, reason, lane.head + 2);
-  const runs: Covered[] = waiting.map((run) => ({ runId: run.id, receipt: { kind: "withdrawn" } }));
+  const runs: Covered[] = waiting.map((runId) => ({ runId, receipt: { kind: "withdrawn" } }));
   if (lane.live !== undefined && live !== undefined) runs.unshift(coveredLive(lane.live.id, live));
   // With the processes that end in between: what comes behind must be told where it stands.
   // @fault withdrawn-without-outcome
-  const stopped = withProcesses(lane, [...(live?.events ?? []), ...waiting.map((run) => withdrawn(run.id, reason))]);
+  const stopped = withProcesses(lane, [...(live?.events ?? []), ...waiting.map((id) => withdrawn(id, reason))]);
   // @fault background-not-kept, background-survives-the-session
   const behind =
     background === "keep"
@@ -242,7 +243,7 @@ function cancelSession(
     events:
       facts.length === 0 && !lane.inbox.some(wakes)
         ? []
-        : [{ type: "session.cancel_requested", reason, covers }, ...facts],
+        : [{ type: "session.cancel_requested", reason, covers: stopping }, ...facts],
     answer: { kind, runs, ...processes },
   };
 }

@@ -47,7 +47,7 @@ export function runOf(work: Work | QuestionId): RunId {
 }
 
 /** Which turn or call of its run it is. */
-export const ordinalOf = (work: Work): number => Number(work.slice(work.lastIndexOf(".") + 1));
+export const ordinalOf = (work: Work | ProcessId): number => Number(work.slice(work.lastIndexOf(".") + 1));
 
 export const isSessionId = (id: string): id is SessionId => wellFormed(id, "ses_");
 export const isRunId = (id: string): id is RunId => wellFormed(id, "run_");

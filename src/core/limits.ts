@@ -103,6 +103,18 @@ export const SHUTDOWN_MS = 10_000;
 export const RETRY_FIRST_MS = 50;
 export const RETRY_LAST_MS = 2_000;
 
+/** The longest pause between attempts to load a session that cannot be loaded. */
+export const LOAD_RETRY_LAST_MS = 60_000;
+
+/**
+ * How long a caller waits for the store. A write takes milliseconds; a store that takes longer hangs, and the caller is
+ * told so instead of waiting with it.
+ */
+export const STORE_WAIT_MS = 5_000;
+
+/** A receipt is waited for at least this long, however short a caller's `waitMs`: a write takes milliseconds. */
+export const RECEIPT_MS_MIN = 100;
+
 /** Lanes that are idle and stay loaded. More are forgotten and loaded again when they are needed. */
 export const IDLE_LANES_MAX = 1_024; // @fault small-caches:lanes
 

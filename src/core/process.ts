@@ -6,7 +6,7 @@
 // 3. A settled process leaves the state; the log keeps it.
 import type { CancelReason, CancelReceipt, Outcome } from "./cancel.ts";
 import type { Exit, Feedback, OutputNote, ProcessEvent } from "./event.ts";
-import type { CallId, ProcessId, Seq, SessionId } from "./ids.ts";
+import { type CallId, ordinalOf, type ProcessId, type Seq, type SessionId } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 
 interface Base {
@@ -37,7 +37,7 @@ export interface ProcessEnd {
   readonly escaped?: readonly number[];
 }
 
-/** The processes of a lane: those that are going on, and how many there have been. */
+/** The processes of a lane: those that are going on, and the number of the last one. */
 export interface Processes {
   readonly live: readonly Process[];
   readonly count: number;
@@ -53,7 +53,7 @@ export function evolveProcesses(processes: Processes, event: ProcessEvent, seq: 
   });
   switch (event.type) {
     case "process.requested":
-      return { live: [...live, requested(event)], count: count + 1 };
+      return { live: [...live, requested(event)], count: Math.max(count + 1, ordinalOf(event.processId)) };
     case "process.started":
       return processes;
     case "process.detached":

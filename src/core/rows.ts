@@ -16,6 +16,14 @@ export interface RunRow {
   readonly outcome: Outcome | undefined;
 }
 
+/** The run that was accepted under an idempotency key. */
+export interface KeyedRun {
+  readonly key: string;
+  readonly runId: RunId;
+  readonly acceptedAt: Seq;
+  readonly content: string | undefined;
+}
+
 export interface CallRow {
   readonly id: CallId;
   readonly session: SessionId;

@@ -152,8 +152,10 @@ export class Book {
   }
 
   #begin(runId: RunId, turnId: TurnId | undefined): Answer[] {
-    const before = this.#open.get(runId)?.at(-1);
-    if (before !== undefined && isCutOff(before.finish)) before.again = true;
+    const before = this.#open.get(runId) ?? [];
+    const last = before.at(-1);
+    // All of its pieces: whoever counts the turns that are done must not count the first of them.
+    if (last !== undefined && isCutOff(last.finish)) for (const piece of before) piece.again = true;
     const turn = [emptyAnswer(runId, turnId)];
     this.#open.set(runId, turn);
     this.#entries.push(...turn);

@@ -111,7 +111,7 @@ describe("text that a turn emits after a call stands behind the call and its res
     ]);
     const again = past.and(recover());
     expect(transcript(again.events).map((message) => "again" in message)).toEqual([
-      ...[false, false, false, true, false],
+      ...[false, true, false, true, false],
     ]);
   });
 });
