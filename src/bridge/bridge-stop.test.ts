@@ -38,7 +38,7 @@ describe("one piece of input", () => {
     expect(agent.turns).toHaveLength(1);
   });
 
-  test("G7: each of many cancels in one piece covers exactly the prompts before it", async () => {
+  test("G7: each of many stops in one piece of input covers the prompt before it, and no later one", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     const lines = Array.from({ length: 20 }, (_, index) => [
@@ -46,9 +46,16 @@ describe("one piece of input", () => {
       { id: `c${index}`, method: "session/cancel", params: { sessionId } },
     ]).flat();
     host.send(...lines, { id: "last", method: "session/prompt", params: { sessionId, prompt: "last" } });
+    const prompted: unknown[] = [];
     for (let index = 0; index < 20; index += 1) {
-      expect((await host.answer(`p${index}`)).result).toMatchObject({ outcome: { kind: "cancelled" } });
-      expect((await host.answer(`c${index}`)).result).toMatchObject({ status: "cancelled", runs: [{}] });
+      const { result: ended } = await host.answer(`p${index}`);
+      expect(ended).toMatchObject({ outcome: { kind: "cancelled" } });
+      prompted.push((ended as { readonly runId: string }).runId);
+      const { result } = await host.answer(`c${index}`);
+      expect(result).toMatchObject({ status: "cancelled" });
+      const { runs } = result as { readonly runs: readonly { readonly runId: string }[] };
+      // The first one is live, and may still be stopping when the next stop is decided.
+      expect(runs.map(({ runId }) => runId)).toEqual([...new Set([prompted[0], prompted[index]])]);
     }
     (await agent.nextTurn()).complete();
     expect((await host.answer("last")).result).toMatchObject({ outcome: { kind: "completed" } });

@@ -1,12 +1,12 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { SessionId } from "../core/ids.ts";
-import { LEASE_RENEW_MS } from "../core/limits.ts";
+import { LEASE_RENEW_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { Store } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Attendance } from "./attendance.ts";
 import type { Lanes } from "./lanes.ts";
-import { LiveLane } from "./live-lane.ts";
+import { type Entry, LiveLane } from "./live-lane.ts";
 
 /** A worker with these lanes, over a store that answers when the test says so, and what became of them. */
 function worker(lanes: readonly LiveLane[], { workers, unattended = [] }: Given = {}) {
@@ -115,9 +115,9 @@ test("G26: what could not be renewed for two thirds of the term is let go of, an
   expect(taken).toEqual(["ses_ours"]);
 });
 
-test("G26: a session that nobody drives is loaded anew, unless something of it is on its way", async () => {
+test("G26: a session without a driver is loaded again, unless commands of it are on their way", async () => {
   const busy = lane("ses_busy");
-  busy.doubt = true;
+  busy.pending = [{} as Entry];
   const all = [lane("ses_ours", 1), busy, lane("ses_left")];
   const { attendance, forgotten, taken } = worker(all, {
     unattended: ["ses_ours", "ses_busy", "ses_left", "ses_new"],
@@ -138,4 +138,92 @@ test("a worker that closes takes nothing up, and renews no more", async () => {
   await settled();
   expect(renewed.attended).toBe(1);
   expect(clock.pending).toEqual([]);
+});
+
+describe("a session that could not be loaded", () => {
+  test("is tried again by one timer, however often it was reported", async () => {
+    const { attendance, clock, taken } = worker([]);
+    for (let reported = 0; reported < 100; reported += 1) attendance.retry("ses_1", "ours", false);
+    expect(clock.pending).toEqual([{ inMs: RETRY_LAST_MS, idle: true }]);
+    await clock.advance(RETRY_LAST_MS);
+    expect(taken).toEqual(["ses_1"]);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("is tried after pauses of 2 s, doubling to 60 s, and from the beginning once it was loaded", async () => {
+    const { attendance, clock } = worker([]);
+    const pauses: number[] = [];
+    for (let failures = 0; failures < 7; failures += 1) {
+      attendance.retry("ses_1", "ours", false);
+      pauses.push(...clock.pending.map(({ inMs }) => inMs));
+      await clock.advance(pauses.at(-1) ?? 0);
+    }
+    expect(pauses).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    attendance.loaded("ses_1");
+    attendance.retry("ses_1", "ours", false);
+    expect(clock.pending).toEqual([{ inMs: RETRY_LAST_MS, idle: true }]);
+  });
+
+  test("is tried every 2 s if its trouble may pass, and then less often again if it may not", async () => {
+    const { attendance, clock } = worker([]);
+    const pauses: number[] = [];
+    for (const mayPass of [true, true, true, false, false]) {
+      attendance.retry("ses_1", "ours", mayPass);
+      pauses.push(...clock.pending.map(({ inMs }) => inMs));
+      await clock.advance(pauses.at(-1) ?? 0);
+    }
+    expect(pauses).toEqual([2_000, 2_000, 2_000, 2_000, 4_000]);
+  });
+
+  test.each<readonly ["ours" | "free", readonly SessionId[], tries: number]>([
+    ["ours", [], 1],
+    ["free", ["ses_1"], 1],
+    ["free", [], 0],
+  ])("with a lease that is %s and unattended sessions %j is loaded %d times", async (lease, unattended, tries) => {
+    const { attendance, clock, taken } = worker([], { unattended });
+    attendance.retry("ses_1", lease, false);
+    await clock.advance(RETRY_LAST_MS);
+    expect(taken).toHaveLength(tries);
+  });
+
+  test("once its lease may be this worker's, it stays so for every later attempt", async () => {
+    const { attendance, clock, taken } = worker([]);
+    attendance.retry("ses_1", "free", false);
+    attendance.retry("ses_1", "ours", false);
+    await clock.advance(RETRY_LAST_MS);
+    attendance.retry("ses_1", "free", false);
+    await clock.advance(2 * RETRY_LAST_MS);
+    expect(taken).toEqual(["ses_1", "ses_1"]);
+  });
+
+  test("is not loaded again if it was loaded meanwhile, or if this worker drives it", async () => {
+    const { attendance, clock, taken } = worker([lane("ses_2", 1)]);
+    for (const session of ["ses_1", "ses_2"] as const) attendance.retry(session, "ours", false);
+    attendance.loaded("ses_1");
+    await clock.advance(10 * RETRY_LAST_MS);
+    expect(taken).toEqual([]);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("is loaded in place of one that was loaded without a lease, but only when that is at rest", async () => {
+    const one = lane("ses_1");
+    one.pending = [{} as Entry];
+    const { attendance, clock, taken, forgotten } = worker([one]);
+    attendance.retry("ses_1", "ours", false);
+    await clock.advance(RETRY_LAST_MS);
+    expect([forgotten, taken]).toEqual([[], []]);
+    one.pending = [];
+    await clock.advance(2 * RETRY_LAST_MS);
+    expect([forgotten, taken]).toEqual([["ses_1"], ["ses_1"]]);
+  });
+
+  test("has no timer any more when the worker closes", () => {
+    const { attendance, clock, renewed } = worker([]);
+    attendance.retry("ses_1", "ours", false);
+    attendance.stop();
+    expect(clock.pending).toEqual([]);
+    renewed.open = false;
+    attendance.retry("ses_2", "ours", false);
+    expect(clock.pending).toEqual([]);
+  });
 });

@@ -3,7 +3,7 @@
 // Invariants
 // 1. Whoever could not renew for two thirds of the term has stopped all it does before anybody else may begin.
 import type { SessionId, WorkerId } from "../core/ids.ts";
-import { LEASE_RENEW_MS, LEASE_TTL_MS } from "../core/limits.ts";
+import { LEASE_RENEW_MS, LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { Clock, Store } from "../ports.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
@@ -18,6 +18,13 @@ interface Parts {
   readonly fence: (lane: LiveLane) => void;
 }
 
+interface Unloaded {
+  readonly failures: number;
+  /** Its lease may be this worker's. */
+  readonly isOurs: boolean;
+  readonly cancelTimer: (() => void) | undefined;
+}
+
 export class Attendance {
   readonly #parts: Parts;
   #renewedAt = 0;
@@ -25,6 +32,9 @@ export class Attendance {
   #takeBackLimit: (() => void) | undefined;
   /** Let go of, and not taken up again by anybody here: the lease may still be ours. */
   readonly #left = new Set<SessionId>();
+
+  /** Sessions that could not be loaded. Without a timer: being loaded now. */
+  readonly #unloaded = new Map<SessionId, Unloaded>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -41,6 +51,52 @@ export class Attendance {
   stop(): void {
     this.#takeBack?.();
     this.#takeBackLimit?.();
+    for (const { cancelTimer } of this.#unloaded.values()) cancelTimer?.();
+  }
+
+  /**
+   * A session could not be loaded. It is tried again by one timer, as long as there is work in it that no other worker
+   * does: soon if the trouble may pass, and ever less often if it will not.
+   */
+  retry(session: SessionId, lease: "ours" | "free", mayPass: boolean): void {
+    const { clock, open } = this.#parts;
+    const before = this.#unloaded.get(session);
+    const isOurs = lease === "ours" || before?.isOurs === true;
+    if (!open()) return;
+    if (before?.cancelTimer !== undefined) return void this.#unloaded.set(session, { ...before, isOurs });
+    const failures = before?.failures ?? 0;
+    const pause = Math.min(RETRY_LAST_MS * 2 ** failures, LOAD_RETRY_LAST_MS);
+    const cancelTimer = clock.after(pause, () => void this.#loadAgain(session), "idle");
+    this.#unloaded.set(session, { failures: mayPass ? 0 : Math.min(failures + 1, 16), isOurs, cancelTimer });
+  }
+
+  /** It is not driven here any more. The lease may still be this worker's: then no other worker takes it up. */
+  left(session: SessionId): void {
+    this.#left.add(session);
+  }
+
+  /** It was loaded after all. */
+  loaded(session: SessionId): void {
+    this.#unloaded.get(session)?.cancelTimer?.();
+    this.#unloaded.delete(session);
+  }
+
+  async #loadAgain(session: SessionId): Promise<void> {
+    const { store, lanes, open } = this.#parts;
+    const unloaded = this.#unloaded.get(session);
+    if (unloaded === undefined || !open()) return;
+    this.#unloaded.set(session, { ...unloaded, cancelTimer: undefined });
+    const lane = lanes.peek(session);
+    if (lane?.epoch !== undefined) return this.loaded(session);
+    if (lane !== undefined && !lane.atRest) return this.retry(session, "free", true);
+    try {
+      const wanted = unloaded.isOurs || (await store.unattended(ATTEND_MAX)).includes(session);
+      if (!wanted) return this.loaded(session);
+    } catch {
+      return this.retry(session, "free", true);
+    }
+    if (lane !== undefined && lanes.peek(session) === lane) lanes.forget(lane);
+    lanes.get(session);
   }
 
   /** Sessions with work and no living driver become ours. */

@@ -8,7 +8,7 @@ import type { ControlError } from "../core/control-error.ts";
 import type { RunId, SessionId } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
 import type { Store } from "../ports.ts";
-import type { Lanes } from "./lanes.ts";
+import { isOpen, type Lanes } from "./lanes.ts";
 import type { Outcomes } from "./outcomes.ts";
 
 interface Parts {
@@ -24,10 +24,11 @@ interface Parts {
 /** Resolves with the run's own outcome, once it is durable. Undefined: no such run. */
 export async function awaitedOutcome(runId: RunId, parts: Parts): Promise<Outcome | undefined> {
   let takeBack = ignore;
-  const coming = new Promise<Outcome>((resolve, reject) => {
-    takeBack = parts.outcomes.wait(runId, (outcome) =>
-      outcome === undefined ? reject(parts.letGo(runId)) : resolve(outcome),
-    );
+  const coming = new Promise<Outcome | undefined>((resolve, reject) => {
+    takeBack = parts.outcomes.wait(runId, (outcome) => {
+      if (outcome === undefined) reject(parts.letGo(runId));
+      else resolve(outcome === "absent" ? undefined : outcome);
+    });
   });
   // It may be let go while we still look it up.
   coming.catch(ignore); // @fault rejection-unheard
@@ -54,8 +55,5 @@ async function lookUp(runId: RunId, { store, loaded }: Parts): Promise<Found> {
   const outcome = (await store.run(runId))?.outcome;
   return outcome === undefined ? { kind: "open" } : { kind: "ended", outcome };
 }
-
-const isOpen = ({ live, queue, steers }: Lane, runId: RunId): boolean =>
-  live?.id === runId || [...queue, ...steers].some(({ id }) => id === runId);
 
 const ignore = (): void => {};

@@ -1,8 +1,9 @@
 // What tools and turns can do with processes, with children that do as the test says.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
+import { watch } from "../../test/fixtures/commit.ts";
 import { calls, notes, stage } from "../../test/fixtures/engine-processes.ts";
-import { OUTPUT_TAIL_CHARS } from "../core/limits.ts";
+import { OUTPUT_TAIL_CHARS, STORE_WAIT_MS } from "../core/limits.ts";
 import { verify, verifyAtRest } from "../core/verify.ts";
 import type { LiveCall } from "../ports.ts";
 import type { TurnProcesses } from "../spawner.ts";
@@ -154,7 +155,7 @@ describe("a command that is run", () => {
   });
 });
 
-test("G19: a call that returns before its command is even recorded is over when that has ended too", async () => {
+test("G19: a call that returns before its command is recorded waits for it, and it is never started", async () => {
   const [begins, returns] = [gate(), gate()];
   const { belay, spawner, store } = await stage({
     go: calls(async (call) => {
@@ -167,26 +168,23 @@ test("G19: a call that returns before its command is even recorded is over when 
   const run = session.prompt("go");
   await run.accepted;
   await settled();
-  // What is asked of a session waits behind prompts whose keys are looked up: the command behind the first one, the
-  // end of the call behind the second.
-  const [first, second] = [new Gate(), new Gate()];
-  store.plan("run", 1, { kind: "delay", until: first });
-  store.plan("run", 2, { kind: "delay", until: second });
-  session.prompt("next", { key: "first" });
+  const stalled = new Gate();
+  store.plan("append", 1, { kind: "delay", until: stalled });
   begins.open();
   await settled();
-  session.prompt("next", { key: "second" });
+  const outcome = watch(run.outcome);
   returns.open();
   await settled();
-  first.open();
-  const child = await spawner.next();
-  await settled();
-  expect(child.alive).toBe(true);
-  second.open();
-  await run.outcome;
-  expect(child.alive).toBe(false);
-  const end = (await logOf(session)).find(({ type }) => type === "process.settled");
-  expect(end).toMatchObject({ outcome: { kind: "cancelled" }, exit: { signal: "SIGTERM" } });
+  expect(outcome.is).toBe("waiting");
+  stalled.open();
+  expect(await run.outcome).toEqual({ kind: "completed" });
+  expect(spawner.children).toEqual([]);
+  const ends = (await logOf(session)).filter(({ type }) => type === "process.settled" || type === "call.settled");
+  expect(ends).toMatchObject([
+    { type: "process.settled", outcome: { kind: "cancelled", reason: { kind: "parent" } } },
+    { type: "call.settled", outcome: { kind: "completed" } },
+  ]);
+  expect(verify(await logOf(session))).toEqual([]);
 });
 
 describe("a command that takes too long to be waited for", () => {
@@ -267,7 +265,7 @@ describe("a stop", () => {
     expect(child.signals).toEqual(["SIGTERM"]);
   });
 
-  test("G28: that the store does not know of reaches a command that is only just starting", async () => {
+  test("G28: that cannot be recorded reaches a command that is being started, which then never starts", async () => {
     const { belay, spawner, store } = await stage({ go: calls((call) => call.processes.run("work")) });
     const late = new Gate();
     spawner.plan({ startsAfter: late });
@@ -282,11 +280,11 @@ describe("a stop", () => {
     run.cancel().catch(() => {});
     late.open();
     await settled();
-    expect(spawner.children.map(({ alive }) => alive)).toEqual([false]);
+    expect(spawner.children).toEqual([]);
   });
 
   test.each(["its request", "another one"])(
-    "G11: what a call has asked for is not started if it was given up while %s was not durable",
+    "G11: a command is not started if its call was given up while %s was not durable",
     async (what) => {
       const told: unknown[] = [];
       const begins = gate();
@@ -309,13 +307,13 @@ describe("a stop", () => {
       begins.open();
       await settled();
       const receipt = run.cancel({ reason: "enough" });
-      await clock.advance(5_000);
+      await clock.advance(STORE_WAIT_MS - 1);
       stalled.open();
       await receipt;
       expect(await run.outcome).toMatchObject({ kind: "cancelled", abandoned: ["shell", "turn"] });
       await settled();
       expect(spawner.children.map(({ request }) => request.command)).toEqual(["in the background"]);
-      // Its tool hears why, although it is not listened to any more.
+      // The tool gets the reason, although its result does not count any more.
       expect(told).toEqual([expect.objectContaining({ reason: { kind: "user", note: "enough" } })]);
       expect(verify(await logOf(session))).toEqual([]);
     },

@@ -43,21 +43,17 @@ export class CallProcesses implements Api {
   async #run(command: CommandLine, options: RunOptions): Promise<Ran> {
     const { backgroundAfterMs, feedback = "next-turn", ...rest } = checkRun(options);
     const { processes, clock } = this.#desk;
-    const { callId, scope } = this.#call;
+    const { callId } = this.#call;
     const begin = { owner: callId, command: checkCommand(command), options: rest, feedback: "silent" } as const;
     const refusal = (): ControlError | undefined => refusalOf(this.#call);
     const live = await processes.begin(this.#lane, { ...begin, refusal });
-    const deafen = stopWith(scope, live);
-    try {
-      const result = await orLimit(clock, live.result, { limitMs: backgroundAfterMs });
-      if (result !== undefined) return this.#ended(result);
-      if (await processes.detach(this.#lane, live.id, feedback)) {
-        return { kind: "background", process: this.#handle(live) };
-      }
-      return this.#ended(await live.result);
-    } finally {
-      deafen();
+    // It is stopped with what owns it, by the decision that says so: the call, or the session once it is moved there.
+    const result = await orLimit(clock, live.result, { limitMs: backgroundAfterMs });
+    if (result !== undefined) return this.#ended(result);
+    if (await processes.detach(this.#lane, live.id, feedback)) {
+      return { kind: "background", process: this.#handle(live) };
     }
+    return this.#ended(await live.result);
   }
 
   /** Stopped because its call was: then the call has been stopped too, and that is how it ends. */
@@ -115,11 +111,3 @@ export async function findProcess(
 // @fault begun-by-the-cancelled:start
 const refusalOf = ({ scope, isOver }: Call): ControlError | undefined =>
   scope.reason === undefined && !isOver() ? undefined : new ControlError("busy", "This call begins nothing new.");
-
-/** A cancel reaches the child in the same tick, also while the store is in trouble. */
-function stopWith(scope: Scope, live: LiveProcess): () => void {
-  const stop = (): void => live.stop();
-  if (scope.reason !== undefined) stop();
-  scope.signal.addEventListener("abort", stop);
-  return () => scope.signal.removeEventListener("abort", stop);
-}

@@ -1,6 +1,6 @@
 // What is said to whoever asks for something that this worker will not do any more.
 import { ControlError } from "../core/control-error.ts";
-import type { RunId } from "../core/ids.ts";
+import type { RunId, SessionId } from "../core/ids.ts";
 
 export const closing = (): ControlError =>
   new ControlError("shutting_down", "Belay is shutting down and accepts nothing new.");
@@ -17,3 +17,10 @@ export const gone = (runId: RunId): ControlError =>
 
 export const elsewhere = (runId: RunId): ControlError =>
   new ControlError("unavailable", `The session of ${runId} may be driven by another worker now; ask again.`);
+
+/** For a caller that waits for the store when Belay closes: what was sent may have been written. */
+export const unanswered = (session: SessionId): ControlError =>
+  new ControlError("unavailable", `Belay has closed before the store answered for session ${session}.`);
+
+export const drivenByAnother = (session: SessionId): ControlError =>
+  new ControlError("unavailable", `Session ${session} is driven by another worker now.`);

@@ -1,37 +1,47 @@
-// The only writer. Every command of everybody becomes facts here, in the order in which it was received.
+// The only writer of the log. Every command becomes events here, in the tick in which it arrives.
 //
 // Invariants
-// 1. Nobody is answered before the facts their answer speaks of are durable.
-// 2. A refused command leaves nothing: neither in memory nor in the log.
-// 3. What must not be lost (a cancel, the end of a piece of work) is never refused for the store's trouble; it waits.
+// 1. A command is decided when it is received. What only the store knows comes back from the append: a key that is
+//    taken, a head that has moved. Then the batch is decided again.
+// 2. A command is answered when the events behind its answer are durable. Every wait for the store is bounded.
+// 3. A refused command leaves nothing behind, neither in memory nor in the log.
+// 4. A stop and the end of a piece of work are never refused for trouble of the store: they are kept until recorded.
 import type { Answer, Command } from "../core/command.ts";
-import { ControlError, STOP_UNRECORDED, toControlError } from "../core/control-error.ts";
+import { ControlError, toControlError } from "../core/control-error.ts";
+import { covers } from "../core/covers.ts";
 import { decide } from "../core/decide.ts";
 import type { Event, Recorded } from "../core/event.ts";
 import { evolve, type Lane } from "../core/lane.ts";
+import { COMMIT_ATTEMPTS_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
+import type { KeyedRun } from "../core/rows.ts";
+import type { Appended, Clock, Notify, Store } from "../ports.ts";
+import { noAnswer } from "./bounded-store.ts";
+import { closing, drivenByAnother, unanswered } from "./closing.ts";
+import type { Consequences } from "./consequences.ts";
 import {
-  COMMIT_ATTEMPTS_MAX,
-  PAGE_EVENTS_MAX,
-  RETRY_FIRST_MS,
-  RETRY_LAST_MS,
-  SNAPSHOT_EVENTS,
-} from "../core/limits.ts";
-import type { Batch, Clock, Notify, Store } from "../ports.ts";
-import { closing } from "./closing.ts";
-import type { Entry, LiveLane } from "./live-lane.ts";
+  drivenElsewhere,
+  exactStops,
+  isBeginning,
+  isCancel,
+  isLasting,
+  isTaken,
+  needsLease,
+  notRecorded,
+  refusedIn,
+  repeatTaken,
+  withKnownKey,
+  withProcessId,
+} from "./entries.ts";
+import { batchOf, numbered, readNews, writtenOf } from "./flight.ts";
+import { afterFailure, type Health, isUnwritten, maySend, takesCommands, WELL } from "./health.ts";
+import type { Entry, Flight, LiveLane } from "./live-lane.ts";
+import { Unanswered } from "./unanswered.ts";
 
-/** What follows from a decision, in the rest of the house. */
-export interface Consequences {
-  /** The lane has decided something. Not durable yet. */
-  decided(lane: LiveLane, command: Command): void;
-  /** These facts are durable. */
-  recorded(lane: LiveLane, events: readonly Recorded[]): void;
-  /** What is durable was read again, because somebody else wrote or nobody knew. */
-  caughtUp(lane: LiveLane): void;
-  /** Nothing is on its way any more. */
-  rested(lane: LiveLane): void;
-  /** Somebody else drives this lane now. */
-  fenced(lane: LiveLane): void;
+interface Ports {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly notify: Notify;
+  readonly consequences: Consequences;
 }
 
 export class Commit {
@@ -39,110 +49,129 @@ export class Commit {
   readonly #clock: Clock;
   readonly #notify: Notify;
   readonly #then: Consequences; // @fault told-before-durable:then
+  readonly #unanswered: Unanswered;
   #stopped = false;
 
-  constructor(ports: {
-    readonly store: Store;
-    readonly clock: Clock;
-    readonly notify: Notify;
-    readonly consequences: Consequences;
-  }) {
-    this.#store = ports.store;
-    this.#clock = ports.clock;
-    this.#notify = ports.notify;
-    this.#then = ports.consequences;
+  constructor({ store, clock, notify, consequences }: Ports) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#notify = notify;
+    this.#then = consequences;
+    // No caller waits longer for the store. Its answer still counts when it comes.
+    this.#unanswered = new Unanswered(clock, (lane, flight) => {
+      if (lane.flight === flight && lane.phase !== "gone") this.#failed(lane, noAnswer());
+    });
   }
 
-  /** Nothing is tried again any more. */
+  /** No retries from now on. */
   stop(lanes: Iterable<LiveLane>): void {
     this.#stopped = true;
-    for (const lane of lanes) lane.takeBackRetry?.();
+    for (const lane of lanes) lane.cancelRetry();
   }
 
-  /** The house has closed. Whoever still waits is told what is known: what was sent may have been written. */
+  /** Belay has closed: every caller that still waits is answered. What was sent may have been written. */
   leave(lanes: Iterable<LiveLane>): void {
     for (const lane of lanes) {
-      const [sent, unsent] = [lane.flying, [...lane.pending, ...lane.mailbox.splice(0)]];
-      // An answer that still comes must not set anything in motion.
+      const unclear = lane.health.kind === "unknown";
+      for (const entry of lane.flight?.entries ?? []) entry.reject(unanswered(lane.id));
+      for (const entry of lane.takeUnsent()) entry.reject(unclear ? unanswered(lane.id) : closing());
+      // An answer of the store that still comes has no consequences.
       lane.phase = "gone"; // @fault late-answer-goes-on
-      lane.flying = [];
-      lane.pending = [];
-      for (const entry of sent) entry.reject(unanswered(lane));
-      for (const entry of unsent) entry.reject(lane.doubt ? unanswered(lane) : closing());
-      letGo(lane);
+      lane.flight = undefined;
+      lane.releaseWaiters();
     }
+    this.#unanswered.clear();
   }
 
-  /** Registers a command in this very tick. Resolves when its facts are durable; rejects if trouble refused it. */
-  submit<C extends Command>(lane: LiveLane, command: C, prepare?: (command: C) => Promise<C>): Promise<Answer<C>> {
+  /** Decides a command in this tick, and calls `decided`. Resolves when it is durable; rejects if it cannot be. */
+  submit<C extends Command>(lane: LiveLane, command: C, decided?: (answer: Answer<C>) => void): Promise<Answer<C>> {
     return new Promise((resolve, reject) => {
       // An entry is kept among entries of other commands; its callbacks fit its own command by construction.
-      const entry = { command, prepare, resolve, reject, events: NO_EVENTS, answer: undefined } as unknown as Entry;
-      if (lane.phase === "gone") return reject(movedAway(lane));
-      lane.mailbox.push(entry);
-      if (lane.phase === "ready") this.pump(lane);
+      this.#receive(lane, { command, resolve, reject, decided, events: NO_EVENTS, answer: undefined } as Entry);
     });
   }
 
-  /** Decides what has been received, until something must be waited for. */
-  pump(lane: LiveLane): void {
-    if (lane.pumping || lane.doubt) return;
-    lane.pumping = true;
-    let entry = lane.mailbox[0];
-    while (entry !== undefined) {
-      if (entry.prepare !== undefined) {
-        void this.#prepare(lane, entry, entry.prepare);
-        return;
-      }
-      lane.mailbox.shift();
-      this.#decide(lane, entry);
-      entry = lane.mailbox[0];
-    }
-    lane.pumping = false;
+  /** Resolves when everything decided before it is durable. */
+  barrier(lane: LiveLane): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const none = { command: undefined, decided: undefined, events: NO_EVENTS, answer: undefined };
+      this.#receive(lane, { ...none, resolve: () => resolve(), reject });
+    });
   }
 
-  /** Resolves when nothing of this lane is on its way to the store. */
-  quiet(lane: LiveLane): Promise<void> {
-    if (lane.pending.length === 0 && lane.flying.length === 0 && !lane.doubt) return Promise.resolve();
+  /** Resolves when nothing of this lane is on its way to the store, even if more was decided meanwhile. */
+  // @fault stop-behind-a-batch:drained
+  drained(lane: LiveLane): Promise<void> {
+    const isDrained = lane.pending.length === 0 && lane.flight === undefined && lane.health.kind !== "unknown";
+    if (isDrained || lane.phase === "gone") return Promise.resolve();
     return new Promise((resolve) => {
-      lane.quiet = [...lane.quiet, resolve];
+      lane.drained = [...lane.drained, resolve];
     });
   }
 
-  async #prepare(lane: LiveLane, entry: Entry, prepare: NonNullable<Entry["prepare"]>): Promise<void> {
-    try {
-      entry.command = await prepare(entry.command);
-      if (lane.mailbox.shift() === entry) this.#decide(lane, entry);
-    } catch (error) {
-      lane.mailbox.shift();
-      entry.reject(toControlError(error));
-    }
-    lane.pumping = false;
-    this.pump(lane);
+  /** Whether commands about what has begun are taken now. */
+  takesCommands = (lane: LiveLane): boolean => takesCommands(lane.health, this.#clock.elapsed());
+
+  /** The lane is loaded: what was received meanwhile is decided, in order, before anything begins. */
+  loaded(lane: LiveLane): void {
+    const received = lane.received;
+    lane.received = [];
+    for (const entry of received) this.#receive(lane, entry);
   }
 
-  // @fault order-lost-after-doubt:decide
+  // @fault stop-behind-a-batch:receive
+  #receive(lane: LiveLane, entry: Entry): void {
+    const { health, phase } = lane;
+    // @fault stop-behind-a-batch
+    if (phase === "gone") entry.reject(drivenByAnother(lane.id));
+    else if (phase === "loading") lane.received.push(entry);
+    else if (needsLease(entry) && lane.epoch === undefined) entry.reject(drivenElsewhere(lane));
+    else if (health.kind === "well" || isTaken(entry, health, this.#clock.elapsed())) this.#decide(lane, entry);
+    else if (isLasting(entry)) this.#keep(lane, entry, health);
+    else entry.reject(health.error);
+  }
+
+  /** Decides a stop or an end that cannot be recorded yet. */
+  #keep(lane: LiveLane, entry: Entry, health: Exclude<Health, { kind: "well" }>): void {
+    this.#decide(lane, entry);
+    if (maySend(health, this.#clock.elapsed())) return;
+    // An answer that needs no record is true now; any other is given when it is recorded.
+    const isOnly = lane.flight === undefined && lane.pending.length === 1 && health.kind === "refusing";
+    if (isOnly && entry.events.length === 0) {
+      lane.pending = [];
+      entry.resolve(entry.answer);
+    } else if (isCancel(entry.command)) notRecorded(entry, health.error);
+  }
+
   #decide(lane: LiveLane, entry: Entry): void {
+    const before = lane.decided;
     this.#tryApply(lane, entry);
     this.#flushSoon(lane);
-    // A stop may have to be carried out although it has changed nothing, unless it is one that was answered before.
-    const isNew = entry.events.length > 0 || (isCancel(entry.command) && entry.command.once === undefined);
-    if (isNew) this.#then.decided(lane, entry.command);
+    const { command } = entry;
+    if (command === undefined) return;
+    // A stop that changes nothing may reach work that is not stopped yet. @fault cancel-hidden-by-an-interrupt
+    const isNew = entry.events.length > 0 || (isCancel(command) && command.once === undefined);
+    if (!isNew) return;
+    if (isCancel(command)) entry.covered = covers(before, command);
+    this.#then.decided(lane, command, entry.covered);
   }
 
   #tryApply(lane: LiveLane, entry: Entry): void {
     try {
       this.#apply(lane, entry);
       lane.pending.push(entry);
+      entry.decided?.(entry.answer);
     } catch (error) {
-      // A contradiction in our own state must not take the worker down, nor leave the asker waiting.
+      // A contradiction in the state neither takes the worker down nor leaves the caller waiting.
       this.#notify({ type: "bug", session: lane.id, error });
       entry.reject(toControlError(error));
     }
   }
 
   #apply(lane: LiveLane, entry: Entry): void {
-    const decided = decide(lane.decided, entry.command);
+    if (entry.command === undefined) return;
+    if (entry.command.type === "begin-process") entry.command = withProcessId(lane, entry.command);
+    const decided = decide(lane.decided, withKnownKey(lane, entry.command));
     let next = lane.decided;
     for (const event of decided.events) next = evolve(next, event);
     entry.events = decided.events;
@@ -156,235 +185,216 @@ export class Commit {
   }
 
   #flush(lane: LiveLane): void {
-    if (lane.flying.length > 0 || lane.pending.length === 0 || lane.doubt) return;
-    lane.takeBackRetry?.();
-    lane.takeBackRetry = undefined;
-    lane.flying = lane.pending;
+    if (lane.flight !== undefined || lane.pending.length === 0) return;
+    if (!maySend(lane.health, this.#clock.elapsed())) return;
+    const entries = lane.pending;
     lane.pending = [];
-    lane.sent = lane.decided; // @fault answered-before-durable
-    const events = lane.flying.flatMap((entry) => entry.events);
+    const events = entries.flatMap((entry) => entry.events);
     if (events.length === 0) {
-      this.#landed(lane, events, 0);
+      for (const entry of entries) entry.resolve(entry.answer);
+      this.#rest(lane);
       return;
     }
-    const at = this.#clock.now();
+    this.#send(lane, { entries, events, after: lane.decided, at: this.#clock.now(), sentAt: this.#clock.elapsed() });
+  }
+
+  #send(lane: LiveLane, flight: Flight): void {
+    lane.flight = flight; // @fault answered-before-durable
+    this.#unanswered.add(lane, flight);
     // @fault told-before-durable
-    lane.landing = this.#store.append(batch(lane, events, at)).then(
-      (appended) => {
-        lane.landing = undefined;
-        if (appended.kind === "appended") return this.#landed(lane, events, at); // @fault fault-swallowed:landed
-        if (lane.phase === "gone") return;
-        if (appended.kind === "fenced") return this.fence(lane);
-        void this.#moved(lane);
-      },
-      (error: unknown) => {
-        lane.landing = undefined;
-        if (lane.phase === "gone") return;
-        lane.unsure = { entries: lane.flying, events, read: [] }; // @fault fault-swallowed
-        this.#failed(lane, toControlError(error));
-      },
+    flight.landing = this.#store.append(batchOf(lane, flight)).then(
+      (appended) => this.#answered(lane, flight, appended),
+      (error: unknown) => this.#lost(lane, flight, error),
     );
   }
 
-  #landed(lane: LiveLane, events: readonly Event[], at: number): void {
-    const first = lane.durable.head + 1;
-    const landed = lane.flying;
-    lane.durable = lane.sent ?? lane.durable;
-    lane.flying = [];
-    lane.attempts = 0;
-    if (events.length > 0) {
-      if (lane.durable.head - lane.snapshotAt >= SNAPSHOT_EVENTS) lane.snapshotAt = lane.durable.head;
-      this.#then.recorded(
-        lane,
-        events.map((event, index): Recorded => ({ ...event, seq: first + index, at })),
-      );
-    }
-    for (const entry of landed) entry.resolve(entry.answer);
+  #answered(lane: LiveLane, flight: Flight, appended: Appended): void {
+    flight.isAnswered = true;
+    this.#unanswered.remove(flight);
+    const { kind } = appended;
+    if (lane.flight !== flight) this.#landedLate(lane, kind === "appended");
+    // @fault fault-swallowed:landed
+    else if (kind === "appended") this.#landed(lane, flight, numbered(lane, flight));
+    else if (lane.phase === "gone") return;
+    else if (kind === "fenced") this.fence(lane);
+    else if (kind === "taken") this.#taken(lane, flight, appended.runs);
+    else void this.#moved(lane, flight);
+  }
+
+  #lost(lane: LiveLane, flight: Flight, error: unknown): void {
+    flight.isAnswered = true;
+    this.#unanswered.remove(flight);
+    const failed = toControlError(error);
+    if (lane.flight !== flight) this.#landedLate(lane, !isUnwritten(failed));
+    else if (lane.phase !== "gone") this.#failed(lane, failed); // @fault fault-swallowed
+  }
+
+  /** A batch that was given up on, after the log was read, may be in it now: then the log is read again. */
+  #landedLate(lane: LiveLane, maybe: boolean): void {
+    if (!maybe || lane.phase !== "ready" || lane.flight !== undefined || lane.health.kind === "unknown") return;
+    const failures = lane.health.kind === "well" ? 0 : lane.health.failures;
+    lane.health = { kind: "unknown", error: noAnswer(), until: this.#clock.elapsed(), failures };
+    lane.cancelRetry();
+    void this.#resolve(lane);
+  }
+
+  #landed(lane: LiveLane, flight: Flight, events: readonly Recorded[]): void {
+    lane.flight = undefined;
+    lane.durable = flight.after;
+    lane.moves = 0;
+    lane.health = WELL;
+    lane.cancelRetry();
+    if (lane.durable.head - lane.snapshotAt >= SNAPSHOT_EVENTS) lane.snapshotAt = lane.durable.head;
+    this.#then.recorded(lane, events);
+    for (const entry of flight.entries) entry.resolve(entry.answer);
     if (lane.pending.length > 0) this.#flushSoon(lane);
     else this.#rest(lane);
   }
 
-  /** Somebody was faster: look again, and decide everything anew that was decided on what turned out to be old. */
-  async #moved(lane: LiveLane): Promise<void> {
-    lane.attempts += 1;
+  /** Another writer was faster: read on, and decide everything again that was decided on an old log. */
+  async #moved(lane: LiveLane, flight: Flight): Promise<void> {
+    lane.moves += 1;
     try {
-      if (lane.attempts > COMMIT_ATTEMPTS_MAX) {
+      if (lane.moves > COMMIT_ATTEMPTS_MAX) {
         throw new ControlError("overloaded", `Session ${lane.id} is written to faster than Belay can decide.`);
       }
-      await this.#catchUp(lane);
-      this.#again(lane, [...lane.flying, ...lane.pending]);
+      const news = await readNews(this.#store, lane);
+      if (lane.phase === "gone" || lane.flight !== flight) return;
+      const unwritten = this.#unwritten(flight, news);
+      this.#known(lane);
+      this.#note(lane, news);
+      this.#again(lane, [...unwritten, ...lane.pending]);
     } catch (error) {
-      this.#failed(lane, toControlError(error));
+      if (lane.phase === "gone" || lane.flight !== flight) return;
+      lane.pending = [...flight.entries, ...lane.pending];
+      lane.flight = undefined;
+      this.#failed(lane, toControlError(error), "unread");
     }
   }
 
-  /** All of it or nothing: what was kept would be decided on half of what it was written with. */
-  async #catchUp(lane: LiveLane): Promise<void> {
-    const news: Recorded[] = [];
-    for (;;) {
-      const after = news.at(-1)?.seq ?? lane.durable.head;
-      // @fault catch-up-ends-at-a-short-page:read
-      const { events } = await this.#store.read(lane.id, { after, limit: PAGE_EVENTS_MAX });
-      // One that was let go meanwhile tells nobody what others write.
-      if (lane.phase === "gone") return;
-      if (events.length === 0) break;
-      news.push(...events); // @fault catch-up-ends-at-a-short-page
-    }
+  /** These keys have a run: their prompts are repeats of it, and what names them means that run. */
+  #taken(lane: LiveLane, flight: Flight, runs: readonly KeyedRun[]): void {
+    const entries = [...flight.entries, ...lane.pending];
+    this.#known(lane);
+    repeatTaken(entries, runs);
+    this.#again(lane, entries);
+  }
+
+  /** The log has been read. That proves nothing about writing: if the next batch fails, the pauses go on growing. */
+  #known(lane: LiveLane): void {
+    if (lane.health.kind !== "unknown") return;
+    lane.health = { ...lane.health, kind: "refusing", scope: "new", until: 0 };
+    lane.cancelRetry();
+  }
+
+  /** What was written is answered, not decided again: a stop would cover what was accepted after it. */
+  #unwritten({ entries }: Flight, news: readonly Recorded[]): readonly Entry[] {
+    const written = writtenOf(entries, news); // @fault lost-answer-decided-again
+    for (const entry of entries.slice(0, written)) entry.resolve(entry.answer);
+    return entries.slice(written);
+  }
+
+  #note(lane: LiveLane, news: readonly Recorded[]): void {
     if (news.length === 0) return;
-    if (lane.unsure !== undefined) lane.unsure.read = news;
     lane.durable = news.reduce<Lane>(evolve, lane.durable);
     this.#then.recorded(lane, news);
   }
 
   #again(lane: LiveLane, entries: readonly Entry[]): void {
-    lane.flying = [];
+    lane.flight = undefined;
     lane.pending = [];
     lane.decided = lane.durable;
-    // All of them before anything follows from them: work must not begin whose stop comes next in the list, and what
-    // was received after them must not be decided between two of them.
-    for (const entry of entries) this.#tryApply(lane, entry); // @fault order-lost-after-doubt:again
+    for (const entry of entries) this.#tryApply(lane, entry);
     this.#flushSoon(lane);
     this.#then.caughtUp(lane);
-    this.pump(lane);
-  }
-
-  /** The store could not. Whoever can be refused is refused; the rest is kept, and tried until it is recorded. */
-  #failed(lane: LiveLane, error: ControlError): void {
-    this.#notify({ type: "store", session: lane.id, code: error.code, message: error.message });
-    // Nobody knows what was written: until the log has been read, nothing may be decided on what we believe.
-    lane.doubt ||= !WROTE_NOTHING.has(error.code); // @fault lost-answer-taken-for-no
-    const entries = [...lane.flying, ...lane.pending, ...(lane.doubt && !lane.pumping ? lane.mailbox.splice(0) : [])];
-    lane.flying = [];
-    lane.pending = [];
-    lane.decided = lane.durable; // @fault refused-prompt-stays-decided, refused-stays-decided
-    const kept = entries.filter((entry) => isLasting(entry.command)); // @fault refused-and-recorded
-    for (const entry of entries) {
-      if (!isLasting(entry.command)) entry.reject(error);
-      else if (isCancel(entry.command)) notRecorded(entry, error); // @fault stop-told-before-it-is-recorded
-    }
-    for (const entry of kept) this.#tryApply(lane, entry);
-    // What was refused stands in nobody's way any more: neither in that of another's stop, nor in that of a beginning.
-    this.#then.caughtUp(lane);
-    if (kept.length === 0 && !lane.doubt) {
-      this.#rest(lane);
-      return;
-    }
-    // A store that was closed will not come back; what was kept is recovered at the next start.
-    if (this.#stopped) return;
-    const pause = Math.min(RETRY_FIRST_MS * 2 ** lane.attempts, RETRY_LAST_MS);
-    lane.attempts = Math.min(lane.attempts + 1, 8);
-    lane.takeBackRetry = this.#clock.after(pause, () => void this.#retry(lane)); // @fault never-tried-again
-  }
-
-  /** What was lost may have been written after all: read before writing. */
-  async #retry(lane: LiveLane): Promise<void> {
-    lane.takeBackRetry = undefined;
-    if (lane.phase !== "ready") return;
-    lane.flying = lane.pending;
-    lane.pending = [];
-    try {
-      await this.#catchUp(lane);
-    } catch (error) {
-      this.#failed(lane, toControlError(error));
-      return;
-    }
-    lane.doubt = false;
-    this.#clearDoubt(lane);
-    // With what was received meanwhile, as far as it need not wait: there may be a stop among it for what would begin
-    // now.
-    const ready = lane.pumping ? 0 : lane.mailbox.findIndex((entry) => entry.prepare !== undefined);
-    // @fault order-lost-after-doubt:received
-    const received = lane.mailbox.splice(0, ready === -1 ? lane.mailbox.length : ready);
-    this.#again(lane, [...lane.flying, ...lane.pending, ...received]);
     if (lane.pending.length === 0) this.#rest(lane);
   }
 
-  /** What was written after all is answered, not decided again: a cancel would cover what was accepted after it. */
-  #clearDoubt(lane: LiveLane): void {
-    const { unsure } = lane;
-    lane.unsure = undefined;
-    if (unsure === undefined || !begins(unsure.read, unsure.events)) return; // @fault lost-answer-decided-again
-    for (const entry of lane.flying) if (unsure.entries.includes(entry)) entry.resolve(entry.answer);
-    lane.flying = lane.flying.filter((entry) => !unsure.entries.includes(entry));
+  /** The store could not. `unread`: the log has moved on and could not be read. */
+  #failed(lane: LiveLane, error: ControlError, log: "read" | "unread" = "read"): void {
+    this.#notify({ type: "store", session: lane.id, code: error.code, message: error.message });
+    const { flight } = lane;
+    const scope = refusedIn(flight?.entries ?? []);
+    const health = afterFailure(lane.health, error, scope, this.#clock.elapsed());
+    lane.health = health.kind === "refusing" && log === "unread" ? { ...health, kind: "unknown" } : health;
+    const unknown = lane.health.kind === "unknown" ? flight : undefined;
+    if (unknown === undefined) lane.flight = undefined;
+    const entries = [...(flight?.entries ?? []), ...lane.pending];
+    const isKept = lane.health.kind === "refusing" && scope === "new" ? (one: Entry) => !isBeginning(one) : isLasting;
+    const isSent = maySend(lane.health, this.#clock.elapsed());
+    for (const entry of entries) {
+      if (!isKept(entry)) entry.reject(error);
+      else if (!isSent && isCancel(entry.command)) notRecorded(entry, error); // @fault stop-told-before-it-is-recorded
+    }
+    // A batch in doubt stays decided until the log has been read: a stop must cover what may have been accepted.
+    const again = unknown === undefined ? entries : lane.pending;
+    lane.pending = [];
+    // @fault refused-prompt-stays-decided, refused-stays-decided
+    lane.decided = unknown === undefined ? lane.durable : unknown.after;
+    for (const entry of again) if (isKept(entry)) this.#tryApply(lane, entry); // @fault refused-and-recorded
+    this.#flushSoon(lane);
+    this.#then.caughtUp(lane);
+    if (lane.pending.length === 0 && lane.health.kind === "refusing") this.#rest(lane);
+    this.#retryLater(lane);
   }
 
-  /** Somebody else drives this lane, or may soon: whoever waits for it here is told so. */
+  #retryLater(lane: LiveLane): void {
+    if (this.#stopped || lane.health.kind === "well") return;
+    const pause = Math.max(0, lane.health.until - this.#clock.elapsed());
+    lane.cancelRetry();
+    // Only what is kept keeps the program alive.
+    const kind = lane.pending.length === 0 && lane.health.kind === "refusing" ? "idle" : undefined;
+    lane.retry = this.#clock.after(pause, () => void this.#retry(lane), kind); // @fault never-tried-again
+  }
+
+  async #retry(lane: LiveLane): Promise<void> {
+    lane.retry = undefined;
+    if (lane.phase !== "ready" || lane.health.kind === "well") return;
+    if (lane.health.kind === "unknown") return this.#resolve(lane);
+    // A timer may fire a fraction of a millisecond early: the pause is over when it does.
+    lane.health = { ...lane.health, until: Math.min(lane.health.until, this.#clock.elapsed()) };
+    // What is kept goes first, by itself: what else the state demands follows when it has landed.
+    this.#flush(lane);
+    this.#then.caughtUp(lane);
+  }
+
+  /** Reads the log, and so learns what became of the batch in doubt. */
+  async #resolve(lane: LiveLane): Promise<void> {
+    const { flight, health } = lane;
+    let news: readonly Recorded[];
+    try {
+      news = await readNews(this.#store, lane);
+    } catch (error) {
+      if (lane.phase === "ready" && lane.health === health) this.#failed(lane, toControlError(error));
+      return;
+    }
+    // Meanwhile the store has answered, or the lane is gone.
+    if (lane.phase !== "ready" || lane.health !== health || lane.flight !== flight) return;
+    this.#known(lane);
+    const entries = flight === undefined ? [] : this.#unwritten(flight, news);
+    // One that the store has not answered may still be written. Sent again as a whole, it is written once in any case.
+    const left = flight?.isAnswered === true ? entries.filter(isLasting) : entries;
+    this.#note(lane, news);
+    this.#again(lane, [...left, ...lane.pending]);
+  }
+
+  /** Another worker drives this lane, or may soon: every caller that waits for it here is rejected. */
   fence(lane: LiveLane): void {
-    const entries = [...lane.flying, ...lane.pending, ...lane.mailbox.splice(0)];
+    const entries = [...(lane.flight?.entries ?? []), ...lane.takeUnsent()];
     lane.phase = "gone";
-    lane.flying = [];
-    lane.pending = [];
-    for (const entry of entries) entry.reject(movedAway(lane));
-    letGo(lane);
-    this.#then.fenced(lane);
+    // What is on its way may still land, and is then passed on to followers.
+    if (lane.flight !== undefined) lane.flight.entries = [];
+    lane.cancelRetry();
+    for (const entry of entries) entry.reject(drivenByAnother(lane.id));
+    lane.releaseWaiters();
+    const kept = entries.flatMap(exactStops);
+    this.#then.fenced(lane, kept);
   }
 
   #rest(lane: LiveLane): void {
-    letGo(lane);
+    lane.releaseWaiters();
     this.#then.rested(lane);
   }
 }
 
-function letGo(lane: LiveLane): void {
-  const waiting = lane.quiet;
-  lane.quiet = [];
-  for (const resolve of waiting) resolve();
-}
-
-/** After these codes a store promises that nothing of the batch is in the log. */
-const WROTE_NOTHING: ReadonlySet<string> = new Set(["store_full", "store_locked", "store_corrupt", "overloaded"]);
-
-/** Whether what was read begins with these facts. Ids are made once, so the names of things suffice. */
-function begins(read: readonly Recorded[], events: readonly Event[]): boolean {
-  const name = (event: Event | undefined): string =>
-    JSON.stringify(event, ["type", "runId", "turnId", "callId", "questionId", "processId", "covers"]) ?? "";
-  return events.every((event, index) => name(event) === name(read[index]));
-}
-
 const NO_EVENTS: readonly Event[] = [];
-
-function batch(lane: LiveLane, events: readonly Event[], at: number): Batch {
-  const state = lane.decided;
-  return {
-    session: lane.id,
-    expected: lane.durable.head,
-    events,
-    at,
-    ...(lane.epoch === undefined ? {} : { epoch: lane.epoch }),
-    ...(state.head - lane.snapshotAt >= SNAPSHOT_EVENTS ? { snapshot: state } : {}),
-  };
-}
-
-/** Not that of a question: whether there is still one to take back is known only from the log. */
-const isCancel = ({ type }: Command): boolean =>
-  type !== "cancel-question" && (type.startsWith("cancel-") || type === "close");
-
-/** Facts about the world, and requests to stop: refusing them would not make them untrue. */
-// @fault cancel-refused-with-the-rest
-export const isLasting = (command: Command): boolean => isCancel(command) || LASTING.has(command.type);
-
-const LASTING: ReadonlySet<Command["type"]> = new Set([
-  "settle-turn", // @fault end-of-work-refused
-  "settle-call",
-  "settle-process", // @fault process-end-refused
-  "detach-process", // @fault detach-refused
-  "expire",
-  "recover", // @fault recovery-not-repeated
-  "park",
-]);
-
-/** The asker of a cancel is told the truth now; the cancel itself is kept. */
-function notRecorded(entry: Entry, error: ControlError): void {
-  const message = `The stop was carried out here, but could not be recorded yet: ${error.message}`;
-  entry.reject(new ControlError(error.code, message, { cause: error, hint: STOP_UNRECORDED }));
-  entry.resolve = ignore;
-  entry.reject = ignore;
-}
-
-const ignore = (): void => {};
-
-const unanswered = (lane: LiveLane): ControlError =>
-  new ControlError("unavailable", `Belay has closed before the store answered for session ${lane.id}.`);
-
-const movedAway = (lane: LiveLane): ControlError =>
-  new ControlError("unavailable", `Session ${lane.id} is driven by another worker now.`);

@@ -164,19 +164,23 @@ describe("G28: while the store is slow,", () => {
     return one;
   };
 
-  /** What is decided from now on waits: for a prompt that is looked up, or until the log has been read. */
-  const hinder = ({ store, session }: Awaited<ReturnType<typeof stage>>, how: string): void => {
-    if (how === "pumping") {
-      store.always("run", { kind: "delay", until: new Gate() });
-      session.prompt("held", { key: "k" }).outcome.catch(() => {});
-    } else {
-      store.always("append", { kind: "fail", code: "unavailable" });
-      store.always("read", { kind: "fail", code: "unavailable" });
-      session.prompt("lost").outcome.catch(() => {});
-    }
+  /** From now on nothing can be recorded: a batch hangs, the store refuses, or it is unknown what was written. */
+  const hinder = ({ store, session }: Awaited<ReturnType<typeof stage>>, how: Trouble): void => {
+    const trouble: Record<Trouble, () => void> = {
+      hanging: () => store.always("append", { kind: "delay", until: new Gate() }),
+      refusing: () => store.always("append", { kind: "fail", code: "store_full" }),
+      unknown: () => {
+        store.always("append", { kind: "fail", code: "unavailable" });
+        store.always("read", { kind: "fail", code: "unavailable" });
+      },
+    };
+    trouble[how]();
+    session.prompt("other", { key: "k" }).outcome.catch(() => {});
   };
+  type Trouble = "hanging" | "refusing" | "unknown";
+  const troubles: readonly Trouble[] = ["hanging", "refusing", "unknown"];
 
-  test.each(["pumping", "in doubt"])("a call whose time is over is stopped at once: %s", async (how) => {
+  test.each(troubles)("a call that reaches its time limit is stopped at once (store: %s)", async (how) => {
     let signal: AbortSignal | undefined;
     const one = await held((call) => (signal = call.signal), { timeoutMs: 40 });
     hinder(one, how);
@@ -187,7 +191,7 @@ describe("G28: while the store is slow,", () => {
     expect(signal?.reason).toMatchObject({ reason: { kind: "timeout", limitMs: 40 } });
   });
 
-  test.each(["pumping", "in doubt"])("an agent that stops its own run stops all of it at once: %s", async (how) => {
+  test.each(troubles)("an agent that stops its own run stops all of it at once (store: %s)", async (how) => {
     const aborted: string[] = [];
     let stop: Turn["stop"] | undefined;
     const one = await stage(async (turn) => {

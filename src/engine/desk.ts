@@ -86,15 +86,15 @@ export class Desk implements CallDesk {
 
   /** Some stops can still be refused, and stop nothing before they are durable; but nothing begins meanwhile. */
   unsure(callId: CallId): boolean {
-    const { decided, durable, doubt } = this.lane;
+    const { decided, durable, health } = this.lane;
     const stops = ({ live: run }: Lane): boolean =>
       run?.phase === "stopping" || run?.live.find((call) => call.id === callId)?.phase === "stopping";
-    return doubt || (stops(decided) && !stops(durable));
+    return health.kind === "unknown" || (stops(decided) && !stops(durable));
   }
 
   /** Rejects if it will never be known here. */
   async known(): Promise<void> {
-    await this.commit.quiet(this.lane);
+    await this.commit.drained(this.lane);
     if (this.isGone) throw new Error(`Session ${this.lane.id} is not driven from here any more.`);
   }
 
@@ -116,8 +116,6 @@ export class Desk implements CallDesk {
 
   limitReached(callId: CallId, limitMs: number): void {
     const reason = { kind: "timeout", limitMs } as const;
-    // Like any cancel behind something that waits for the store, it does not wait with it.
-    if (this.lane.pumping || this.lane.doubt) this.lane.work(callId)?.scope.cancel(reason);
     // Refused only by a store in trouble, which keeps the cancel, or by a lane that is not ours any more.
     this.commit.submit(this.lane, { type: "cancel-call", callId, reason }).catch(() => {});
   }

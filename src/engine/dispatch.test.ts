@@ -1,11 +1,9 @@
-// Who is next, across sessions.
+// Which session starts its next run.
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../test/fixtures/commit.ts";
 import type { Lane } from "../core/lane.ts";
-import { RETRY_FIRST_MS } from "../core/limits.ts";
-import { Gate } from "../testing/gate.ts";
 import { given } from "../testing/given.ts";
-import { manualClock, settled } from "../testing/manual-clock.ts";
+import { settled } from "../testing/manual-clock.ts";
 import type { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
 import type { LiveLane } from "./live-lane.ts";
@@ -18,53 +16,59 @@ function lane(decided: Lane): LiveLane {
   return Object.assign(readyLane(), { decided, epoch: 1 });
 }
 
-/** Starts are decided as the test says: at once, unless it says otherwise. */
-function house(slotsMax: number, decide: (one: LiveLane) => Promise<void> | void = (one) => become(one, LIVE)) {
-  const clock = manualClock();
+type Start = (one: LiveLane) => void | Promise<void>;
+
+/** A dispatcher over a fake `Commit`: `start` is the decision of a start, made in the tick in which it is submitted. */
+function dispatching(slotsMax: number, start: Start = (one) => become(one, LIVE)) {
   const started: LiveLane[] = [];
+  const refusing = new Set<LiveLane>();
   const submit = async (one: LiveLane): Promise<void> => {
     started.push(one);
-    await decide(one);
+    const recorded = start(one);
+    // As after every decision.
+    dispatch.note(one);
+    await recorded;
   };
-  const commit = () => ({ submit }) as unknown as Commit;
-  return { clock, started, dispatch: new Dispatch({ slotsMax, clock, commit }) };
+  const takesCommands = (one: LiveLane): boolean => !refusing.has(one);
+  const dispatch = new Dispatch({ slotsMax, commit: () => ({ submit, takesCommands }) as unknown as Commit });
+  return { started, refusing, dispatch };
 }
 
 const become = (one: LiveLane, decided: Lane): void => void Object.assign(one, { decided });
 
-test("G10: lanes take turns for the slots there are; whose run has ended goes behind those that wait", async () => {
-  const { dispatch, started } = house(1);
+test("G10: sessions take turns for the slots; one whose run has ended goes behind those that wait", () => {
+  const { dispatch, started } = dispatching(1);
   const [first, second, third] = [lane(WAITS), lane(WAITS), lane(WAITS)];
   for (const one of [first, second, third]) dispatch.note(one);
-  await settled();
   expect(started).toEqual([first]);
   expect(dispatch.load).toEqual({ live: 1, waiting: 2, max: 1 });
   for (const ends of [first, second, third]) {
     become(ends, WAITS);
     dispatch.note(ends);
-    await settled();
   }
   expect(started).toEqual([first, second, third, first]);
   expect(dispatch.load).toEqual({ live: 1, waiting: 2, max: 1 });
 });
 
-test("a lane that is being started holds a slot, and is not started twice", async () => {
-  const late = new Gate();
-  const { dispatch, started } = house(2, (one) => late.opened.then(() => become(one, LIVE)));
+test("all free slots are filled in one tick, and never more than there are", () => {
+  const { dispatch, started } = dispatching(2);
+  const sessions = [lane(WAITS), lane(WAITS), lane(WAITS)];
+  for (const one of sessions) dispatch.note(one);
+  expect(started).toEqual(sessions.slice(0, 2));
+  expect(dispatch.load).toEqual({ live: 2, waiting: 1, max: 2 });
+});
+
+test("a session that is noted twice is started once, and uses one slot", () => {
+  const { dispatch, started } = dispatching(2);
   const one = lane(WAITS);
   dispatch.note(one);
   dispatch.note(one);
   expect(started).toEqual([one]);
   expect(dispatch.load).toEqual({ live: 1, waiting: 0, max: 2 });
-  late.open();
-  await settled();
-  dispatch.note(one);
-  expect(started).toEqual([one]);
-  expect(dispatch.load).toEqual({ live: 1, waiting: 0, max: 2 });
 });
 
-test("a lane that comes with a live run holds a slot; one that another worker drives does not", () => {
-  const { dispatch, started } = house(1);
+test("a session that is loaded with a live run uses a slot; one that another worker drives does not", () => {
+  const { dispatch, started } = dispatching(1);
   const elsewhere = Object.assign(lane(LIVE), { epoch: undefined });
   dispatch.note(elsewhere);
   expect(dispatch.load.live).toBe(0);
@@ -75,21 +79,21 @@ test("a lane that comes with a live run holds a slot; one that another worker dr
 });
 
 test.each<readonly [string, Partial<LiveLane>]>([
-  ["has nothing in its queue", { decided: IDLE }],
+  ["has an empty queue", { decided: IDLE }],
   ["has a live run", { decided: LIVE }],
   ["another worker drives", { epoch: undefined }],
-  ["was let go of", { phase: "gone" }],
-])("a lane is not started that %s", (_, state) => {
-  const { dispatch, started } = house(9);
+  ["is being loaded", { phase: "loading" }],
+  ["was let go", { phase: "gone" }],
+])("a session is not started that %s", (_, state) => {
+  const { dispatch, started } = dispatching(9);
   dispatch.note(Object.assign(lane(WAITS), state));
   expect(started).toEqual([]);
 });
 
-test("a lane that has nothing to do any more, or is not ours, does not wait any longer", async () => {
-  const { dispatch, started } = house(1);
+test("a session that has an empty queue by now, or was lost, does not wait for a slot any more", () => {
+  const { dispatch, started } = dispatching(1);
   const [live, emptied, lost] = [lane(WAITS), lane(WAITS), lane(WAITS)];
   for (const one of [live, emptied, lost]) dispatch.note(one);
-  await settled();
   become(emptied, IDLE);
   dispatch.note(emptied);
   dispatch.forget(lost);
@@ -100,45 +104,50 @@ test("a lane that has nothing to do any more, or is not ours, does not wait any 
   expect(dispatch.load.live).toBe(0);
 });
 
-test("the slot of a lane that is lost goes to whoever waits", async () => {
-  const { dispatch, started } = house(1);
+test("the slot of a session that is lost goes to the next that waits", () => {
+  const { dispatch, started } = dispatching(1);
   const [lost, waits] = [lane(WAITS), lane(WAITS)];
   dispatch.note(lost);
   dispatch.note(waits);
-  await settled();
   dispatch.forget(lost);
   expect(started).toEqual([lost, waits]);
 });
 
-test("a start that came to nothing gives its slot to the next", async () => {
-  const { clock, dispatch, started } = house(1, (one) => become(one, started.length === 1 ? IDLE : LIVE));
+test("a start that begins nothing gives its slot to the next session", () => {
+  const { dispatch, started } = dispatching(1, (one) => become(one, started.length === 1 ? IDLE : LIVE));
   const [withdrawn, waits] = [lane(WAITS), lane(WAITS)];
   dispatch.note(withdrawn);
   dispatch.note(waits);
-  await settled();
   expect(started).toEqual([withdrawn, waits]);
   expect(dispatch.load).toEqual({ live: 1, waiting: 0, max: 1 });
-  expect(clock.pending).toEqual([]);
 });
 
-test("G28: a start that could not be recorded lets others go first, and is tried again a little later", async () => {
-  const { dispatch, started, clock } = house(1, (one) =>
-    started.length === 1 ? Promise.reject(new Error("full")) : become(one, LIVE),
-  );
+test("G28: a session whose start was refused lets others go first, until its health allows it", async () => {
+  const { dispatch, started, refusing } = dispatching(1, (one) => {
+    become(one, LIVE);
+    return started.length === 1 ? Promise.reject(new Error("full")) : undefined;
+  });
   const [refused, waits] = [lane(WAITS), lane(WAITS)];
   dispatch.note(refused);
   dispatch.note(waits);
+  // The batch was refused: the session is as it was, and takes no commands for a while.
+  refusing.add(refused);
+  become(refused, WAITS);
+  dispatch.note(refused);
   await settled();
   expect(started).toEqual([refused, waits]);
   become(waits, IDLE);
   dispatch.note(waits);
+  dispatch.note(refused);
   expect(started).toEqual([refused, waits]);
-  await clock.advance(RETRY_FIRST_MS);
+  expect(dispatch.load).toEqual({ live: 0, waiting: 0, max: 1 });
+  refusing.delete(refused);
+  dispatch.note(refused);
   expect(started).toEqual([refused, waits, refused]);
 });
 
-test("G28: a start that was recorded although nobody said so keeps its slot", async () => {
-  const { dispatch, started, clock } = house(1, (one) => {
+test("G28: a start whose answer was lost keeps its slot while the state says that it is live", async () => {
+  const { dispatch, started } = dispatching(1, (one) => {
     become(one, LIVE);
     return Promise.reject(new Error("lost"));
   });
@@ -147,15 +156,13 @@ test("G28: a start that was recorded although nobody said so keeps its slot", as
   await settled();
   expect(started).toHaveLength(1);
   expect(dispatch.load).toEqual({ live: 1, waiting: 1, max: 1 });
-  expect(clock.pending).toEqual([]);
 });
 
-test("nothing is started any more once it is stopped", async () => {
-  const { dispatch, started } = house(1);
+test("nothing is started after stop()", () => {
+  const { dispatch, started } = dispatching(1);
   const [live, waits] = [lane(WAITS), lane(WAITS)];
   dispatch.note(live);
   dispatch.note(waits);
-  await settled();
   dispatch.stop();
   expect(dispatch.load.waiting).toBe(0);
   become(live, IDLE);

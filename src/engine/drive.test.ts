@@ -13,11 +13,12 @@ import {
   wanted,
 } from "../../test/fixtures/commands.ts";
 import type { CancelReason } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
 import type { Work } from "../core/ids.ts";
 import { PROCESS_GRACE_EXTRA_MS, TURN_GRACE_EXTRA_MS } from "../core/limits.ts";
 import { type Given, given } from "../testing/given.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { canBeRefused, Drive } from "./drive.ts";
+import { Drive } from "./drive.ts";
 import { LiveLane } from "./live-lane.ts";
 import { LiveWork, type WorkOwner } from "./live-work.ts";
 
@@ -108,13 +109,11 @@ describe("what is demanded begins", () => {
     expect(done).toEqual([`begin ${TURN}`]);
   });
 
-  test("not while nobody knows what is durable, nor while runs are set down, nor without the lease", () => {
-    for (const [what, value] of [
-      ["doubt", true],
-      ["epoch", undefined],
-    ] as const) {
+  test("not while it is unknown what was written, nor while runs are parked, nor without the lease", () => {
+    const trouble = { error: new ControlError("unavailable", "No answer."), until: 50, failures: 1 };
+    for (const state of [{ health: { kind: "unknown", ...trouble } }, { epoch: undefined }]) {
       const { done, drive, lane } = stage(inCall);
-      Object.assign(lane, { [what]: value });
+      Object.assign(lane, state);
       drive.satisfy(lane);
       expect(done).toEqual([]);
     }
@@ -165,6 +164,17 @@ describe("what is to stop", () => {
     becomes(inCall.and(cancelCall(CALL, note("call")), cancelRun("run_a", note("run"))));
     expect(lane.work(CALL)?.scope.reason).toEqual(note("call"));
     expect(lane.work(TURN)?.scope.reason).toEqual(note("run"));
+  });
+
+  test("because a decided stop covers it is told so in that tick, even if the state does not demand it yet", () => {
+    const sibling = "call_a.2";
+    const { lane, drive, work } = liveOne(inCall.and(call(sibling)));
+    drive.stopAll(lane, [CALL, "call_a.9"], user);
+    expect(work.scope.reason).toEqual(user);
+    expect([lane.work(sibling)?.phase, lane.work(TURN)?.phase]).toEqual(["live", "live"]);
+    drive.stopAll(lane, [CALL, TURN], { kind: "user", note: "again" });
+    expect(work.scope.reason).toEqual(user);
+    expect(lane.work(TURN)?.scope.reason).toEqual({ kind: "user", note: "again" });
   });
 
   test("before it has begun never begins, and is over at once", () => {
@@ -290,14 +300,6 @@ describe("a stop that need not be carried out at once waits until it is durable:
     becomes(interrupted, given(...running("run_z")).and(cancelRun("run_z")));
     expect(work.scope.reason).toBeUndefined();
   });
-});
-
-test("an interrupt can be refused until it is durable, also if its run is over by then", () => {
-  const refusable = (decided: Given, durable: Given): boolean =>
-    canBeRefused(stage(decided, durable).lane, { kind: "superseded", by: "run_b" });
-  expect(refusable(interrupted, inTurn)).toBe(true);
-  expect(refusable(interrupted, interrupted)).toBe(false);
-  expect(refusable(given(), interrupted)).toBe(true);
 });
 
 describe("a lane is still", () => {

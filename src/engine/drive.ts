@@ -5,6 +5,7 @@
 // 2. Nothing begins once its stop is decided.
 // 3. What is asked to stop has a limit; then it is given up, named, and what it says later is dropped.
 import type { CancelReason } from "../core/cancel.ts";
+import { mayBegin, mayStop } from "../core/covers.ts";
 import { demand } from "../core/demand.ts";
 import type { Work } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
@@ -39,8 +40,8 @@ export class Drive {
     // Without the lease it is another worker's to carry out, or nobody's until the lease has run out.
     if (run === undefined || lane.epoch === undefined) return; // @fault bystander-drives
     for (const effect of demand(run)) {
-      // @fault refused-interrupt-stops:carried-out
-      if (effect.type === "stop" && canBeRefused(lane, effect.reason)) continue;
+      // @fault refused-interrupt-stops
+      if (effect.type === "stop" && !mayStop(lane.decided, lane.durable, effect.reason)) continue;
       const durable = asksFor(lane.durable, effect.work);
       // A handle made for a request that is then refused would be left over.
       // @fault begun-before-durable
@@ -54,6 +55,14 @@ export class Drive {
         work.phase = "live";
         work.owner.begin();
       }
+    }
+  }
+
+  /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
+  stopAll(lane: LiveLane, ids: readonly Work[], reason: CancelReason): void {
+    for (const id of ids) {
+      const work = lane.work(id);
+      if (work !== undefined) this.stop(lane, work, reason);
     }
   }
 
@@ -144,10 +153,6 @@ export class Drive {
 
 const isGoingOn = (work: LiveWork): boolean => work.phase !== "ended" && work.phase !== "abandoned";
 
-/** An interrupt can still be refused by the store, and then nothing may have happened: it stops once it is durable. */
-export const canBeRefused = ({ decided, durable }: LiveLane, reason: CancelReason): boolean =>
-  reason.kind === "superseded" && !(durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
-
 /** A call that waits for an approval does nothing: its stop can wait until it is known that no answer came before. */
 function onlyWaits(lane: LiveLane, { id, owner, phase }: LiveWork): boolean {
   const idle = owner.waits === "approval" || phase === "waiting";
@@ -155,16 +160,13 @@ function onlyWaits(lane: LiveLane, { id, owner, phase }: LiveWork): boolean {
 }
 
 /** A run whose stop can still be refused goes on like any other. */
-function goesOn(lane: LiveLane): boolean {
-  const run = lane.decided.live;
-  return run?.phase === "running" || (run?.phase === "stopping" && canBeRefused(lane, run.reason));
+function goesOn({ decided, durable }: LiveLane): boolean {
+  const run = decided.live;
+  return run?.phase === "running" || (run?.phase === "stopping" && !mayStop(decided, durable, run.reason));
 }
 
-/** Also what is durable must want it, and be known: it may have a stop in it that is not decided here yet. */
-function begins(lane: LiveLane, work: Work): boolean {
-  const run = lane.doubt ? undefined : lane.durable.live; // @fault begun-in-doubt
-  if (run?.phase !== "running") return false;
-  return run.turn === work || run.live.some((call) => call.id === work && call.phase === "running");
-}
+/** The log may hold a stop that is not known here: then nothing begins before it has been read. */
+const begins = ({ health, decided, durable }: LiveLane, work: Work): boolean =>
+  health.kind !== "unknown" && mayBegin(decided, durable, work);
 
 const asksFor = (lane: Lane, work: Work): boolean => lane.live?.live.some((call) => call.id === work) === true;

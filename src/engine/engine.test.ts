@@ -380,14 +380,13 @@ describe("a house that closes", () => {
     const house = engineHouse();
     const { engine, store } = house;
     const { id } = await engine.create(undefined, {});
-    const lane = engine.lanes.get(id);
     engine.stopAccepting("closing");
     const begun = engine.begin(undefined, {}, asked("one"));
     await expect(begun.accepted).rejects.toMatchObject(SHUTTING_DOWN);
     await expect(engine.prompt(id, asked("one")).accepted).rejects.toMatchObject(SHUTTING_DOWN);
     await expect(engine.create(undefined, {})).rejects.toMatchObject(SHUTTING_DOWN);
     await expect(engine.ask(id, { type: "set-mode", mode: "plan" })).rejects.toMatchObject(SHUTTING_DOWN);
-    await expect(engine.beginProcess(lane, {} as never)).rejects.toMatchObject(SHUTTING_DOWN);
+    await expect(engine.beginProcess(id, {} as never)).rejects.toMatchObject(SHUTTING_DOWN);
     await settled();
     expect(await store.session(begun.sessionId)).toBeUndefined();
     expect(await typesOf(house, id)).toEqual(["session.created"]);

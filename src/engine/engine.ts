@@ -1,32 +1,34 @@
 // The house: one object that accepts, cancels, drives and tells. It takes no decision of its own; `core` does.
 import type { Outcome } from "../core/cancel.ts";
 import { canonical } from "../core/canonical.ts";
-import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
+import type { Accepted, Answer, Command, CommandOf, Created, QueueReceipt, Refused } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
-import { standing } from "../core/decide.ts";
+import type { Coverage } from "../core/covers.ts";
+import { repeat, standing } from "../core/decide.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane } from "../core/lane.ts";
-import { RETRY_LAST_MS } from "../core/limits.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Clock, Ids, Notify, Store } from "../ports.ts";
 import { Attendance } from "./attendance.ts";
 import { awaitedOutcome } from "./awaited-outcome.ts";
+import { BoundedStore } from "./bounded-store.ts";
 import { Cancels } from "./cancels.ts";
 import { Chronicle } from "./chronicle.ts";
 import { closing, elsewhere, gone, leaving } from "./closing.ts";
 import { Commit } from "./commit.ts";
 import { Dispatch } from "./dispatch.ts";
-import { canBeRefused, Drive } from "./drive.ts";
+import { Drive } from "./drive.ts";
 import type { EngineParts, Tap } from "./engine-parts.ts";
 import { Feeds } from "./feed.ts";
 import { type Following, followPages, type Heard } from "./follow.ts";
 import { makeHandleDesk } from "./handle-desk.ts";
 import { HookRunner } from "./hooks.ts";
+import { KeptStops } from "./kept-stops.ts";
 import { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveProcess } from "./live-process.ts";
-import { look, NOTHING } from "./look.ts";
+import { look } from "./look.ts";
 import { type Modes, modesOf } from "./modes.ts";
 import { oneByOne } from "./one-by-one.ts";
 import { Outcomes } from "./outcomes.ts";
@@ -35,6 +37,7 @@ import { type Begin, Processes } from "./processes.ts";
 import type { Asked, Begun, Made, Prompted } from "./prompted.ts";
 import { Questions } from "./questions.ts";
 import { RunLimits } from "./run-limits.ts";
+import { noteTimes } from "./since.ts";
 import type { Stoppable } from "./stoppable.ts";
 import { StoreCheck } from "./store-check.ts";
 import { makeWorld } from "./world.ts";
@@ -63,12 +66,14 @@ export class Engine {
   readonly #limits: RunLimits;
   readonly #attendance: Attendance;
   readonly #tap: Tap | undefined;
+  readonly #keptStops = new KeptStops();
   phase: "open" | "closing" | "parking" | "closed" = "open";
   /** Results that came after their work had been given up, and were dropped. */
   late = 0;
 
   constructor(parts: EngineParts) {
-    const { store, clock } = parts;
+    const { clock } = parts;
+    const store = new BoundedStore(parts.store, clock);
     const notify: Notify = (notice) => {
       if (notice.type === "late") this.late += 1;
       parts.notify(notice);
@@ -86,10 +91,11 @@ export class Engine {
     const submit = <C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> =>
       this.#submit(lane, command, key);
     this.questions = new Questions({ store, clock, commit, lanes: () => this.lanes, submit });
-    this.processes = new Processes({ ...parts, feeds: this.#feeds, commit });
+    this.processes = new Processes({ ...parts, store, feeds: this.#feeds, commit });
     this.handles = makeHandleDesk(this);
     const world = makeWorld({
       ...parts,
+      store,
       notify,
       feeds: this.#feeds,
       hooks: this.#hooks,
@@ -102,25 +108,27 @@ export class Engine {
       begins: () => this.phase === "open",
     });
     this.drive = new Drive({ clock, graceMs: parts.graceMs, world });
-    this.dispatch = new Dispatch({ slotsMax: parts.liveRunsMax, clock, commit });
+    this.dispatch = new Dispatch({ slotsMax: parts.liveRunsMax, commit });
     this.commit = new Commit({ store, clock, notify, consequences: this });
     this.lanes = new Lanes({
       ...parts,
+      store,
       resume: parts.agent.onCrash ?? parts.resume,
       worker: this.worker,
       commit,
       open: () => this.phase === "open",
+      recovered: (lane) => this.#keptStops.submit(lane, this.commit),
       ready: (lane) => {
+        this.#attendance.loaded(lane.id);
         this.#feeds.reset(lane.id);
         this.#changed(lane);
       },
       letGo: (session) => this.#feeds.reset(session),
-      unloaded: (session) => this.#loadLater(session),
+      unloaded: (session, { retryable }) => this.#attendance.retry(session, "ours", retryable),
     });
-    const { worker, lanes, processes } = this;
-    const load = async (lane: LiveLane): Promise<unknown> =>
-      this.phase !== "closed" && this.commit.submit(lane, NOTHING);
-    this.cancel = new Cancels({ store, lanes, processes, submit, load });
+    const { worker, lanes } = this;
+    const load = async (lane: LiveLane): Promise<unknown> => this.phase !== "closed" && this.commit.barrier(lane);
+    this.cancel = new Cancels({ store, lanes, submit, load });
     const fence = (lane: LiveLane): void => this.commit.fence(lane);
     this.#attendance = new Attendance({ store, clock, worker, lanes, open: () => this.phase === "open", fence });
     this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });
@@ -155,7 +163,7 @@ export class Engine {
     if (lane.epoch === undefined) {
       // A claim that failed may still have been made: then no other worker takes the session up, so this one must.
       await this.lanes.claim(lane).catch((error: unknown) => {
-        this.#loadLater(lane.id);
+        this.#attendance.retry(lane.id, "ours", true);
         throw error;
       });
       this.#changed(lane);
@@ -166,11 +174,11 @@ export class Engine {
   /** Registers a prompt in this very tick: whatever follows, also in the same tick, comes after it. */
   prompt(session: SessionId, asked: Asked): Prompted {
     const runId = this.#ids.make("run_") as RunId;
-    if (this.phase !== "open") return { runId, accepted: Promise.reject(closing()), bound: undefined };
+    if (this.phase !== "open") return { runId, accepted: Promise.reject(closing()) };
     this.lanes.moveIn(runId, session);
     const { prompt, delivery, key } = asked;
     const bound = key === undefined ? undefined : { key, content: this.#content(asked) };
-    const command: Command & { type: "accept" } = {
+    const command: CommandOf<"accept"> = {
       type: "accept",
       runId,
       prompt,
@@ -178,15 +186,14 @@ export class Engine {
       ...bound, // @fault key-not-recorded
     };
     const lane = this.lanes.get(session);
-    const prepare = key === undefined ? undefined : (known: typeof command) => this.#lookUpKey(lane, known, key);
-    const accepted = this.commit.submit(lane, command, prepare).then(
-      (answer) => this.#acceptedOrThrown(runId, answer),
+    const accepted = this.commit.submit(lane, command).then(
+      (answer) => this.#accepted(lane, command, answer),
       (error: unknown) => {
-        this.lanes.moveOut(runId); // @fault refused-run-keeps-its-home
+        this.lanes.refused(lane, runId); // @fault refused-run-keeps-its-home
         throw error;
       },
     );
-    return { runId, accepted, bound };
+    return { runId, accepted };
   }
 
   #content({ delivery, prompt, made = {} }: Asked): string {
@@ -195,9 +202,9 @@ export class Engine {
   }
 
   /** A process for the session itself. */
-  async beginProcess(lane: LiveLane, begin: Begin): Promise<LiveProcess> {
+  async beginProcess(session: SessionId, begin: Begin): Promise<LiveProcess> {
     this.#refuseWhenClosing();
-    return this.processes.begin(lane, begin);
+    return this.processes.begin(this.lanes.get(session), begin);
   }
 
   /** Anything else that is asked of a session. */
@@ -271,15 +278,12 @@ export class Engine {
 
   // What follows from a decision (Consequences).
 
-  decided(lane: LiveLane, command: Command): void {
-    // A stop is carried out as soon as it is decided, also if the store cannot record it yet. Everything else that the
-    // state demands waits until it is durable, because it can still be refused: an interrupt as well, and behind one a
-    // stop adds nothing to the state.
-    const run = lane.decided.live;
-    // @fault cancel-hidden-by-an-interrupt
-    if (run?.phase === "stopping" && canBeRefused(lane, run.reason)) this.cancel.carryOut(lane, command);
-    // @fault stop-waits-for-the-disk, refused-interrupt-stops:decided, child-stop-waits-for-the-disk
-    if (command.type.startsWith("cancel-") || command.type === "close") this.#satisfy(lane);
+  /** A stop is carried out in the tick of its decision, even if the store cannot record it. All else waits for that. */
+  decided(lane: LiveLane, command: Command, covered: Coverage | undefined): void {
+    if (covered !== undefined && "reason" in command) {
+      this.drive.stopAll(lane, covered.work, command.reason); // @fault stop-waits-for-the-disk
+      this.processes.stopAll(covered.processes); // @fault child-stop-waits-for-the-disk
+    }
     this.dispatch.note(lane); // @fault queue-stranded-after-failure:decided, queue-stranded-after-cancel:decided
   }
 
@@ -290,6 +294,7 @@ export class Engine {
       if (event.type === "run.accepted" && lane.phase !== "gone") this.lanes.moveIn(event.runId, lane.id);
       if (event.type === "run.settled") this.lanes.moveOut(event.runId); // @fault run-kept-in-mind
     }
+    noteTimes(lane, events);
     lane.transcript?.note(events); // @fault transcript-stands-still:note
     if (lane.durable.live === undefined && lane.transcript?.isLarge === true) lane.transcript = undefined;
     this.#feeds.push(lane.id, events);
@@ -311,7 +316,7 @@ export class Engine {
     this.lanes.note(lane);
   }
 
-  fenced(lane: LiveLane): void {
+  fenced(lane: LiveLane, kept: readonly Command[]): void {
     this.lanes.forget(lane);
     lane.epoch = undefined;
     this.dispatch.forget(lane);
@@ -321,6 +326,10 @@ export class Engine {
     this.#feeds.reset(lane.id);
     this.processes.fenced(lane); // @fault fenced-lane-leaves-children
     this.drive.letGo(lane);
+    this.#attendance.left(lane.id);
+    if (kept.length === 0) return;
+    this.#keptStops.add(lane.id, kept);
+    if (this.phase === "open") this.lanes.get(lane.id);
   }
 
   /** Closes: no new prompts. The orderly part is `shutdown.ts`'s. */
@@ -347,6 +356,7 @@ export class Engine {
   }
 
   #changed(lane: LiveLane): void {
+    if (lane.refused.size > 0) this.#outcomes.leave(this.lanes.forgetRefused(lane), "absent");
     this.#satisfy(lane);
     this.dispatch.note(lane);
     this.lanes.note(lane);
@@ -361,29 +371,16 @@ export class Engine {
     return answer;
   }
 
-  async #lookUpKey(lane: LiveLane, command: Command & { type: "accept" }, key: string): Promise<typeof command> {
-    await this.commit.quiet(lane); // @fault duplicate-key-runs-twice:looked-up
-    const row = await this.store.run({ session: lane.id, key }); // @fault key-looked-up-in-vain
-    return row === undefined
-      ? command
-      : { ...command, earlier: { runId: row.id, acceptedAt: row.acceptedAt, content: row.content } };
-  }
-
-  #acceptedOrThrown(runId: RunId, answer: Accepted | Refused): Accepted {
-    if (answer.kind === "refused" || answer.runId !== runId) this.lanes.moveOut(runId);
-    if (answer.kind === "refused") throw new ControlError(answer.code, answer.message);
-    return answer;
-  }
-
-  #loadLater(session: SessionId): void {
-    const again = (): void => {
-      const lane = this.lanes.peek(session);
-      if (this.phase !== "open" || lane?.epoch !== undefined) return;
-      if (lane?.atRest === false) return void this.#loadLater(session);
-      if (lane !== undefined) this.lanes.forget(lane);
-      this.lanes.get(session);
-    };
-    this.clock.after(RETRY_LAST_MS, again, "idle");
+  /** The caller's own answer; a prompt that would be refused may be a repeat that only the store remembers. */
+  async #accepted(lane: LiveLane, command: CommandOf<"accept">, answer: Accepted | Refused): Promise<Accepted> {
+    if (answer.kind === "refused" || answer.runId !== command.runId) this.lanes.moveOut(command.runId);
+    if (answer.kind === "accepted") return answer;
+    const { key, content } = command;
+    const row = key === undefined ? undefined : await this.store.run({ session: lane.id, key });
+    if (row === undefined || answer.code === "conflict") throw new ControlError(answer.code, answer.message);
+    const repeated = repeat(lane.durable, { runId: row.id, acceptedAt: row.acceptedAt, content: row.content }, content);
+    if (repeated.kind === "refused") throw new ControlError(repeated.code, repeated.message);
+    return repeated;
   }
 
   #refuseWhenClosing(): void {

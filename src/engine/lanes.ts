@@ -10,31 +10,35 @@ import { type ControlError, toControlError } from "../core/control-error.ts";
 import type { Resume } from "../core/decide-run.ts";
 import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/lane.ts";
-import { IDLE_LANES_MAX, LEASE_TTL_MS } from "../core/limits.ts";
-import type { Loaded, Store } from "../ports.ts";
+import { IDLE_LANES_MAX, LEASE_TTL_MS, STORE_WAIT_MS } from "../core/limits.ts";
+import type { Clock, Loaded, Store } from "../ports.ts";
 import type { Commit } from "./commit.ts";
 import { LiveLane } from "./live-lane.ts";
+import { orLimit } from "./process-handle.ts";
 
 interface Parts {
   readonly store: Store;
+  readonly clock: Clock;
   readonly worker: WorkerId;
   readonly resume: Resume;
   readonly commit: () => Commit;
   /** While we shut down, what another worker left is the next one's to recover. */
   readonly open: () => boolean;
+  /** What was left of it is decided; what was received since comes next. */
+  readonly recovered: (lane: LiveLane) => void;
   readonly ready: (lane: LiveLane) => void;
   /** For room. Another worker may go on with it, and nobody here would be told. */
   readonly letGo: (session: SessionId) => void;
-  /** The store could not load this session. There may be work in it that only we can do, since the lease is ours. */
-  readonly unloaded: (session: SessionId) => void;
+  /** The store could not load this session. Its lease may be this worker's, so that no other worker takes it up. */
+  readonly unloaded: (session: SessionId, error: ControlError) => void;
 }
 
 export class Lanes {
   readonly #parts: Parts;
   readonly #lanes = new Map<SessionId, LiveLane>();
   readonly #idle = new Set<LiveLane>();
-  /** What lanes that were let go still had on its way to the store. */
-  readonly #landing = new Map<SessionId, Promise<void>>();
+  /** What lanes that were let go still have on its way to the store: a last batch, or the release of the lease. */
+  readonly #leaving = new Map<SessionId, Promise<unknown>>();
   /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
   readonly #homes = new Map<RunId, SessionId>();
 
@@ -42,13 +46,13 @@ export class Lanes {
     this.#parts = parts;
   }
 
-  /** The session's lane; if it is not in memory it is loaded, and what is submitted meanwhile waits in its mailbox. */
+  /** The session's lane; if it is not in memory it is loaded, and receives commands meanwhile. */
   get(session: SessionId): LiveLane {
     const known = this.#lanes.get(session);
     if (known !== undefined && known.phase !== "gone") return known;
     const lane = new LiveLane(session);
     this.#lanes.set(session, lane);
-    void this.#load(lane, this.#landing.get(session));
+    void this.#load(lane, this.#leaving.get(session));
     return lane;
   }
 
@@ -69,7 +73,7 @@ export class Lanes {
     }
     if (lane.phase !== "loading") return;
     lane.phase = "ready";
-    this.#parts.commit().pump(lane);
+    this.#parts.commit().loaded(lane);
   }
 
   peek(session: SessionId): LiveLane | undefined {
@@ -104,6 +108,27 @@ export class Lanes {
     return runs;
   }
 
+  /** A prompt was not acknowledged. While it may still be in the log, a cancel by its id has to find it. */
+  refused(lane: LiveLane, run: RunId): void {
+    if (lane.health.kind === "unknown" && lane.phase === "ready" && mayBeWritten(lane, run)) lane.refused.add(run);
+    else this.moveOut(run);
+  }
+
+  /** What is in the log is known again: prompts that are not in it are forgotten. Returns those. */
+  forgetRefused(lane: LiveLane): readonly RunId[] {
+    if (lane.health.kind === "unknown") return [];
+    const absent: RunId[] = [];
+    for (const run of lane.refused) {
+      const isDurable = isOpen(lane.durable, run);
+      // It is sent again, and may turn out to repeat an earlier one.
+      if (!isDurable && mayBeWritten(lane, run)) continue;
+      lane.refused.delete(run);
+      if (!isDurable) absent.push(run);
+    }
+    for (const run of absent) this.moveOut(run);
+    return absent;
+  }
+
   /** Lets idle lanes go, oldest first, beyond what may stay in memory. */
   note(lane: LiveLane): void {
     this.#idle.delete(lane);
@@ -126,21 +151,27 @@ export class Lanes {
 
   forget(lane: LiveLane): void {
     lane.phase = "gone";
-    const { id, landing } = lane;
-    // Its successor sends nothing before this has landed, so there is never more than one of a session.
-    if (landing !== undefined)
-      this.#landing.set(
-        id,
-        landing.finally(() => this.#landing.delete(id)),
-      );
+    const { id } = lane;
+    const landing = lane.flight?.landing;
+    lane.cancelRetry();
+    if (landing !== undefined) this.#awaitedBySuccessor(id, landing);
     this.#idle.delete(lane);
     if (this.#lanes.get(lane.id) === lane) this.#lanes.delete(lane.id);
   }
 
-  async #load(lane: LiveLane, landing: Promise<void> | undefined): Promise<void> {
+  /** The next lane of this session is not loaded before this has settled, so there is never more than one. */
+  #awaitedBySuccessor(id: SessionId, leaving: Promise<unknown>): void {
+    const all = Promise.allSettled([this.#leaving.get(id), leaving]).finally(() => {
+      if (this.#leaving.get(id) === all) this.#leaving.delete(id);
+    });
+    this.#leaving.set(id, all);
+  }
+
+  async #load(lane: LiveLane, leaving: Promise<unknown> | undefined): Promise<void> {
     try {
       // What was on its way when the lane was let go is in what is read, or nowhere.
-      if (landing !== undefined) await landing;
+      // If it lands even later, its head is taken by then and nothing of it is written.
+      if (leaving !== undefined) await orLimit(this.#parts.clock, leaving, { limitMs: STORE_WAIT_MS });
       // Claimed before it is read: what another driver wrote until then is in it, and later it can write nothing.
       await this.claim(lane);
       const loaded = await this.#parts.store.load(lane.id);
@@ -149,8 +180,10 @@ export class Lanes {
       lane.decided = lane.durable;
       lane.snapshotAt = loaded?.snapshot?.head ?? 0;
     } catch (error) {
-      this.drop(lane, toControlError(error));
-      this.#parts.unloaded(lane.id); // @fault session-not-loaded-again
+      const failed = toControlError(error);
+      this.drop(lane, failed);
+      // The lease stays this worker's, and is used again: one that were given up now could be taken from the next lane.
+      this.#parts.unloaded(lane.id, failed); // @fault session-not-loaded-again
       return;
     }
     if (lane.phase === "loading") this.#becomeReady(lane);
@@ -158,24 +191,23 @@ export class Lanes {
     else if (lane.epoch !== undefined && !this.#lanes.has(lane.id)) await this.#release(lane).catch(ignore);
   }
 
-  /** Lets a lane go together with what waits in its mailbox. */
+  /** Lets a lane go together with the commands it has received. */
   drop(lane: LiveLane, error: ControlError): void {
     this.forget(lane);
-    for (const entry of lane.mailbox.splice(0)) entry.reject(error);
+    for (const entry of lane.received.splice(0)) entry.reject(error);
   }
 
   #becomeReady(lane: LiveLane): void {
     for (const run of [...lane.durable.queue, ...lane.durable.steers]) this.#homes.set(run.id, lane.id);
     if (lane.durable.live !== undefined) this.#homes.set(lane.durable.live.id, lane.id);
-    const waiting = lane.mailbox.splice(0);
     lane.phase = "ready";
     // @fault processes-not-recovered
     const left = lane.durable.live !== undefined || lane.durable.processes.live.length > 0;
     if (left && lane.epoch !== undefined && this.#parts.open()) {
       void this.#parts.commit().submit(lane, { type: "recover", resume: this.#parts.resume }).catch(ignore);
     }
-    lane.mailbox.push(...waiting); // @fault later-cancel-sorted-first
-    this.#parts.commit().pump(lane);
+    this.#parts.recovered(lane);
+    this.#parts.commit().loaded(lane); // @fault later-cancel-sorted-first
     this.#parts.ready(lane);
   }
 
@@ -189,9 +221,20 @@ export class Lanes {
 
   async #release(lane: LiveLane): Promise<void> {
     lane.epoch = undefined;
-    await this.#parts.store.release(lane.id, this.#parts.worker);
+    const released = this.#parts.store.release(lane.id, this.#parts.worker);
+    this.#awaitedBySuccessor(lane.id, released);
+    await released;
   }
 }
+
+/** Whether a run is live or waits. */
+export const isOpen = ({ live, queue, steers }: Lane, runId: RunId): boolean =>
+  live?.id === runId || [...queue, ...steers].some(({ id }) => id === runId);
+
+const mayBeWritten = ({ flight, pending }: LiveLane, run: RunId): boolean =>
+  [...(flight?.entries ?? []), ...pending].some(({ events }) =>
+    events.some((event) => event.type === "run.accepted" && event.runId === run),
+  );
 
 function fold(session: SessionId, loaded: Loaded): Lane {
   let lane = loaded.snapshot ?? emptyLane(session);

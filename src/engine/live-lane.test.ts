@@ -2,12 +2,15 @@
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../test/fixtures/commit.ts";
 import { engineHouse, live } from "../../test/fixtures/engine.ts";
+import { ControlError } from "../core/control-error.ts";
 import { Gate } from "../testing/gate.ts";
 import { given } from "../testing/given.ts";
 import { settled } from "../testing/manual-clock.ts";
-import type { LiveLane } from "./live-lane.ts";
+import type { Entry, Flight, LiveLane } from "./live-lane.ts";
 
-const entry = {} as LiveLane["pending"][number];
+const entry = {} as Entry;
+const flight = { entries: [entry] } as Partial<Flight> as Flight;
+const trouble = { error: new ControlError("store_full", "The disk is full."), until: 50, failures: 1 };
 const process = { type: "begin-process", owner: "ses_1", command: "sleep 9", feedback: "silent" } as const;
 
 test("a lane is idle, and at rest, if nothing is going on in it and nothing is on its way", () => {
@@ -17,13 +20,18 @@ test("a lane is idle, and at rest, if nothing is going on in it and nothing is o
 test.each<readonly [string, Partial<LiveLane>]>([
   ["is not loaded", { phase: "loading" }],
   ["was let go of", { phase: "gone" }],
-  ["does not know what was written", { doubt: true }],
-  ["has received something", { mailbox: [entry] }],
+  ["does not know what was written", { health: { kind: "unknown", ...trouble } }],
+  ["has received something", { received: [entry] }],
   ["has decided something", { pending: [entry] }],
-  ["has sent something", { flying: [entry] }],
+  ["has sent something", { flight }],
 ])("a lane is neither at rest nor idle that %s", (_, state) => {
   const lane = Object.assign(readyLane(), state);
   expect([lane.atRest, lane.idle]).toEqual([false, false]);
+});
+
+test("a lane whose store has refused a batch is at rest, and may be let go: nothing of that batch is kept", () => {
+  const lane = Object.assign(readyLane(), { health: { kind: "refusing", scope: "all", ...trouble } });
+  expect([lane.atRest, lane.idle]).toEqual([true, true]);
 });
 
 test.each([

@@ -1,76 +1,88 @@
 // A lane in memory: what is decided, what of it is durable, and what is on its way.
 //
 // Invariants
-// 1. `decided` = `durable` + the events of `flying` + those of `pending`, in this order.
+// 1. `decided` = `durable` + the events of `flight` + those of `pending`, in this order.
 // 2. At most one batch of a lane is on its way to the store.
-// 3. Commands are decided in the order in which they were received; a command that must wait holds up those behind it.
-import type { Answer, Command } from "../core/command.ts";
+// 3. Commands are decided in the order in which they were received, each in its tick.
+import type { Command } from "../core/command.ts";
+import type { Coverage } from "../core/covers.ts";
 import type { Delta } from "../core/delta.ts";
-import type { Event, Recorded } from "../core/event.ts";
-import type { RunId, Seq, SessionId, Work } from "../core/ids.ts";
+import type { Event } from "../core/event.ts";
+import type { CallId, RunId, Seq, SessionId, Work } from "../core/ids.ts";
 import { emptyLane, type Lane } from "../core/lane.ts";
+import { type Health, WELL } from "./health.ts";
 import type { LiveTranscript } from "./live-transcript.ts";
 import { LiveTurn } from "./live-turn.ts";
 import type { LiveWork } from "./live-work.ts";
 
-/** A command somebody waits for. */
-export interface Entry<C extends Command = Command> {
-  command: C;
-  /** Completes the command with what only the store knows, before it can be decided. */
-  readonly prepare: ((command: C) => Promise<C>) | undefined;
-  resolve: (answer: Answer<C>) => void;
+/** A command, and the caller that waits for its answer. */
+export interface Entry {
+  /** Undefined: a barrier, which decides nothing and is answered in its turn. */
+  command: Command | undefined;
+  resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
+  /** Called with the answer in the tick of each decision. */
+  readonly decided: ((answer: unknown) => void) | undefined;
   events: readonly Event[];
-  answer: Answer<C> | undefined;
+  answer: unknown;
+  /** What a stop covered when it was first decided. */
+  covered?: Coverage;
 }
 
-const NOBODY: readonly (() => void)[] = [];
-
-interface Unsure {
-  readonly entries: readonly Entry[];
+/** A batch on its way to the store. */
+export interface Flight {
+  /** The commands it records, in order. */
+  entries: readonly Entry[];
   readonly events: readonly Event[];
-  read: readonly Recorded[];
+  /** The state once it is written. */
+  readonly after: Lane;
+  /** Wall clock, for the log. */
+  readonly at: number;
+  /** On the clock that never jumps. */
+  readonly sentAt: number;
+  /** Settles when the store has answered. */
+  landing?: Promise<void>;
+  isAnswered?: true;
 }
+
+const NO_WAITERS: readonly (() => void)[] = [];
 
 export class LiveLane {
   readonly id: SessionId;
-  /** `loading`: commands wait in the mailbox. `gone`: lost to another driver, or let go; a new one must be made. */
+  /** `loading`: commands wait in `received`. `gone`: lost to another driver, or let go; a new one must be made. */
   phase: "loading" | "ready" | "gone" = "loading";
   decided: Lane;
   durable: Lane;
-  /** Received, not yet decided. */
-  mailbox: Entry[] = [];
+  /** Received while the lane is loading, in order. */
+  received: Entry[] = [];
   /** Decided, not yet sent. */
   pending: Entry[] = [];
-  /** Decided, and on their way to the store as one batch. */
-  flying: Entry[] = [];
-  /** Settles when the store has answered to `flying`. */
-  landing: Promise<void> | undefined = undefined;
-  /** What `decided` was when `flying` was sent: what `durable` will be. */
-  sent: Lane | undefined = undefined;
+  /** Decided, and on its way to the store; or sent, and it is not known what became of it. */
+  flight: Flight | undefined = undefined;
+  health: Health = WELL;
+  /** Prompts that were not acknowledged and may be in the log. */
+  readonly refused = new Set<RunId>();
+  /** Cancels the next attempt to write, while the store is in trouble. */
+  retry: (() => void) | undefined = undefined;
   /** The right to write as the driver; undefined while another worker has it. */
   epoch: number | undefined = undefined;
   /** Where the last snapshot stands. */
   snapshotAt = 0;
-  /** Counts up while other writers are faster, or the store is in trouble. */
-  attempts = 0;
-  pumping = false;
-  /** Nobody knows whether the last batch was written. Nothing is decided until the log has been read. */
-  doubt = false;
-  /** The batch that nobody knows about, and what was read since. */
-  unsure: Unsure | undefined = undefined;
-  /** Its place among the live runs of this worker; `starting`: taken, and the start is being decided. */
-  slot: "free" | "starting" | "held" = "free";
-  takeBackRetry: (() => void) | undefined = undefined;
+  /** The number of the last process that was asked for here. */
+  processOrdinal = 0;
+  /** How often in a row another writer was faster. */
+  moves = 0;
+  /** Since when the live run and its calls go on, by the wall clock. */
+  readonly times = new Map<RunId | CallId, number>();
   /** What is going on in the world for the live run. Few: an array is smaller than a map, and as fast. */
   works: LiveWork[] = [];
   /** What a model is given of the log, if a run has asked for it. */
   transcript: LiveTranscript | undefined = undefined;
   /** A turn of this run has ended here, so that none after it was cut off: they have nothing to repeat. */
   whole: RunId | undefined = undefined;
-  /** Who waits until nothing is going on in the world, and until nothing is on its way. Mostly nobody: shared. */
-  still: readonly (() => void)[] = NOBODY;
-  quiet: readonly (() => void)[] = NOBODY;
+  /** Callbacks for when no work goes on, and for when nothing is on its way. Mostly none: shared. */
+  still: readonly (() => void)[] = NO_WAITERS;
+  drained: readonly (() => void)[] = NO_WAITERS;
 
   constructor(id: SessionId) {
     this.id = id;
@@ -103,11 +115,28 @@ export class LiveLane {
   get atRest(): boolean {
     return (
       this.phase === "ready" &&
-      !this.doubt &&
-      this.mailbox.length === 0 &&
+      this.health.kind !== "unknown" &&
+      this.received.length === 0 &&
       this.pending.length === 0 &&
-      this.flying.length === 0
+      this.flight === undefined
     );
+  }
+
+  /** Takes out the commands that were not sent. */
+  takeUnsent(): readonly Entry[] {
+    return [...this.pending.splice(0), ...this.received.splice(0)];
+  }
+
+  /** Nothing is on its way to the store. */
+  releaseWaiters(): void {
+    const waiting = this.drained;
+    this.drained = NO_WAITERS;
+    for (const resolve of waiting) resolve();
+  }
+
+  cancelRetry(): void {
+    this.retry?.();
+    this.retry = undefined;
   }
 
   work(id: Work): LiveWork | undefined {

@@ -77,6 +77,13 @@ export class LiveProcess {
     );
   }
 
+  /** Its request was not recorded: it never comes into being, and nothing is recorded of it. */
+  discard(error: unknown): void {
+    this.phase = "over";
+    this.#exists(undefined);
+    this.#resolve(Promise.reject(error));
+  }
+
   /** Asks it to end, in this very tick. A later request can only make it faster. */
   stop(how: "politely" | "at once" = "politely"): void {
     if (this.#stops !== "at once") this.#stops = how;

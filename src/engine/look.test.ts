@@ -21,9 +21,9 @@ function looking(phase: LiveLane["phase"], { exists = true, busy = false } = {})
   const failing = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  const submit = () => Promise.race([answered.opened, failing]);
+  const barrier = () => Promise.race([answered.opened, failing]);
   let seen: unknown = "not yet";
-  look(lane, { clock, commit: { submit } as Partial<Commit> as Commit }).then(
+  look(lane, { clock, commit: { barrier } as Partial<Commit> as Commit }).then(
     () => {
       seen = "seen";
     },

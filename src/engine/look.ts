@@ -6,9 +6,6 @@ import type { LiveLane } from "./live-lane.ts";
 /** A write takes milliseconds. A store that takes longer is in trouble, and those who look want to see that. */
 export const LOOK_MS_MAX = 1_000;
 
-/** Decides nothing, and waits for its turn as any command does. */
-export const NOTHING = { type: "extend", turnId: "turn_none.0", text: "" } as const;
-
 interface Parts {
   readonly commit: Commit;
   readonly clock: Clock;
@@ -19,7 +16,7 @@ interface Parts {
  * answer, what is durable has to do: whoever only looks neither is refused nor waits for what others have asked.
  */
 export async function look(lane: LiveLane, { commit, clock }: Parts): Promise<void> {
-  const turn = commit.submit(lane, NOTHING).catch((error: unknown) => {
+  const turn = commit.barrier(lane).catch((error: unknown) => {
     if (!canBeSeen(lane)) throw error;
   });
   if (!canBeSeen(lane) || lane.atRest) return turn;

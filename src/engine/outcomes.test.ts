@@ -9,10 +9,10 @@ const completed: Outcome = { kind: "completed" };
 const settled = (runId: RunId): Recorded => ({ type: "run.settled", runId, outcome: completed, seq: 9, at: 0 });
 const started = (runId: RunId): Recorded => ({ type: "run.started", runId, seq: 8, at: 0 });
 
-/** Somebody waits for each of these; what they are told, in order. */
+/** A callback waits for each of these runs; `told`: what each was called with, in order. */
 function waiting(...runs: readonly RunId[]) {
   const outcomes = new Outcomes();
-  const told: (readonly [who: number, outcome: Outcome | undefined])[] = [];
+  const told: (readonly [who: number, outcome: Outcome | "absent" | undefined])[] = [];
   const takeBack = runs.map((run, who) => outcomes.wait(run, (outcome) => told.push([who, outcome])));
   return { outcomes, told, takeBack };
 }
@@ -63,7 +63,14 @@ test("one who waits alone is forgotten by nobody else's taking back", () => {
   expect(outcomes.size).toBe(0);
 });
 
-test("G8: whoever waits for a run that is let go of is told that nobody here will learn it, and no one else is", () => {
+test("G8: a run that does not exist after all releases those that wait for it with `absent`", () => {
+  const { outcomes, told } = waiting("run_a", "run_b");
+  outcomes.leave(["run_a"], "absent");
+  expect(told).toEqual([[0, "absent"]]);
+  expect(outcomes.size).toBe(1);
+});
+
+test("G8: a run that is not driven here any more releases those that wait for it, and nothing else", () => {
   const { outcomes, told } = waiting("run_a", "run_b", "run_b", "run_c");
   outcomes.leave(["run_a", "run_b", "run_none"]);
   expect(told).toEqual([

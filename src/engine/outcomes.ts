@@ -4,8 +4,11 @@ import type { Recorded } from "../core/event.ts";
 import type { RunId } from "../core/ids.ts";
 import { RECENT_RUNS_MAX } from "../core/limits.ts";
 
-/** Undefined: this worker closes, or has let the run go, and will not learn how it ends. */
-type Release = (outcome: Outcome | undefined) => void;
+/**
+ * `absent`: there is no such run after all, its prompt was not recorded. Undefined: this worker closes, or does not
+ * drive the run any more, and will not learn how it ends.
+ */
+type Release = (outcome: Outcome | "absent" | undefined) => void;
 
 export class Outcomes {
   readonly #waiting = new Map<RunId, Release | Release[]>();
@@ -43,12 +46,12 @@ export class Outcomes {
     }
   }
 
-  /** These are not driven here any more. */
-  leave(runs: readonly RunId[]): void {
+  /** These are not driven here any more, or do not exist. */
+  leave(runs: readonly RunId[], why?: "absent"): void {
     for (const run of runs) {
       const waiting = this.#waiting.get(run);
       this.#waiting.delete(run);
-      for (const release of waiting === undefined ? [] : [waiting].flat()) release(undefined);
+      for (const release of waiting === undefined ? [] : [waiting].flat()) release(why);
     }
   }
 

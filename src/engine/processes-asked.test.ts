@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
 import { deaf, logOf } from "../../test/fixtures/belay.ts";
 import { neighbour, stage } from "../../test/fixtures/engine-processes.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { ProcessId, SessionId } from "../core/ids.ts";
+import { STORE_WAIT_MS } from "../core/limits.ts";
 import { verifyAtRest } from "../core/verify.ts";
+import type { Appended } from "../ports.ts";
 import type { Spawner, StartOptions } from "../spawner.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import type { FaultyStore } from "../testing/faulty-store.ts";
@@ -136,7 +138,7 @@ describe("a house that cannot start processes", () => {
   async function start(engine: Engine): Promise<ProcessId> {
     const { id } = await engine.create(undefined, {});
     const begin = { owner: id, command: "work", options: {}, feedback: "silent" } as const;
-    return (await engine.beginProcess(engine.lanes.get(id), begin)).id;
+    return (await engine.beginProcess(id, begin)).id;
   }
 
   test("says so, and how it could", async () => {
@@ -176,7 +178,7 @@ describe("a house that cannot start processes", () => {
 });
 
 describe("a store in trouble", () => {
-  test("G3: what was recorded although its answer was lost never begins, and that is said", async () => {
+  test("G3: a process whose record was written although the answer was lost is settled as never started", async () => {
     const { belay, clock, spawner, store } = await stage();
     const session = await belay.createSession();
     store.plan("append", 1, { kind: "lose-answer" });
@@ -189,7 +191,7 @@ describe("a store in trouble", () => {
       outcome: {
         kind: "failed",
         code: "unavailable",
-        message: "It was never begun: the store did not say in time that it was recorded.",
+        message: "It was never started: the store did not answer in time.",
       },
     });
     expect(verifyAtRest(await logOf(session))).toEqual([]);
@@ -218,7 +220,33 @@ describe("a store in trouble", () => {
     expect((await logOf(session)).filter(({ type }) => type === "process.started")).toEqual([]);
   });
 
-  test("G28: a cancel of the session that keeps the background, keeps it also while nobody knows", async () => {
+  test.each<Appended["kind"] | "never">(["appended", "moved", "never"])(
+    "G3: a process whose request is not answered in time is never started, nor left open (late answer: %s)",
+    async (late) => {
+      const { belay, clock, spawner, store } = await stage();
+      const session = await belay.createSession();
+      const answer = new Gate();
+      const append = store.append.bind(store);
+      store.append = async (batch) => {
+        store.append = append;
+        if (late === "appended") await append(batch);
+        await answer.opened;
+        return { kind: late === "moved" ? "moved" : "appended", head: batch.expected + 1 };
+      };
+      const starting = session.processes.start("work");
+      starting.catch(() => {});
+      await clock.advance(STORE_WAIT_MS);
+      await expect(starting).rejects.toMatchObject({ code: "unavailable" });
+      if (late !== "never") answer.open();
+      await clock.advance(STORE_WAIT_MS);
+      expect(spawner.children).toEqual([]);
+      expect(await session.processes.list()).toEqual([]);
+      expect(belay.load).toMatchObject({ processes: 0 });
+      expect(verifyAtRest(await logOf(session))).toEqual([]);
+    },
+  );
+
+  test("G28: a stop that keeps background processes keeps them if it is unknown what was written", async () => {
     const { belay, clock, spawner, store } = await stage();
     const session = await belay.createSession();
     await session.processes.start("work");
@@ -228,15 +256,14 @@ describe("a store in trouble", () => {
     session.prompt("go").outcome.catch(() => {});
     await settled();
     const receipt = session.cancel({ background: "keep" });
-    await settled();
+    await expect(receipt).rejects.toMatchObject({ hint: STOP_UNRECORDED });
     expect(child.stops).toEqual([]);
     store.heal();
     await clock.advance(10_000);
-    await receipt;
     expect(child.stops).toEqual([]);
   });
 
-  test("G28: a cancel of one process, while nobody knows, stops that one only", async () => {
+  test("G28: a stop of one process stops that one only, in its tick, if it is unknown what was written", async () => {
     const { belay, spawner, store } = await stage();
     const session = await belay.createSession();
     await session.processes.start("other");
@@ -312,7 +339,7 @@ describe("a shutdown", () => {
   });
 });
 
-test("a cancel of the session also covers a process whose request is still on its way", async () => {
+test("a stop of the session covers a process whose request is still on its way to the store", async () => {
   const { belay, clock, spawner, store } = await stage({ go: deaf });
   const session = await belay.createSession();
   const run = session.prompt("go");

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { stage } from "../../test/fixtures/engine-processes.ts";
+import { STOP_UNRECORDED } from "../core/control-error.ts";
 import type { Delta } from "../core/delta.ts";
 import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
 import { verifyAtRest } from "../core/verify.ts";
@@ -31,7 +32,7 @@ test("G28: a kill does not wait for a store that has stalled", {
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G28: while nobody knows what the store has written, a cancel of the session still kills at once", async () => {
+test("G28: a stop kills background processes at once, even if it is unknown what was written", async () => {
   const { belay, clock, spawner, store } = await stage();
   const session = await belay.createSession();
   await session.processes.start("work");
@@ -41,11 +42,11 @@ test("G28: while nobody knows what the store has written, a cancel of the sessio
   session.prompt("go").outcome.catch(() => {});
   await settled();
   const receipt = session.cancel();
-  await settled();
   expect(child.alive).toBe(false);
+  await expect(receipt).rejects.toMatchObject({ code: "unavailable", hint: STOP_UNRECORDED });
   store.heal();
   await clock.advance(10_000);
-  expect(await receipt).toMatchObject({ kind: "stopping", processes: [{ receipt: { first: true } }] });
+  expect((await logOf(session)).at(-1)).toMatchObject({ type: "process.settled", outcome: { kind: "cancelled" } });
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
@@ -293,7 +294,7 @@ test("a process that a turn has started goes on after its run, and ends with its
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G28: while nobody knows what is written, a cancel of the session leaves what carries its work out", async () => {
+test("G28: a stop of the session leaves its lasting processes alone if it is unknown what was written", async () => {
   const { belay, clock, spawner, store } = await stage();
   const session = await belay.createSession();
   await session.processes.start("agent", { lasting: true });
@@ -303,12 +304,12 @@ test("G28: while nobody knows what is written, a cancel of the session leaves wh
   session.prompt("go").outcome.catch(() => {});
   await settled();
   const receipt = session.cancel();
-  await settled();
   expect(spawner.children.map(({ alive }) => alive)).toEqual([true, false]);
+  await expect(receipt).rejects.toMatchObject({ hint: STOP_UNRECORDED });
   store.heal();
   await clock.advance(10_000);
-  expect(await receipt).toMatchObject({ kind: "stopping", processes: [{ receipt: { first: true } }] });
   expect(spawner.children[0]?.alive).toBe(true);
+  expect((await session.processes.list()).map(({ title }) => title)).toEqual(["agent"]);
 });
 
 test("G11: a turn that has been asked to stop, or has ended, starts nothing", async () => {

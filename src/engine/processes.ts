@@ -1,12 +1,14 @@
 // The processes of this worker: begun when their request is durable, stopped when the state demands it, and told about
 // when their end is durable.
+import { Bug } from "../core/bug.ts";
 import type { CancelReason } from "../core/cancel.ts";
-import type { Answers, Command, CommandOf } from "../core/command.ts";
+import type { Answers, CommandOf } from "../core/command.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
+import { mayStart, mayStop, stopReason } from "../core/covers.ts";
 import { demandStops } from "../core/decide-process.ts";
 import type { Feedback, Recorded } from "../core/event.ts";
 import type { CallId, ProcessId, SessionId, Work } from "../core/ids.ts";
-import type { Process, ProcessEnd } from "../core/process.ts";
+import type { ProcessEnd } from "../core/process.ts";
 import type { Clock, Store } from "../ports.ts";
 import type {
   Child,
@@ -19,7 +21,6 @@ import type {
   Tier,
 } from "../spawner.ts";
 import type { Commit } from "./commit.ts";
-import { canBeRefused } from "./drive.ts";
 import type { Feeds } from "./feed.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { LiveProcess, noteOf, type ProcessDesk } from "./live-process.ts";
@@ -49,8 +50,6 @@ export interface Begin {
 export class Processes {
   readonly #parts: Parts;
   readonly #live = new Map<ProcessId, LiveProcess>();
-  /** What has been asked for and is not known to be recorded, with whose it is. */
-  readonly #beginning = new WeakMap<LiveLane, Map<Promise<LiveProcess>, CallId | SessionId>>();
   /** Results nobody could be told, because their session had ended. */
   dropped = 0;
   /** How surely trees die here. Undefined until the first one was asked for. */
@@ -69,75 +68,67 @@ export class Processes {
     return this.#live.size;
   }
 
-  /** Records that it is to be started, and starts it. Rejects if it could not be. */
-  async begin(lane: LiveLane, { owner, by, command, options, feedback, refusal }: Begin): Promise<LiveProcess> {
-    const spawner = await this.spawner();
-    const refused = refusal?.();
+  /** Registers a process in this tick, so that a stop that follows covers it, and starts it once that is durable. */
+  async begin(lane: LiveLane, begin: Begin): Promise<LiveProcess> {
+    if (this.#parts.spawner === undefined) throw NO_SPAWNER();
+    const refused = begin.refusal?.();
     if (refused !== undefined) throw refused;
-    // Whoever drives it could neither stop it nor learn how it ended.
-    if (lane.epoch === undefined) throw elsewhere(lane); // @fault begun-without-the-lease
-    const { cwd, timeoutMs, feedback: _, lasting, ...rest } = options;
-    const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
-    // Nothing may take longer to end than whoever stops it is told.
-    const graceMs = Math.min(options.graceMs ?? this.#parts.graceMs, this.#parts.graceMs);
-    const place = cwd === undefined ? {} : { cwd };
-    const kept = { ...(lasting === undefined ? {} : { lasting }), ...(by === undefined ? {} : { by }) };
-    const asked = { owner, command, feedback, ...place, ...kept };
-    const live = await this.#asking(lane, { type: "begin-process", ...asked });
-    const { id } = live;
-    // Whatever was decided since the request was sent counts: also that its call has ended, and it with it.
-    this.satisfy(lane);
-    if (!goesOn(lane, id)) live.stop("at once"); // @fault started-after-its-end
+    const live = await this.#request(lane, begin);
     try {
-      const request = { ...rest, ...place, ...home, graceMs, id, sessionId: lane.id, command, signal: live.starting };
-      const child = await spawner.spawn(request);
+      const child = await this.#start(lane, live, begin);
       live.began(child);
-      this.#note(lane, id, child);
+      this.#note(lane, live.id, child);
     } catch (error) {
       const { code, message } = toControlError(error);
       live.failed({ code, message });
       if (!live.starting.aborted) throw error;
     }
     if (lane.phase === "gone") live.stop("at once");
-    if (timeoutMs !== undefined) live.limit(timeoutMs, (reason) => this.#cancel(lane, id, reason));
+    const { timeoutMs } = begin.options;
+    if (timeoutMs !== undefined) live.limit(timeoutMs, (reason) => this.#cancel(lane, live.id, reason));
     return live;
   }
 
-  /** Known to whoever must end it from the moment it is asked for. */
-  async #asking(lane: LiveLane, request: CommandOf<"begin-process">): Promise<LiveProcess> {
-    const asking = this.#ask(lane, request);
-    const others = this.#beginning.get(lane) ?? new Map();
-    this.#beginning.set(lane, others.set(asking, request.owner));
+  async #request(lane: LiveLane, { owner, by, command, options, feedback }: Begin): Promise<LiveProcess> {
+    const { cwd, lasting } = options;
+    const request: CommandOf<"begin-process"> = {
+      ...{ type: "begin-process", owner, command, feedback },
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(lasting === undefined ? {} : { lasting }),
+      ...(by === undefined ? {} : { by }),
+    };
+    let live: LiveProcess | undefined;
+    const register = (answer: Answers["begin-process"]): void => {
+      if (answer.kind === "refused" || live !== undefined) return;
+      live = new LiveProcess(answer.processId, owner, this.#desk(lane));
+      this.#live.set(live.id, live);
+    };
     try {
-      return await asking;
-    } finally {
-      others.delete(asking);
-    }
-  }
-
-  async #ask(lane: LiveLane, request: CommandOf<"begin-process">): Promise<LiveProcess> {
-    let begun: Answers["begin-process"];
-    try {
-      begun = await this.#parts.commit().submit(lane, request);
+      const begun = await this.#parts.commit().submit(lane, request, register);
+      if (begun.kind === "refused") throw new ControlError(begun.code, begun.message);
+      if (live === undefined) throw new Bug(`${begun.processId} was decided without being registered`);
+      return live;
     } catch (error) {
-      void this.#settleUnbegun(lane); // @fault unrecorded-process-stays-open
+      // @fault unrecorded-process-kept
+      if (live !== undefined) this.#live.delete(live.id);
+      live?.discard(error);
       throw error;
     }
-    if (begun.kind === "refused") throw new ControlError(begun.code, begun.message);
-    const live = new LiveProcess(begun.processId, request.owner, this.#desk(lane));
-    this.#live.set(live.id, live);
-    return live;
   }
 
-  /** Recorded after all, although whoever asked was refused: the answer of the store was lost. It never begins. */
-  async #settleUnbegun(lane: LiveLane): Promise<void> {
-    await this.#parts.commit().quiet(lane);
-    // Of a lane that is not ours any more it is refused: its next driver says what became of it.
-    for (const { id } of lane.durable.processes.live) {
-      if (this.#live.has(id)) continue;
-      const end = { processId: id, failed: UNBEGUN };
-      this.#parts.commit().submit(lane, { type: "settle-process", end }).catch(ignore);
-    }
+  async #start(lane: LiveLane, live: LiveProcess, { command, options }: Begin): Promise<Child> {
+    const { id } = live;
+    const { timeoutMs: _, feedback: __, lasting: ___, ...rest } = options;
+    const spawner = live.starting.aborted ? undefined : await this.spawner();
+    // A stop that can still be refused starts nothing and stops nothing, until it is known what becomes of it.
+    while (isInDoubt(lane, id)) await this.#parts.commit().drained(lane);
+    // @fault started-after-its-end
+    if (lane.phase === "gone" || !mayStart(lane.decided, lane.durable, id)) live.stop("at once");
+    if (spawner === undefined) throw new ControlError("not_started", `${id} was stopped before it was started.`);
+    const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
+    // Nothing may take longer to end than whoever stops it is told.
+    const graceMs = Math.min(options.graceMs ?? this.#parts.graceMs, this.#parts.graceMs);
+    return spawner.spawn({ ...rest, ...home, graceMs, id, sessionId: lane.id, command, signal: live.starting });
   }
 
   #note(lane: LiveLane, processId: ProcessId, { pid, tier, profile }: Child): void {
@@ -150,18 +141,25 @@ export class Processes {
     this.#parts.commit().submit(lane, { type: "cancel-process", processId, reason }).catch(ignore);
   }
 
-  /** Stops what the state demands to be stopped. */
+  /** Stops what the state demands to be stopped, and settles what is in the log and was never started. */
   satisfy(lane: LiveLane): void {
-    for (const { id, reason } of demandStops(lane.decided)) {
-      if (!canBeRefused(lane, reason)) this.#live.get(id)?.stop();
+    const { decided, durable } = lane;
+    for (const { id, reason } of demandStops(decided)) {
+      if (mayStop(decided, durable, reason)) this.#live.get(id)?.stop();
+    }
+    if (lane.epoch === undefined || decided.processes.live.length === 0) return;
+    for (const { id } of decided.processes.live) {
+      if (this.#live.has(id) || !durable.processes.live.some((one) => one.id === id)) continue;
+      // Recorded although its caller was told that it may not be: the answer of the store was lost.
+      const end = { processId: id, failed: UNBEGUN };
+      // @fault unrecorded-process-stays-open
+      this.#parts.commit().submit(lane, { type: "settle-process", end }).catch(ignore);
     }
   }
 
-  /** A cancel that waits behind something for the store: what it aims at is stopped now. */
-  stopNow(lane: LiveLane, command: Command): void {
-    if (command.type === "cancel-process") this.#live.get(command.processId)?.stop();
-    if (command.type !== "cancel-session" || command.background === "keep") return;
-    for (const one of lane.decided.processes.live) if (isStoppedWith(lane, one)) this.#live.get(one.id)?.stop();
+  /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
+  stopAll(ids: readonly ProcessId[]): void {
+    for (const id of ids) this.#live.get(id)?.stop();
   }
 
   /** From now on it is the session's. False: it has ended, or is being stopped. */
@@ -173,8 +171,7 @@ export class Processes {
   }
 
   owns(lane: LiveLane, call: CallId): boolean {
-    const isMeant = (owner: CallId | SessionId): boolean => owner === call;
-    return lane.decided.processes.live.some(({ owner }) => isMeant(owner)) || this.#asked(lane, isMeant).length > 0;
+    return lane.decided.processes.live.some(({ owner }) => owner === call);
   }
 
   /** A call has returned: what it has left going on ends with it. Resolves when that is recorded. */
@@ -182,21 +179,16 @@ export class Processes {
     await this.#endAll(lane, (owner) => owner === call, { kind: "parent", id: call });
   }
 
-  /** Also what was asked for in the last moment, and is known here once its request is durable. */
   async #endAll(lane: LiveLane, isMeant: (owner: CallId | SessionId) => boolean, reason: CancelReason): Promise<void> {
     while (lane.phase !== "gone") {
+      // @fault begun-in-the-last-moment
       const ids = lane.decided.processes.live.flatMap(({ id, owner }) => (isMeant(owner) ? [id] : []));
       for (const id of ids) this.#cancel(lane, id, reason);
-      const known = ids.flatMap((id) => this.#live.get(id)?.result ?? []);
-      const coming = known.length > 0 ? known : this.#asked(lane, isMeant); // @fault begun-in-the-last-moment
-      // In the log and nowhere else: the store did not say that it was recorded, so there is nothing to end.
+      const coming = ids.flatMap((id) => this.#live.get(id)?.result ?? []);
+      // In the log and nowhere else: it is settled as never started.
       if (coming.length === 0) return;
       await Promise.allSettled(coming);
     }
-  }
-
-  #asked(lane: LiveLane, isMeant: (owner: CallId | SessionId) => boolean): readonly Promise<LiveProcess>[] {
-    return [...(this.#beginning.get(lane) ?? [])].flatMap(([asking, owner]) => (isMeant(owner) ? [asking] : []));
   }
 
   /** A call is given up: what it has left going on is ended at once. */
@@ -313,21 +305,18 @@ export function resultOf(event: Extract<Recorded, { type: "process.settled" }>):
   return result;
 }
 
-/** By a cancel of the session: not what carries its work out. */
-const isStoppedWith = (lane: LiveLane, { owner, lasting }: Process): boolean => owner === lane.id && lasting !== true;
-
 const UNBEGUN = {
   code: "unavailable",
-  message: "It was never begun: the store did not say in time that it was recorded.",
+  message: "It was never started: the store did not answer in time.",
 } as const;
 
-const goesOn = ({ phase, decided }: LiveLane, id: ProcessId): boolean =>
-  phase !== "gone" && decided.processes.live.some((one) => one.id === id);
-
-const elsewhere = ({ id }: LiveLane): ControlError =>
-  new ControlError("unavailable", `Session ${id} is driven by another worker: nothing can be started for it here.`, {
-    hint: "Try again: it is taken over when that worker is gone.",
-  });
+/** Whether a stop of it is decided that can still be refused, or the log may hold one that is not known here. */
+function isInDoubt({ phase, health, decided, durable }: LiveLane, id: ProcessId): boolean {
+  if (phase === "gone") return false;
+  const one = decided.processes.live.find((process) => process.id === id);
+  const reason = one === undefined ? undefined : stopReason(decided, one);
+  return health.kind === "unknown" || (reason !== undefined && !mayStop(decided, durable, reason));
+}
 
 const NO_SPAWNER = (): ControlError =>
   new ControlError("uncontained", "No processes can be started here: Belay was opened without them.", {

@@ -14,13 +14,6 @@ export interface Asked {
 export interface Prompted {
   readonly runId: RunId;
   readonly accepted: Promise<Accepted>;
-  /** Its key, and a digest of what is asked under it. Undefined: it has none. */
-  readonly bound: Bound | undefined;
-}
-
-export interface Bound {
-  readonly key: string;
-  readonly content: string;
 }
 
 /** The same, in a session that may have to be made first. */

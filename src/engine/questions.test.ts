@@ -3,24 +3,33 @@ import { describe, expect, test } from "vitest";
 import { gate } from "../../test/fixtures/belay.ts";
 import { approval, cancelRequested, questionSettled } from "../../test/fixtures/commands.ts";
 import type { QuestionId } from "../core/ids.ts";
-import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../core/limits.ts";
+import { QUESTION_MS, QUESTIONS_OPEN_MAX, STORE_WAIT_MS } from "../core/limits.ts";
 import type { Ask, Asked, Turn } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
-import { faultyStore } from "../testing/faulty-store.ts";
+import { type FaultyStore, faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { sequentialIds } from "../testing/sequential-ids.ts";
 import { Engine } from "./engine.ts";
 
 const clockOf = (engine: Engine) => engine.clock as ReturnType<typeof manualClock>;
+const stores = new WeakMap<Engine, FaultyStore>();
+
+function storeOf(engine: Engine): FaultyStore {
+  const store = stores.get(engine);
+  if (store === undefined) throw new Error("This engine was not made by house().");
+  return store;
+}
 
 function house(agent: (turn: Turn) => Promise<undefined>): Engine {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));
-  return new Engine({
+  const engine = new Engine({
     ...{ store, clock, ids: sequentialIds(), agent, hooks: {}, notify: () => {} },
     ...{ graceMs: 1_000, liveRunsMax: 9, resume: "resume", runLimitMs: undefined, tap: undefined, spawner: undefined },
   });
+  stores.set(engine, store);
+  return engine;
 }
 
 /** A run whose turn asks this, does what else it has to, and waits for the answer. */
@@ -77,7 +86,7 @@ describe("whoever asks", () => {
     expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
   });
 
-  test("hears an answer that came in the breath in which it asked, before it knew its question's name", async () => {
+  test("gets an answer that is recorded together with the question", async () => {
     const { engine, heard, clock } = await asking({ deadlineMs: 77_777 }, (turn, of) => {
       void of.ask(turn.sessionId, { type: "answer", questionId: `ask_${turn.runId.slice(4)}.1`, reply: yes });
     });
@@ -86,7 +95,7 @@ describe("whoever asks", () => {
     expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
   });
 
-  test("hears such an answer also if another that asked in the same breath learns its name first", async () => {
+  test("gets such an answer also if another question was asked in the same tick", async () => {
     const second = Promise.withResolvers<Asked>();
     await asking({}, (turn, of) => {
       turn.ask({ text: "And this?" }).then(second.resolve, second.reject);
@@ -138,14 +147,13 @@ describe("whoever asks", () => {
     expect(refusals).toEqual([expect.objectContaining({ code: "queue_full", message })]);
   });
 
-  test("and is stopped before it knows its question's name keeps nobody waiting, and nothing in mind", async () => {
+  test("and is stopped before its question is durable gets an AbortError, and no waiter is left", async () => {
     const { engine, heard } = await asking({}, ({ runId }, of) => {
-      const store = of.store as ReturnType<typeof faultyStore>;
       const stalled = new Gate();
-      store.always("append", { kind: "delay", until: stalled });
+      storeOf(of).always("append", { kind: "delay", until: stalled });
       setImmediate(() => {
         void of.cancel.run(runId, { kind: "user" });
-        store.heal();
+        storeOf(of).heal();
         stalled.open();
       });
     });
@@ -154,36 +162,46 @@ describe("whoever asks", () => {
     await settled();
     expect(engine.questions.size).toBe(0);
   });
+
+  test.each(["store_full", "unavailable"] as const)(
+    "G28: is rejected if the question cannot be recorded (%s), and no waiter is left",
+    async (code) => {
+      const { engine, heard, clock } = await asking({ deadlineMs: 77_777 }, (_, of) =>
+        storeOf(of).plan("append", 1, { kind: "fail", code }),
+      );
+      await expect(heard).rejects.toMatchObject({ code });
+      expect(engine.questions.size).toBe(0);
+      await clock.advance(1_000);
+      expect(engine.questions.size).toBe(0);
+      expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(76_777);
+    },
+  );
+
+  test.each(["answers later", "never answers"])(
+    "G28: is rejected after 5 s without an answer of the store, and no waiter is left (it %s)",
+    async (how) => {
+      const late = new Gate();
+      const { engine, heard, clock } = await asking({}, (_, of) =>
+        storeOf(of).plan("append", 1, { kind: "delay", until: late }),
+      );
+      await clock.advance(STORE_WAIT_MS);
+      await expect(heard).rejects.toMatchObject({ code: "unavailable" });
+      if (how === "answers later") late.open();
+      await clock.advance(STORE_WAIT_MS);
+      expect(engine.questions.size).toBe(0);
+    },
+  );
 });
 
-describe("an ending that nobody waits for", () => {
-  const endings = (many: number) =>
-    Array.from({ length: many }, (_, index) => ({
-      ...questionSettled(`ask_z.${index + 1}`, { kind: "expired", limitMs: 1 }),
-      ...{ seq: index + 1, at: 0 },
-    }));
-
-  test("is kept in mind only while an asker does not know its question's name, and only so many of them", async () => {
-    const { engine, runId } = await asking();
-    const before = engine.questions.size;
-    engine.questions.recorded(endings(1_000));
-    expect(engine.questions.size).toBe(before);
-    const stalled = new Gate();
-    (engine.store as ReturnType<typeof faultyStore>).always("append", { kind: "delay", until: stalled });
-    const lane = engine.lanes.get(engine.lanes.home(runId) ?? "ses_none");
-    const turn = lane.works[0];
-    if (turn === undefined) throw new Error("There is no turn.");
-    const about = { kind: "question", text: "Again?" } as const;
-    const again = engine.questions.ask(lane, turn.scope, { owner: turn.id, about, deadlineMs: undefined });
-    engine.questions.recorded([{ ...cancelRequested(runId), seq: 1, at: 0 }, ...endings(3)]);
-    expect(engine.questions.size).toBe(before + 3);
-    engine.questions.recorded(endings(1_000));
-    expect(engine.questions.size).toBe(before + 256);
-    stalled.open();
-    await settled();
-    expect(engine.questions.size).toBe(before + 1);
-    again.catch(() => {});
-  });
+test("an ending of a question without a waiter is not kept", async () => {
+  const { engine, runId } = await asking();
+  const before = engine.questions.size;
+  const endings = Array.from({ length: 1_000 }, (_, index) => ({
+    ...questionSettled(`ask_z.${index + 1}`, { kind: "expired", limitMs: 1 }),
+    ...{ seq: index + 1, at: 0 },
+  }));
+  engine.questions.recorded([{ ...cancelRequested(runId), seq: 1, at: 0 }, ...endings]);
+  expect(engine.questions.size).toBe(before);
 });
 
 describe("whoever comes too late", () => {

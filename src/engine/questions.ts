@@ -31,45 +31,34 @@ export interface Inquiry {
 export class Questions {
   readonly #parts: Parts;
   readonly #waiting = new Map<QuestionId, (ending: Ending) => void>();
-  /** Askers who have not heard yet what their question is called. */
-  #unnamed = 0;
-  /** Settled in the breath in which they were asked, before the asker knew their names. None without such an asker. */
-  readonly #missed = new Map<QuestionId, Ending>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  /** How many of them are kept in mind: somebody waits for them, or may come to. */
+  /** How many questions have a waiter. */
   get size(): number {
-    return this.#waiting.size + this.#missed.size;
+    return this.#waiting.size;
   }
 
   /** Asks, and waits for the end of the question, but not longer than `scope`. */
   async ask(lane: LiveLane, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<Ending> {
     const command: CommandOf<"ask"> = { type: "ask", owner, about, deadlineMs };
-    this.#unnamed += 1;
-    let asked: Answer<CommandOf<"ask">>;
-    let missed: Ending | undefined;
+    const waiter = new Waiter(this.#waiting);
+    let cancelTimer: (() => void) | undefined;
     try {
-      asked = await scope.until(this.#parts.commit().submit(lane, command));
-      if (asked.kind === "asked") missed = this.#missed.get(asked.questionId);
+      // Registered in the tick of the decision, so that an answer recorded together with the question is not missed.
+      const submitted = this.#parts.commit().submit(lane, command, (answer) => waiter.decided(answer));
+      const asked = await scope.until(submitted);
+      if (asked.kind === "refused") throw new ControlError(asked.code, asked.message);
+      if (asked.kind === "granted") return { kind: "allowed" };
+      const id = asked.questionId;
+      // @fault question-expires-early
+      cancelTimer = this.#parts.clock.after(deadlineMs, () => this.#expire(lane, id, deadlineMs));
+      return await scope.until(waiter.ending);
     } finally {
-      this.#heardName();
-    }
-    // In the same tick in which it has heard the name: what ends from here on is told to whoever waits.
-    if (asked.kind === "refused") throw new ControlError(asked.code, asked.message);
-    if (asked.kind === "granted") return { kind: "allowed" };
-    if (missed !== undefined) return missed;
-    const id = asked.questionId;
-    // @fault question-expires-early
-    const takeBack = this.#parts.clock.after(deadlineMs, () => this.#expire(lane, id, deadlineMs));
-    try {
-      // @fault one-asker-at-a-time
-      return await scope.until(new Promise<Ending>((resolve) => this.#waiting.set(id, resolve)));
-    } finally {
-      takeBack(); // @fault deadline-left-behind
-      this.#waiting.delete(id);
+      cancelTimer?.(); // @fault deadline-left-behind
+      waiter.leave();
     }
   }
 
@@ -77,8 +66,7 @@ export class Questions {
     for (const event of events) {
       if (event.type !== "question.settled") continue;
       const resolve = this.#waiting.get(event.questionId); // @fault answer-to-the-wrong-asker
-      if (resolve === undefined) this.#miss(event.questionId, event.ending);
-      else resolve(event.ending);
+      resolve?.(event.ending);
     }
   }
 
@@ -133,23 +121,41 @@ export class Questions {
       .submit(lane, { type: "expire", questionId, limitMs })
       .catch(() => {});
   }
-
-  /** An asker has heard what its question is called, or that it will not. */
-  #heardName(): void {
-    this.#unnamed -= 1;
-    if (this.#unnamed === 0) this.#missed.clear();
-  }
-
-  #miss(id: QuestionId, ending: Ending): void {
-    if (this.#unnamed === 0) return;
-    this.#missed.set(id, ending);
-    const oldest = this.#missed.keys().next();
-    if (this.#missed.size > MISSED_MAX && !oldest.done) this.#missed.delete(oldest.value);
-  }
 }
 
-/** How many endings are kept for askers who have not heard yet what their question is called. */
-const MISSED_MAX = 256;
+/** Whoever waits for the end of one question, by the id it has since its decision. */
+class Waiter {
+  readonly ending: Promise<Ending>;
+  readonly #all: Map<QuestionId, (ending: Ending) => void>;
+  #resolve: (ending: Ending) => void = () => {};
+  #id: QuestionId | undefined = undefined;
+  #left = false;
+
+  constructor(all: Map<QuestionId, (ending: Ending) => void>) {
+    this.#all = all;
+    this.ending = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  /** It may be decided again, and have another id then. */
+  decided(answer: Answer<CommandOf<"ask">>): void {
+    if (this.#left) return;
+    this.#forget();
+    if (answer.kind !== "asked") return;
+    this.#id = answer.questionId;
+    this.#all.set(answer.questionId, this.#resolve); // @fault one-asker-at-a-time
+  }
+
+  leave(): void {
+    this.#left = true;
+    this.#forget();
+  }
+
+  #forget(): void {
+    if (this.#id !== undefined && this.#all.get(this.#id) === this.#resolve) this.#all.delete(this.#id);
+  }
+}
 
 function outcomeOf(ending: Ending): Outcome {
   if (ending.kind === "withdrawn") return { kind: "cancelled", reason: ending.reason };

@@ -26,7 +26,7 @@ export async function shutDown(engine: Engine, mode: ShutdownMode, limit: Promis
   const rest = Promise.all(
     lanes.map(async (lane) => {
       // What another worker drives is not ours to set down or to end.
-      if (lane.epoch === undefined) await engine.commit.quiet(lane);
+      if (lane.epoch === undefined) await engine.commit.drained(lane);
       else await (mode === "park" ? park(engine, lane) : cancel(engine, lane));
       open.delete(lane);
     }),
@@ -68,7 +68,7 @@ async function park(engine: Engine, lane: LiveLane): Promise<void> {
   if (parks) for (const work of [...lane.works]) engine.drive.stop(lane, work, { kind: "shutdown" });
   await engine.drive.still(lane);
   await ended;
-  await engine.commit.quiet(lane);
+  await engine.commit.drained(lane);
   if (lane.decided.live?.phase === "running") {
     // Refused only by a lane that another worker has taken over, and then it is theirs.
     await engine.commit.submit(lane, { type: "park" }).catch(() => undefined);
@@ -80,7 +80,7 @@ async function park(engine: Engine, lane: LiveLane): Promise<void> {
     // Refused by a store in trouble: then the next worker ends it.
     await engine.commit.submit(lane, { type: "recover", resume: "lose" }).catch(() => undefined);
   }
-  await engine.commit.quiet(lane);
+  await engine.commit.drained(lane);
 }
 
 async function cancel(engine: Engine, lane: LiveLane): Promise<void> {
@@ -88,7 +88,7 @@ async function cancel(engine: Engine, lane: LiveLane): Promise<void> {
   await engine.cancel.session(lane.id, { reason: { kind: "shutdown" } }).catch(() => undefined);
   await engine.drive.still(lane);
   await engine.processes.park(lane);
-  await engine.commit.quiet(lane);
+  await engine.commit.drained(lane);
 }
 
 function timeLimit(engine: Engine, ms: number): { readonly reached: Promise<void>; readonly takeBack: () => void } {

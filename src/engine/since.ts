@@ -1,4 +1,6 @@
-// Since when a live run and its calls are going on: read off the log when somebody asks, and kept nowhere.
+// Since when a live run and its calls are going on. Kept in memory for sessions driven here, so that an explanation
+// needs no store; otherwise read from the log.
+import type { Recorded } from "../core/event.ts";
 import type { CallId, RunId, Seq } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Run } from "../core/run.ts";
@@ -11,10 +13,28 @@ export type Times = ReadonlyMap<RunId | CallId, number>;
 /** How far back calls are looked for: one that began earlier in a run this long is told without its time. */
 const LOOK_BACK_EVENTS = 16 * PAGE_EVENTS_MAX;
 
-export async function since(store: Store, { id, durable }: LiveLane): Promise<Times> {
+/** Notes the times of what was recorded, and forgets those of what has ended. */
+export function noteTimes(lane: LiveLane, events: readonly Recorded[]): void {
+  for (const event of events) {
+    if (event.type === "run.started" || event.type === "run.recovered") lane.times.set(event.runId, event.at);
+    else if (event.type === "call.requested") lane.times.set(event.callId, event.at);
+    else if (event.type === "call.settled") lane.times.delete(event.callId);
+    else if (event.type === "run.settled") lane.times.delete(event.runId);
+  }
+}
+
+/** A store in trouble costs the times, not the explanation. */
+export async function since(store: Store, lane: LiveLane): Promise<Times> {
+  const { live } = lane.durable;
+  if (live === undefined || lane.times.has(live.id)) return lane.times;
   const times = new Map<RunId | CallId, number>();
+  await readTimes(store, lane, times).catch(() => undefined);
+  return times;
+}
+
+async function readTimes(store: Store, { id, durable }: LiveLane, times: Map<RunId | CallId, number>): Promise<void> {
   const { live, head } = durable;
-  if (live === undefined) return times;
+  if (live === undefined) return;
   const wanted = new Set<CallId>(live.live.map((call) => call.id));
   let after = live.acceptedAt - 1;
   while (after < head) {
@@ -25,7 +45,6 @@ export async function since(store: Store, { id, durable }: LiveLane): Promise<Ti
     // The start of the run is near its acceptance, and what is going on near the end.
     after = Math.max(last, times.has(live.id) ? head - LOOK_BACK_EVENTS : last);
   }
-  return times;
 }
 
 type Read = Awaited<ReturnType<Store["read"]>>["events"][number];

@@ -1,16 +1,18 @@
-// A store in trouble: nobody is told what is not true, stops still work, and things go on by themselves.
+// A store in trouble: every receipt is true, stops still work, and everything continues once the store is well again.
 import { describe, expect, test } from "vitest";
 import { gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/control-error.ts";
-import type { Appended, Batch, Store } from "../ports.ts";
+import { RETRY_FIRST_MS } from "../core/limits.ts";
+import type { Appended, Batch, Clock, Store } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 import { systemClock } from "./system-clock.ts";
 
 type Append = (batch: Batch, real: Store) => Promise<Appended>;
 
 /** A memory store whose appends can be made to fail, and later not to. */
-function troubled(): { readonly store: Store; set(append: Append | undefined): void } {
-  const real = new MemoryStore({ clock: systemClock });
+function troubled(clock: Clock = systemClock): { readonly store: Store; set(append: Append | undefined): void } {
+  const real = new MemoryStore({ clock });
   let instead: Append | undefined;
   const store = new Proxy<Store>(real, {
     get(target, name) {
@@ -31,11 +33,12 @@ function troubled(): { readonly store: Store; set(append: Append | undefined): v
 const full: Append = () => Promise.reject(new ControlError("store_full", "The disk is full."));
 
 describe("G28: a full store", () => {
-  test("refuses a prompt with a code, leaves nothing, and takes the next one by itself", {
+  test("refuses a prompt with a code and leaves nothing of it; the next one is accepted 50 ms later", {
     meta: { id: "G28/full-store-refuses-prompt" },
   }, async () => {
-    const { store, set } = troubled();
-    const { belay, begun, notices } = await openHouse({}, { store });
+    const clock = manualClock();
+    const { store, set } = troubled(clock);
+    const { belay, begun, notices } = await openHouse({}, { store, clock });
     const session = await belay.createSession();
     const before = (await session.explain()).asOf;
     set(full);
@@ -44,12 +47,14 @@ describe("G28: a full store", () => {
     expect((await session.explain()).asOf).toBe(before);
     expect(notices).toContainEqual(expect.objectContaining({ type: "store", code: "store_full" }));
     set(undefined);
+    await expect(session.prompt("too early").accepted).rejects.toMatchObject({ code: "store_full" });
+    await clock.advance(RETRY_FIRST_MS);
     expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
     expect(begun).toEqual(["next"]);
     expect(await session.runs()).toHaveLength(1);
   });
 
-  test("a stop is carried out at once, its receipt says that it is not recorded yet, and later it is", async () => {
+  test("a stop is carried out at once; its caller learns that it is not recorded yet, and later it is", async () => {
     const { store, set } = troubled();
     const { belay, began } = await openHouse({ live: waits }, { store });
     const session = await belay.createSession();
@@ -66,8 +71,9 @@ describe("G28: a full store", () => {
   });
 
   test("an interrupt that is refused stops nothing", async () => {
-    const { store, set } = troubled();
-    const { belay, began } = await openHouse({ live: waits }, { store });
+    const clock = manualClock();
+    const { store, set } = troubled(clock);
+    const { belay, began } = await openHouse({ live: waits }, { store, clock });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await began("live");
@@ -76,11 +82,12 @@ describe("G28: a full store", () => {
       code: "store_full",
     });
     set(undefined);
+    await clock.advance(RETRY_FIRST_MS);
     expect((await session.explain()).live).toMatchObject({ runId: run.id, phase: "running" });
-    await run.cancel({ waitMs: 1000 });
+    expect(await run.cancel({ waitMs: 1_000 })).toMatchObject({ kind: "stopping", first: true });
   });
 
-  test("the end of a run waits for the store, and is told only once it is recorded", {
+  test("the end of a run is kept, and its outcome is reported once it is recorded", {
     meta: { id: "G16/outcome-waits-for-store" },
   }, async () => {
     const { store, set } = troubled();
@@ -134,11 +141,12 @@ describe("G28: a full store", () => {
 });
 
 describe("G28: an answer that is lost", () => {
-  test("a prompt that was written although nobody knows is run once, and its key finds it", {
+  test("a prompt that was written although its answer was lost is run once, and its key finds it", {
     meta: { id: "G28/lost-answer-prompt-once" },
   }, async () => {
-    const { store, set } = troubled();
-    const { belay, began, begun } = await openHouse({}, { store });
+    const clock = manualClock();
+    const { store, set } = troubled(clock);
+    const { belay, began, begun } = await openHouse({}, { store, clock });
     const session = await belay.createSession();
     set(async (batch, real) => {
       set(undefined);
@@ -147,6 +155,9 @@ describe("G28: an answer that is lost", () => {
     });
     const first = session.prompt("once", { key: "k" });
     await expect(first.accepted).rejects.toMatchObject({ code: "unavailable", retryable: true });
+    // Refused at once until the log has been read.
+    await expect(session.prompt("once", { key: "k" }).accepted).rejects.toMatchObject({ code: "unavailable" });
+    await clock.advance(RETRY_FIRST_MS);
     const again = session.prompt("once", { key: "k" });
     expect((await again.accepted).repeated).toBe(true);
     expect(await again.outcome).toEqual({ kind: "completed" });

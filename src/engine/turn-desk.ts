@@ -60,9 +60,6 @@ export class TurnDesk extends Desk implements TurnNeeds {
 
   async stop(note: string): Promise<void> {
     const reason = { kind: "policy", note } as const;
-    // Like any cancel behind something that waits for the store, it does not wait with it.
-    // @fault own-stop-not-recorded:abort
-    if (this.lane.pumping || this.lane.doubt) for (const work of [...this.lane.works]) work.scope.cancel(reason);
     // @fault own-stop-not-recorded
     await this.commit.submit(this.lane, { type: "cancel-run", runId: this.begun.id, reason });
   }

@@ -46,7 +46,7 @@ import { type ChooseDirectory, type Directories, directoryChoice } from "./direc
 import { cancelAll, home, live } from "./house.ts";
 import { checkTenant, checkTitle, sessionId, sessionPrefix } from "./names.ts";
 import { checkProcesses, type ProcessesOptions, spawnerDoor } from "./open-spawner.ts";
-import { cancelProcess, checkWait, RunHandle, waitFor, waitForCall } from "./run.ts";
+import { cancelProcess, checkWait, RunHandle, WaitLimit, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
 
 export interface BelayOptions {
@@ -193,7 +193,7 @@ export class Belay implements BelayControl {
     const row = await this.#engine.store.run(id);
     if (row === undefined) throw new ControlError("not_found", `There is no run ${id}.`);
     const accepted = Promise.resolve(await this.#engine.standing(row));
-    return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted, bound: undefined });
+    return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted });
   }
 
   /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
@@ -208,15 +208,17 @@ export class Belay implements BelayControl {
     rejectUnknown(rest, "cancel()");
     const reason = checkReason(why);
     const key = checkKey(once);
-    const limit = checkWait(waitMs);
+    const limit = new WaitLimit(this.#engine.clock, checkWait(waitMs));
+    const { cancel } = this.#engine;
     if (isCallId(target)) {
-      const receipt = await this.#engine.cancel.call(target, { reason, remind: checkRemind(remind) }, key);
+      const receipt = await limit.receipt(cancel.call(target, { reason, remind: checkRemind(remind) }, key));
       return waitForCall(this.#engine, target, receipt, limit);
     }
     if (remind !== undefined) throw invalid("`remind` is for the cancel of one call.");
-    if (isRunId(target))
-      return waitFor(this.#engine, target, await this.#engine.cancel.run(target, reason, key), limit);
-    if (isProcessId(target)) return cancelProcess(this.#engine, target, { reason, key, waitMs: limit });
+    if (isRunId(target)) {
+      return waitFor(this.#engine, target, await limit.receipt(cancel.run(target, reason, key)), limit);
+    }
+    if (isProcessId(target)) return cancelProcess(this.#engine, target, { reason, key, limit });
     if (isQuestionId(target) && waitMs !== undefined)
       throw invalid("A question ends at once: there is nothing to wait for.");
     if (isQuestionId(target))

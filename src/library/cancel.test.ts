@@ -61,7 +61,7 @@ describe("a session's cancel covers exactly the past", () => {
     expect(begun).toEqual([]);
   });
 
-  test("G3, G10: the handle of a prompt that was refused, because its key is another's, stops nobody", async () => {
+  test("G3, G10: the handle of a prompt that was refused, because its key has another run, stops nothing", async () => {
     const { belay, began } = await openHouse({ live: waits });
     const session = await belay.createSession();
     const run = session.prompt("live", { key: "k" });
@@ -73,7 +73,19 @@ describe("a session's cancel covers exactly the past", () => {
     expect(await inOneTick.cancel()).toEqual({ kind: "unknown" });
     expect((await run.row()).outcome).toBeUndefined();
     // The same request again is the same run, and stops it.
-    expect(await session.prompt("live", { key: "k" }).cancel()).toMatchObject({ kind: "stopping", runId: run.id });
+    expect(await session.prompt("live", { key: "k" }).cancel()).toMatchObject({ kind: "stopping", first: true });
+    expect(await run.outcome).toEqual(cancelled);
+  });
+
+  test("G2, G10: the handle of a repeated prompt stops the first run, even if the stop has a key", async () => {
+    const { belay, began } = await openHouse({ live: waits });
+    const session = await belay.createSession();
+    const run = session.prompt("live", { key: "k" });
+    await began("live");
+    const again = session.prompt("live", { key: "k" });
+    const [first, second] = [again.cancel({ key: "stop" }), again.cancel({ key: "stop" })];
+    expect(await first).toMatchObject({ kind: "stopping", first: true });
+    expect(await second).toEqual(await first);
     expect(await run.outcome).toEqual(cancelled);
   });
 

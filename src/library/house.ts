@@ -10,13 +10,11 @@ import { checkSessionStop, Session } from "./session.ts";
 export async function live(engine: Engine, options: Within): Promise<readonly Explanation[]> {
   const { tenant, ...rest } = optionsOf(options, "live()");
   rejectUnknown(rest, "live()");
-  const found: Explanation[] = [];
-  for (const id of busy(engine, sessionPrefix(tenant))) {
-    // It may have been an empty name that somebody asked for.
-    const said = (await engine.loaded(id)) === undefined ? undefined : await new Session(engine, id).explain();
-    if (said !== undefined && (said.busy || said.processes.length > 0)) found.push(said);
-  }
-  return found;
+  const explained = await Promise.all(
+    // It may be the id of a session that does not exist, or cannot be loaded.
+    busy(engine, sessionPrefix(tenant)).map((id) => new Session(engine, id).explain().catch(() => undefined)),
+  );
+  return explained.filter((one) => one !== undefined && (one.busy || one.processes.length > 0)) as Explanation[];
 }
 
 /** Everything that was accepted before, in every session, in this very tick. */

@@ -6,23 +6,24 @@ import { ControlError } from "../core/control-error.ts";
 import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type Seq, type SessionId, sessionOf } from "../core/ids.ts";
-import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
+import { CALL_WAIT_MS, RECEIPT_MS_MIN, WAIT_MS_MAX } from "../core/limits.ts";
 import type { RunRow } from "../core/rows.ts";
 import { runText } from "../core/run-text.ts";
 import { gone } from "../engine/closing.ts";
 import type { Engine } from "../engine/engine.ts";
+import { unrecordedStop } from "../engine/entries.ts";
 import { OVER } from "../engine/follow.ts";
-import { ProcessHandle, unpunished } from "../engine/process-handle.ts";
-import type { Begun, Bound } from "../engine/prompted.ts";
+import { orLimit, ProcessHandle, unpunished } from "../engine/process-handle.ts";
+import type { Begun } from "../engine/prompted.ts";
 import { type Stop, Stoppable } from "../engine/stoppable.ts";
 import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../engine/validate.ts";
+import type { Clock } from "../ports.ts";
 
 export class RunHandle implements RunControl {
   readonly sessionId: SessionId;
   /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
   readonly accepted: Promise<Accepted>;
   readonly #engine: Engine;
-  readonly #bound: Bound | undefined;
   #id: RunId;
   #outcome: Promise<Outcome> | undefined;
 
@@ -30,7 +31,6 @@ export class RunHandle implements RunControl {
     this.#engine = engine;
     this.sessionId = begun.sessionId;
     this.#id = begun.runId;
-    this.#bound = begun.bound;
     this.accepted = unpunished(
       begun.accepted.then((accepted) => {
         this.#id = accepted.runId;
@@ -68,13 +68,22 @@ export class RunHandle implements RunControl {
     rejectUnknown(rest, "cancel() of a run");
     const why = checkReason(reason);
     const once = checkKey(key);
-    const limit = checkWait(waitMs);
-    // The key's first prompt may have been another one, and then this one is refused: what it asked has to agree.
-    const receipt =
-      this.#bound === undefined
-        ? await this.#engine.cancel.run(this.#id, why, once)
-        : await this.#engine.cancel.prompt(this.sessionId, { ...this.#bound, reason: why }, once);
+    checkWait(waitMs);
+    const limit = new WaitLimit(this.#engine.clock, waitMs);
+    const receipt = await limit.receipt(this.#stop(why, once));
     return waitFor(this.#engine, this.#id, receipt, limit);
+  }
+
+  async #stop(reason: CancelReason, once: string | undefined): Promise<CancelReceipt> {
+    const id = this.#id;
+    const receipt = await this.#engine.cancel.run(id, reason, once);
+    if (receipt.kind !== "unknown") return receipt;
+    // A prompt that only repeats an earlier one stops that one's run; one that was refused stops nothing.
+    const { runId } = await this.accepted.catch(() => ({ runId: id }));
+    if (runId === id) return receipt;
+    // The caller's own key stands for the stop by the first id; a repetition of both gets the same answers.
+    const key = once === undefined ? undefined : this.#engine.digest(`${once} ${runId}`);
+    return this.#engine.cancel.run(runId, reason, key);
   }
 
   /**
@@ -130,11 +139,12 @@ export async function waitForCall(
   engine: Engine,
   callId: CallId,
   receipt: CancelReceipt,
-  waitMs: number = CALL_WAIT_MS,
+  limit: WaitLimit,
 ): Promise<CancelReceipt & Waited> {
   if (receipt.kind !== "stopping") return receipt;
+  const waitMs = limit.leftMs ?? CALL_WAIT_MS;
   const outcome = waitMs === 0 ? undefined : await callOutcome(engine, callId, receipt.since, waitMs);
-  return { ...receipt, ended: outcome === undefined ? { kind: "limit", waitMs } : { kind: "settled", outcome } };
+  return { ...receipt, ended: outcome === undefined ? limit.reached : settledLike(outcome) };
 }
 
 /** How a call ended, if it does within `waitMs` after the position `since`. */
@@ -142,21 +152,21 @@ async function callOutcome(engine: Engine, callId: CallId, since: Seq, waitMs: n
   const session = engine.lanes.home(runOf(callId)) ?? (await engine.store.run(runOf(callId)))?.session;
   if (session === undefined) return undefined;
   const stop = new AbortController();
-  const takeBack = engine.clock.after(waitMs, () => stop.abort(OVER));
+  const cancelTimer = engine.clock.after(waitMs, () => stop.abort(OVER));
   try {
     for await (const event of engine.follow(session, { after: since, signal: stop.signal, deltas: "without" })) {
       if (event.type === "call.settled" && event.callId === callId) return event.outcome;
     }
     return undefined;
   } finally {
-    takeBack();
+    cancelTimer();
     stop.abort(OVER);
   }
 }
 
 interface ProcessStop {
   readonly reason: CancelReason;
-  readonly waitMs: number | undefined;
+  readonly limit: WaitLimit;
   readonly key: string | undefined;
 }
 
@@ -164,21 +174,21 @@ interface ProcessStop {
 export async function cancelProcess(
   engine: Engine,
   id: ProcessId,
-  { reason, waitMs = CALL_WAIT_MS, key }: ProcessStop,
+  { reason, limit, key }: ProcessStop,
 ): Promise<CancelReceipt & Waited> {
-  const receipt = await engine.cancel.process(id, reason, key);
-  return receipt.kind === "stopping" ? waitForProcess(engine, id, receipt, waitMs) : receipt;
+  const receipt = await limit.receipt(engine.cancel.process(id, reason, key));
+  return receipt.kind === "stopping" ? waitForProcess(engine, id, receipt, limit) : receipt;
 }
 
 async function waitForProcess(
   engine: Engine,
   id: ProcessId,
   receipt: CancelReceipt,
-  waitMs: number,
+  limit: WaitLimit,
 ): Promise<CancelReceipt & Waited> {
-  const result = await new ProcessHandle(engine.handles, id, sessionOf(id)).wait({ limitMs: waitMs });
-  const ended = result === undefined ? ({ kind: "limit", waitMs } as const) : settledLike(result.outcome);
-  return { ...receipt, ended };
+  const handle = new ProcessHandle(engine.handles, id, sessionOf(id));
+  const result = await handle.wait({ limitMs: limit.leftMs ?? CALL_WAIT_MS });
+  return { ...receipt, ended: result === undefined ? limit.reached : settledLike(result.outcome) };
 }
 
 const settledLike = (outcome: Outcome) => ({ kind: "settled", outcome }) as const;
@@ -187,13 +197,13 @@ const settledLike = (outcome: Outcome) => ({ kind: "settled", outcome }) as cons
 export async function waitForAll(
   engine: Engine,
   covered: readonly CoveredProcess[] | undefined,
-  waitMs: number,
+  limit: WaitLimit,
 ): Promise<readonly CoveredProcess[] | undefined> {
   if (covered === undefined) return undefined;
   return Promise.all(
     covered.map(async ({ processId, receipt }) => ({
       processId,
-      receipt: receipt.kind === "stopping" ? await waitForProcess(engine, processId, receipt, waitMs) : receipt,
+      receipt: receipt.kind === "stopping" ? await waitForProcess(engine, processId, receipt, limit) : receipt,
     })),
   );
 }
@@ -207,14 +217,42 @@ export async function waitFor(
   engine: Engine,
   runId: RunId,
   receipt: CancelReceipt,
-  waitMs: number | undefined,
+  limit: WaitLimit,
 ): Promise<CancelReceipt & Waited> {
-  if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
-  let takeBack = (): void => {};
-  const limit = new Promise<undefined>((resolve) => {
-    takeBack = engine.clock.after(waitMs, () => resolve(undefined));
-  });
-  const outcome = await Promise.race([engine.outcome(runId), limit]);
-  takeBack();
-  return { ...receipt, ended: outcome === undefined ? { kind: "limit", waitMs } : { kind: "settled", outcome } };
+  const { leftMs } = limit;
+  if (leftMs === undefined || receipt.kind !== "stopping") return receipt;
+  const outcome = await orLimit(engine.clock, engine.outcome(runId), { limitMs: leftMs });
+  return { ...receipt, ended: outcome === undefined ? limit.reached : settledLike(outcome) };
+}
+
+/** The `waitMs` of one cancel: from its call on, for the receipt and for the end of what it stops. */
+export class WaitLimit {
+  readonly #clock: Clock;
+  readonly #waitMs: number | undefined;
+  readonly #since: number;
+
+  constructor(clock: Clock, waitMs: number | undefined) {
+    this.#clock = clock;
+    this.#waitMs = waitMs;
+    this.#since = clock.elapsed();
+  }
+
+  /** What is left of it. Undefined: the caller gave none. */
+  get leftMs(): number | undefined {
+    if (this.#waitMs === undefined) return undefined;
+    return Math.max(0, Math.ceil(this.#waitMs - (this.#clock.elapsed() - this.#since)));
+  }
+
+  get reached(): { readonly kind: "limit"; readonly waitMs: number } {
+    return { kind: "limit", waitMs: this.#waitMs ?? CALL_WAIT_MS };
+  }
+
+  /** The receipt, if the store records the stop in time. It was carried out in any case. */
+  async receipt<R extends object>(coming: Promise<R>): Promise<R> {
+    if (this.#waitMs === undefined) return coming;
+    const limitMs = Math.max(this.#waitMs, RECEIPT_MS_MIN);
+    const receipt = await orLimit(this.#clock, coming, { limitMs });
+    if (receipt !== undefined) return receipt;
+    throw unrecordedStop(new ControlError("unavailable", `The store has not answered within ${limitMs} ms.`));
+  }
 }

@@ -25,7 +25,7 @@ export class SessionProcesses implements ProcessesControl {
     const checked = checkCommand(command);
     const { feedback = "next-turn", ...rest } = checkStart(options);
     const begin = { owner: this.#session, command: checked, options: rest, feedback };
-    const live = await this.#engine.beginProcess(await this.#lane(), begin);
+    const live = await this.#engine.beginProcess(this.#session, begin);
     return new ProcessHandle(this.#engine.handles, live.id, this.#session);
   }
 

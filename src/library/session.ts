@@ -45,7 +45,7 @@ import {
   rejectUnknown,
 } from "../engine/validate.ts";
 import type { SessionRow } from "../ports.ts";
-import { checkWait, RunHandle, waitFor, waitForAll } from "./run.ts";
+import { checkWait, RunHandle, WaitLimit, waitFor, waitForAll } from "./run.ts";
 import { SessionProcesses } from "./session-processes.ts";
 
 export class Session implements SessionControl {
@@ -88,9 +88,10 @@ export class Session implements SessionControl {
   }
 
   async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
-    const { stop, once, limit } = checkSessionStop(options, "cancel()");
-    const receipt = await this.#engine.cancel.session(this.id, stop, once);
-    if (limit === undefined || receipt.kind !== "stopping") return receipt;
+    const { stop, once, waitMs } = checkSessionStop(options, "cancel()");
+    const limit = new WaitLimit(this.#engine.clock, waitMs);
+    const receipt = await limit.receipt(this.#engine.cancel.session(this.id, stop, once));
+    if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
     const waited = Promise.all(
       receipt.runs.map(async ({ runId, receipt: one }) => ({
         runId,
@@ -226,13 +227,13 @@ export function checkSessionStop(options: SessionCancelOptions, of: string): Che
     throw invalid('`background` is "keep" or "stop".');
   }
   const stop = { reason: checkReason(reason), ...(background === undefined ? {} : { background }) };
-  return { stop, once: checkKey(key), limit: checkWait(waitMs) };
+  return { stop, once: checkKey(key), waitMs: checkWait(waitMs) };
 }
 
 interface CheckedStop {
   readonly stop: SessionStop;
   readonly once: string | undefined;
-  readonly limit: number | undefined;
+  readonly waitMs: number | undefined;
 }
 
 /** The runs that have not begun. Each change is decided against their start: it is in time, or it says `started`. */

@@ -33,14 +33,8 @@ export const MISTAKES: readonly Mistake[] = [
     "A caller that waits for a store that hangs waits without end, also when the engine has closed.",
     (at) => at.remove(),
   ),
-  mistake("place-kept-by-a-failed-start", "A start that the store refuses keeps its place among the live runs.", (at) =>
-    at.remove(),
-  ),
   mistake("refused-run-keeps-its-home", "The home of a run that was refused is never forgotten.", (at) => at.remove()),
   named(CRASH_BUGS, "session-not-loaded-again"),
-  mistake("key-looked-up-in-vain", "A prompt whose key could not be looked up is taken for a new one.", (at) =>
-    at.value().value().after(".catch(() => undefined)"),
-  ),
   mistake(
     "late-answer-goes-on",
     "An answer of the store that comes after the engine has closed starts work again.",

@@ -87,12 +87,14 @@ function note(open: Set<string>, event: Recorded): void {
 export function left({ life, prompts, notices }: Stage): readonly string[] {
   const found: string[] = [];
   for (const lane of life.engine.lanes.all()) {
-    const commands = lane.mailbox.length + lane.pending.length + lane.flying.length;
+    const commands = lane.received.length + lane.pending.length + (lane.flight?.entries.length ?? 0);
     if (lane.phase === "loading") found.push(`G33: ${lane.id} is still being loaded.`);
-    if (lane.doubt) found.push(`G33: ${lane.id} is still in doubt.`);
+    if (lane.health.kind === "unknown") found.push(`G33: it is still unknown what was written of ${lane.id}.`);
+    if (lane.retry !== undefined) found.push(`G33: ${lane.id} still has a timer for its next attempt to write.`);
     if (lane.works.length > 0) found.push(`G33: ${lane.id} still holds ${lane.works.length} pieces of work.`);
     if (commands > 0) found.push(`G33: ${lane.id} still holds ${commands} commands.`);
-    if (lane.quiet.length + lane.still.length > 0) found.push(`G33: somebody still waits for ${lane.id} to be quiet.`);
+    const waiters = lane.drained.length + lane.still.length;
+    if (waiters > 0) found.push(`G33: ${waiters} callbacks still wait for ${lane.id} to drain or to stop its work.`);
   }
   const { live, waiting } = life.engine.dispatch.load;
   if (live + waiting > 0) found.push(`G33: ${live} places are taken and ${waiting} sessions wait, at rest.`);

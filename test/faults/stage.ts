@@ -4,6 +4,7 @@ import type { CancelOptions, PromptOptions, RunControl } from "../../src/control
 import type { Accepted } from "../../src/core/command.ts";
 import type { Recorded } from "../../src/core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, SessionId } from "../../src/core/ids.ts";
+import { STORE_WAIT_MS } from "../../src/core/limits.ts";
 import type { Session } from "../../src/library/session.ts";
 import type { Notice } from "../../src/ports.ts";
 import { type FaultyStore, faultyStore } from "../../src/testing/faulty-store.ts";
@@ -83,12 +84,13 @@ export class Stage implements StageRecords {
     return settled();
   }
 
-  /** A refused start has a code, and is tried again, as an operator would. */
+  /** A start that fails, at once or because the store does not answer, is tried again, as an operator would. */
   async open(): Promise<void> {
     for (let attempt = 1; attempt <= STARTS_MAX; attempt += 1) {
       const life = this.#begin();
       const started = this.hold(`start ${life.number}`, life.engine.start());
       await this.calm();
+      if (started.state.kind === "pending") await this.pass(STORE_WAIT_MS);
       if (started.state.kind !== "refused") return;
       life.crash();
       // The last attempt is made once the store works again.

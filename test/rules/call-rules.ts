@@ -18,6 +18,7 @@ export const PERMITS: readonly Permit[] = [
   { reach: "timers", in: "src/engine/system-clock.ts", because: "it is the clock" },
   { reach: "chance", in: "src/engine/random-ids.ts", because: "ids must not be guessed, and digests are made here" },
   { reach: "the log", in: "src/engine/commit.ts", because: "it is the only writer" },
+  { reach: "the log", in: "src/engine/bounded-store.ts", because: "it passes the writer's batches on" },
   {
     reach: "the log",
     in: "src/testing/faulty-store.ts",

@@ -16,8 +16,8 @@ import {
   type WorkerId,
 } from "../../core/ids.ts";
 import { PAGE_CHARS_MAX } from "../../core/limits.ts";
-import { type CallRow, type ProcessRow, type RunRow, rowChange } from "../../core/rows.ts";
-import type { Appended, Batch, Claim, Clock, KeyedRun, Loaded, Page, SessionRow, Store } from "../../ports.ts";
+import { type CallRow, type KeyedRun, type ProcessRow, type RunRow, rowChange } from "../../core/rows.ts";
+import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
 import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";
 import { decodeLane, encodeLane } from "../../wire/lane.ts";
 import { Growth } from "../growth.ts";

@@ -4,8 +4,8 @@
 // writing them to disk. The layout is known in this file only.
 import type { ControlCode, ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
-import { type RowChange, rowChange } from "../../core/rows.ts";
-import type { Batch, KeyedRun } from "../../ports.ts";
+import { type KeyedRun, type RowChange, rowChange } from "../../core/rows.ts";
+import type { Batch } from "../../ports.ts";
 import { encodeEvents, encodeOutcome } from "../../wire/event.ts";
 import { encodeLane } from "../../wire/lane.ts";
 

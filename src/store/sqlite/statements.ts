@@ -2,7 +2,7 @@
 import type { StatementSync } from "node:sqlite";
 import { ControlError } from "../../core/control-error.ts";
 import type { RunId, Seq, SessionId } from "../../core/ids.ts";
-import type { KeyedRun } from "../../ports.ts";
+import type { KeyedRun } from "../../core/rows.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import type { PackedBatch, PackedChange } from "./message.ts";
@@ -108,7 +108,12 @@ export class Statements {
       if (type !== "insert-run" || key === null) continue;
       const found = this.#runByKey.get(session, key);
       if (found === undefined) continue;
-      const run = found as { readonly id: RunId; readonly acceptedAt: Seq; readonly content: string | null; sum: number };
+      const run = found as {
+        readonly id: RunId;
+        readonly acceptedAt: Seq;
+        readonly content: string | null;
+        sum: number;
+      };
       requireSum(run.sum, sumOf([run.id, run.acceptedAt, key, run.content]), run.id);
       runs.push({ key, runId: run.id, acceptedAt: run.acceptedAt, content: run.content ?? undefined });
     }
