@@ -1,7 +1,7 @@
 // The clients of a simulation: they send requests, in one tick or another, and record the answers.
 import type { CancelReason, CancelReceipt } from "../src/core/cancel.ts";
 import type { Place } from "../src/core/command.ts";
-import { toControlError } from "../src/core/control-error.ts";
+import { STOP_UNRECORDED, toControlError } from "../src/core/control-error.ts";
 import type { Delta, Gap } from "../src/core/delta.ts";
 import type { Feedback, Recorded } from "../src/core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
@@ -300,8 +300,9 @@ export class Clients {
       },
       (error: unknown) => {
         if (life.phase === "over") return;
-        const { code, message, cause } = toControlError(error);
+        const { code, message, cause, hint } = toControlError(error);
         record.refused = code;
+        if (hint === STOP_UNRECORDED) record.carriedOut = true;
         if (code === "internal") record.error = `${message} ${String(cause ?? "")}`;
         trace.note(`  > ${record.ticket}. ${record.refused}`);
         record.answered = { ticket: this.#ticket, moment: this.#momentOf(record, life) };

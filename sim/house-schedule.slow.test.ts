@@ -23,7 +23,7 @@ const times = (results: readonly ScheduleResult[], what: RegExp): number =>
 
 test("what these schedules are about does happen in them", { timeout: 60_000 }, async () => {
   const all: ScheduleResult[] = [];
-  for (const focus of FOCUSES) for (let seed = 1; seed <= 60; seed += 1) all.push(await runSeed(seed, "lines", focus));
+  for (const focus of FOCUSES) for (let seed = 1; seed <= 100; seed += 1) all.push(await runSeed(seed, "lines", focus));
   expect(times(all, /asks the model, turn/)).toBeGreaterThan(100);
   expect(times(all, /asks the model, compaction/)).toBeGreaterThan(5);
   expect(times(all, /lets go of the model/)).toBeGreaterThan(20);

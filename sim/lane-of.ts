@@ -9,6 +9,5 @@ export function laneOf({ runId }: Actor, facts: Facts, { engine }: Life): LiveLa
   return session === undefined ? undefined : engine.lanes.peek(session);
 }
 
-/** A cancel is decided after what was asked before it, and that may wait for the store. */
-export const isHeldUp = (lane: LiveLane | undefined): boolean =>
-  lane === undefined || lane.pumping || lane.doubt || lane.mailbox.length > 0;
+/** A cancel of a session that is being loaded is decided once it is. */
+export const isHeldUp = (lane: LiveLane | undefined): boolean => lane === undefined || lane.received.length > 0;

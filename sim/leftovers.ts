@@ -13,8 +13,11 @@ export function checkLeftovers(simulation: Simulation): void {
   };
   for (const lane of life.engine.lanes.all()) {
     left(lane.works.length, `pieces of work are held by ${lane.id}`);
-    left(lane.mailbox.length + lane.pending.length + lane.flying.length, `commands are held by ${lane.id}`);
-    left(lane.quiet.length + lane.still.length, `wait until nothing is going on in ${lane.id}`);
+    left(
+      lane.received.length + lane.pending.length + (lane.flight?.entries.length ?? 0),
+      `commands are held by ${lane.id}`,
+    );
+    left(lane.drained.length + lane.still.length, `wait until nothing is going on in ${lane.id}`);
   }
   const { live, waiting } = life.engine.dispatch.load;
   left(live, "slots are taken");

@@ -41,7 +41,11 @@ export class LiveStops {
     const run = lane.decided.live;
     this.#parts.processes.stopAtOnce(lane);
     if (run === undefined) return;
-    for (const call of run.live) if (call.phase === "stopping") this.#callStops(call.id);
+    // A stop by way of an approval can still be refused: it aborts once it is recorded.
+    const unsure = [...lane.pending, ...(lane.flight?.entries ?? [])].some(
+      ({ command }) => command?.type === "cancel-question",
+    );
+    if (!unsure) for (const call of run.live) if (call.phase === "stopping") this.#callStops(call.id);
     if (run.phase !== "stopping") return;
     // The store can still refuse an interrupt, and then nothing may have happened: it aborts once it is recorded.
     if (run.reason.kind === "superseded") return;

@@ -1,4 +1,5 @@
 // Processes at rest: everything has ended, and what was to be told was told, once.
+import { takesBeginnings } from "../src/engine/health.ts";
 import type { ProcessFacts } from "./process-book.ts";
 import { isOwed } from "./process-observer.ts";
 import type { Simulation } from "./simulation.ts";
@@ -36,6 +37,8 @@ export function askForUntold({ facts, clients, sessions, trace, life }: Simulati
   if (life.phase !== "open") return false;
   for (const session of sessions) {
     if (facts.closed.has(session) || !facts.processes.of(session).some(isUntold)) continue;
+    const lane = life.engine.lanes.peek(session);
+    if (lane !== undefined && !takesBeginnings(lane.health, life.engine.clock.elapsed())) continue;
     const text = `what has ended in ${session}?`;
     // One that another worker kept us from recording is asked again, as whoever has asked would do.
     const asked = clients.prompts.filter((prompt) => prompt.text === text && prompt.life === life.number);

@@ -19,6 +19,8 @@ interface Asked {
   readonly sentHead: Seq;
   /** The code it was rejected with. Without it and without a receipt: not yet answered, or lost with its server. */
   refused: ControlCode | undefined;
+  /** A stop that was carried out and could not be recorded yet. */
+  carriedOut?: true;
   /** If the code is `internal`: the error. */
   error: string | undefined;
   /** The last ticket that was drawn before the answer, and what was so by then. */

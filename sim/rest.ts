@@ -3,9 +3,11 @@
 //
 // Invariants
 // 1. Takes no choices: what a schedule leaves behind is brought to rest always in the same way.
+
 import type { SessionId } from "../src/core/ids.ts";
 import { LEASE_TTL_MS } from "../src/core/limits.ts";
 import type { Reply } from "../src/core/question.ts";
+import { takesBeginnings } from "../src/engine/health.ts";
 import type { CallerHistory } from "../test/oracle/caller-history.ts";
 import { check } from "../test/oracle/check.ts";
 import { type Actor, TurnActor } from "./actors.ts";
@@ -35,8 +37,9 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
     const over = isOver(simulation);
     if (over && askForUntold(simulation)) continue;
     if (simulation.life.busyTimers === 0 && verifyDeath(simulation)) continue;
-    if (over) checkTimers(simulation);
-    if (simulation.clock.pending.length === 0 || (over && simulation.life.busyTimers === 0)) break;
+    const silent = simulation.clock.elapsed() < simulation.silentUntil || isRefusing(simulation);
+    if (over && !silent) checkTimers(simulation);
+    if (simulation.clock.pending.length === 0 || (over && simulation.life.busyTimers === 0 && !silent)) break;
     idleSince = simulation.life.busyTimers > 0 ? undefined : (idleSince ?? simulation.clock.elapsed());
     simulation.tick();
     if (idleSince !== undefined && simulation.clock.elapsed() - idleSince > IDLE_MS_MAX) break;
@@ -47,6 +50,15 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
   await clients.leaveAll(() => simulation.drain());
   checkHistory(simulation, history);
   lookAtEverything(simulation);
+}
+
+/** A session whose log cannot be written now: some time has to pass first. */
+function isRefusing({ life }: Simulation): boolean {
+  const { lanes, clock } = life.engine;
+  return (
+    life.phase === "open" &&
+    [...lanes.all()].some((lane) => lane.phase === "ready" && !takesBeginnings(lane.health, clock.elapsed()))
+  );
 }
 
 /** One step towards rest that needs no time; false if there is none. */
@@ -93,6 +105,9 @@ function answerSomething(simulation: Simulation): boolean {
   for (const question of facts.questions.values()) {
     if (question.ending !== undefined || (question.deadlineMs ?? 0) < HASTY_MAX_MS) continue;
     if (life.phase !== "open" || pending.has(question.id)) continue;
+    // A session whose log cannot be written refuses it until some time has passed.
+    const lane = life.engine.lanes.peek(question.session);
+    if (lane !== undefined && !life.engine.commit.takesCommands(lane)) continue;
     clients.answer(question.session, question.id, replyTo(question));
     return true;
   }

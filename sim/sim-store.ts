@@ -7,6 +7,7 @@
 import { type ControlCode, ControlError } from "../src/core/control-error.ts";
 import type { Event } from "../src/core/event.ts";
 import type { Seq, SessionId } from "../src/core/ids.ts";
+import { STORE_WAIT_MS } from "../src/core/limits.ts";
 import type { Appended, Batch, Page, Store } from "../src/ports.ts";
 import type { MemoryStore } from "../src/store/memory/memory-store.ts";
 import type { Facts } from "./facts.ts";
@@ -47,6 +48,8 @@ export type StoreTroubleOptions = TroubleKind & { readonly afterSteps: number; r
 export class Parked {
   readonly verb: Verb;
   readonly about: string;
+  /** When it was made, on the clock that never jumps. */
+  readonly since: number;
   phase: "waiting" | "applied" | "over" = "waiting";
   readonly #perform: () => Promise<unknown>;
   readonly #resolve: (value: unknown) => void;
@@ -54,13 +57,14 @@ export class Parked {
   #result: Promise<unknown> | undefined;
 
   constructor(
-    what: { readonly verb: Verb; readonly about: string },
+    what: { readonly verb: Verb; readonly about: string; readonly since: number },
     perform: () => Promise<unknown>,
     resolve: (value: unknown) => void,
     reject: (error: unknown) => void,
   ) {
     this.verb = what.verb;
     this.about = what.about;
+    this.since = what.since;
     this.#perform = perform;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -125,7 +129,8 @@ export class SimStore implements Store {
   renew: Store["renew"] = async (worker, ttlMs) => {
     const asked = this.#disk.elapsed();
     const gone = await this.#park("renew", "", () => this.#disk.store.renew(worker, ttlMs));
-    this.renewedAt = asked;
+    // An answer that comes too late is not heard.
+    if (this.#disk.elapsed() - asked < STORE_WAIT_MS) this.renewedAt = asked;
     return gone;
   };
   release: Store["release"] = (session, worker) =>
@@ -158,7 +163,7 @@ export class SimStore implements Store {
     if (!this.parks) return perform();
     return new Promise((resolve, reject) => {
       const settle = resolve as (value: unknown) => void;
-      this.parked.push(new Parked({ verb, about }, perform, settle, reject));
+      this.parked.push(new Parked({ verb, about, since: this.#disk.elapsed() }, perform, settle, reject));
     });
   }
 

@@ -1,6 +1,7 @@
 // One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and those who
 // watch them. It does nothing by itself; a schedule moves it, one step at a time.
 import type { SessionId } from "../src/core/ids.ts";
+import { STORE_WAIT_MS } from "../src/core/limits.ts";
 import type { Ids, Notice } from "../src/ports.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
@@ -33,6 +34,8 @@ export interface SimulationOptions {
   readonly hooks: boolean;
   /** Whether agents count what they cost. */
   readonly metered: boolean;
+  /** Whether the store fails, loses answers or keeps callers waiting for too long. */
+  readonly faults?: boolean;
   readonly runLimitMs: number | undefined;
   /** Whether calls and people can start processes. */
   readonly processes: boolean;
@@ -67,6 +70,8 @@ export class Simulation {
   readonly violations: Violation[] = [];
   life: Life;
   lives = 1;
+  /** Until then a caller may wait for a store that does not answer. */
+  silentUntil = 0;
   /** Faults of the store, in all lives. */
   troubles = 0;
   /** What somebody does in the very moment in which a piece of work begins. */
@@ -182,6 +187,8 @@ export class Simulation {
   /** The store never answers this call. */
   silence(parked: Parked, applied: boolean): void {
     this.trace.note(`silence ${parked.verb} ${parked.about}${applied ? ", applied" : ""}`);
+    // A timer that fires late gives the store a little longer.
+    this.silentUntil = Math.max(this.silentUntil, this.clock.elapsed() + STORE_WAIT_MS + 500);
     this.life.faults += 1;
     this.troubles += 1;
     this.life.store.drop(parked);
@@ -191,6 +198,8 @@ export class Simulation {
   /** The store answers this call after a while. A life that has ended by then is not answered. */
   slowDown(parked: Parked, { commitMs, applied }: Extract<TroubleKind, { kind: "slow" }>): void {
     this.trace.note(`slow ${parked.verb} ${parked.about}, ${commitMs} ms, applied ${applied}`);
+    this.life.faults += 1;
+    this.silentUntil = Math.max(this.silentUntil, this.clock.elapsed() + commitMs);
     const { store } = this.life;
     store.drop(parked);
     if (applied === "at-once") parked.apply();
@@ -205,6 +214,12 @@ export class Simulation {
   tick(lateMs = 0): void {
     const next = this.clock.pending[0];
     if (next === undefined) return;
+    const overdue = this.#overdueIn(next.inMs + lateMs);
+    const hangs = this.#options.faults === true && this.life.phase !== "starting";
+    if (overdue !== undefined && !hangs) {
+      this.answer(overdue);
+      return;
+    }
     this.trace.note(`tick ${next.inMs}${lateMs === 0 ? "" : `, late by ${lateMs}`}`);
     this.#pass(() => (lateMs === 0 ? this.clock.tick(next.inMs) : this.clock.wakeAfter(next.inMs + lateMs)));
   }
@@ -215,6 +230,7 @@ export class Simulation {
     // The first thing that happens, before any timer of ours.
     if (meanwhile === "taken") this.clock.after(0, () => this.#takeAway());
     this.#pass(() => this.clock.wakeAfter(ms));
+    this.silentUntil = Math.max(this.silentUntil, this.clock.elapsed() + 500);
   }
 
   /** Somebody sets the clock on the wall. Nothing may come of it. */
@@ -234,10 +250,20 @@ export class Simulation {
     return JSON.stringify([clock.pending, heads, life.store.parked.length, turns.length, calls.length]);
   }
 
+  /** A call that the store would have kept waiting for too long by then: only a store with faults does that. */
+  #overdueIn(ms: number): Parked | undefined {
+    const at = this.clock.elapsed() + ms;
+    return this.life.store.parked.find(({ verb, since }) => verb !== "close" && at - since >= STORE_WAIT_MS);
+  }
+
   #pass(time: () => void): void {
     const { store, phase } = this.life;
     const renewedAt = phase === "open" ? store.renewedAt : undefined;
     time();
+    if (this.#overdueIn(0) !== undefined) {
+      this.life.faults += 1;
+      this.troubles += 1;
+    }
     const at = this.clock.elapsed();
     if (renewedAt !== undefined && at - renewedAt >= HOLD_MS) this.#letGo(at);
   }

@@ -28,11 +28,10 @@ function laneState(lane: LiveLane): readonly unknown[] {
     lane.phase,
     lane.decided,
     lane.durable,
-    lane.mailbox.map((entry) => entry.command),
+    lane.received.map((entry) => entry.command),
     lane.pending.map((entry) => [entry.command, entry.events]),
-    lane.flying.map((entry) => [entry.command, entry.events]),
-    lane.pumping,
-    lane.slot,
+    lane.flight?.entries.map((entry) => [entry.command, entry.events]),
+    lane.health.kind === "well" ? "well" : [lane.health.kind, lane.health.until, lane.health.failures],
     lane.works.map(({ id, phase, owner }) => [id, phase, owner.waits]),
   ];
 }

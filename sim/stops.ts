@@ -1,4 +1,5 @@
 // Whatever a cancel covers has heard of it once that is decided: it waits neither for the store nor for an interrupt.
+import type { ManualClock } from "../src/testing/manual-clock.ts";
 import { type Actor, hears } from "./actors.ts";
 import type { Clients } from "./clients.ts";
 import type { Facts } from "./facts.ts";
@@ -10,13 +11,16 @@ interface House {
   readonly facts: Facts;
   readonly life: Life;
   readonly clients: Clients;
+  readonly clock: Pick<ManualClock, "elapsed">;
+  /** Until then a caller may wait for a store that does not answer. */
+  readonly silentUntil: number;
   violate(rule: string, message: string): void;
 }
 
 /** Everything that could happen by itself has happened. */
 export function checkStops(house: House): void {
   const { facts, life, clients } = house;
-  if (life.letGo) return;
+  if (life.letGo || house.clock.elapsed() < house.silentUntil) return;
   for (const actor of life.actors.going) {
     if (actor.aborted || !hears(actor)) continue;
     const lane = laneOf(actor, facts, life);
@@ -28,9 +32,9 @@ export function checkStops(house: House): void {
   }
 }
 
-/** One that was refused may have stopped nothing. */
+/** One that was refused may have stopped nothing, unless its caller was told that it was carried out. */
 function stops(asked: AskedRecord, { id, runId }: Actor, facts: Facts): boolean {
-  if (asked.kind !== "cancel" || asked.refused !== undefined) return false;
+  if (asked.kind !== "cancel" || (asked.refused !== undefined && asked.carriedOut !== true)) return false;
   switch (asked.scope) {
     case "session":
     case "close":

@@ -1,8 +1,11 @@
 // Mistakes about the calls a turn ends with: when they begin, which worker may begin them again, what they hold, what
 // they cost.
+
 import ts from "typescript";
 import type { Call } from "../../src/core/call.ts";
+import type { Lane } from "../../src/core/lane.ts";
 import type { LiveCall } from "../../src/engine/live-call.ts";
+import type { LiveLane } from "../../src/engine/live-lane.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";
@@ -78,10 +81,8 @@ export const CALL_BUGS: readonly Bug[] = [
     at.remove(),
   ),
   mistake("run-limit-left-behind", "The timer of a run's time limit outlives the run.", (at) => at.remove()),
-  mistake(
-    "sibling-stopped-at-once",
-    "The fast path that stops one call without waiting for a slow store also stops the calls beside it.",
-    (at) => at.value().become("true"),
+  mistake("sibling-stopped-at-once", "The stop of one call also stops the calls beside it.", (at) =>
+    at.value().become(inline((lane: Lane) => (lane.live?.live ?? []).map(({ id }) => id), at.param(0))),
   ),
   mistake(
     "hook-holds-up-the-stop",
@@ -131,7 +132,15 @@ export const CALL_BUGS: readonly Bug[] = [
   mistake(
     "own-stop-not-recorded",
     "An agent that stops the run it works on is aborted, and no cancel is recorded: the run ends as failed.",
-    (at, other) => at.become(other("abort").whenTrue().text),
+    (at) =>
+      at.become(
+        `${inline(
+          (lane: LiveLane) => {
+            for (const work of lane.works) work.scope.cancel({ kind: "policy", note: "its own" });
+          },
+          at.value().value().arg(0, 2),
+        )};`,
+      ),
   ),
   mistake(
     "leaving-worker-takes-the-lease",

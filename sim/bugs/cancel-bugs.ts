@@ -6,7 +6,7 @@ import type { Accept } from "../../src/core/command.ts";
 import type { Event } from "../../src/core/event.ts";
 import type { Lane } from "../../src/core/lane.ts";
 import type { Run } from "../../src/core/run.ts";
-import type { Entry } from "../../src/engine/live-lane.ts";
+import type { Entry, LiveLane } from "../../src/engine/live-lane.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";
@@ -113,7 +113,7 @@ export const CANCEL_BUGS: readonly Bug[] = [
   mistake(
     "cancel-hidden-by-an-interrupt",
     "A cancel decided behind an interrupt changes nothing in the state, so what began meanwhile is not stopped.",
-    (at) => at.remove(),
+    (at) => at.value().operand(1, 2).drop(),
   ),
   mistake("stop-waits-for-the-disk", "The abort is fired when the cancel is durable, not when it is decided.", (at) =>
     at.remove(),
@@ -128,17 +128,11 @@ export const CANCEL_BUGS: readonly Bug[] = [
     "later-cancel-sorted-first",
     "While a session is loaded, its requests are not kept in order: a cancel covers a prompt that came after it.",
     (at) =>
-      at
-        .value()
-        .arg(0, 1)
-        .become(
-          `...${inline(
-            (waiting: readonly Entry[]) =>
-              waiting.toSorted(
-                (one, two) => Number(two.command.type === "accept") - Number(one.command.type === "accept"),
-              ),
-            at.value().arg(0, 1).value(),
-          )}`,
-        ),
+      at.before(
+        `${inline((lane: LiveLane) => {
+          const isAccept = ({ command }: Entry): number => Number(command?.type === "accept");
+          lane.received.sort((one, two) => isAccept(two) - isAccept(one));
+        }, at.param(0))};\n`,
+      ),
   ),
 ];

@@ -1,6 +1,9 @@
 // Mistakes about processes: which are started, which are stopped, how they end, and what the model gets of them.
+
 import type { CancelReceipt } from "../../src/core/cancel.ts";
+import type { CallId, SessionId } from "../../src/core/ids.ts";
 import type { Lane } from "../../src/core/lane.ts";
+import type { LiveLane } from "../../src/engine/live-lane.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";
@@ -148,7 +151,20 @@ const STOPPED: readonly Bug[] = [
   mistake(
     "begun-in-the-last-moment",
     "A process that a call requested just before it returned is not ended with the call.",
-    (at) => at.value().become(at.value().whenTrue().text),
+    (at) =>
+      at
+        .value()
+        .become(
+          inline(
+            (lane: LiveLane, isMeant: (owner: CallId | SessionId) => boolean) =>
+              lane.durable.processes.live.flatMap(({ id, owner }) => (isMeant(owner) ? [id] : [])),
+            at.param(0),
+            at.param(1),
+          ),
+        ),
+  ),
+  mistake("unrecorded-process-kept", "A process whose request was refused by the store is never forgotten.", (at) =>
+    at.remove(),
   ),
   mistake("started-after-its-end", "A process is started although its call was over before it had begun.", (at) =>
     at.remove(),
@@ -177,7 +193,7 @@ const STOPPED: readonly Bug[] = [
   mistake(
     "begun-without-the-lease",
     "A process is started for a session that another worker drives, which can neither stop it nor learn of its end.",
-    (at) => at.remove(),
+    (at) => at.value().body().become("false"),
   ),
   mistake("spawned-after-the-stop", "A process is started although its stop was decided before it existed.", (at) =>
     at.whenTrue().remove(),
@@ -185,7 +201,7 @@ const STOPPED: readonly Bug[] = [
   mistake(
     "child-stop-waits-for-the-disk",
     "The child is stopped when the cancel is durable, not when it is decided.",
-    (at, other) => at.whenTrue().value().callee().become(other("drive").value().callee().text),
+    (at) => at.remove(),
   ),
   mistake(
     "fenced-lane-leaves-children",

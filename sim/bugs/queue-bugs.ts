@@ -58,7 +58,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     "The second of two requests that race looks its key up before the first one is durable.",
     {
       decided: (at) => at.condition().operand(1, 2).drop(),
-      "looked-up": (at) => at.remove(),
+      "looked-up": (at) => at.condition().become("true"),
     },
   ),
   mistake("conflict-not-detected", "The same key with different content gets the receipt of the first prompt.", (at) =>
@@ -83,11 +83,16 @@ export const QUEUE_BUGS: readonly Bug[] = [
   mistake("interrupt-at-the-tail", "An interrupt stops the live run and then waits behind the whole queue.", (at) =>
     at.value().become(at.value().whenFalse().text),
   ),
-  mistake("refused-interrupt-stops", "An interrupt that the store then refuses has already stopped the live run.", {
-    decided: (at) =>
-      at.condition().after(` || ${inline((command: Command) => command.type === "accept", at.param(1))}`),
-    "carried-out": (at) => at.remove(),
-  }),
+  mistake(
+    "refused-interrupt-stops",
+    "An interrupt that the store then refuses has already stopped the live run.",
+    (at) => at.remove(),
+  ),
+  mistake(
+    "key-of-a-withdrawn-prompt-forgotten",
+    "A prompt is withdrawn and sent again before either is durable: its key is not known, and it is accepted twice.",
+    (at) => at.condition().become("true"),
+  ),
   mistake(
     "last-come-first-served",
     "A lane that comes back with more work passes those that wait: one session starves the others.",

@@ -1,6 +1,8 @@
 // Mistakes about time, about followers, and about what is left behind.
+
 import type { Seq } from "../../src/core/ids.ts";
 import type { Lane } from "../../src/core/lane.ts";
+import type { Entry, LiveLane } from "../../src/engine/live-lane.ts";
 import type { Clock, Page } from "../../src/ports.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { type Change, inline, type Place } from "../../test/mistakes/place.ts";
@@ -44,7 +46,7 @@ const TIME: readonly Bug[] = [
     (at, other) => at.become(other("renewed").text),
   ),
   mistake("question-expires-early", "A question expires before its deadline.", (at) => {
-    const deadline = at.value().arg(0, 2);
+    const deadline = at.value().right().arg(0, 2);
     return deadline.become(`Math.min(${deadline.text}, 2_000)`);
   }),
   mistake("grace-cut-short", "Work that is asked to stop is abandoned in the middle of its grace period.", (at) =>
@@ -118,9 +120,19 @@ const LEFT: readonly Bug[] = [
     (at) => at.remove(),
   ),
   mistake(
-    "cancel-behind-a-key",
-    "A cancel waits with the requests before it while an idempotency key is looked up.",
-    (at) => at.value().become("false"),
+    "stop-behind-a-batch",
+    "A stop that arrives while a batch is on its way is decided when the store has answered.",
+    (at, other) => {
+      const waits = inline(
+        (lane: LiveLane, entry: Entry) => lane.flight !== undefined && entry.command?.type.startsWith("cancel-"),
+        at.param(0),
+        at.param(1),
+      );
+      const [lane, entry] = [at.param(0), at.param(1)];
+      const again = `this.${other("receive").name()}(${lane}, ${entry})`;
+      const later = `this.${other("drained").name()}(${lane}).then(() => ${again})`;
+      return at.before(`if (${waits}) return void ${later};\n`);
+    },
   ),
   mistake("busy-without-a-run", "A session reports that it is busy although it has nothing left to do.", (at) =>
     at

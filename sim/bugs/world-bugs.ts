@@ -4,10 +4,9 @@ import type { CancelReason, Outcome } from "../../src/core/cancel.ts";
 import type { CallEnd, TurnEnd } from "../../src/core/decide-run.ts";
 import type { Event, Recorded } from "../../src/core/event.ts";
 import type { RunId } from "../../src/core/ids.ts";
-import type { Lane } from "../../src/core/lane.ts";
 import type { Run } from "../../src/core/run.ts";
-import type { Consequences } from "../../src/engine/commit.ts";
-import type { LiveLane } from "../../src/engine/live-lane.ts";
+import type { Consequences } from "../../src/engine/consequences.ts";
+import type { Flight, LiveLane } from "../../src/engine/live-lane.ts";
 import type { Ended } from "../../src/engine/scope.ts";
 import { type Edit, mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
@@ -29,14 +28,13 @@ const ofAnother: Edit = (at) => {
 const toldTooEarly: Edit = (at, other) => {
   const batch = at.value().right().target().arg(0, 1);
   const tell = inline(
-    (then: Consequences, lane: LiveLane, events: readonly Event[], now: number) => {
+    (then: Consequences, lane: LiveLane, { events, at: now }: Flight) => {
       const facts = events.map((event, index): Recorded => ({ ...event, seq: lane.durable.head + 1 + index, at: now }));
       then.recorded(lane, facts);
     },
     `this.${other("then").name()}`,
-    batch.arg(0, 3),
-    batch.arg(1, 3),
-    batch.arg(2, 3),
+    batch.arg(0, 2),
+    batch.arg(1, 2),
   );
   return at.before(`${tell};\n`);
 };
@@ -60,7 +58,7 @@ export const WORLD_BUGS: readonly Bug[] = [
     (at) =>
       at.after(
         `${inline((lane: LiveLane) => {
-          for (const entry of lane.flying) entry.resolve(entry.answer as never);
+          for (const entry of lane.flight?.entries ?? []) entry.resolve(entry.answer);
         }, at.param(0))};`,
       ),
   ),
@@ -101,12 +99,6 @@ export const WORLD_BUGS: readonly Bug[] = [
     "late-result-told",
     "A turn receives the late result of a call that was given up and is recorded as such.",
     (at) => [at.condition().become("true"), at.whenTrue().value().arg(0, 3).after(" ?? Promise.resolve()")],
-  ),
-  mistake("event-after-the-outcome", "Text that arrives late is recorded behind the outcome of its run.", (at) =>
-    at
-      .value()
-      .condition()
-      .become(inline((lane: Lane) => lane.live !== undefined && lane.live.turn !== undefined, at.param(0))),
   ),
   mistake(
     "finished-work-called-cancelled",

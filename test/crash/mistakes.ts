@@ -25,7 +25,7 @@ function answeredAtOnce(...[at, other]: Parameters<Edit>): string {
       resolve({ kind: "appended", head });
     },
     at.around(2).param(0),
-    other("note").value().callee(),
+    other("note").whenTrue().value().callee(),
     at.param(0),
   );
   return `${at.value().callee().text}({ ${[waiting.part(0, 3).text, ...callbacks].join(", ")} }); ${answer};`;

@@ -44,6 +44,13 @@ interface Stoppable extends Pick<LoggedRun, "outcome" | "settledAt"> {
   readonly cancels: readonly (LoggedCancel | undefined)[];
 }
 
+const meant = ({ aliases }: LogIndex, runId: RunId, { kind }: CancelReceipt): RunId =>
+  kind === "unknown" ? runId : (aliases.get(runId) ?? runId);
+
+const STORE_ERRORS: ReadonlySet<string> = new Set([
+  ...["store_full", "store_locked", "store_corrupt", "unavailable", "internal"],
+]);
+
 class CancelCheck {
   readonly #history: CallerHistory;
   readonly #index: LogIndex;
@@ -62,7 +69,7 @@ class CancelCheck {
     if (request.answer.kind !== "returned") return;
     switch (request.name) {
       case "cancel-run":
-        this.#run(request, request.params.runId, request.answer.value);
+        this.#run(request, meant(this.#index, request.params.runId, request.answer.value), request.answer.value);
         return;
       case "cancel-prompt":
         this.#prompt(request, request.answer.value);
@@ -91,6 +98,8 @@ class CancelCheck {
     const { runId } = request.params;
     const run = this.#index.runs.get(runId);
     if (run === undefined || run.outcome?.kind === "cancelled") return;
+    // Its turn had failed of the same trouble before the stop, which was recorded behind that.
+    if (run.outcome?.kind === "failed" && STORE_ERRORS.has(run.outcome.code)) return;
     this.#report("falseReceipts", `The stop of ${runId} was carried out; it ended as ${print(run.outcome)}.`, "G28");
   }
 

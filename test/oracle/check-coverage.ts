@@ -59,6 +59,10 @@ class CoverageCheck {
     }
   }
 
+  #repeats(id: RunId | undefined, runId: RunId): boolean {
+    return id !== undefined && this.#index.aliases.get(id) === runId;
+  }
+
   #requestsWith(note: string | undefined): readonly CallerRequest[] {
     return note === undefined ? [] : (this.#byNote.get(note) ?? []);
   }
@@ -67,7 +71,7 @@ class CoverageCheck {
     switch (request.name) {
       case "cancel-run":
       case "change":
-        return request.params.runId === runId;
+        return request.params.runId === runId || this.#repeats(request.params.runId, runId);
       case "cancel-prompt":
         return request.params.label === label;
       case "cancel-session":

@@ -9,7 +9,7 @@ import type { SessionId } from "../../src/core/ids.ts";
 import type { Message } from "../../src/core/transcript.ts";
 import { transcript } from "../../src/core/transcript-book.ts";
 import { verifyAtRest } from "../../src/core/verify.ts";
-import type { CallerHistory } from "./caller-history.ts";
+import { type CallerHistory, requestsOf } from "./caller-history.ts";
 import { checkAbandoned } from "./check-abandoned.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { type CancelRules, checkCancels } from "./check-cancels.ts";
@@ -41,6 +41,7 @@ export function check(evidence: Evidence): readonly Finding[] {
   const findings: Finding[] = [];
   const report = findingsInto(findings);
   const index = new LogIndex(logs, labelOf);
+  noteAliases(history, index);
   checkAnswers(history, index, report);
   checkPrompts(history, index, report);
   checkChanges(history, index, report);
@@ -81,5 +82,14 @@ function checkTranscript(
   for (const error of transcriptErrors(log)) report("brokenTranscripts", `${sessionId}: ${error}.`);
   if (returned !== undefined && !same(returned, transcript(log))) {
     report("brokenTranscripts", `${sessionId}: the returned transcript is not that of the log.`);
+  }
+}
+
+/** The id of a prompt that only repeats an earlier one means that one's run, until its acceptance was answered. */
+function noteAliases(history: CallerHistory, index: LogIndex): void {
+  for (const { params } of requestsOf(history, "prompt")) {
+    const { runId, label } = params;
+    const run = label === undefined ? undefined : index.labels.get(label)?.[0];
+    if (runId !== undefined && run !== undefined && !index.runs.has(runId)) index.aliases.set(runId, run.runId);
   }
 }

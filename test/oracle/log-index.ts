@@ -82,6 +82,9 @@ export class LogIndex {
   readonly works = new Set<string>();
   readonly #labelOf: LabelOf;
 
+  /** Ids that callers had for prompts which only repeat an earlier one, with its run. */
+  readonly aliases = new Map<RunId, RunId>();
+
   constructor(logs: Logs, labelOf: LabelOf) {
     this.logs = logs;
     this.#labelOf = labelOf;

@@ -22,7 +22,7 @@ describe("a server that is soaked in work and faults", { timeout: 240_000 }, () 
     expect(leaks.filter(({ what }) => !(what in second.objects))).toEqual([]);
     expect({ survivors, wrong: tally.wrong }).toEqual({ survivors: [], wrong: [] });
     // It was not idle either.
-    expect(soaked.runsBetween).toBeGreaterThan(50);
+    expect(soaked.runsBetween).toBeGreaterThan(25);
     expect(tally.faults).toBe(2 * Object.keys(FAULTS).length);
   });
 
