@@ -107,8 +107,8 @@ export const RETRY_LAST_MS = 2_000;
 export const LOAD_RETRY_LAST_MS = 60_000;
 
 /**
- * How long a caller waits for the store. A write takes milliseconds; a store that takes longer hangs, and the caller is
- * told so instead of waiting with it.
+ * How long a caller waits for the store. A write takes milliseconds; a store that takes longer hangs, and the caller
+ * gets an error instead of waiting with it.
  */
 export const STORE_WAIT_MS = 5_000;
 

@@ -154,7 +154,7 @@ export class Book {
   #begin(runId: RunId, turnId: TurnId | undefined): Answer[] {
     const before = this.#open.get(runId) ?? [];
     const last = before.at(-1);
-    // All of its pieces: whoever counts the turns that are done must not count the first of them.
+    // All pieces of the turn: an agent that counts completed turns must not count the first piece.
     if (last !== undefined && isCutOff(last.finish)) for (const piece of before) piece.again = true;
     const turn = [emptyAnswer(runId, turnId)];
     this.#open.set(runId, turn);

@@ -41,7 +41,7 @@ const LASTING: ReadonlySet<Command["type"]> = new Set([
   "park",
 ]);
 
-/** The caller of a stop is told now that it could not be recorded yet; the stop itself is kept. */
+/** Rejects the caller of a stop that could not be recorded yet; the stop itself is kept. */
 export function notRecorded(entry: Entry, error: ControlError): void {
   const { events, covered = { runs: [], work: [], processes: [] } } = entry;
   const reached = events.length + covered.runs.length + covered.work.length + covered.processes.length;
@@ -60,7 +60,7 @@ export const unrecordedStop = (error: ControlError): ControlError =>
 export function exactStops({ command, covered }: Entry): readonly Command[] {
   if (command === undefined || covered === undefined || !("reason" in command)) return [];
   const { reason } = command;
-  // A time limit is this worker's own; whoever drives the session next counts anew.
+  // A time limit belongs to this worker; the next driver of the session measures its own.
   if (reason.kind === "timeout") return [];
   if (command.type === "cancel-call" || command.type === "close") {
     const { once: _, ...stop } = command;

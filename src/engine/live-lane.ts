@@ -80,7 +80,7 @@ export class LiveLane {
   transcript: LiveTranscript | undefined = undefined;
   /** A turn of this run has ended here, so that none after it was cut off: they have nothing to repeat. */
   whole: RunId | undefined = undefined;
-  /** Callbacks for when no work goes on, and for when nothing is on its way. Mostly none: shared. */
+  /** Callbacks for when no work is running, and for when nothing is on its way. Mostly none: shared. */
   still: readonly (() => void)[] = NO_WAITERS;
   drained: readonly (() => void)[] = NO_WAITERS;
 

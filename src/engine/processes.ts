@@ -126,7 +126,7 @@ export class Processes {
     if (lane.phase === "gone" || !mayStart(lane.decided, lane.durable, id)) live.stop("at once");
     if (spawner === undefined) throw new ControlError("not_started", `${id} was stopped before it was started.`);
     const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
-    // Nothing may take longer to end than whoever stops it is told.
+    // A process must not outlast the grace period that its stop reports.
     const graceMs = Math.min(options.graceMs ?? this.#parts.graceMs, this.#parts.graceMs);
     return spawner.spawn({ ...rest, ...home, graceMs, id, sessionId: lane.id, command, signal: live.starting });
   }

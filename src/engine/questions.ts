@@ -123,7 +123,7 @@ export class Questions {
   }
 }
 
-/** Whoever waits for the end of one question, by the id it has since its decision. */
+/** A waiter for the end of one question, registered by the id that the decision gave it. */
 class Waiter {
   readonly ending: Promise<Ending>;
   readonly #all: Map<QuestionId, (ending: Ending) => void>;

@@ -47,9 +47,8 @@ interface Stoppable extends Pick<LoggedRun, "outcome" | "settledAt"> {
 const meant = ({ aliases }: LogIndex, runId: RunId, { kind }: CancelReceipt): RunId =>
   kind === "unknown" ? runId : (aliases.get(runId) ?? runId);
 
-const STORE_ERRORS: ReadonlySet<string> = new Set([
-  ...["store_full", "store_locked", "store_corrupt", "unavailable", "internal"],
-]);
+/** Codes after which it is not known what was written: a stop is then decided on a batch that may turn out missing. */
+const IN_DOUBT: ReadonlySet<string> = new Set(["unavailable", "internal"]);
 
 class CancelCheck {
   readonly #history: CallerHistory;
@@ -99,7 +98,7 @@ class CancelCheck {
     const run = this.#index.runs.get(runId);
     if (run === undefined || run.outcome?.kind === "cancelled") return;
     // Its turn had failed of the same trouble before the stop, which was recorded behind that.
-    if (run.outcome?.kind === "failed" && STORE_ERRORS.has(run.outcome.code)) return;
+    if (run.outcome?.kind === "failed" && IN_DOUBT.has(run.outcome.code)) return;
     this.#report("falseReceipts", `The stop of ${runId} was carried out; it ended as ${print(run.outcome)}.`, "G28");
   }
 
