@@ -31,4 +31,4 @@ await belay.close();
 //   completed - Done: send the invoice.
 //   1
 //   conflict false
-//   stopping
+//   withdrawn

@@ -1,36 +1,22 @@
 // Belay inside a web server that you have already: every request below /agents goes to it, and you say who may ask.
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { openBelay } from "agent-belay";
 import { connectBelay } from "agent-belay/client";
 import { fetchBelay } from "agent-belay/server";
 
 const PREFIX = "/agents";
 const belay = await openBelay({ store: ":memory:", agent: async (turn) => `You said: ${turn.prompt.text}` });
-const scopes = new Set(["read", "prompt", "cancel"] as const);
-const { fetch, close } = fetchBelay(belay, {
-  tokens: (token) => (token === "anns-token" ? { name: "ann", scopes, tenant: "acme" } : undefined),
+const { node, close } = fetchBelay(belay, {
+  basePath: PREFIX,
+  // May ask a database: what it rejects with is a refusal.
+  tokens: async (token) =>
+    token === "anns-token" ? { name: "ann", scopes: ["read", "prompt", "cancel"], tenant: "acme" } : undefined,
 });
 
-/** What Node has heard, as the web's own request. `gone` ends the answering; it cancels no run. */
-function webRequest(incoming: IncomingMessage, gone: AbortSignal): Request {
-  const { method = "GET", url = "/", headers } = incoming;
-  const body = method === "GET" ? {} : { body: Readable.toWeb(incoming) as ReadableStream, duplex: "half" as const };
-  return new Request(`http://${headers.host}${url.slice(PREFIX.length)}`, {
-    ...{ method, signal: gone, ...body },
-    headers: Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]),
-  });
-}
-
-const web = createServer(async (incoming, outgoing) => {
-  if (!incoming.url?.startsWith(`${PREFIX}/`)) return void outgoing.end("your own site\n");
-  const gone = new AbortController();
-  outgoing.on("close", () => gone.abort());
-  const { status, headers, body } = await fetch(webRequest(incoming, gone.signal));
-  outgoing.writeHead(status, Object.fromEntries(headers));
-  await pipeline(body === null ? Readable.from([]) : Readable.fromWeb(body), outgoing).catch(() => {});
+const web = createServer((incoming, outgoing) => {
+  if (incoming.url?.startsWith(`${PREFIX}/`)) node(incoming, outgoing);
+  else outgoing.end("your own site\n");
 });
 await new Promise<void>((listening) => web.listen(0, "127.0.0.1", listening));
 const origin = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;

@@ -12,13 +12,20 @@ import { ProcessUser, type ProcessWatch } from "./process-user.ts";
 /** How it ended, as the agent itself knows it. */
 export type ActorEnd = "completed" | "failed" | undefined;
 
+/** What an actor throws if it is not the signal's reason. */
+const FAILED = "The simulated work failed.";
+
 /** What turns and calls have in common. */
 abstract class Working<T> {
   end: ActorEnd;
+  /** The message of the error it threw, unless that was the signal's reason. */
+  threw: string | undefined;
   /** Questions it has put to people, and heard nothing of yet. */
   asks = 0;
   /** It does not stop when it is asked to. */
   readonly stubborn: boolean;
+  /** It was stopped, and tries again. */
+  retries = false;
   protected readonly resolve: (value: T) => void;
   protected readonly reject: (error: unknown) => void;
 
@@ -35,11 +42,23 @@ abstract class Working<T> {
 
   abstract get id(): Work;
   abstract get runId(): RunId;
-  abstract get aborted(): boolean;
+
+  abstract get signal(): AbortSignal;
+
+  get aborted(): boolean {
+    return this.signal.aborted;
+  }
 
   fail(): void {
     this.end = "failed";
-    this.reject(new Error("The simulated work failed."));
+    this.threw = FAILED;
+    this.reject(new Error(FAILED));
+  }
+
+  /** It ends because it was asked to, and says no more than that. */
+  heed(): void {
+    this.end = "failed";
+    this.reject(this.signal.reason);
   }
 }
 
@@ -75,8 +94,8 @@ export class TurnActor extends Working<TurnResult | undefined> {
     return this.turn.runId;
   }
 
-  get aborted(): boolean {
-    return this.turn.signal.aborted;
+  get signal(): AbortSignal {
+    return this.turn.signal;
   }
 
   /** What it has cost so far. */
@@ -133,8 +152,8 @@ export class CallActor extends Working<Json> {
     return this.live.runId;
   }
 
-  get aborted(): boolean {
-    return this.live.signal.aborted;
+  get signal(): AbortSignal {
+    return this.live.signal;
   }
 
   /** Whether it hears of a stop at all. */
@@ -183,6 +202,8 @@ export interface Watch {
   transcriptRead(actor: TurnActor, messages: readonly Message[], from: number): void;
   /** A turn has stopped its own run. */
   stopped(actor: TurnActor, note: string, phase: "asked" | "answered"): void;
+  /** It tries again after its stop, and the event loop has not turned meanwhile. */
+  starved(actor: Actor): void;
   /** Whether the next actor is one that does not stop when asked. */
   stubborn(): boolean;
   /** Numbers the calls that turns end with, in all lives. */
@@ -190,6 +211,9 @@ export interface Watch {
   /** How far this session's log is known to the engine. */
   known(actor: TurnActor): number;
 }
+
+/** How often it tries again. */
+const TRIES_MAX = 8;
 
 /** The agents and tools of one life of the engine. */
 export class Actors {
@@ -274,6 +298,22 @@ export class Actors {
     };
     const ask = actor instanceof TurnActor ? actor.turn.ask : actor.live.ask;
     ask({ text, ...how }).then(told, () => told(undefined));
+  }
+
+  /** It was stopped and asks again, and again. Each refusal must let the event loop turn. */
+  async tryAgain(actor: Actor): Promise<void> {
+    if (actor.retries) return;
+    actor.retries = true;
+    let turned = false;
+    const { clock, ask } = actor instanceof TurnActor ? actor.turn : actor.live;
+    clock.immediate?.(() => {
+      turned = true;
+    });
+    for (let tries = 1; tries <= TRIES_MAX && !this.over && actor.end === undefined; tries += 1) {
+      await ask({ text: "again" }).catch(() => undefined);
+      // The first may come with a turn of the loop that was asked for before.
+      if (tries > 1 && !turned && !this.over) this.#watch.starved(actor);
+    }
   }
 
   read(actor: TurnActor): void {

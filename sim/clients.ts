@@ -116,8 +116,12 @@ export class Clients {
     this.#cancel("run", session, runId, (reason) => this.#engine.cancel.run(runId, reason));
   }
 
-  cancelKey(session: SessionId, key: string): void {
-    this.#cancel("key", session, key, (reason) => this.#engine.cancel.prompt(session, { key, reason }));
+  /** `early`: the prompt may not have arrived. */
+  cancelKey(session: SessionId, key: string, early = false): void {
+    const named = early ? { prompts: [key] } : {};
+    const ask = (reason: CancelReason): Promise<CancelReceipt> =>
+      this.#engine.cancel.prompt(session, { key, reason, ...named });
+    this.#cancel("key", session, key, ask, { early });
   }
 
   /** `key`: the same request again is the same request, note and all. */
@@ -260,13 +264,14 @@ export class Clients {
     session: SessionId,
     target: string,
     ask: (reason: CancelReason) => Promise<NonNullable<CancelRecord["receipt"]>>,
-    aim: { readonly remind?: boolean; readonly note?: string; readonly keep?: boolean } = {},
+    aim: { readonly remind?: boolean; readonly note?: string; readonly keep?: boolean; readonly early?: boolean } = {},
   ): void {
     const stamp = this.#stamp(session);
-    const { remind = false, keep = false, note = `c${stamp.ticket}` } = aim;
+    const { remind = false, keep = false, early = false, note = `c${stamp.ticket}` } = aim;
     const standing = this.#parts.facts.open(session).map((run) => run.id);
     const named = { kind: "cancel", ...stamp, scope, target, remind, note, standing } as const;
-    const record: CancelRecord = { ...named, keep, receipt: undefined };
+    const turn = this.#parts.life().actors.turns.findLast((actor) => actor.turn.runId === target);
+    const record: CancelRecord = { ...named, keep, early, isLate: turn?.end !== undefined, receipt: undefined };
     this.#note(record, `cancel ${scope} ${target}${keep ? ", keep" : ""}`, ask({ kind: "user", note }), (receipt) => {
       record.receipt = receipt;
       return receipt.kind;

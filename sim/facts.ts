@@ -44,6 +44,7 @@ export interface Settled {
   readonly outcome: Outcome;
   readonly text?: string;
   readonly usage?: Usage;
+  readonly begun?: false;
   readonly result?: Json;
   readonly changes?: readonly string[];
 }

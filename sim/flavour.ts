@@ -140,14 +140,19 @@ export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
     hurry: sometimes(processes ? 45 : model ? 60 : 30),
     // Left alone, a process ends by itself: schedules about their deaths need people who stop them.
     clientPercent: late ? 18 : deep ? 14 : calm || patient ? 6 : 15 + chooser.below(35),
-    ...troubleOf(chooser, focus),
+    ...troubleOf(chooser, focus, processes),
   };
 }
 
-/** Drawn last, and only if a schedule is about it: every other schedule makes the choices it always made. */
-function troubleOf(chooser: Chooser, focus: Focus): Pick<Flavour, "storeTrouble" | "deathVerified"> {
+/** Drawn last. Now and then in any schedule, so that each kind of trouble meets everything else. */
+function troubleOf(
+  chooser: Chooser,
+  focus: Focus,
+  processes: boolean,
+): Pick<Flavour, "storeTrouble" | "deathVerified"> {
   if (focus === "store-trouble") return { storeTrouble: storeTroubleOf(chooser) };
-  return focus === "late-death" ? { deathVerified: deathsOf(chooser) } : {};
+  const late = focus === "late-death" || (focus === undefined && processes && chance(chooser, 15));
+  return late ? { deathVerified: deathsOf(chooser) } : {};
 }
 
 function storeTroubleOf(chooser: Chooser): StoreTroubleOptions {

@@ -38,6 +38,9 @@ function answerOf(record: AskedRecord, life: number): Answer<unknown> {
   const { refused: code, error, receipt } = record;
   if (receipt !== undefined) return { kind: "returned", value: returnedValue(record) };
   if (error !== undefined) return { kind: "error", error };
+  // A stop that a worker could not record ends with that worker.
+  const isOwed = record.kind === "cancel" && record.carriedOut === true && record.life === life && !record.isLate;
+  if (code !== undefined && isOwed) return { kind: "refused", code, carriedOut: true };
   if (code !== undefined) return { kind: code === "unavailable" ? "unknown" : "refused", code };
   return record.life === life ? { kind: "pending" } : { kind: "unknown", code: "crashed" };
 }
@@ -77,7 +80,7 @@ function requestedBy(record: AskedRecord): Requested {
   }
 }
 
-function cancelRequestedBy({ scope, session, target, note, keep, remind }: CancelRecord): Requested {
+function cancelRequestedBy({ scope, session, target, note, keep, remind, early }: CancelRecord): Requested {
   switch (scope) {
     case "session":
     case "close":
@@ -85,7 +88,10 @@ function cancelRequestedBy({ scope, session, target, note, keep, remind }: Cance
     case "run":
       return { name: "cancel-run", params: { runId: target as RunId, note } };
     case "key":
-      return { name: "cancel-prompt", params: { label: promptLabel(session, target), note } };
+      return {
+        name: "cancel-prompt",
+        params: { label: promptLabel(session, target), note, ...(early ? { early } : {}) },
+      };
     case "call":
       return { name: "cancel-call", params: { callId: target as `call_${string}`, note, remind } };
     case "process":

@@ -141,6 +141,7 @@ export class Life {
           takeBack();
         };
       },
+      immediate: (call) => this.#clock.immediate(() => this.phase !== "over" && call()),
     };
   }
 }

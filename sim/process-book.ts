@@ -37,7 +37,7 @@ export class ProcessBook {
 
   /** What waits in the inbox, and what may still be put there. */
   room(session: SessionId): { readonly waiting: number; readonly going: number } {
-    const going = this.of(session).filter(({ settled }) => settled === undefined).length;
+    const going = this.of(session).filter((one) => one.settled === undefined && reports(one)).length;
     return { waiting: this.#waiting.get(session) ?? 0, going };
   }
 
@@ -117,6 +117,7 @@ export class ProcessBook {
       case "process.detached":
         one.owner = event.owner;
         one.feedback = event.feedback;
+        if (event.dying !== undefined) one.cancel ??= { at: seq, reason: event.dying };
         return;
       case "process.cancel_requested":
         one.cancel ??= { at: seq, reason: event.reason };
@@ -136,5 +137,9 @@ export function processIn({ kind, data }: Item): ProcessId | undefined {
   if (kind !== "result" || typeof data !== "object" || data === null || !("processId" in data)) return undefined;
   return data.processId as ProcessId;
 }
+
+/** Whether its result is put into the inbox when it ends. */
+export const reports = (one: Pick<ProcessFacts, "owner" | "feedback">): boolean =>
+  one.owner.startsWith("ses_") && one.feedback !== "silent";
 
 export const isBackground = ({ owner }: ProcessFacts): boolean => owner.startsWith("ses_");

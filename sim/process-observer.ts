@@ -3,14 +3,14 @@
 import { toControlError } from "../src/core/control-error.ts";
 import type { Event } from "../src/core/event.ts";
 import type { CallId, ProcessId, Seq, SessionId } from "../src/core/ids.ts";
-import { INBOX_ITEMS_MAX } from "../src/core/limits.ts";
+import { INBOX_ITEMS_MAX, UNINTERRUPTED_PERCENT } from "../src/core/limits.ts";
 import type { LiveLane } from "../src/engine/live-lane.ts";
 import type { LiveCall } from "../src/ports.ts";
 import type { ProcessResult, Ran } from "../src/spawner.ts";
 import type { ScriptedChild } from "../src/testing/scripted-child.ts";
 import type { Facts } from "./facts.ts";
-import type { Life } from "./life.ts";
-import { isBackground, type ProcessFacts, processIn } from "./process-book.ts";
+import { GRACE_MS, type Life } from "./life.ts";
+import { isBackground, type ProcessFacts, processIn, reports } from "./process-book.ts";
 import type { ProcessWatch } from "./process-user.ts";
 import type { ProcessWorld } from "./process-world.ts";
 
@@ -26,10 +26,10 @@ type Settled = Extract<Event, { type: "process.settled" }>;
 export class ProcessObserver implements ProcessWatch {
   /** Processes of this life whose stop has been decided: they do not come into being any more. */
   readonly stopped = new Set<ProcessId>();
-  /** Calls that have begun to wait for a process before it ended. */
-  readonly waiters = new Map<ProcessId, number>();
   /** Results of this life that nobody could be told. */
   dropped = 0;
+  /** When the stop of the call of a process that was not asked to end yet was seen. */
+  readonly #patient = new Map<ProcessId, number>();
   readonly #parts: Parts;
   readonly #facts: Facts;
 
@@ -77,7 +77,8 @@ export class ProcessObserver implements ProcessWatch {
     // An interrupt stops what goes on once it is durable, because it can be refused until then.
     const cancel = work?.cancel ?? (run?.cancel?.reason.kind === "superseded" ? undefined : run?.cancel);
     const { waiting, going } = this.#facts.processes.room(session);
-    if (waiting + going >= INBOX_ITEMS_MAX) this.#violate("G33", `${processId} has no place for its result.`);
+    if (reports(event) && waiting + going >= INBOX_ITEMS_MAX)
+      this.#violate("G33", `${processId} has no place for its result.`);
     if (cancel !== undefined && cancel.at < seq)
       this.#violate("G11", `${processId} was begun by ${call}, which is being stopped.`);
   }
@@ -91,7 +92,7 @@ export class ProcessObserver implements ProcessWatch {
   #callSettled(session: SessionId, event: Extract<Event, { type: "call.settled" }>, seq: Seq): void {
     const { callId, outcome } = event;
     for (const one of this.#facts.processes.all.values()) {
-      if (one.owner !== callId) continue;
+      if (one.owner !== callId || one.settled !== undefined) continue;
       if (this.#parts.world.lives(one.id)) this.#violate("G19", `${callId} is settled, and ${one.id} goes on.`);
     }
     if (outcome.kind !== "completed") return;
@@ -102,9 +103,16 @@ export class ProcessObserver implements ProcessWatch {
   #settled(event: Settled, seq: Seq): void {
     const one = this.#find(event.processId);
     if (one === undefined) return; // `verify` finds it.
-    if (this.#parts.world.lives(one.id)) this.#violate("G19", `${one.id} is recorded as ended, and goes on.`);
+    if (this.#parts.world.lives(one.id) && !this.#wasTakenOver(event)) {
+      this.#violate("G15", `${one.id} is recorded as ended, and is alive.`);
+    }
     if (event.dropped === true) this.dropped += 1;
     this.#checkTruth(one, event, seq);
+  }
+
+  /** A driver that takes over records the loss of what the one before it had to kill, without having seen it die. */
+  #wasTakenOver({ processId, exit }: Settled): boolean {
+    return exit === undefined && this.#parts.world.children.get(processId)?.child.signals.includes("SIGKILL") === true;
   }
 
   /** What is recorded is what happened in the world, as far as whoever recorded it could know. */
@@ -181,19 +189,38 @@ export class ProcessObserver implements ProcessWatch {
       const known = this.#parts.world.children.get(id);
       // It may exist since this very tick, and nobody has heard of it yet: then that is the first it is told.
       if (this.#parts.life().engine.processes.get(id)?.child !== known?.child) continue;
-      if (known !== undefined && known.child.end === undefined && known.child.stops.length === 0) {
-        this.#violate("G28", `${id} was not told to stop at once.`);
-      }
+      if (known === undefined || known.child.end !== undefined) continue;
+      this.#checkAsked(known.child, phase === "running" ? owner : undefined);
     }
+  }
+
+  /** A stopped child was asked to end in that tick, unless it was stopped with a call that cannot be interrupted. */
+  #checkAsked({ request: { id }, stops }: ScriptedChild, owner: CallId | SessionId | undefined): void {
+    const isNew = !this.#patient.has(id);
+    const hasTime = owner !== undefined && this.#hasTime(id, owner);
+    if (stops.length === 0 && !hasTime) {
+      this.#violate("G28", `${id} was not asked to end when its stop was decided.`);
+    }
+    if (stops.length > 0 && hasTime && isNew) {
+      this.#violate("G12", `${id} was asked to end at once, although its call cannot be interrupted.`);
+    }
+  }
+
+  /** The command of a call that cannot be interrupted is asked to end when part of the grace period is over. */
+  #hasTime(id: ProcessId, owner: CallId | SessionId): boolean {
+    const { actors, engine } = this.#parts.life();
+    const now = engine.clock.elapsed();
+    const since = this.#patient.get(id) ?? now;
+    this.#patient.set(id, since);
+    const isDeaf = actors.calls.some((actor) => actor.id === owner && !actor.hears);
+    return isDeaf && now - since <= (GRACE_MS * UNINTERRUPTED_PERCENT) / 100;
   }
 
   // What calls are told.
 
   goesOn(id: ProcessId): boolean {
     const ended = this.#find(id)?.settled !== undefined || this.#parts.world.children.get(id)?.child.end !== undefined;
-    const goesOn = !ended;
-    if (goesOn) this.waiters.set(id, (this.waiters.get(id) ?? 0) + 1);
-    return goesOn;
+    return !ended;
   }
 
   told({ callId }: LiveCall, result: ProcessResult): void {

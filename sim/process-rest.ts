@@ -73,9 +73,7 @@ function checkOne(simulation: Simulation, one: ProcessFacts): void {
   if (isUntold(one) && !simulation.facts.closed.has(one.session)) {
     simulation.violate("G22", `The model was never told how ${id} ended.`);
   }
-  // Of several that waited for it, one holds the result; if that one fails, the next turn tells it.
-  const alone = (simulation.processes.waiters.get(id) ?? 0) < 2;
-  if (alone && taken.length > 0 && heard.some(({ early }) => early)) {
+  if (taken.length > 0 && heard.some(({ early }) => early)) {
     simulation.violate("G22", `The model was told how ${id} ended by a call that had waited for it, and once more.`);
   }
 }

@@ -66,10 +66,13 @@ export class RandomAgent {
     const heeds = actor.aborted && !actor.stubborn && chance(this.#chooser, 80);
     if (heeds) {
       trace.note(`heed ${actor.id}`);
-      actor.fail();
+      actor.heed();
       return;
     }
-    if (actor.aborted && actor.stubborn && chance(this.#chooser, 70)) return;
+    if (actor.aborted && actor.stubborn && chance(this.#chooser, 70)) {
+      void this.#simulation.life.actors.tryAgain(actor);
+      return;
+    }
     // Whoever has asked something mostly waits for the answer.
     if (actor.asks > 0 && chance(this.#chooser, 70)) return;
     const waits = !(actor instanceof TurnActor) && actor.processes.pending > 0;

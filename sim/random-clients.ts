@@ -92,7 +92,7 @@ export class RandomClients {
     else if (kind === "cancel") clients.cancelSession(session, { keep: this.#processes.isKept() });
     else if (kind === "process") this.#processes.byClient(session);
     else if (kind === "cancel-run") clients.cancelRun(session, run());
-    else if (kind === "cancel-key") clients.cancelKey(session, this.#key());
+    else if (kind === "cancel-key") clients.cancelKey(session, this.#key(), chance(this.#chooser, 50));
     else if (kind === "cancel-call") this.#cancelCall(session);
     else if (kind === "answer") this.#answer(session);
     else if (kind === "cancel-question") clients.cancelQuestion(session, this.#question(session).id);

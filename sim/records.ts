@@ -47,11 +47,15 @@ export interface CancelRecord extends Asked {
   readonly target: SessionId | RunId | CallId | ProcessId | QuestionId | string;
   /** Of a session: whether what goes on in the background is to go on. */
   readonly keep: boolean;
+  /** Whether it names a prompt that may not have arrived. */
+  readonly early: boolean;
   /** Of a call: whether the model is to be reminded of it. */
   readonly remind: boolean;
   readonly note: string;
   /** Runs of the session that were in the log when it was asked. */
   readonly standing: readonly RunId[];
+  /** Of a run: its turn had ended by itself. If what else kept the run open is refused, it ends like that turn. */
+  readonly isLate: boolean;
   receipt: SessionReceipt | (CancelReceipt & { readonly runId?: RunId }) | undefined;
 }
 

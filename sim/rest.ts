@@ -24,9 +24,14 @@ const STEPS_MAX = 2_000;
 /** G24: how long a session may be left to a worker that is gone, with nothing going on but the renewal of leases. */
 const IDLE_MS_MAX = LEASE_TTL_MS + 2_000;
 
+const LATE_LIMIT_MS = 500;
+
 export async function comeToRest(simulation: Simulation): Promise<void> {
   simulation.trace.note("rest");
   simulation.clients.bringBack();
+  // A limit for the store that came late, because the time had jumped, begins again a little later.
+  const { silentUntil, clock } = simulation;
+  if (silentUntil > 0) simulation.silentUntil = Math.max(silentUntil, clock.elapsed() + LATE_LIMIT_MS);
   let idleSince: number | undefined;
   for (let step = 0; step < STEPS_MAX; step += 1) {
     await simulation.drain();

@@ -139,6 +139,7 @@ export class SimStore implements Store {
   runs: Store["runs"] = (session, page) => this.#disk.store.runs(session, page);
   session: Store["session"] = (id) => this.#disk.store.session(id);
   sessions: Store["sessions"] = (page) => this.#disk.store.sessions(page);
+  ids: Store["ids"] = (asked) => this.#disk.store.ids(asked);
   trim: Store["trim"] = (session, before) => this.#disk.store.trim(session, before);
   /** A wait, not a call: it ends when the log has grown, and the scheduler decides when that is. */
   grown: Store["grown"] = async (session, after, signal) => {

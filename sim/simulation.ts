@@ -4,7 +4,7 @@ import type { SessionId } from "../src/core/ids.ts";
 import { STORE_WAIT_MS } from "../src/core/limits.ts";
 import type { Ids, Notice } from "../src/ports.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";
-import { ManualClock } from "../src/testing/manual-clock.ts";
+import { ManualClock, settled } from "../src/testing/manual-clock.ts";
 import type { Actor } from "./actors.ts";
 import { type Chooser, chance } from "./chooser.ts";
 import { Clients } from "./clients.ts";
@@ -145,7 +145,7 @@ export class Simulation {
 
   /** Everything that can happen by itself has happened when this resolves. */
   async drain(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     if (this.life.phase === "over") return;
     this.models.drained();
     this.times.drained();
@@ -199,6 +199,8 @@ export class Simulation {
   slowDown(parked: Parked, { commitMs, applied }: Extract<TroubleKind, { kind: "slow" }>): void {
     this.trace.note(`slow ${parked.verb} ${parked.about}, ${commitMs} ms, applied ${applied}`);
     this.life.faults += 1;
+    // A computer that sleeps for 5 s meanwhile finds that the store has not answered in time.
+    this.troubles += 1;
     this.silentUntil = Math.max(this.silentUntil, this.clock.elapsed() + commitMs);
     const { store } = this.life;
     store.drop(parked);

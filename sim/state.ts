@@ -32,6 +32,6 @@ function laneState(lane: LiveLane): readonly unknown[] {
     lane.pending.map((entry) => [entry.command, entry.events]),
     lane.flight?.entries.map((entry) => [entry.command, entry.events]),
     lane.health.kind === "well" ? "well" : [lane.health.kind, lane.health.until, lane.health.failures],
-    lane.works.map(({ id, phase, owner }) => [id, phase, owner.waits]),
+    lane.works.map(({ id, phase, waits }) => [id, phase, waits]),
   ];
 }

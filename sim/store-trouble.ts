@@ -6,7 +6,7 @@
 // 2. Only calls that were made during the trouble meet it. A worker that is starting does not: one that cannot even
 //    look around does not start, and then there is no schedule.
 import type { SessionId } from "../src/core/ids.ts";
-import type { Parked, StoreTroubleOptions, TroubleKind, Verb } from "./sim-store.ts";
+import type { Parked, StoreTroubleOptions, Verb } from "./sim-store.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** How many calls the trouble has met. */
@@ -60,7 +60,7 @@ export class StoreTrouble {
     if (!this.#on || options === undefined || !this.#meets(parked, options)) return undefined;
     switch (options.kind) {
       case "refusing":
-        return this.#refuse(parked, options.code);
+        return this.#refuse(parked, options);
       case "silent":
         this.tally.silenced += 1;
         this.#simulation.silence(parked, options.applied);
@@ -90,22 +90,24 @@ export class StoreTrouble {
    * Refuses it, and what its session sends at once because of that: a store that refuses promptly must not be asked
    * again without a pause.
    */
-  async #refuse(parked: Parked, code: Extract<TroubleKind, { kind: "refusing" }>["code"]): Promise<void> {
+  async #refuse(parked: Parked, options: StoreTroubleOptions & { kind: "refusing" }): Promise<void> {
     const simulation = this.#simulation;
     let next: Parked | undefined = parked;
     for (let sent = 1; next !== undefined; sent += 1) {
       this.tally.refused += 1;
-      simulation.fail(next, code);
+      simulation.fail(next, options.code);
       if (parked.verb !== "append") return;
       await simulation.drain();
-      next = this.#append(parked.about as SessionId);
+      next = this.#append(parked.about as SessionId, options);
       if (sent <= RESENDS_MAX || next === undefined) continue;
       simulation.violate("G28", `${parked.about} sent ${sent} appends without a pause to a store that refuses.`);
       return;
     }
   }
 
-  #append(session: SessionId): Parked | undefined {
-    return this.#simulation.life.store.parked.find((one) => one.verb === "append" && one.about === session);
+  /** Not one that was sent before the trouble, or has been written: it cannot be refused. */
+  #append(session: SessionId, options: StoreTroubleOptions): Parked | undefined {
+    const { parked } = this.#simulation.life.store;
+    return parked.find((one) => one.verb === "append" && one.about === session && this.#meets(one, options));
   }
 }

@@ -19,9 +19,13 @@ export interface Reading {
 }
 
 export function checkTranscript(reading: Reading, facts: Facts, violate: Violate): void {
-  const { actor, messages, from, to } = reading;
+  const { actor, messages, from, to } = withoutRemoval(reading);
+  const notes = reading.messages.length - messages.length;
+  if (notes > 1 || (notes === 1 && !facts.trims.has(actor.turn.sessionId))) {
+    violate("G17", `${actor.id} was told ${notes} times that something was removed.`);
+  }
   const log = facts.log(actor.turn.sessionId);
-  const head = headOf(reading, log, facts.trims.get(actor.turn.sessionId) ?? []);
+  const head = headOf({ actor, messages, from, to }, log, facts.trims.get(actor.turn.sessionId) ?? []);
   if (head === undefined) {
     violate("G17", `${actor.id} was given a conversation that the log does not have between ${from} and ${to}.`);
     return;
@@ -33,6 +37,12 @@ export function checkTranscript(reading: Reading, facts: Facts, violate: Violate
   checkResults(reading, known, facts, violate);
   checkSaid(actor, messages, known, violate);
 }
+
+/** What a turn is told of events that retention has removed is in no log. */
+const withoutRemoval = (reading: Reading): Reading => ({
+  ...reading,
+  messages: reading.messages.filter((one) => one.role !== "note" || !one.item.text.startsWith("Earlier messages of")),
+});
 
 /** The position whose conversation this is, and what had been removed before it by then. */
 function headOf(

@@ -55,6 +55,10 @@ export class Witness implements Watch, ModelWatch {
     return this.#parts.processes;
   }
 
+  starved(actor: Actor): void {
+    this.#violate("G12", `${actor.id} tries again after its stop, and the event loop does not turn.`);
+  }
+
   stubborn(): boolean {
     return this.#parts.stubborn();
   }

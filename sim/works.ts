@@ -40,12 +40,20 @@ export function checkWorks(simulation: House): void {
       simulation.violate("G15", `${actor.id} is recorded as ${outcome.kind}; it has ${actor.end ?? "not ended"}.`);
     } else if (outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && actor.end === "completed") {
       simulation.violate("G15", `${actor.id} completed, and is recorded as cancelled.`);
+    } else if (outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && actor.end === "failed") {
+      checkError(simulation, actor, outcome.error?.message);
     }
     if (actor instanceof ModelTurn) simulation.models.checkTurn(actor, work, settled);
     else if (actor instanceof TurnActor) checkTurn(simulation, actor, work, settled);
     else checkCall(simulation, actor, settled);
   }
   if (life.late < late) simulation.violate("G12", `${late} late results were dropped, ${life.late} were noticed.`);
+}
+
+/** What it threw while it was being stopped is recorded, unless that was the stop itself. */
+function checkError(simulation: House, actor: Actor, recorded: string | undefined): void {
+  if (actor instanceof ModelTurn || actor.threw === recorded) return;
+  simulation.violate("G15", `${actor.id} threw "${actor.threw}" while it was stopped; the log has "${recorded}".`);
 }
 
 /** It has ended, and nothing it has started keeps it from saying so. */
@@ -77,10 +85,10 @@ function checkCall(simulation: House, actor: CallActor, { outcome, result, chang
   if (isCutOff(outcome)) return;
   const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
   const kept =
-    outcome.kind === "completed" ? actor.value : (actor.partials.at(-1) ?? leftBy(simulation, actor, result));
+    outcome.kind === "completed" ? actor.value : (actor.partials.at(-1) ?? leftBy(simulation, actor, outcome, result));
   const honest = isAbandoned(outcome)
     ? result === undefined ||
-      actor.partials.concat(leftBy(simulation, actor, result) ?? []).some((one) => same(one, result))
+      actor.partials.concat(leftBy(simulation, actor, outcome, result) ?? []).some((one) => same(one, result))
     : same(kept, result);
   if (!honest) simulation.violate("G15", `${actor.id} has another result in the log than it had.`);
   const noted = changes ?? [];
@@ -89,9 +97,10 @@ function checkCall(simulation: House, actor: CallActor, { outcome, result, chang
 }
 
 /** What a process of a call had said when both were stopped is kept, if the call has kept nothing itself. */
-function leftBy({ facts }: House, { id }: CallActor, result: Json | undefined): Json | undefined {
+function leftBy({ facts }: House, { id }: CallActor, outcome: Outcome, result: Json | undefined): Json | undefined {
   const of = typeof result === "object" && result !== null && "processId" in result ? result.processId : undefined;
   const one = facts.processes.all.get(of as ProcessId);
+  if (one !== undefined && outcome.kind === "cancelled" && outcome.dying?.includes(one.id) === true) return result;
   return one?.owner === id && one.settled?.outcome.kind === "cancelled" ? result : undefined;
 }
 
@@ -114,6 +123,15 @@ export function checkCalls(simulation: House): void {
     const { outcome, at } = settled;
     if (isAbandoned(outcome) && !witness.carriedOut.has(id as CallId)) {
       simulation.violate("G13", `${id} had not begun, and did not hear of its stop.`);
+    }
+    const isCarriedOut = witness.carriedOut.has(id as CallId);
+    if (settled.begun === false && isCarriedOut) {
+      simulation.violate("G15", `${id} is recorded as not begun, and it was carried out.`);
+    }
+    // What may be repeated may have begun in an earlier life.
+    const isKnown = outcome.kind === "cancelled" && outcome.reason.kind !== "shutdown" && !idempotent;
+    if (isKnown && settled.begun !== false && !isCarriedOut) {
+      simulation.violate("G15", `${id} was not carried out, and its record does not say that it had not begun.`);
     }
     if (outcome.kind === "failed" && outcome.code === "unavailable" && troubles === 0 && !hooks) {
       simulation.violate("G25", `${id} was not carried out, and nothing stood in its way.`);

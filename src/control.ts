@@ -9,8 +9,9 @@ import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId } from "./core/id
 import type { Item } from "./core/inbox.ts";
 import type { Delivery, Json, Prompt } from "./core/prompt.ts";
 import type { AnswerReceipt, Question } from "./core/question.ts";
-import type { ProcessRow, RunRow } from "./core/rows.ts";
+import type { IdsFound, ProcessRow, RunRow } from "./core/rows.ts";
 import type { Message } from "./core/transcript.ts";
+import type { Resources, SessionDeleted, StoreStatus, Trimmed } from "./core/upkeep.ts";
 import type { AgentMode, SessionRow } from "./ports.ts";
 import type { OutputPage, PageWish, ProcessInfo, ProcessResult, Tier } from "./spawner.ts";
 
@@ -23,12 +24,19 @@ export interface BelayControl extends AsyncDisposable {
   prompt(prompt: string | Prompt, options?: BeginOptions): RunControl;
   /** A handle on a session. Nothing is looked up: a session that does not exist refuses what is asked of it. */
   session(id: string): SessionControl;
-  /** Sessions in order of creation. */
+  /** Sessions in order of creation, or newest first. */
   sessions(page?: SessionsPage): Promise<readonly SessionRow[]>;
+  /**
+   * Ids of sessions, runs, calls, processes and open questions that begin with `prefix`, live or at rest. In order, so
+   * that an exact match is first.
+   */
+  ids(prefix: string, options?: IdsOptions): Promise<IdsFound>;
   /** A handle on a run that was accepted earlier. */
   run(id: string): Promise<RunControl>;
   /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
   cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;
+  /** Stops the run of the prompt that `prompt()` was given with this key, as `SessionControl.cancelPrompt()` does. */
+  cancelPrompt(key: string, options?: BegunCancelOptions): Promise<CancelReceipt & { readonly runId?: RunId }>;
   /** The same for every session that has anything going on: what was accepted before, and nothing after. */
   cancelAll(options?: CancelAllOptions): Promise<readonly CoveredSession[]>;
   /** What is going on: an explanation of each session that is busy or has processes. */
@@ -50,9 +58,23 @@ export interface Within {
   readonly tenant?: string;
 }
 
-export interface CreateOptions extends Within {
-  readonly id?: string;
+/** Who sends it, where a host serves several users. A client is one user, and ignores this: its server knows which. */
+export interface Sender {
+  readonly actor?: string;
+}
+
+/** Of a key that makes the same session when it is used again. */
+export interface SessionKey {
   readonly key?: string;
+  /** Whose key it is: those of different owners never meet. For servers that act in the name of others. */
+  readonly keyOf?: string;
+}
+
+/** For the stop of a prompt that has a session to itself. */
+export type BegunCancelOptions = PromptCancelOptions & Within & Pick<SessionKey, "keyOf">;
+
+export interface CreateOptions extends Within, SessionKey {
+  readonly id?: string;
   readonly title?: string;
   /**
    * The directory the session works in: an absolute path, where Belay runs. Default the workspace. Refused as
@@ -61,19 +83,34 @@ export interface CreateOptions extends Within {
   readonly cwd?: string;
 }
 
-export interface BeginOptions extends Within {
-  readonly key?: string;
+export interface BeginOptions extends Within, Sender, SessionKey {
   readonly title?: string;
   /** The directory the session works in, as with `createSession()`. */
   readonly cwd?: string;
 }
 
 export interface SessionsPage extends Within {
+  /** Default `oldest`: in order of creation. */
+  readonly order?: "oldest" | "newest";
+  /** The last session of the page before, with `order: "oldest"`. */
   readonly after?: string;
+  /** The last session of the page before, with `order: "newest"`. */
+  readonly before?: string;
   readonly limit?: number;
 }
 
-export interface CancelAllOptions extends Within, Pick<CancelOptions, "reason" | "waitMs"> {
+export interface IdsOptions extends Within {
+  /** Default 100. */
+  readonly limit?: number;
+}
+
+export interface CancelAllOptions extends Within, Sender, Pick<CancelOptions, "reason" | "waitMs" | "key"> {
+  readonly keyOf?: string;
+  /**
+   * Prompts that the sender has not seen answered: they are stopped even if they arrive later. Without a `sessionId`:
+   * one that has a session to itself. A client adds its own.
+   */
+  readonly prompts?: readonly { readonly sessionId?: string; readonly key: string }[];
   /** `keep`: what goes on in the background goes on. Default `stop`. */
   readonly background?: "keep" | "stop";
 }
@@ -108,10 +145,7 @@ export interface SessionControl {
   /** Stops everything accepted before, and nothing accepted after; also what goes on in the background. */
   cancel(options?: SessionCancelOptions): Promise<SessionReceipt>;
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
-  cancelPrompt(
-    key: string,
-    options?: Pick<CancelOptions, "reason" | "key">,
-  ): Promise<CancelReceipt & { readonly runId?: RunId }>;
+  cancelPrompt(key: string, options?: PromptCancelOptions): Promise<CancelReceipt & { readonly runId?: RunId }>;
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
   close(options?: Pick<CancelOptions, "reason" | "key">): Promise<SessionReceipt>;
   /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
@@ -130,13 +164,18 @@ export interface SessionControl {
   setMode(mode: string, options?: ModeOptions): Promise<ModeReceipt>;
   /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   explain(): Promise<Explanation>;
-  /** Forgets the events before a position, never those of runs without an outcome. */
-  trim(before: Seq): Promise<{ readonly kept: Seq }>;
+  /**
+   * Removes the events before a position. Never those of runs without an outcome, never a part of a run, and never
+   * what the next request to a model needs; the answer says which of these kept it from removing more.
+   */
+  trim(before: Seq): Promise<Trimmed>;
+  /** Stops everything and deletes the session permanently, with its log and the output of its processes. */
+  delete(options?: Pick<CancelOptions, "reason">): Promise<SessionDeleted>;
   /** Its runs, newest first. */
   runs(page?: { readonly before?: Seq; readonly limit?: number }): Promise<readonly RunRow[]>;
 }
 
-export interface PromptOptions {
+export interface PromptOptions extends Sender {
   /** How it joins a busy session. Default `queue`. */
   readonly delivery?: Delivery;
   /** The same key and prompt again give the same run; the same key with another prompt is a conflict. */
@@ -170,7 +209,14 @@ export interface CancelOptions {
   readonly key?: string;
 }
 
-export interface SessionCancelOptions extends CancelOptions {
+export interface PromptCancelOptions extends Sender, Pick<CancelOptions, "reason" | "key"> {
+  /** The prompt may not have arrived: if so, it is withdrawn when it does. A client knows that of its own. */
+  readonly early?: boolean;
+}
+
+export interface SessionCancelOptions extends CancelOptions, Sender {
+  /** Keys of prompts that the sender has not seen answered: stopped even if they arrive later. A client adds its. */
+  readonly prompts?: readonly string[];
   /** `keep`: what goes on in the background goes on. Default `stop`. */
   readonly background?: "keep" | "stop";
 }
@@ -294,6 +340,17 @@ export interface LiveExplained {
   readonly questions: readonly Question[];
   /** When it began, or was taken up by this worker. Wall clock, ms. */
   readonly since: number | undefined;
+  /** The last time its code held up the event loop of the worker, if it did. */
+  readonly blocked: BlockedExplained | undefined;
+}
+
+/** Code that did not let the event loop turn. */
+export interface BlockedExplained {
+  /** The name of the tool, or `turn`. */
+  readonly work: string;
+  readonly ms: number;
+  /** When it was over. Wall clock, ms. */
+  readonly at: number;
 }
 
 export interface CallExplained {
@@ -318,6 +375,9 @@ export interface Status {
   readonly load: Load;
   /** Why nothing new can be recorded just now; undefined: it can, as far as the store knows. */
   readonly trouble: ControlCode | undefined;
+  /** What the store holds, counted a few seconds ago. Undefined: it does not say. */
+  readonly store: StoreStatus | undefined;
+  readonly resources: Resources;
   /** The ways in which the agent can go about its work; none, if it knows only one. */
   readonly modes: readonly AgentMode[];
   /** Which of them a session is in where nobody has set one. */

@@ -6,6 +6,7 @@ export type {
   ApprovalOptions,
   BeginOptions,
   BelayControl,
+  BlockedExplained,
   CallExplained,
   CancelAllOptions,
   CancelOptions,
@@ -31,6 +32,8 @@ export type {
   Within,
 } from "./control.ts";
 export type {
+  Blocked,
+  BlockedWork,
   CancelReason,
   CancelReceipt,
   Covered,
@@ -61,7 +64,8 @@ export type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
 export type { CallState, Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
 export type { Answers } from "./library/answers.ts";
-export { type Belay, type BelayOptions, openBelay } from "./library/belay.ts";
+export { type Belay, openBelay } from "./library/belay.ts";
+export type { BelayOptions } from "./library/belay-options.ts";
 export type { Directories } from "./library/directories.ts";
 export type { ProcessesOptions } from "./library/open-spawner.ts";
 export type { RunHandle } from "./library/run.ts";

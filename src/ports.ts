@@ -1,36 +1,32 @@
 // The sockets in the wall. Everything the engine needs from outside, and nothing else. Types only.
-import type { CancelReason, Outcome } from "./core/cancel.ts";
+import type { Blocked, CancelReason, Failure, Outcome } from "./core/cancel.ts";
 import type { Event, Next, ProviderCall, Recorded, TurnFinish, TurnPart, Usage } from "./core/event.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId, WorkerId } from "./core/ids.ts";
 import type { Lane } from "./core/lane.ts";
+import type { Memo, MemoBatch } from "./core/memo.ts";
 import type { Json, Prompt } from "./core/prompt.ts";
-import type { CallRow, KeyedRun, ProcessRow, RunRow } from "./core/rows.ts";
+import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked, StoreKnows } from "./core/rows.ts";
 import type { Message } from "./core/transcript.ts";
+import type { StoreTrimmed, Upkeep } from "./core/upkeep.ts";
 import type { CallProcesses, TurnProcesses } from "./spawner.ts";
 
 /**
  * A durable log per session, the rows derived from it, and the right to drive it.
  *
- * What a store promises is written as tests in `store/contract.ts`. It holds no policy: swap `decide`, and none
- * changes. Trouble is thrown as a ControlError: `store_full`, `store_locked`, `store_corrupt` mean that nothing was
- * written; `unavailable` means that nobody knows, so the caller reads before it writes again.
+ * A store must pass `store/contract.ts`. It holds no policy. Trouble is thrown as a ControlError: `store_full`,
+ * `store_locked`, `store_corrupt` mean that nothing was written; `unavailable`, that the caller must read to know.
  */
 export interface Store {
-  /**
-   * `one`: nobody else can write here while it is open, so there are no leases to renew and nobody to take over from.
-   */
+  /** `one`: no other worker can write here while it is open, so there are no leases to renew or to take over. */
   readonly workers?: "one" | "many";
 
   /** Adds a batch to one log, all or none, durable when it resolves. Concurrent batches share one commit. */
   append(batch: Batch): Promise<Appended>;
 
-  /** Where a lane stands: its last snapshot, the events since, and its head. Undefined: no such session. */
+  /** Where a lane stands: its last snapshot, the events since, its head, its memos. Undefined: there is nothing. */
   load(session: SessionId): Promise<Loaded | undefined>;
 
-  /**
-   * Events after `after`, oldest first, at most `limit`, fewer if they are large; and what of them is not kept any
-   * more. Only an empty page is the end.
-   */
+  /** Events after `after`, oldest first, at most `limit`, fewer if they are large. Only an empty page is the end. */
   read(session: SessionId, page: { readonly after: Seq; readonly limit: number }): Promise<Page>;
 
   /** Resolves once the log reaches past `after`, or `signal` aborts. Early is allowed; never is not. */
@@ -54,12 +50,11 @@ export interface Store {
   /** One session. */
   session(id: SessionId): Promise<SessionRow | undefined>;
 
-  /** Sessions in order of creation, after `after`; of one tenant, or of all. */
-  sessions(page: {
-    readonly after: SessionId | undefined;
-    readonly limit: number;
-    readonly tenant?: string;
-  }): Promise<readonly SessionRow[]>;
+  /** Sessions in order of creation, or newest first; of one tenant, or of all. */
+  sessions(page: SessionsAsked): Promise<readonly SessionRow[]>;
+
+  /** Ids of sessions, runs, settled calls and processes that begin with `prefix`, in order: an exact match is first. */
+  ids(asked: IdsAsked): Promise<IdsFound>;
 
   /** Sessions with runs or processes that have no outcome, and no worker that holds a valid lease on them. */
   unattended(limit: number): Promise<readonly SessionId[]>;
@@ -67,25 +62,28 @@ export interface Store {
   /** Takes the right to drive a lane for `ttlMs`. Taking what one holds renews it. */
   claim(session: SessionId, worker: WorkerId, ttlMs: number): Promise<Claim>;
 
-  /** Prolongs all leases of a worker; answers those that are gone: somebody else may be driving, stop at once. */
+  /** Prolongs all leases of a worker. Answers those that are gone: another worker may be driving, stop at once. */
   renew(worker: WorkerId, ttlMs: number): Promise<readonly SessionId[]>;
 
   /** Gives a lease up. */
   release(session: SessionId, worker: WorkerId): Promise<void>;
 
-  /** Forgets events before `before`, never those of runs or processes without outcome. Readers are told of the gap. */
-  trim(session: SessionId, before: Seq): Promise<{ readonly kept: Seq }>;
-
   /**
-   * Resolves if something new could be written now; rejects with what whoever tried would be told. Without it nobody
-   * knows before the next append.
+   * Forgets events before `before`: never those of runs or processes without outcome, and no run in part. Readers are
+   * told of the gap. A bounded amount of work: call it again while it answers `more`.
    */
+  trim(session: SessionId, before: Seq): Promise<StoreTrimmed>;
+
+  /** What keeps it small. Without it no session can be deleted, and there is no retention. */
+  readonly upkeep?: Upkeep | undefined;
+
+  /** Resolves if something new could be written now; rejects as an append would. Default: only an append shows it. */
   ready?(): Promise<void>;
 
   close(): Promise<void>;
 }
 
-export interface Batch {
+export interface Batch extends MemoBatch {
   readonly session: SessionId;
   /** The head on which the decision was made. If the log has moved on, nothing is added. */
   readonly expected: Seq;
@@ -103,14 +101,14 @@ export type Appended =
   | { readonly kind: "moved"; readonly head: Seq }
   /** You are no longer the driver. */
   | { readonly kind: "fenced" }
-  /** Nothing was added: these idempotency keys have a run already. All taken keys of the batch, in its order. */
-  | { readonly kind: "taken"; readonly runs: readonly KeyedRun[] };
+  | StoreKnows;
 
 export interface Loaded {
   readonly snapshot: Lane | undefined;
   /** Everything after the snapshot, or after the beginning. */
   readonly events: readonly Recorded[];
   readonly head: Seq;
+  readonly memos: readonly Memo[];
 }
 
 export interface Page {
@@ -139,6 +137,8 @@ export interface Clock {
   elapsed(): number;
   /** Calls once, after `ms`. The answer takes it back. An `idle` timer does not keep a program alive that has ended. */
   after(ms: number, call: () => void, kind?: "idle"): () => void;
+  /** Calls once, when the event loop has turned: I/O and due timers come first. Default `setImmediate`. */
+  immediate?(call: () => void): void;
 }
 
 /** Ids and digests: the only randomness there is. */
@@ -379,8 +379,10 @@ export type CallResult =
       readonly callId: CallId;
       readonly reason: CancelReason;
       readonly partial: Json | undefined;
-      /** It did not stop when it was asked to: it may still be going on. */
+      /** It did not stop in time. `error`: what it threw while stopping. `begun: false`: nothing was done. */
       readonly abandoned: boolean;
+      readonly error?: Failure;
+      readonly begun?: false;
     }
   /** It ran under a worker that vanished. Whether it did its work is not known. */
   | { readonly kind: "lost"; readonly callId: CallId };
@@ -390,8 +392,8 @@ export type Notice =
   | { readonly type: "late"; readonly runId: RunId; readonly work: string; readonly outcome: Outcome["kind"] }
   | { readonly type: "store"; readonly session: SessionId; readonly code: string; readonly message: string }
   | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
-  /** About processes: one that escaped, output that could not be kept. */
   | { readonly type: "process"; readonly message: string }
+  | ({ readonly type: "blocked" } & Blocked)
   | { readonly type: "bug"; readonly session: SessionId; readonly error: unknown };
 
 export type Notify = (notice: Notice) => void;

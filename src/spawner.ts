@@ -150,7 +150,10 @@ export interface SpawnRequest {
   /** Asks for a terminal of this size instead of pipes; stdout and stderr are then one stream. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
   readonly limits?: ProcessLimits;
-  /** How long it may take to tidy up when it is stopped. Not longer than the host's own grace. */
+  /**
+   * How long it may take to clean up after SIGTERM when it is stopped by itself. Stopped together with its call or
+   * session, it has the shorter of this and their grace period. Default the spawner's.
+   */
   readonly graceMs?: number;
   /** Aborted before the child exists, nothing is started, and the spawn is refused as `not_started`. */
   readonly signal?: AbortSignal;
@@ -166,6 +169,8 @@ export interface Spawner {
   spawn(request: SpawnRequest): Promise<Child>;
   /** The output of a process that has ended, also in an earlier life. Undefined: none is kept. */
   output(id: ProcessId): Promise<OutputFile | undefined>;
+  /** Removes the output that is kept of processes that have ended. Default: it is kept. */
+  discard?(ids: readonly ProcessId[]): Promise<void>;
   /** Ends every tree that is left, and waits for it. */
   close(): Promise<void>;
 }
@@ -183,8 +188,8 @@ export interface Child {
   /** Resolves when the whole tree is gone and its output is complete, or when it has escaped. Never rejects. */
   readonly ended: Promise<ChildEnd>;
   /**
-   * Begins the ladder: ask, wait, force, verify. In this very tick; never throws. Again with a shorter grace it is
-   * hurried, otherwise nothing changes.
+   * Sends SIGTERM in this very tick, and SIGKILL after the shorter of `graceMs` and its own grace period; with 0, at
+   * once. Never throws. Again with a shorter time it is hurried, otherwise nothing changes.
    */
   stop(graceMs?: number): void;
   /** Resolves when the child's pipe has taken it in. Rejects with a ControlError if stdin has ended or is closed. */
@@ -206,7 +211,7 @@ export interface ChildEnd {
   readonly signals: readonly string[];
   /** How many of the tree were still there when the command had ended, and were ended with it. Where it can be told. */
   readonly left: number;
-  /** Those that outlived the whole ladder, by pid. Somebody must look. */
+  /** Processes out of reach, by pid: proven to be, or alive a stated time after SIGKILL. Somebody must look. */
   readonly escaped: readonly number[];
 }
 

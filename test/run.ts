@@ -37,6 +37,7 @@ const samples: readonly Step[] = [
   suite("process trees", "test/trees/main.ts", "--rounds", 1, "--seed", seed),
   suite("mutants", "test/mutate/main.ts", "--sample", "--seed", seed),
   tests("soak", "slow", "test/soak/soak.slow.test.ts", "-t", "holds at the second rest"),
+  suite("steady load with retention", "test/steady/main.ts", "--minutes", 0.5, "--seed", seed),
 ];
 
 const suites: readonly Step[] = [
@@ -51,6 +52,7 @@ const suites: readonly Step[] = [
   suite("process trees", "test/trees/main.ts", "--rounds", 5, "--seed", seed),
   suite("process trees of a killed server", "test/trees/main.ts", "--rounds", 2, "--parent-kill", "--seed", seed),
   suite("mutants", "test/mutate/main.ts", "--sample", "--seed", seed + 1),
+  suite("steady load with retention", "test/steady/main.ts", "--minutes", 2, "--seed", seed),
   suite("renamed symbols, moved files, retitled tests", "test/rename/main.ts", "--seed", seed),
 ];
 

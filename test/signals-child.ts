@@ -15,6 +15,17 @@ const belay = await openBelay({
 });
 closeOnSignals(belay, { limitMs: 30_000 });
 if (manner === "deaf") process.on("SIGTERM", () => process.stdout.write("closing\n"));
+// The program's own handler, which takes longer than Belay.
+if (manner === "drains") {
+  process.once("SIGTERM", () => {
+    void belay.closed
+      .then(() => new Promise((resolve) => setImmediate(resolve)))
+      .then(() => {
+        process.stdout.write("drained\n");
+        process.exit(0);
+      });
+  });
+}
 const session = await belay.createSession();
 await session.prompt("work").outcome.catch(() => {});
 // Keeps the program alive as a server's socket would.

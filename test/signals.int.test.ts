@@ -45,6 +45,15 @@ test("the first signal parks what is live and frees the file; the next life take
   await belay.close();
 });
 
+test("G25: a program that handles the signal itself is not ended before its handler has finished", async () => {
+  const lines: string[] = [];
+  const ended = await play(join(folder, "drains.db"), "drains", (line, send) => {
+    lines.push(line);
+    if (line.startsWith("live ")) send("SIGTERM");
+  });
+  expect([ended, lines.at(-1)]).toEqual([0, "drained"]);
+});
+
 test("the second signal does not wait for an agent that does not listen", async () => {
   let signals = 0;
   const ended = await play(join(folder, "second.db"), "deaf", (line, send) => {

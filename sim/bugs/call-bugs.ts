@@ -16,10 +16,13 @@ export const CALL_BUGS: readonly Bug[] = [
     "The calls a turn ends with begin before their request is durable; after a crash no record of them exists.",
     (at) => {
       const keep = at.find(ts.isExpressionStatement, "a statement");
-      const begin = inline((call: LiveCall) => {
-        call.work.phase = "live";
-        call.begin();
-      }, keep.value().arg(0, 1).target());
+      const begin = inline(
+        (call: LiveCall) => {
+          call.phase = "live";
+          call.begin();
+        },
+        keep.value().arg(0, 1),
+      );
       return keep.become(`{ ${keep.text} ${begin}; }`);
     },
   ),

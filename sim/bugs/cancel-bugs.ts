@@ -15,10 +15,22 @@ import type { Bug } from "./bug.ts";
 type Remembering = { cancelled?: Map<string, CancelReason> };
 
 export const CANCEL_BUGS: readonly Bug[] = [
+  mistake("memo-not-honoured", "A prompt that was cancelled before it arrived is carried out when it does.", (at) =>
+    at.condition().become("false"),
+  ),
+  mistake("memo-not-durable", "The cancel of a prompt that has not arrived is answered before it is durable.", (at) => {
+    const count = at.condition().operand(0, 2);
+    return count.become(count.operand(0, 2).text);
+  }),
   mistake(
     "cancel-consumed-by-first",
     "A pending cancel is one boolean: the first of two accepted prompts uses it up.",
     (at) => at.value().after(".slice(0, 1)"),
+  ),
+  mistake(
+    "retries-starve-the-loop",
+    "Promises of stopped work settle without a turn of the event loop, so an agent that tries again blocks everything.",
+    (at) => at.value().operand(0, 2).drop(),
   ),
   mistake("idle-cancel-remembered", "A cancel of an idle session leaves a mark, and the next prompt pays for it.", {
     cancel: (at) => [
@@ -113,7 +125,7 @@ export const CANCEL_BUGS: readonly Bug[] = [
   mistake(
     "cancel-hidden-by-an-interrupt",
     "A cancel decided behind an interrupt changes nothing in the state, so what began meanwhile is not stopped.",
-    (at) => at.value().operand(1, 2).drop(),
+    (at) => at.value().operand(2, 3).drop(),
   ),
   mistake("stop-waits-for-the-disk", "The abort is fired when the cancel is durable, not when it is decided.", (at) =>
     at.remove(),
@@ -122,7 +134,16 @@ export const CANCEL_BUGS: readonly Bug[] = [
     at.value().become(at.value().right().arg(0, 2).text),
   ),
   mistake("abandoned-not-named", "A run settles as cancelled and hides that some of its work is still running.", (at) =>
-    at.value().arg(1, 2).become(at.value().arg(1, 2).whenFalse().text),
+    at.value().arg(1, 3).become(at.value().arg(1, 3).whenFalse().text),
+  ),
+  mistake("begun-not-noted", "A call that is stopped is recorded as not begun, although it was carried out.", (at) =>
+    at.remove(),
+  ),
+  mistake("unbegun-not-told", "A call that was stopped before it began is recorded as one that may have begun.", (at) =>
+    at.value().become("false"),
+  ),
+  mistake("error-of-a-stop-dropped", "What work throws while it is being stopped is recorded nowhere.", (at) =>
+    at.condition().become("true"),
   ),
   mistake(
     "later-cancel-sorted-first",

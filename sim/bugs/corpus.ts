@@ -8,6 +8,7 @@ import { PROCESS_BUGS } from "./process-bugs.ts";
 import { QUEUE_BUGS } from "./queue-bugs.ts";
 import { TALK_BUGS } from "./talk-bugs.ts";
 import { TIME_BUGS } from "./time-bugs.ts";
+import { TROUBLE_BUGS } from "./trouble-bugs.ts";
 import { WORLD_BUGS } from "./world-bugs.ts";
 
 export const CORPUS: readonly Bug[] = [
@@ -20,4 +21,5 @@ export const CORPUS: readonly Bug[] = [
   ...PROCESS_BUGS,
   ...MODEL_BUGS,
   ...TIME_BUGS,
+  ...TROUBLE_BUGS,
 ];

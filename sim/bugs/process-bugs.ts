@@ -47,7 +47,16 @@ const REPORTED: readonly Bug[] = [
   mistake(
     "lost-process-not-fed",
     "A background process that was lost with its worker is never reported to the model.",
-    (at) => at.value().operand(2, 3).operand(1, 2).drop(),
+    (at) => at.remove(),
+  ),
+  mistake(
+    "limited-process-not-fed",
+    "A background process that its time limit has ended is never reported to the model.",
+    (at) => {
+      const outcome = at.value().operand(2, 3);
+      const kind = outcome.operand(0, 2).left().text;
+      return outcome.become(`(${kind} === "completed" || ${kind} === "lost")`);
+    },
   ),
   mistake("fed-to-the-closed", "The result of a process is put into the inbox of a closed session.", (at) =>
     at.literal("closed").become('"absent"'),
@@ -64,6 +73,32 @@ const REPORTED: readonly Bug[] = [
   }),
 ];
 
+/** What becomes of processes that are slow to die, or must not be hurried. */
+const DYING: readonly Bug[] = [
+  mistake(
+    "dying-process-forgotten",
+    "A call ends while its process is still dying, and nothing in the log names that process.",
+    (at) => at.condition().become("true"),
+  ),
+  mistake("dying-not-named", "The outcome of a call hides that one of its processes is still dying.", (at) => {
+    const outcome = at.value();
+    return outcome.become(outcome.arg(0, 2).text);
+  }),
+  mistake(
+    "uninterrupted-command-stopped-at-once",
+    "The command of a call that cannot be interrupted gets SIGTERM as soon as the call is stopped.",
+    (at) => at.value().whenFalse().become("0"),
+  ),
+  mistake(
+    "background-asked-late",
+    "A command that was moved to the background is asked to end late, because its call could not be interrupted.",
+    (at) => {
+      const share = at.value();
+      return share.become(share.whenTrue().text);
+    },
+  ),
+].map((bug) => ({ ...bug, focus: "late-death" as const }));
+
 /** Which results begin a run. */
 const WAKING: readonly Bug[] = [
   mistake("woken-twice", "A result that has begun a run begins another one when that run is over.", (at) => {
@@ -76,7 +111,7 @@ const WAKING: readonly Bug[] = [
     (at) => at.value().operand(0, 2).drop(),
   ),
   mistake("woken-after-the-cancel", "A cancelled session begins a run by itself.", (at) => {
-    const lane = at.value().part(0, 2).value();
+    const lane = at.value().part(0, 3).value();
     return lane.become(lane.arg(0, 1).text);
   }),
   mistake("woken-while-busy", "A run is begun for a result although the live run would have reported it.", (at) =>
@@ -170,17 +205,17 @@ const STOPPED: readonly Bug[] = [
     at.remove(),
   ),
   mistake("background-survives-the-session", "A cancel of the session does not stop its background processes.", (at) =>
-    at.value().condition().become("true"),
+    at.value().value().condition().become("true"),
   ),
   mistake(
     "background-not-kept",
     "A cancel of the session also stops the background processes that it was asked to keep.",
-    (at) => at.value().condition().become("false"),
+    (at) => at.value().value().condition().become("false"),
   ),
   mistake(
     "detached-while-stopping",
     "A process that is being stopped with its call is moved to the background, and its stop is forgotten.",
-    (at) => at.condition().operand(2, 3).drop(),
+    (at) => at.condition().operand(2, 4).drop(),
   ),
   mistake("begun-by-the-cancelled", "A call that is being stopped starts a process.", {
     decide: (at) =>
@@ -214,7 +249,9 @@ const STOPPED: readonly Bug[] = [
   }),
 ];
 
-export const PROCESS_BUGS: readonly Bug[] = [...REPORTED, ...WAKING, ...ENDED, ...STOPPED].map((one) => ({
-  ...one,
-  focus: "processes",
-}));
+const ANYWHERE: readonly Bug[] = [...REPORTED, ...WAKING, ...ENDED, ...STOPPED];
+
+export const PROCESS_BUGS: readonly Bug[] = [
+  ...DYING,
+  ...ANYWHERE.map((one) => ({ ...one, focus: "processes" as const })),
+];

@@ -102,12 +102,34 @@ export const TALK_BUGS: readonly Bug[] = [
   mistake(
     "one-asker-at-a-time",
     "Only one waiter for an answer is kept: that of a second question replaces that of the first (Crush).",
-    (at) => at.before(`${at.value().target().text}.clear();\n`),
+    (at) => {
+      const [map, id] = [at.value().target(), at.value().arg(0, 1)];
+      return at.before(
+        `${inline(
+          (waiting: Map<string, unknown>, next: string) => {
+            const asks = next.startsWith("ask_") ? [...waiting.keys()] : [];
+            for (const one of asks) if (one.startsWith("ask_")) waiting.delete(one);
+          },
+          map,
+          id,
+        )};\n`,
+      );
+    },
   ),
   mistake(
     "answer-to-the-wrong-asker",
     "An answer is delivered to the latest waiter, whichever question it answers (Crush).",
-    (at) => at.value().become(`[...${at.value().target().text}.values()].at(-1)`),
+    (at) => {
+      const [map, id] = [at.value().target(), at.value().arg(0, 1)];
+      return id.become(
+        inline(
+          (waiting: ReadonlyMap<string, unknown>, ended: string) =>
+            (ended.startsWith("ask_") ? [...waiting.keys()].findLast((one) => one.startsWith("ask_")) : ended) ?? ended,
+          map,
+          id,
+        ),
+      );
+    },
   ),
   mistake(
     "asked-again-after-restart",

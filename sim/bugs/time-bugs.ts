@@ -57,6 +57,11 @@ const TIME: readonly Bug[] = [
 
 const FOLLOWERS: readonly Bug[] = [
   mistake(
+    "landed-twice",
+    "A batch that lands after its session was loaded again is passed on by the old lane and by the new one.",
+    (at) => at.condition().become("false"),
+  ),
+  mistake(
     "gap-told-twice",
     "A follower whose position is before the oldest event that is kept gets the gap twice.",
     (at) => at.before("for (const _ of [1, 2]) "),

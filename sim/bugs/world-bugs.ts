@@ -3,7 +3,6 @@ import ts from "typescript";
 import type { CancelReason, Outcome } from "../../src/core/cancel.ts";
 import type { CallEnd, TurnEnd } from "../../src/core/decide-run.ts";
 import type { Event, Recorded } from "../../src/core/event.ts";
-import type { RunId } from "../../src/core/ids.ts";
 import type { Run } from "../../src/core/run.ts";
 import type { Consequences } from "../../src/engine/consequences.ts";
 import type { Flight, LiveLane } from "../../src/engine/live-lane.ts";
@@ -17,7 +16,10 @@ const ofAnother: Edit = (at) => {
   const [map, id] = [at.value().target(), at.value().arg(0, 1)];
   return id.become(
     inline(
-      (waiting: ReadonlyMap<RunId, unknown>, run: RunId) => (waiting.has(run) ? run : ([...waiting.keys()][0] ?? run)),
+      (waiting: ReadonlyMap<string, unknown>, ended: string) =>
+        waiting.has(ended) || !ended.startsWith("run_")
+          ? ended
+          : ([...waiting.keys()].find((one) => one.startsWith("run_")) ?? ended),
       map,
       id,
     ),
@@ -47,6 +49,11 @@ export const WORLD_BUGS: readonly Bug[] = [
       .value()
       .part(1, 2)
       .after(`, ${at.value().part(1, 2).text}`),
+  ),
+  mistake(
+    "touched-work-overlooked",
+    "A call that a turn makes is recorded, and does not begin until something else changes its run.",
+    (at) => at.value().become("[]"),
   ),
   mistake("waiter-released-by-another", "A caller that waits for run A is released when run B ends.", {
     find: ofAnother,
@@ -98,7 +105,10 @@ export const WORLD_BUGS: readonly Bug[] = [
   mistake(
     "late-result-told",
     "A turn receives the late result of a call that was given up and is recorded as such.",
-    (at) => [at.condition().become("true"), at.whenTrue().value().arg(0, 3).after(" ?? Promise.resolve()")],
+    (at) => {
+      const recorded = at.whenTrue().value().arg(0, 2);
+      return [at.condition().become("true"), recorded.become(`counts ? ${recorded.text} : Promise.resolve()`)];
+    },
   ),
   mistake(
     "finished-work-called-cancelled",

@@ -14,7 +14,7 @@ import type { Delivery, Json, Prompt } from "../core/prompt.ts";
 import type { Clock, SessionRow } from "../ports.ts";
 import { AttachedSession, type From } from "./attached-session.ts";
 import { type Audit, Records, refused } from "./audit.ts";
-import { allow, type Guest, isAllowed, sessionOf } from "./guest.ts";
+import { allow, type Guest, isAllowed, isOwn, sessionOf } from "./guest.ts";
 import { PROMPTS_OPEN_MAX, SESSIONS_MAX } from "./limits.ts";
 import { type ModeChoice, modalOf } from "./mode-choice.ts";
 import { type OwnPrompt, tooManyPrompts } from "./own-prompt.ts";
@@ -128,6 +128,8 @@ export class Desk {
   prompt(id: string, prompt: Prompt, delivery: Delivery = "queue"): OwnPrompt {
     try {
       allow(this.guest, "prompt");
+      // It stops the live run, whose ever that is.
+      if (delivery === "interrupt") allow(this.guest, "cancel");
       const attached = this.#sessions.get(sessionOf(this.guest, id));
       if (attached === undefined) throw unknownSession(id);
       if (this.prompts.length >= PROMPTS_OPEN_MAX) throw tooManyPrompts();
@@ -161,8 +163,9 @@ export class Desk {
       const own = this.#own(run);
       if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
       const home = isRunId(run) ? await this.#options.control.home(run) : undefined;
-      if (home === undefined) return { kind: "unknown" };
-      return this.#cancelRun(sessionOf(this.guest, home), run, note);
+      // Another tenant's is not there, and neither is the name of its session.
+      if (home === undefined || !isOwn(this.guest, home)) return { kind: "unknown" };
+      return this.#cancelRun(home, run, note);
     });
   }
 
@@ -273,7 +276,7 @@ export class Desk {
 
   async #cancelRun(session: SessionId, run: string, note?: string): Promise<CancelReceipt> {
     const { control } = this.#options;
-    const own = this.#own(run);
+    const own = this.#sessions.get(session)?.run(run);
     if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
     if (!isRunId(run) || (await control.home(run)) !== session) return { kind: "unknown" };
     const receipt = await control.cancel(run, { reason: this.#reason(note) });

@@ -1,5 +1,5 @@
 // How calls and runs ended, in words that both versions use.
-import { type Outcome, who } from "../core/cancel.ts";
+import { failedWhileStopping, type Outcome, who } from "../core/cancel.ts";
 import type { Json } from "../core/prompt.ts";
 import { isShownWhole } from "./shown-text.ts";
 import type { Telling } from "./telling.ts";
@@ -19,7 +19,7 @@ export function endMeta(outcome: Outcome): object {
     case "lost":
       return { status: "lost" };
     case "cancelled": {
-      const { reason, abandoned } = outcome;
+      const { reason, abandoned, dying, error } = outcome;
       const by = "by" in reason && reason.by !== undefined ? { by: reason.by } : {};
       const note = "note" in reason && reason.note !== undefined ? { note: reason.note } : {};
       return {
@@ -28,6 +28,8 @@ export function endMeta(outcome: Outcome): object {
         ...by,
         ...note,
         ...(abandoned === undefined ? {} : { abandoned }),
+        ...(dying === undefined ? {} : { dying }),
+        ...(error === undefined ? {} : { error }),
       };
     }
   }
@@ -67,9 +69,11 @@ export function endText(outcome: Outcome): string {
     case "cancelled": {
       // What people write may end with a full stop, and ours comes behind it.
       const by = who(outcome.reason).replace(/\.$/, "");
+      const killed = outcome.dying === undefined ? "" : ` Still being killed: ${outcome.dying.join(", ")}.`;
+      const failed = outcome.error === undefined ? "" : ` ${failedWhileStopping(outcome.error)}`;
       return outcome.abandoned === undefined
-        ? `Stopped by ${by}.`
-        : `Stopped by ${by}; it did not end when it was asked to, and may still be going on.`;
+        ? `Stopped by ${by}.${failed}${killed}`
+        : `Stopped by ${by}; it did not end when it was asked to, and may still be going on.${killed}`;
     }
     case "lost":
       return "It was cut off. Whether it did its work is not known.";

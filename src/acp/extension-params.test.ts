@@ -29,7 +29,7 @@ describe("the stop of a call", () => {
     ["a wait below zero", { sessionId: "s", callId: "c", timeout_ms: -1 }],
     ["a wait that is no whole number", { sessionId: "s", callId: "c", timeout_ms: 0.5 }],
     ["a wait that is a text", { sessionId: "s", callId: "c", timeout_ms: "5" }],
-    ["a wait over a minute", { sessionId: "s", callId: "c", timeout_ms: 60_001 }],
+    ["a wait over ten minutes", { sessionId: "s", callId: "c", timeout_ms: 600_001 }],
   ])("%s is refused", (_, params) => {
     expect(() => callStopParams(params)).toThrow(INVALID);
   });

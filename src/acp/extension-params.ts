@@ -1,10 +1,8 @@
 // Parameters of the methods that are Belay's own, or that other agents have come up with. Field by field.
+import { WAIT_MS_MAX } from "../core/limits.ts";
 import { invalidParams } from "./rpc-error.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** The longest wait that may be asked for. */
-const WAIT_MS_MAX = 60_000;
 
 export interface CallStopParams {
   readonly sessionId: string;
@@ -79,12 +77,12 @@ function isResource(resource: unknown): boolean {
   return typeof uri === "string" && (typeof words === "string" || typeof blob === "string");
 }
 
-function fieldsOf(params: unknown): Fields {
+export function fieldsOf(params: unknown): Fields {
   if (typeof params === "object" && params !== null && !Array.isArray(params)) return params as Fields;
   throw invalidParams("`params` is an object.");
 }
 
-function text(fields: Fields, name: string, shown: string = name): string {
+export function text(fields: Fields, name: string, shown: string = name): string {
   const given = fields[name];
   if (typeof given === "string" && given !== "") return given;
   throw invalidParams(`\`${shown}\` is missing.`);

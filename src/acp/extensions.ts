@@ -1,5 +1,5 @@
 // The methods beside the protocol: one call, one run, a steer, and why a session is busy. In both versions alike.
-import type { Explanation } from "../control.ts";
+import type { Explanation, Waited } from "../control.ts";
 import type { CancelReceipt } from "../core/cancel.ts";
 import type { Desk } from "./desk.ts";
 import type { CallStopParams, RunStopParams, SteerParams } from "./extension-params.ts";
@@ -46,16 +46,25 @@ export interface CallStopped {
   readonly callId: string;
   readonly call_id: string;
   readonly tool: string | null;
+  /** The one that is kept: that of the first stop. Null: it has none, or it is not known here. */
   readonly reason: string | null;
+  readonly receipt: CancelReceipt & Waited;
 }
 
 /** In the words of the other method: its own statuses, and it waits a little. */
 export async function stopCallAlias(desk: Desk, params: CallStopParams): Promise<CallStopped> {
   const { sessionId, toolCallId, reason, remind, waitMs = CALL_WAIT_MS } = params;
-  const { status, callId, tool } = await asking(
+  const { status, callId, tool, receipt } = await asking(
     desk.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs }),
   );
-  return { status, callId, call_id: callId, tool, reason: reason ?? null };
+  return { status, callId, call_id: callId, tool, reason: keptReason(receipt, reason), receipt };
+}
+
+function keptReason(receipt: CancelReceipt & Waited, given: string | undefined): string | null {
+  const ended = receipt.kind === "settled" ? receipt : receipt.ended;
+  const outcome = ended?.kind === "settled" ? ended.outcome : undefined;
+  if (outcome?.kind === "cancelled") return "note" in outcome.reason ? (outcome.reason.note ?? null) : null;
+  return receipt.kind === "withdrawn" || (receipt.kind === "stopping" && receipt.first) ? (given ?? null) : null;
 }
 
 export const stopRun = (desk: Desk, { runId, reason }: RunStopParams): Promise<CancelReceipt> =>

@@ -1,6 +1,6 @@
 // Who is at the other end of a connection, and what they may do.
 import { ControlError } from "../core/control-error.ts";
-import { isSessionId, type SessionId, tenantPrefix } from "../core/ids.ts";
+import { isSessionId, type SessionId, tenantOf } from "../core/ids.ts";
 import { unknownSession } from "./rpc-error.ts";
 
 export type Scope = "read" | "prompt" | "cancel" | "approve" | "admin";
@@ -32,6 +32,9 @@ const VERBS: Readonly<Record<Scope, string>> = {
 
 /** An id as a session of this guest. What is another's is not there. */
 export function sessionOf({ tenant }: Guest, id: string): SessionId {
-  if (!isSessionId(id) || (tenant !== undefined && !id.startsWith(tenantPrefix(tenant)))) throw unknownSession(id);
+  if (!isSessionId(id) || !isOwn({ tenant }, id)) throw unknownSession(id);
   return id;
 }
+
+export const isOwn = ({ tenant }: Pick<Guest, "tenant">, id: SessionId): boolean =>
+  tenant === undefined || tenantOf(id) === tenant;

@@ -12,7 +12,7 @@ export const UPDATES_HELD_MAX = 32;
 /** Sessions on one page of a list. */
 export const LIST_PAGE = 50;
 
-/** Sessions looked through for a list. A house with more of them is looked through with the command line. */
+/** Sessions looked at for one page, if few of them belong on it. The page then ends early, with a cursor. */
 export const LIST_SCAN_MAX = 10_000;
 
 /** Read at a time while looking through. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { BelayControl, SessionsPage } from "../control.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type Guest, LOCAL_USER } from "./guest.ts";
@@ -59,6 +60,25 @@ describe("sessions are listed", () => {
     expect(second.nextCursor).toBeUndefined();
   });
 
+  test("the newest first, however many there are", async () => {
+    const control = manySessions(10_050);
+    const page = await listSessions(control, LOCAL_USER, "/w", NO_WISH);
+    expect(page.sessions[0]?.sessionId).toBe("ses_10049");
+    expect(page.sessions).toHaveLength(LIST_PAGE);
+    const next = await listSessions(control, LOCAL_USER, "/w", { ...NO_WISH, cursor: page.nextCursor });
+    expect(next.sessions[0]?.sessionId).toBe(`ses_${10_049 - LIST_PAGE}`);
+    const rare = await listSessions(control, LOCAL_USER, "/w", { ...NO_WISH, cwd: "/" });
+    expect(rare).toEqual({ sessions: [], nextCursor: "ses_50" });
+    const rest = await listSessions(control, LOCAL_USER, "/w", { cwd: "/", cursor: rare.nextCursor });
+    expect(rest.sessions.map(({ sessionId }) => sessionId)).toEqual(["ses_0"]);
+  });
+
+  test("and a cursor that is not a session is refused, not taken for the end", async () => {
+    await belay.createSession();
+    for (const cursor of ["ses_none", "nonsense"])
+      await expect(listed({ cursor })).rejects.toMatchObject({ code: -32602 });
+  });
+
   test("G35: to a tenant its own and no other, whatever it sends as a cursor", async () => {
     const other = await belay.createSession({ tenant: "other" });
     const mine = await belay.createSession({ tenant: "acme" });
@@ -67,3 +87,23 @@ describe("sessions are listed", () => {
     await expect(listed({ cursor: other.id }, guest)).rejects.toMatchObject({ code: -32602 });
   });
 });
+
+/** Open sessions `ses_0` to `ses_<n-1>`; only the oldest works in the root directory. */
+function manySessions(count: number): BelayControl {
+  const row = (number: number) =>
+    ({
+      id: `ses_${number}`,
+      head: 1,
+      createdAt: 0,
+      title: "t",
+      cwd: number === 0 ? "/" : "/w",
+      phase: "open",
+    }) as const;
+  return {
+    sessions: async ({ before, limit = 0 }: SessionsPage) => {
+      const from = before === undefined ? count : Number(before.slice(4));
+      return Array.from({ length: Math.min(limit, from) }, (_, at) => row(from - 1 - at));
+    },
+    session: (id: string) => ({ row: async () => row(Number(id.slice(4))), events: async function* () {} }),
+  } as unknown as BelayControl;
+}

@@ -1,5 +1,7 @@
 // The sessions there are, newest first, as an editor lists them.
 import type { BelayControl, SessionControl } from "../control.ts";
+import { toControlError } from "../core/control-error.ts";
+import { isSessionId, tenantOf } from "../core/ids.ts";
 import type { SessionRow } from "../ports.ts";
 import type { Guest } from "./guest.ts";
 import { LIST_PAGE, LIST_SCAN_MAX, LIST_STEP } from "./limits.ts";
@@ -33,32 +35,51 @@ export async function listSessions(
 ): Promise<ListPage> {
   const wanted = cwd === undefined ? undefined : realPath(cwd);
   const isWanted = (row: SessionRow): boolean => wanted === undefined || (row.cwd ?? directory) === wanted;
-  const rows = (await openRows(control, guest)).filter(isWanted);
-  const at = cursor === undefined ? 0 : placeOf(rows, cursor);
-  const page = rows.slice(at, at + LIST_PAGE);
+  if (cursor !== undefined) await requireCursor(control, guest, cursor);
+  const { rows, next } = await openRows(control, guest, cursor, isWanted);
   const sessions: Listed[] = [];
   // One after the other: over a network each of them opens a stream.
-  for (const row of page) sessions.push(await listed(control.session(row.id), row, directory));
-  return { sessions, nextCursor: at + LIST_PAGE < rows.length ? page.at(-1)?.id : undefined };
+  for (const row of rows) sessions.push(await listed(control.session(row.id), row, directory));
+  return { sessions, nextCursor: next };
 }
 
-/** One that is not there any more would begin the list anew, and whoever pages through it would never be done. */
-function placeOf(rows: readonly SessionRow[], cursor: string): number {
-  const found = rows.findIndex(({ id }) => id === cursor);
-  if (found === -1) throw invalidParams("`cursor` is not one of this list, or its session is gone.", "Begin anew.");
-  return found + 1;
+interface OpenRows {
+  readonly rows: readonly SessionRow[];
+  /** The last session that was looked at; undefined: there are no more. */
+  readonly next: string | undefined;
 }
 
-async function openRows(control: BelayControl, { tenant }: Guest): Promise<readonly SessionRow[]> {
-  const rows: SessionRow[] = [];
-  const within = tenant === undefined ? {} : { tenant };
-  while (rows.length < LIST_SCAN_MAX) {
-    const after = rows.at(-1)?.id;
-    const more = await control.sessions({ limit: LIST_STEP, ...within, ...(after === undefined ? {} : { after }) });
-    rows.push(...more);
-    if (more.length < LIST_STEP) break;
+/** As many as a page holds, or as there are among those that are looked at for one page. */
+async function openRows(
+  control: BelayControl,
+  { tenant }: Guest,
+  cursor: string | undefined,
+  isWanted: (row: SessionRow) => boolean,
+): Promise<OpenRows> {
+  const found: SessionRow[] = [];
+  let before = cursor;
+  for (let looked = 0; looked < LIST_SCAN_MAX; looked += LIST_STEP) {
+    const within = { ...(tenant === undefined ? {} : { tenant }), ...(before === undefined ? {} : { before }) };
+    const rows = await control.sessions({ order: "newest", limit: LIST_STEP, ...within });
+    for (const row of rows) {
+      if (found.length === LIST_PAGE) return { rows: found, next: before };
+      before = row.id;
+      if (row.phase === "open" && isWanted(row)) found.push(row);
+    }
+    if (rows.length < LIST_STEP) return { rows: found, next: undefined };
   }
-  return rows.filter((row) => row.phase === "open").toReversed();
+  return { rows: found, next: before };
+}
+
+/** A cursor that is not a session would give an empty page, as if the list ended there. */
+async function requireCursor(control: BelayControl, { tenant }: Guest, cursor: string): Promise<void> {
+  const isOwn = isSessionId(cursor) && (tenant === undefined || tenantOf(cursor) === tenant);
+  const row = isOwn ? await control.session(cursor).row().catch(orAbsent) : undefined;
+  if (row === undefined) throw invalidParams("`cursor` is not a session of this list.", "Begin anew.");
+}
+
+function orAbsent(error: unknown): undefined {
+  if (toControlError(error).code !== "not_found") throw error;
 }
 
 async function listed(session: SessionControl, row: SessionRow, directory: string): Promise<Listed> {

@@ -4,13 +4,14 @@ import type { Outcome } from "../core/cancel.ts";
 import { aboutBelay, begin, broughtBy, list, STEERABLE } from "./asked.ts";
 import type { Desk } from "./desk.ts";
 import { LOST } from "./end-words.ts";
-import { callStopParams, runStopParams, sessionParams, steerParams } from "./extension-params.ts";
+import { sessionParams, steerParams } from "./extension-params.ts";
 import * as extension from "./extensions.ts";
 import { asking, awaiting } from "./extensions.ts";
 import { modeAsked, v1Menus, v1Options } from "./mode-choice.ts";
 import type { OwnPrompt, PromptEnd } from "./own-prompt.ts";
-import { onWithdrawal, runNamed } from "./request-meta.ts";
+import { onWithdrawal } from "./request-meta.ts";
 import { runFailed } from "./rpc-error.ts";
+import { onStops } from "./stops.ts";
 import { V1Peer } from "./v1-peer.ts";
 
 export function v1App(desk: Desk, version: string): acp.AgentApp {
@@ -43,16 +44,7 @@ export function v1App(desk: Desk, version: string): acp.AgentApp {
   // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
   // @fault cancel-overtakes-the-prompt
   app.onRequest("session/prompt", ({ params, signal }) => answer(desk, begin(desk, params), signal));
-  app.onNotification("session/cancel", async ({ params }) => {
-    // @fault cancel-covers-what-is-behind
-    await desk.cancel(params.sessionId, { run: runNamed(params._meta), background: "stop" }).catch(() => {});
-  });
-  app.onRequest(extension.CANCEL_CALL, callStopParams, ({ params }) => extension.stopCall(desk, params));
-  app.onRequest(extension.CANCEL_CALL_ALIAS, callStopParams, ({ params }) => extension.stopCallAlias(desk, params));
-  app.onNotification(extension.CANCEL_CALL_ALIAS, callStopParams, async ({ params }) => {
-    await extension.stopCallAlias(desk, params).catch(() => {});
-  });
-  app.onRequest(extension.CANCEL_RUN, runStopParams, ({ params }) => extension.stopRun(desk, params));
+  onStops(app, desk, 1);
   app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(desk, params));
   app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(desk, params.sessionId));
   return app;

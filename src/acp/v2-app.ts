@@ -3,13 +3,14 @@ import * as acp from "@agentclientprotocol/sdk/experimental/v2";
 import { isSessionId } from "../core/ids.ts";
 import { aboutBelay, begin, broughtBy, list, STEERABLE } from "./asked.ts";
 import type { Desk } from "./desk.ts";
-import { callStopParams, runStopParams, sessionParams, steerParams } from "./extension-params.ts";
+import { sessionParams, steerParams } from "./extension-params.ts";
 import * as extension from "./extensions.ts";
 import { asking, awaiting } from "./extensions.ts";
 import { modeAsked, v2Menus, v2Options } from "./mode-choice.ts";
 import type { OwnPrompt } from "./own-prompt.ts";
-import { onWithdrawal, runNamed } from "./request-meta.ts";
+import { onWithdrawal } from "./request-meta.ts";
 import { invalidParams, requestCancelled } from "./rpc-error.ts";
+import { onStops } from "./stops.ts";
 import { V2Peer } from "./v2-peer.ts";
 
 export function v2App(desk: Desk, version: string): acp.AgentApp {
@@ -41,27 +42,11 @@ export function v2App(desk: Desk, version: string): acp.AgentApp {
   app.onRequest("session/delete", async ({ params }) => void (await asking(desk.remove(params.sessionId))));
   // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
   app.onRequest("session/prompt", ({ params, signal }) => inserted(desk, begin(desk, params), signal));
-  app.onNotification("session/cancel", async ({ params }) => {
-    await desk.cancel(params.sessionId, { run: runNamed(params._meta), background: "keep" }).catch(() => {});
-  });
-  app.onRequest("tool_call/cancel", async ({ params }) => {
-    const { sessionId, toolCallId } = params;
-    await extension.stopCall(desk, { ...NO_WISH, sessionId, toolCallId });
-  });
-  app.onRequest("terminal/cancel", async ({ params }) => {
-    const { kind } = await asking(desk.cancelProcess(params.sessionId, params.terminalId));
-    if (kind === "unknown") throw invalidParams(`There is no terminal ${params.terminalId.slice(0, 128)}.`);
-    if (kind === "settled") throw invalidParams("That terminal has ended already.");
-  });
-  app.onRequest(extension.CANCEL_CALL, callStopParams, ({ params }) => extension.stopCall(desk, params));
-  app.onRequest(extension.CANCEL_CALL_ALIAS, callStopParams, ({ params }) => extension.stopCallAlias(desk, params));
-  app.onRequest(extension.CANCEL_RUN, runStopParams, ({ params }) => extension.stopRun(desk, params));
+  onStops(app, desk, 2);
   app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(desk, params));
   app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(desk, params.sessionId));
   return app;
 }
-
-const NO_WISH = { reason: undefined, remind: undefined, waitMs: undefined } as const;
 
 const about = (version: string): acp.InitializeResponse => ({
   protocolVersion: acp.PROTOCOL_VERSION,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FakeTurn } from "../../test/fixtures/fake-turn.ts";
+import type { CallId } from "../core/ids.ts";
 import type { Message } from "../core/transcript.ts";
 import type { Agent, TurnResult } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
@@ -361,5 +362,19 @@ describe("options", () => {
     const { agent } = setUp([]);
     expect(agent.resume?.({ callId: "call_1.1", name: "echo", input: {} })).toMatchObject({ name: "echo" });
     expect(agent.resume?.({ callId: "call_1.1", name: "gone", input: {} })).toBeUndefined();
+  });
+
+  test("calls that are resumed after a restart share the places of their run: `parallelMax` holds", () => {
+    const { agent } = setUp([], { parallelMax: 2 });
+    const held: (() => void)[] = [];
+    const take = (callId: CallId): void =>
+      void agent.resume?.({ callId, name: "echo", input: {} })?.slots?.take((giveBack) => held.push(giveBack));
+    for (const callId of ["call_1.1", "call_1.2", "call_1.3"] as const) take(callId);
+    expect(held).toHaveLength(2);
+    // Another run has its own.
+    take("call_2.1");
+    expect(held).toHaveLength(3);
+    held[0]?.();
+    expect(held).toHaveLength(4);
   });
 });

@@ -6,8 +6,9 @@
 // 3. What a turn has cost is told, however the turn ends.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { ControlError } from "../core/control-error.ts";
+import { type RunId, runOf } from "../core/ids.ts";
 import type { Message } from "../core/transcript.ts";
-import type { Agent, Turn, TurnResult } from "../ports.ts";
+import type { Agent, CallAsked, Turn, TurnResult } from "../ports.ts";
 import { type Checked, checkModel, checkOptions, type ModelAgentOptions } from "./agent-options.ts";
 import type { Answer } from "./answer.ts";
 import { askModel, type Means } from "./ask-model.ts";
@@ -16,6 +17,7 @@ import { compact, isTooLong } from "./compaction.ts";
 import { Meter } from "./meter.ts";
 import { ModelError } from "./model-error.ts";
 import { providerPrompt } from "./provider-prompt.ts";
+import { slotsByKey } from "./slots.ts";
 import { circle, followsCalls, soFar } from "./so-far.ts";
 import { Stop } from "./stop.ts";
 import { type ToolSet, toolSet } from "./tool-set.ts";
@@ -36,9 +38,11 @@ export function agentWith(options: Checked, tools: ToolSet): Agent {
       loop.close(); // @fault turn-listens-for-ever
     }
   };
-  const { modes, mode } = options;
+  const { modes, mode, parallelMax } = options;
+  // What a turn of an earlier life asked for shares its places too.
+  const places = slotsByKey<RunId>(parallelMax);
   return Object.assign(agent, {
-    resume: (call: Parameters<ToolSet["resume"]>[0]) => tools.resume(call),
+    resume: (call: CallAsked) => tools.resume(call, places(runOf(call.callId))),
     ...(modes === undefined ? {} : { modes }),
     ...(mode === undefined ? {} : { mode }),
   });

@@ -52,10 +52,10 @@ export interface Telling {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What will be heard of it. A limit is said with its silence: what is stopped reports to nobody. */
+/** What will be heard of it. */
 function next({ feedback, timeoutMs }: Telling): string {
-  const limit =
-    timeoutMs === undefined ? "" : ` It is stopped ${time(timeoutMs)} after its start, and then you are not told.`;
+  const told = feedback === "silent" ? "" : ", and you are told of that, too";
+  const limit = timeoutMs === undefined ? "" : ` It is stopped ${time(timeoutMs)} after its start${told}.`;
   return `${NEXT[feedback]}${limit} Meanwhile: read_output, wait_process, stop_process.`;
 }
 

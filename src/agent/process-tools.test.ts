@@ -278,7 +278,8 @@ describe("start_process", () => {
     const told = await use("start_process", { command: "dev", timeoutMs: 5_000 }, on, { feedback, process });
     expect(asked).toEqual([{ profile: "workspace", env: { CI: "1" }, timeoutMs: 5_000, feedback }]);
     expect(told).toContain(words);
-    expect(told).toContain("It is stopped 5 s after its start, and then you are not told.");
+    const limit = feedback === "silent" ? "start. " : "start, and you are told of that, too. ";
+    expect(told).toContain(`It is stopped 5 s after its ${limit}`);
   });
 
   test("stopped while it looks whether it goes well, it leaves word of what goes on", async () => {

@@ -178,6 +178,11 @@ describe("an answer", () => {
   test.each([
     [cancelled, "Your previous answer was stopped by alice: wrong file. It is incomplete."],
     [
+      { ...cancelled, error: { code: "error", message: "rollback failed" } },
+      "Your previous answer was stopped by alice: wrong file. It is incomplete. " +
+        "While it was being stopped it failed: rollback failed.",
+    ],
+    [
       { kind: "failed", code: "error", message: "It broke." },
       "Your previous answer failed: It broke. It is incomplete.",
     ],
@@ -252,8 +257,15 @@ describe("results", () => {
 
   test.each([
     [stopped, {}, /^STOPPED by alice: wrong file\..*not known whether/s],
+    [stopped, { begun: false }, /^STOPPED by alice: wrong file\.\nIt had not begun\. Nothing was done\.$/],
+    [{ kind: "lost" }, { begun: false }, /^LOST.*\nIt had not begun\. Nothing was done\.$/],
     [stopped, { changes: ["wrote a"], result: "half" }, /known to have changed:\n- wrote a\n.*half/s],
     [{ ...stopped, abandoned: ["x"] }, {}, /may still be going on/],
+    [
+      { ...stopped, error: { code: "error", message: "rollback failed." } },
+      {},
+      /^STOPPED by alice: wrong file\. While it was being stopped it failed: rollback failed\.\n/,
+    ],
     [{ kind: "lost" }, {}, /^LOST.*not known whether/],
   ] as readonly (readonly [Outcome, Partial<TranscriptResult>, RegExp])[])(
     "what ended with %o",

@@ -13,7 +13,7 @@ import type {
   LanguageModelV4TextPart,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import { who } from "../core/cancel.ts";
+import { type Failure, failedWhileStopping, who } from "../core/cancel.ts";
 import type { RunId } from "../core/ids.ts";
 import type { Prompt } from "../core/prompt.ts";
 import type { Message, TranscriptResult } from "../core/transcript.ts";
@@ -168,7 +168,7 @@ function asideOf({ finish, turnId, text: said, calls }: Answered): string | unde
   const incomplete = begun ? " It is incomplete." : "";
   switch (finish.kind) {
     case "cancelled":
-      return `${which} was stopped by ${who(finish.reason)}.${incomplete}`;
+      return `${which} was stopped by ${who(finish.reason)}.${incomplete}${sentence(finish.error)}`;
     case "failed":
       return `${which} failed: ${finish.message.replace(/[.\s]+$/, "")}.${incomplete}`;
     case "lost":
@@ -177,6 +177,8 @@ function asideOf({ finish, turnId, text: said, calls }: Answered): string | unde
       return undefined;
   }
 }
+
+const sentence = (error: Failure | undefined): string => (error === undefined ? "" : ` ${failedWhileStopping(error)}`);
 
 /** Words of others must not end the note that they stand in. */
 const inNote = (words: string): string => words.replaceAll(/<(?=\/note)/gi, "&lt;");

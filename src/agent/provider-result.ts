@@ -1,11 +1,11 @@
 // What a model is told of how a call ended. Above all, that what was stopped is not mistaken for what failed.
 import type { LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
-import { type Outcome, who } from "../core/cancel.ts";
+import { failedWhileStopping, type Outcome, who } from "../core/cancel.ts";
 import type { Json } from "../core/prompt.ts";
 import type { TranscriptResult } from "../core/transcript.ts";
 import { isJsonObject } from "./plain-json.ts";
 
-export function resultOutput({ outcome, result, changes }: Omit<TranscriptResult, "callId" | "name">): Output {
+export function resultOutput({ outcome, begun, result, changes }: Omit<TranscriptResult, "callId" | "name">): Output {
   switch (outcome.kind) {
     case "completed":
       return completed(result); // @fault unknown-told-as-done:completed
@@ -14,11 +14,13 @@ export function resultOutput({ outcome, result, changes }: Omit<TranscriptResult
       if (outcome.code === "denied") return { type: "execution-denied", reason: `DENIED. ${outcome.message}` };
       return errorText(outcome.message || "It failed.", known(changes), partial(result));
     case "cancelled":
+      if (begun === false) return errorText(`STOPPED by ${who(outcome.reason)}.`, NOT_BEGUN);
       // @fault stop-told-as-a-failure
       return errorText(stopped(outcome), known(changes) ?? UNKNOWN_CHANGES, partial(result));
     case "running":
       return { type: "text", value: RUNNING };
     case "lost":
+      if (begun === false) return errorText("LOST: the server was cut off.", NOT_BEGUN);
       return errorText(LOST, known(changes), partial(result)); // @fault unknown-told-as-done
   }
 }
@@ -30,7 +32,8 @@ const LOST =
 
 const RUNNING = "RUNNING: this call has not ended yet, and there is no result of it.";
 
-const UNKNOWN_CHANGES = "If it had begun, it is not known whether it had changed anything.";
+const NOT_BEGUN = "It had not begun. Nothing was done.";
+const UNKNOWN_CHANGES = "It is not known whether it had changed anything.";
 
 function completed(result: Json | undefined): Output {
   if (result === undefined) return { type: "text", value: "(no output)" };
@@ -52,9 +55,11 @@ const isText = ({ type, text }: Fields): boolean => type === "text" && typeof te
 const isFile = ({ type, data, mediaType }: Fields): boolean =>
   type === "file" && isJsonObject(data) && typeof mediaType === "string";
 
-function stopped({ reason, abandoned }: Extract<Outcome, { kind: "cancelled" }>): string {
+function stopped({ reason, abandoned, dying, error }: Extract<Outcome, { kind: "cancelled" }>): string {
   const going = abandoned === undefined ? "" : " It did not stop when it was asked to, and may still be going on.";
-  return `STOPPED by ${who(reason)}. It did not fail, and it was not completed.${going}`;
+  const killed = dying === undefined ? "" : ` Still being killed: ${dying.join(", ")}.`;
+  const failed = error === undefined ? "It did not fail, and it was not completed." : failedWhileStopping(error);
+  return `STOPPED by ${who(reason)}. ${failed}${going}${killed}`;
 }
 
 function known(changes: readonly string[] | undefined): string | undefined {

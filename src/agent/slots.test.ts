@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { slots } from "./slots.ts";
+import { slots, slotsByKey } from "./slots.ts";
 
 test("free places are handed out at once, and no more than there are", () => {
   const places = slots(2);
@@ -98,4 +98,22 @@ test("a long row of those who give back at once does not grow the stack", () => 
 
 test.each([0, -1, 1.5, Number.NaN])("%s is no number of places", (max) => {
   expect(() => slots(max)).toThrow("at least 1");
+});
+
+test("places of one key are shared, and are new once none of them is held or waited for", () => {
+  const places = slotsByKey<string>(1);
+  const held: (() => void)[] = [];
+  const take = (key: string): (() => void) => places(key).take((giveBack) => held.push(giveBack));
+  take("a");
+  const takeBack = take("a");
+  take("b");
+  expect(held).toHaveLength(2);
+  takeBack();
+  takeBack();
+  held[0]?.();
+  held[0]?.();
+  take("a");
+  expect(held).toHaveLength(3);
+  take("a");
+  expect(held).toHaveLength(3);
 });

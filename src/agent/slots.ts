@@ -51,6 +51,34 @@ export function slots(max: number): Slots {
   };
 }
 
+/** `max` places for each key, kept while one of them is held or waited for. */
+export function slotsByKey<K>(max: number): (key: K) => Slots {
+  const open = new Map<K, { readonly places: Slots; users: number }>();
+  return (key) => ({
+    take(taken) {
+      const one = open.get(key) ?? { places: slots(max), users: 0 };
+      open.set(key, one);
+      one.users += 1;
+      const leave = once(() => {
+        one.users -= 1;
+        if (one.users === 0) open.delete(key);
+      });
+      let granted = false;
+      const takeBack = one.places.take((giveBack) => {
+        granted = true;
+        taken(() => {
+          giveBack();
+          leave();
+        });
+      });
+      return () => {
+        takeBack();
+        if (!granted) leave();
+      };
+    },
+  });
+}
+
 function once(act: () => void): () => void {
   let done = false;
   return () => {

@@ -6,11 +6,14 @@
 import type { Clock, Turn } from "../ports.ts";
 
 export class Stop {
+  readonly #turn: Pick<Turn, "signal">;
   readonly #signal: AbortSignal;
   readonly #clock: Clock;
   #wake: (() => void) | undefined = undefined;
 
-  constructor({ signal, clock }: Pick<Turn, "signal" | "clock">) {
+  constructor(turn: Pick<Turn, "signal" | "clock">) {
+    const { signal, clock } = turn;
+    this.#turn = turn;
     this.#signal = signal;
     this.#clock = clock;
     signal.addEventListener("abort", this);
@@ -21,12 +24,13 @@ export class Stop {
     return this.#signal.reason;
   }
 
+  /** Read off the turn each time: of a bulk stop, the signal may fire a moment later unless it is looked at. */
   get asked(): boolean {
-    return this.#signal.aborted;
+    return this.#turn.signal.aborted;
   }
 
   throwIfAsked(): void {
-    this.#signal.throwIfAborted();
+    this.#turn.signal.throwIfAborted();
   }
 
   /** Called by the signal. */

@@ -111,7 +111,10 @@ describe("a call that a model asks for", () => {
   });
 });
 
-describe("a call that cannot be done fails with a message, and nobody is asked", () => {
+const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+const cut = (text: string, left: number): string => `${text}… (${left} more characters were not kept)`;
+
+describe("a call that cannot be done fails with a message, keeps its input, and nobody is asked", () => {
   const set = toolSet({
     read_file: tool({ description: "Reads.", input: path, execute: () => expect.unreachable(), approval: true }),
     list: tool({ description: "Lists.", input: path, execute: () => expect.unreachable(), idempotent: true }),
@@ -121,14 +124,16 @@ describe("a call that cannot be done fails with a message, and nobody is asked",
     ["read_fil", "{}", {}, "There is no tool `read_fil`. Did you mean `read_file`? The tools are: read_file, list."],
     ["zzzzzzzz", "{}", {}, "There is no tool `zzzzzzzz`. The tools are: read_file, list."],
     ["constructor", "{}", {}, "There is no tool `constructor`."],
-    ["read_file", '{"path":', {}, "The input is not JSON ("],
-    ["read_file", `{"path":${"x".repeat(999)}`, {}, "… (1007 characters)."],
+    ["read_file", '{"path":', '{"path":', "The input is not JSON ("],
+    ["read_file", `{"path":${"x".repeat(999)}`, `{"path":${"x".repeat(999)}`, "… (1007 characters)."],
     ["read_file", '{"path":1}', { path: 1 }, "path: Invalid input: expected string, received number"],
     ["list", "null", null, "expected object, received null"],
-    ["list", '{"a":[{"__proto__":{"b":1}}]}', {}, "`__proto__`"],
-    ["list", `${"[".repeat(66)}${"]".repeat(66)}`, {}, "nested deeper than 64"],
-    ["list", `${"[".repeat(200_000)}${"]".repeat(200_000)}`, {}, "nested deeper than 64"],
-    ["list", JSON.stringify("x".repeat(1024 * 1024)), {}, "the limit is 1048576"],
+    ["list", '{"a":[{"__proto__":{"b":1}}]}', '{"a":[{"__proto__":{"b":1}}]}', "`__proto__`"],
+    ["list", nested(66), nested(66), "nested deeper than 64"],
+    ["list", nested(200_000), cut("[".repeat(65_536), 334_464), "nested deeper than 64"],
+    ["list", JSON.stringify("x".repeat(2 ** 20)), cut(`"${"x".repeat(65_535)}`, 983_042), "the limit is 1048576"],
+    ["write_file", '{"path":"a","text":"b"}', { path: "a", text: "b" }, "There is no tool `write_file`."],
+    ["write_file", "{", "{", "There is no tool `write_file`."],
   ])("%s %.20s", async (name, input, recorded, message) => {
     const request = await ask(set, name, input);
     expect(request).toEqual({ name, input: recorded, provider, execute: expect.any(Function) });
@@ -152,18 +157,24 @@ describe("a call that cannot be done fails with a message, and nobody is asked",
 
 describe("a call that the log has, after a restart", () => {
   const resume = (one: AnyTool, input: Json = { path: "a" }): CallRequest | undefined =>
-    toolSet({ one }).resume({ callId: "call_1", name: "one", input });
+    toolSet({ one }).resume({ callId: "call_1", name: "one", input }, places);
   const define = (approval: Parameters<typeof tool<typeof path>>[0]["approval"]): AnyTool =>
     tool({ description: "One.", input: path, execute: (it) => it, idempotent: true, approval: approval ?? false });
 
   test("is carried out by the tool of its name", async () => {
     const request = resume(define(false));
-    expect(request).toEqual({ name: "one", input: { path: "a" }, idempotent: true, execute: expect.any(Function) });
+    expect(request).toEqual({
+      name: "one",
+      input: { path: "a" },
+      idempotent: true,
+      slots: places,
+      execute: expect.any(Function),
+    });
     expect(request && (await run(request))).toEqual({ path: "a" });
   });
 
   test("is nobody's if there is no such tool any more", () => {
-    expect(toolSet(undefined).resume({ callId: "call_1", name: "one", input: {} })).toBeUndefined();
+    expect(toolSet(undefined).resume({ callId: "call_1", name: "one", input: {} }, places)).toBeUndefined();
   });
 
   test("needs the approval it needed", async () => {
@@ -457,10 +468,10 @@ describe("tools and the mode of a session", () => {
   });
 
   test("one that an earlier life asked for goes by the mode there is now", async () => {
-    const again = set.resume({ callId: "call_1", name: "work", input: { path: "a" } });
+    const again = set.resume({ callId: "call_1", name: "work", input: { path: "a" } }, places);
     if (again === undefined) throw new Error("There is such a tool.");
     expect(await letIn(again, "ask")).toBe(true);
-    const gone = set.resume({ callId: "call_1", name: "work", input: { path: "a" } });
+    const gone = set.resume({ callId: "call_1", name: "work", input: { path: "a" } }, places);
     if (gone === undefined) throw new Error("There is such a tool.");
     await expect(begin(gone, "read")).rejects.toThrow("there is no tool `work`");
   });

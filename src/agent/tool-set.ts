@@ -27,7 +27,7 @@ export interface ToolSet {
    */
   request(asked: ToolAsked, slots: Slots, mode?: string): Promise<CallRequest>;
   /** The same for a call the log has, after a restart. Undefined: there is no such tool any more. */
-  resume(call: CallAsked): CallRequest | undefined;
+  resume(call: CallAsked, slots: Slots): CallRequest | undefined;
 }
 
 export interface ToolAsked {
@@ -42,6 +42,9 @@ const NAME_CHARS_MAX = 128;
 
 /** How much of a text that is not JSON is quoted: enough to see where it went wrong. */
 const QUOTE_CHARS_MAX = 200;
+
+/** How much of it is recorded. */
+const INPUT_CHARS_KEPT = 65_536;
 
 /** How many names a model that asks for an unknown tool is told. It has been told all of them before. */
 const NAMES_TOLD = 32;
@@ -66,18 +69,18 @@ export function toolSet(tools: Readonly<Record<string, AnyTool>> | undefined, of
     async request(asked, slots, mode) {
       const found = known.get(asked.name);
       const names = [...known.keys()].filter((name) => isIn(name, mode));
-      if (found === undefined) return refusal(asked, {}, unknownTool(asked.name, names));
-      if (!isIn(asked.name, mode)) return refusal(asked, {}, notInMode(asked.name, mode));
       const parsed = parse(asked);
-      if (parsed.kind === "malformed") return refusal(asked, {}, parsed.error);
+      if (found === undefined) return refusal(asked, parsed.input, unknownTool(asked.name, names));
+      if (!isIn(asked.name, mode)) return refusal(asked, parsed.input, notInMode(asked.name, mode));
+      if (parsed.kind === "malformed") return refusal(asked, parsed.input, parsed.error);
       const judged = await found.judge(parsed.input, { id: asked.provider.id, mode });
       if (judged.kind === "refuses") return refusal(asked, parsed.input, misfit(asked.name, judged.issues));
       const { name, provider } = asked;
       return { ...requestOf({ tool: found, isIn }, { name, input: parsed.input }, provider.id), provider, slots };
     },
-    resume(call) {
+    resume(call, slots) {
       const found = known.get(call.name);
-      return found === undefined ? undefined : requestOf({ tool: found, isIn }, call, call.callId);
+      return found === undefined ? undefined : { ...requestOf({ tool: found, isIn }, call, call.callId), slots };
     },
   };
 }
@@ -206,11 +209,13 @@ function unknownTool(name: string, known: readonly string[]): ControlError {
 
 type Parsed =
   | { readonly kind: "json"; readonly input: Json }
-  | { readonly kind: "malformed"; readonly error: ControlError };
+  /** `input`: the text, because that is what the model sent. */
+  | { readonly kind: "malformed"; readonly input: string; readonly error: ControlError };
 
 function parse({ name, input: text }: ToolAsked): Parsed {
   const malformed = (message: string): Parsed => ({
     kind: "malformed",
+    input: recordedText(text),
     error: new ControlError(
       "invalid",
       `${message} Nothing was done. Call \`${name}\` again with an input it can take.`,
@@ -232,6 +237,13 @@ function parse({ name, input: text }: ToolAsked): Parsed {
   return problem === undefined ? { kind: "json", input } : malformed(problem);
 }
 
+/** An input that no tool can take is kept as the text it is. */
+function recordedText(text: string): string {
+  const left = text.length - INPUT_CHARS_KEPT;
+  if (left <= 0) return text.toWellFormed();
+  return `${text.slice(0, INPUT_CHARS_KEPT).toWellFormed()}… (${left} more characters were not kept)`;
+}
+
 const TOO_DEEP = `The input is nested deeper than ${JSON_DEPTH_MAX} levels.`;
 
 /** What could not be recorded, or would trap code that copies it. Without recursion: it may be nested deeply. */
@@ -239,8 +251,8 @@ function problemOf(input: Json): string | undefined {
   const left: { readonly value: Json; readonly depth: number }[] = [{ value: input, depth: 0 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { value, depth } = next;
-    if (depth > JSON_DEPTH_MAX) return TOO_DEEP;
     if (typeof value !== "object" || value === null) continue;
+    if (depth >= JSON_DEPTH_MAX) return TOO_DEEP;
     // Parsing makes it an ordinary key; assigning it to another object would change what that object is.
     if (Object.hasOwn(value, "__proto__")) return "The input has a key `__proto__`, which no tool takes.";
     for (const inner of Object.values(value)) left.push({ value: inner, depth: depth + 1 });

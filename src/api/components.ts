@@ -1,7 +1,7 @@
 // The names under which the document and its readers know each schema.
 import type { z } from "zod";
 import * as event from "./event.ts";
-import { auditRecords } from "./house-routes.ts";
+import { auditRecords, received } from "./house-routes.ts";
 import * as id from "./id.ts";
 import * as outcome from "./outcome.ts";
 import { problem } from "./problem.ts";
@@ -52,9 +52,13 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   Gap: event.gap,
   ToldEvent: event.toldEvent,
   ToldCursor: event.toldCursor,
+  StreamDown: event.streamDown,
+  StreamMessages: request.streamBody,
+  StreamReceived: received,
   Bye: event.bye,
   SessionRow: view.sessionRow,
   SessionRows: view.sessionRows,
+  IdsFound: view.idsFound,
   RunRow: view.runRow,
   RunRows: view.runRows,
   Accepted: view.accepted,
@@ -66,6 +70,7 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   ModeReceipt: view.modeReceipt,
   Posted: view.posted,
   Trimmed: view.trimmed,
+  SessionDeleted: view.sessionDeleted,
   Message: view.message,
   Messages: view.messages,
   Explanation: view.explanation,
@@ -82,6 +87,8 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   CancelBody: request.cancelBody,
   CallCancelBody: request.callCancelBody,
   SessionCancelBody: request.sessionCancelBody,
+  CancelAllBody: request.cancelAllBody,
+  PromptCancelBody: request.promptCancelBody,
   QueueBody: request.queueBody,
   AnswerBody: request.answerBody,
   ModeBody: request.modeBody,

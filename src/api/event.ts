@@ -11,6 +11,7 @@ const fact = <const T extends string, const Shape extends z.core.$ZodLooseShape>
   z.object({ seq, at, type: z.literal(type), ...shape });
 
 const yes = z.literal(true).optional();
+const no = z.literal(false).optional();
 
 export const usage = z.object({ inputTokens: z.number(), outputTokens: z.number(), estimated: z.boolean() });
 
@@ -23,13 +24,21 @@ export const turnPart = z.discriminatedUnion("kind", [
 
 export const providerCall = z.object({ id: z.string(), data: json.optional() });
 
+const work = z.union([turnId, callId]);
+
 const ofSession = [
   fact("session.created", { sessionId, title: z.string().optional(), cwd: z.string().optional() }),
   fact("session.cancel_requested", { reason: cancelReason, covers: z.array(runId) }),
   fact("session.closed", { reason: cancelReason }),
   fact("session.mode_set", { mode: z.string(), by: z.string().optional() }),
   fact("session.compacted", { turnId, summary: z.string() }),
-  fact("inbox.added", { item, processId: processId.optional(), heldBy: callId.optional(), wake: yes }),
+  fact("inbox.added", {
+    item,
+    processId: processId.optional(),
+    heldBy: work.optional(),
+    alsoHeldBy: z.array(work).optional(),
+    wake: yes,
+  }),
   fact("request.answered", { key: z.string(), content: z.string(), answer: json }),
 ] as const;
 
@@ -71,6 +80,7 @@ const ofTurn = [
     usage: usage.optional(),
     finish: z.enum(["stop", "calls", "length", "refusal", "other"]).optional(),
     parts: z.array(turnPart).optional(),
+    heard: z.array(processId).optional(),
   }),
 ] as const;
 
@@ -84,11 +94,12 @@ const ofCall = [
     interruptible: z.literal(false).optional(),
     provider: providerCall.optional(),
   }),
-  fact("call.cancel_requested", { runId, callId, reason: cancelReason, remind: yes }),
+  fact("call.cancel_requested", { runId, callId, reason: cancelReason, remind: yes, begun: no }),
   fact("call.settled", {
     runId,
     callId,
     outcome,
+    begun: no,
     result: json.optional(),
     changes: z.array(z.string()).optional(),
     heard: z.array(processId).optional(),
@@ -99,7 +110,7 @@ const ofQuestion = [
   fact("question.asked", {
     runId,
     questionId,
-    owner: z.union([turnId, callId]),
+    owner: work,
     about,
     deadlineMs: z.number().optional(),
   }),
@@ -116,7 +127,7 @@ const ofProcess = [
     lasting: z.literal(true).optional(),
   }),
   fact("process.started", { processId, pid: z.number(), tier: z.string(), profile: z.string() }),
-  fact("process.detached", { processId, owner: sessionId, feedback }),
+  fact("process.detached", { processId, owner: sessionId, feedback, dying: cancelReason.optional() }),
   fact("process.cancel_requested", { processId, reason: cancelReason }),
   fact("process.settled", {
     processId,
@@ -167,6 +178,19 @@ export const gap = z.object({ type: z.literal("gap"), from: seq, to: seq });
 /** What the stream over all sessions carries with each event. */
 export const toldEvent = z.object({ cursor: z.string(), sessionId, event: recorded });
 /** What it carries where there is no event: how far it is. */
+const streamHead = z.object({ status: z.int(), headers: z.record(z.string(), z.string()) });
+const streamId = z.string();
+/** What the server sends on a shared stream. */
+export const streamDown = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("open"), stream: z.string() }),
+  z.object({ type: z.literal("received"), id: streamId }),
+  z.object({ type: z.literal("answer"), id: streamId, head: streamHead, text: z.string() }),
+  z.object({ type: z.literal("head"), id: streamId, head: streamHead }),
+  z.object({ type: z.literal("piece"), id: streamId, text: z.string() }),
+  z.object({ type: z.literal("end"), id: streamId }),
+  z.object({ type: z.literal("heartbeat") }),
+]);
+
 export const toldCursor = z.object({ cursor: z.string() });
 /** The last a stream says if the server ends it. */
 export const bye = z.object({ reason: z.string() });

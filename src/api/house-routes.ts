@@ -1,14 +1,37 @@
 // Routes about the whole house: how it is, what goes on in it, and how to stop all of it.
 import { z } from "zod";
-import { recorded, toldCursor, toldEvent } from "./event.ts";
-import { coveredSessions } from "./outcome.ts";
+import { recorded, streamDown, toldCursor, toldEvent } from "./event.ts";
+import { coveredSessions, promptCancelReceipt } from "./outcome.ts";
 import { questions } from "./question.ts";
-import { allEventsQuery, auditQuery, beginBody, createBody, sessionCancelBody, sessionsQuery } from "./request.ts";
+import {
+  allEventsQuery,
+  auditQuery,
+  beginBody,
+  cancelAllBody,
+  createBody,
+  idsQuery,
+  promptCancelBody,
+  sessionsQuery,
+  streamBody,
+} from "./request.ts";
 import { events, json, type Route, text } from "./route.ts";
-import { accepted, auditRecord, explanations, health, readiness, sessionRow, sessionRows, status } from "./view.ts";
+import {
+  accepted,
+  auditRecord,
+  explanations,
+  health,
+  idsFound,
+  readiness,
+  sessionRow,
+  sessionRows,
+  status,
+} from "./view.ts";
 
 /** The exposition format of the metrics. */
 export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** That messages have arrived. */
+export const received = z.strictObject({});
 
 export const auditRecords = z.object({ records: z.array(auditRecord), next: z.string().nullable() });
 
@@ -71,9 +94,19 @@ export const HOUSE_ROUTES = {
     scope: "cancel",
     stop: true,
     summary: "Stops everything that was accepted before, in every session, and nothing that comes after.",
-    body: sessionCancelBody,
+    body: cancelAllBody,
     answers: { 200: json(coveredSessions) },
     audit: { action: "cancel-all" },
+  },
+  cancelBegun: {
+    method: "POST",
+    path: "/v1/prompts/{key}/cancel",
+    scope: "cancel",
+    stop: true,
+    summary: "Stops the run of the prompt that began a session of its own with this idempotency key.",
+    body: promptCancelBody,
+    answers: { 200: json(promptCancelReceipt) },
+    audit: { action: "cancel-prompt", target: "key" },
   },
   createSession: {
     method: "POST",
@@ -88,9 +121,17 @@ export const HOUSE_ROUTES = {
     method: "GET",
     path: "/v1/sessions",
     scope: "read",
-    summary: "Sessions in order of creation.",
+    summary: "Sessions in order of creation, or newest first.",
     query: sessionsQuery,
     answers: { 200: json(sessionRows) },
+  },
+  findIds: {
+    method: "GET",
+    path: "/v1/ids",
+    scope: "read",
+    summary: "Ids that begin with a prefix, live or at rest. An exact match is first.",
+    query: idsQuery,
+    answers: { 200: json(idsFound) },
   },
   beginRun: {
     method: "POST",
@@ -108,6 +149,26 @@ export const HOUSE_ROUTES = {
     summary: "What is recorded in any session, as it happens.",
     query: allEventsQuery,
     answers: { 200: events(toldEvent, toldCursor, recorded) },
+  },
+  stream: {
+    method: "GET",
+    path: "/v1/stream",
+    scope: "read",
+    carrier: true,
+    summary: "One connection for any number of requests that follow, wait or stop: a WebSocket, or an event stream.",
+    answers: { 200: events(streamDown) },
+  },
+  sendToStream: {
+    method: "POST",
+    path: "/v1/stream",
+    scope: "read",
+    carrier: true,
+    stop: true,
+    keyed: "no",
+    summary: "Messages for a stream that was opened as an event stream. Its answers come there.",
+    body: streamBody,
+    answers: { 202: json(received) },
+    audit: { action: "stream" },
   },
   allQuestions: {
     method: "GET",

@@ -12,6 +12,9 @@ export const cancelReason = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("shutdown") }),
 ]);
 
+/** What something threw while it was being stopped. */
+export const failure = z.object({ code: z.string(), message: z.string() });
+
 export const outcome = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("completed"),
@@ -19,7 +22,13 @@ export const outcome = z.discriminatedUnion("kind", [
     finish: z.enum(["length", "refusal", "other"]).optional(),
   }),
   z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
-  z.object({ kind: z.literal("cancelled"), reason: cancelReason, abandoned: z.array(z.string()).optional() }),
+  z.object({
+    kind: z.literal("cancelled"),
+    reason: cancelReason,
+    abandoned: z.array(z.string()).optional(),
+    dying: z.array(processId).optional(),
+    error: failure.optional(),
+  }),
   z.object({ kind: z.literal("lost") }),
 ]);
 
@@ -56,6 +65,7 @@ export const sessionReceipt = z.discriminatedUnion("kind", [
     kind: z.enum(["stopping", "withdrawn"]),
     runs: z.array(z.object({ runId, receipt: cancelReceipt })),
     processes: z.array(z.object({ processId, receipt: cancelReceipt })).optional(),
+    prompts: z.array(z.string()).optional(),
   }),
 ]);
 

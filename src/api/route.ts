@@ -30,6 +30,8 @@ export interface Route {
   readonly answers: Readonly<Record<number, RouteAnswer>>;
   /** It brings something to an end: never refused because somebody was too fast. */
   readonly stop?: true;
+  /** It carries requests that are admitted, counted and recorded one by one, so it is none of that itself. */
+  readonly carrier?: true;
   /** It concerns the whole server, not one tenant. */
   readonly house?: true;
   /** For whatever changes something: how the audit trail names it, and what it was done to. */

@@ -45,6 +45,7 @@ export type Ties = readonly [
   Held<Tie<typeof event.delta, delta.Delta>>,
   Held<Tie<typeof event.gap, delta.Gap>>,
   Held<Tie<typeof view.sessionRow, ports.SessionRow>>,
+  Held<Tie<typeof view.idsFound, rows.IdsFound>>,
   Held<Tie<typeof view.runRow, rows.RunRow>>,
   Held<Tie<typeof view.queuedRun, control.QueuedRun>>,
   Held<Tie<typeof view.queueReceipt, QueueAnswer>>,

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { providerCall, turnPart, usage } from "./event.ts";
 import { at, callId, count, runId, seq, sessionId, turnId } from "./id.ts";
-import { cancelReason, outcome } from "./outcome.ts";
+import { cancelReason, failure, outcome } from "./outcome.ts";
 import { CONTROL_CODES } from "./problem.ts";
 import { processInfo, tier } from "./process.ts";
 import { question } from "./question.ts";
@@ -16,6 +16,8 @@ export const sessionRow = z.object({
   cwd: z.string().optional(),
   phase: z.enum(["open", "closed"]),
 });
+export const idsFound = z.object({ ids: z.array(z.string()), complete: z.boolean() });
+
 export const sessionRows = z.object({ sessions: z.array(sessionRow), next: sessionId.nullable() });
 
 export const runRow = z.object({
@@ -61,11 +63,16 @@ export const modeReceipt = z.discriminatedUnion("kind", [
 ]);
 
 export const posted = z.object({ kind: z.literal("posted"), seq });
-export const trimmed = z.object({ kept: seq });
+export const trimmed = z.object({
+  kept: seq,
+  removed: count,
+  limit: z.enum(["summary", "run", "process"]).optional(),
+});
+export const sessionDeleted = z.object({ kind: z.literal("deleted"), sessionId, events: count });
 
 const finish = z.discriminatedUnion("kind", [
   z.object({ kind: z.enum(["end", "calls", "length", "refusal", "other", "lost", "live"]) }),
-  z.object({ kind: z.literal("cancelled"), reason: cancelReason }),
+  z.object({ kind: z.literal("cancelled"), reason: cancelReason, error: failure.optional() }),
   z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
 ]);
 
@@ -99,6 +106,7 @@ export const message = z.discriminatedUnion("role", [
         name: z.string(),
         outcome: z.union([outcome, z.object({ kind: z.literal("running") })]),
         result: json.optional(),
+        begun: z.literal(false).optional(),
         changes: z.array(z.string()).optional(),
       }),
     ),
@@ -130,6 +138,7 @@ export const explanation = z.object({
       calls: z.array(callExplained),
       questions: z.array(question),
       since: at.optional(),
+      blocked: z.object({ work: z.string(), ms: z.number(), at }).optional(),
     })
     .optional(),
   queue: z.array(waitingRun),
@@ -157,6 +166,13 @@ export const status = z.object({
     tier: tier.optional(),
   }),
   trouble: z.enum(CONTROL_CODES).optional(),
+  store: z.object({ bytes: count, freeBytes: count, sessions: count, events: count }).optional(),
+  resources: z.object({
+    memoryBytes: count,
+    heapBytes: count,
+    loopDelayMs: z.number().optional(),
+    descriptors: count.optional(),
+  }),
   modes: z.array(agentMode),
   mode: z.string().optional(),
 });

@@ -1,7 +1,7 @@
-// The host of the editors of a home: the house in this very program, and the lock that makes it the only one.
+// The host of a data directory for as long as its program has work: of an editor, or of a run without a server.
 //
 // Invariants
-// 1. One host at a time: who holds the lock. The operating system gives it up with its holder, however that dies.
+// 1. One host at a time: the program that holds the lock of the store.
 // 2. What was opened is closed, also if what comes after it could not be.
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,8 +10,7 @@ import { randomIds } from "../engine/random-ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Log } from "../observe/log.ts";
 import type { Clock } from "../ports.ts";
-import { type Lock, takeLock } from "../store/sqlite/owner.ts";
-import { type Home, removeServer, writeServer } from "./home.ts";
+import { type Home, type HostKind, removeServer, writeServer } from "./home.ts";
 import type { House } from "./serve-house.ts";
 import { version } from "./version.ts";
 
@@ -19,6 +18,9 @@ export interface HostWish {
   readonly home: Home;
   /** A digest of the agent that is wanted. */
   readonly mark: string;
+  readonly kind: HostKind;
+  /** `any`: a host with another agent will do, because none was asked for. `none`: only this program. */
+  readonly joins?: "any" | "none";
   /** Opens the house in this very program. */
   readonly open: () => Promise<OpenedHouse>;
   readonly log: Pick<Log, "info" | "warn" | "error">;
@@ -41,37 +43,36 @@ interface Announced {
 /** The house, as long as this program is its host. */
 export interface Hosted extends Announced {
   readonly house: House;
-  readonly lock: Lock;
 }
 
 /** Opens the house here, unless somebody has it: then the answer says who. */
 export async function host(wish: HostWish): Promise<Hosted | ControlError> {
-  let lock: Lock | undefined;
   try {
-    lock = takeLock(join(wish.home.dir, "editors"));
-    return await announced(await wish.open(), lock, wish);
+    return await announced(await wish.open(), wish);
   } catch (error) {
-    lock?.release();
     if (error instanceof ControlError && error.code === "store_locked") return error;
     throw error;
   }
 }
 
 /** With the note by which it is found; or, if that cannot be written, closed again. */
-async function announced(opened: OpenedHouse, lock: Lock, wish: HostWish): Promise<Hosted> {
+async function announced(opened: OpenedHouse, wish: HostWish): Promise<Hosted> {
   const { house } = opened;
   try {
-    return { house, lock, ...announce(opened, wish) };
+    return { house, ...announce(opened, wish) };
   } catch (error) {
     await house.close({ mode: "park", limitMs: 0 });
     throw error;
   }
 }
 
-function announce({ house, store }: OpenedHouse, { home, mark, clock }: HostWish): Announced {
+function announce({ house, store }: OpenedHouse, { home, mark, kind, clock }: HostWish): Announced {
   const { listeners } = house;
   const { socket } = listeners;
-  const note = { pid: process.pid, socket, startedAt: clock.now(), version: version(), store, editor: mark };
+  const note = {
+    ...{ pid: process.pid, socket, startedAt: clock.now(), version: version(), store },
+    ...{ host: kind, agent: mark },
+  };
   // At the very end, if that comes before everything is closed in order.
   const atExit = (): void => {
     removeServer(home, note);
@@ -87,12 +88,11 @@ function announce({ house, store }: OpenedHouse, { home, mark, clock }: HostWish
 
 /** Not to be found first: whoever comes now waits for the lock, and takes up what is set down here. */
 export async function leave(hosted: Hosted, limitMs: number, log: HostWish["log"]): Promise<void> {
-  const { house, lock, hide, forget } = hosted;
+  const { house, hide, forget } = hosted;
   hide();
   const unfinished = await house.close({ mode: "park", limitMs });
   if (unfinished.length > 0) log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
   forget();
-  lock.release();
 }
 
 /**

@@ -39,7 +39,7 @@ const LIMIT_MS = 2_000;
 
 async function editor(home: Home, wish: Partial<HostWish> = {}): Promise<AcpHouse> {
   const open = (): Promise<OpenedHouse> => openHere(home);
-  const house = await AcpHouse.open({ home, mark: "an agent", open, log, clock: systemClock, ...wish });
+  const house = await AcpHouse.open({ home, mark: "an agent", kind: "editor", open, log, clock: systemClock, ...wish });
   onTestFinished(() => house.close(LIMIT_MS));
   return house;
 }
@@ -59,7 +59,12 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     const second = await editor(home);
     expect([first.hosts, second.hosts]).toEqual([true, false]);
     expect([first.kind, second.kind]).toEqual(["editors", "editors"]);
-    expect(readServer(home)).toMatchObject({ pid: process.pid, socket: socketOf(home), editor: "an agent" });
+    expect(readServer(home)).toMatchObject({
+      pid: process.pid,
+      socket: socketOf(home),
+      host: "editor",
+      agent: "an agent",
+    });
     const session = await second.control.createSession({ title: "of the second" });
     expect(await first.control.session(session.id).row()).toMatchObject({ title: "of the second" });
   });
@@ -172,7 +177,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     const house = await editor(home);
     await house.close(LIMIT_MS);
     expect(readServer(home)).toBeUndefined();
-    takeLock(join(home.dir, "editors")).release();
+    takeLock(home.storeFile).release();
   });
 
   test("a host that has left does not take the socket of the next one along when its program ends", async () => {
@@ -215,6 +220,5 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     await expect(opening).rejects.toMatchObject({ code: "store_locked", message: expect.stringMatching(/in use by/) });
     expect(looks).toBeGreaterThan(3);
     expect(clock.elapsed()).toBeLessThan(10_000);
-    takeLock(join(home.dir, "editors")).release();
   });
 });

@@ -14,6 +14,7 @@ import { type Hosted, type HostWish, host, leave } from "./acp-host.ts";
 import { type HostWatch, watchHost } from "./acp-host-watch.ts";
 import { type Door, openControl } from "./control-door.ts";
 import { type Home, readServer, type ServerNote } from "./home.ts";
+import type { House } from "./serve-house.ts";
 
 /** How long a home may be in use by somebody who does not answer: longer than a host takes to open or to leave. */
 const SETTLE_MS_MAX = 5_000;
@@ -51,10 +52,11 @@ export class AcpHouse {
   static async open(wish: HostWish): Promise<AcpHouse> {
     const looks = new Looks(wish.clock);
     for (;;) {
-      const found = await visit(wish.home);
+      const found = wish.joins === "none" ? undefined : await visit(wish.home);
       if (found !== undefined) return new AcpHouse(wish, await welcome(found, wish));
       const hosted = await host(wish);
       if ("house" in hosted) return new AcpHouse(wish, hosted);
+      if (wish.joins === "none") throw hosted;
       if (looks.elapsed > SETTLE_MS_MAX) throw inUse(wish.home, hosted);
       await looks.pause();
     }
@@ -73,9 +75,17 @@ export class AcpHouse {
     const { door, note } = at;
     this.#door = door;
     this.control = door.control;
-    this.kind = note.editor === undefined ? "server" : "editors";
-    this.where = this.kind === "server" ? door.where : `in process ${note.pid}, which another editor has started`;
+    this.kind = note.host === undefined ? "server" : "editors";
+    this.where =
+      this.kind === "server"
+        ? door.where
+        : `in process ${note.pid}, ${note.host === "run" ? "a `belay run`" : "which another editor has started"}`;
     if (this.kind === "editors") this.#watchOver(note);
+  }
+
+  /** What this program does the work with. Undefined: another does it. */
+  get hosted(): House | undefined {
+    return this.#hosted?.house;
   }
 
   /** Whether the work is done in this very program. */
@@ -138,9 +148,9 @@ export class AcpHouse {
 
   #follow(note: ServerNote): void {
     const { log, mark } = this.#wish;
-    if (note.editor === mark) log.info("the editor that did the work is gone; another one does it", { pid: note.pid });
+    if (note.agent === mark) log.info("the editor that did the work is gone; another one does it", { pid: note.pid });
     else log.warn("the editor that did the work is gone; it goes on where another agent works", { pid: note.pid });
-    if (note.editor !== undefined) this.#watchOver(note);
+    if (note.host !== undefined) this.#watchOver(note);
   }
 }
 
@@ -187,11 +197,12 @@ const orNobody = (error: unknown): undefined => {
   throw error;
 };
 
-async function welcome(found: Visited, { home, mark }: HostWish): Promise<Visited> {
-  const { editor } = found.note;
-  if (editor === undefined || editor === mark) return found;
+async function welcome(found: Visited, { home, mark, joins }: HostWish): Promise<Visited> {
+  const { host: kind, agent } = found.note;
+  if (kind === undefined || agent === mark || joins === "any") return found;
   await found.door.close();
-  throw new ControlError("invalid", `Another editor works in the home ${home.dir}, with another agent.`, {
+  const who = kind === "run" ? "A run" : "Another editor";
+  throw new ControlError("invalid", `${who} works in the home ${home.dir}, with another agent.`, {
     hint: "Start both with the same options, or give each agent a home of its own: --home DIR.",
   });
 }

@@ -131,3 +131,17 @@ test("a character that comes in two pieces is one", async () => {
   for (const byte of bytes) input.write(Buffer.from([byte]));
   expect((await reader.read()).value).toMatchObject({ method: "né €😀" });
 });
+
+test("a message that is not UTF-8 is refused: no replacement character is taken for what was sent", async () => {
+  const { input, written, reader } = stage();
+  input.write(
+    Buffer.concat([
+      Buffer.from('{"jsonrpc":"2.0","id":1,"method":"a\xff'.slice(0, -1)),
+      Buffer.from([0xff]),
+      Buffer.from('"}\n'),
+    ]),
+  );
+  input.write(line({ id: 2, method: "after" }));
+  expect((await reader.read()).value).toMatchObject({ method: "after" });
+  expect(written.join("")).toContain('"code":-32700');
+});

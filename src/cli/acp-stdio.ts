@@ -8,6 +8,7 @@
 //    in order: what is still to be answered can be.
 // 2. At most MESSAGES_AHEAD_MAX messages wait for whoever takes them out, and those of one piece of input.
 // 3. A message is written when the one before it has been: an editor that does not read makes its writer wait.
+import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { isUnparsable, PARSED_LEVELS_MAX } from "../core/json-depth.ts";
@@ -147,6 +148,8 @@ type Decoded =
 
 /** Undefined: an empty line. Whether an object is a message is for whoever takes it. */
 function decode(bytes: Buffer): Decoded | undefined {
+  // A replacement character in a prompt would be something that was never sent.
+  if (!isUtf8(bytes)) return { kind: "fault", fault: faultOf(PARSE, "Parse error: a message is UTF-8.") };
   const text = bytes.toString("utf8").trim();
   if (text === "") return undefined;
   if (isUnparsable(text)) {

@@ -123,7 +123,7 @@ export interface EditorsWish {
 }
 
 /** Connections of editors share one name, and each follows all of its sessions. */
-const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
+export const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
 
 export async function amongEditors({ log, redact }: Desk, wish: EditorsWish): Promise<AcpHouse> {
   const { home, mark, flags, agent } = wish;
@@ -136,11 +136,11 @@ export async function amongEditors({ log, redact }: Desk, wish: EditorsWish): Pr
     plan ??= gentle(await makePlan({ home, flags: { directories: "any", ...flags }, server: serverOf(home) }));
     for (const secret of plan.taken.secrets) redact.add(secret);
     const given = agent === undefined ? {} : { agent };
-    const house = await openHouse({ plan, tcp: false, log, redact, version: version(), ...given });
+    const house = await openHouse({ plan, tcp: false, log, redact, version: version(), first: "processes", ...given });
     for (const notice of house.works.notices) log.info(notice);
     return { house, store: plan.store };
   };
-  const house = await AcpHouse.open({ home, mark, open, log, clock: systemClock });
+  const house = await AcpHouse.open({ home, mark, kind: "editor", open, log, clock: systemClock });
   // A guest may have to take over, and then somebody waits.
   if (house.kind === "editors") void import("./serve-house.ts");
   return house;
@@ -158,7 +158,7 @@ const AGENT_FLAGS = [
 ];
 
 /** Paths are whole: two editors have been started in two directories. */
-function markOf(flags: AgentFlags): string {
+export function markOf(flags: AgentFlags): string {
   const named = ["agent", "tools", "instructions", "workspace", "config"];
   const given = AGENT_FLAGS.flatMap((name) => {
     const value = flags[name];

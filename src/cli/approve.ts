@@ -2,13 +2,15 @@
 import type { ApprovalOptions, BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { AnswerReceipt } from "../core/question.ts";
-import { confirm, isAttended } from "./confirm.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { type AskedAs, askedAs } from "./asked-question.ts";
 import { withControl } from "./control-door.ts";
 import { answerExit, sayAnswerReceipt } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { doorWords } from "./door-words.ts";
 import { EXIT_FOUND, EXIT_OK } from "./exit-code.ts";
 import { exactly, findQuestion, type OpenQuestion, openQuestions, questionLines } from "./open-questions.ts";
+import { atTerminal, hasTypist } from "./run-typist.ts";
 import { styleOf } from "./table.ts";
 import { print } from "./terminal.ts";
 
@@ -29,10 +31,17 @@ export function runApprove(verdict: Verdict, typed: string | undefined, flags: A
     if (typed === undefined) return list(control, flags);
     const question = await findQuestion(control, typed);
     const digest = digestOf(question);
-    // Shown on stderr where stdout is for a machine.
-    for (const line of exactly(question)) flags.json ? process.stderr.write(`${line}\n`) : print(line);
-    if (verdict === "allow" && !(await isMeant(question, flags))) return EXIT_FOUND;
-    const receipt = await send(control, verdict, question, { ...flags, digest: flags.digest ?? digest });
+    const meant =
+      verdict === "deny" || flags.yes || flags.digest !== undefined
+        ? shown(question, flags)
+        : await asked(question, flags);
+    if (meant === undefined) {
+      process.stderr.write(
+        `Nothing was answered; it still waits. To refuse it: belay deny ${question.id}${doorWords(flags)}\n`,
+      );
+      return EXIT_FOUND;
+    }
+    const receipt = await send(control, verdict, question, { ...flags, ...meant, digest: flags.digest ?? digest });
     if (flags.json) print(JSON.stringify(receipt));
     else print(`${question.id}  ${sayAnswerReceipt(receipt)}`);
     return answerExit(receipt);
@@ -54,18 +63,34 @@ function digestOf({ id, about }: OpenQuestion): string {
   });
 }
 
-/** A yes is only taken from somebody who has seen what it is to: here and now, by its digest, or by saying so. */
-async function isMeant({ id, about }: OpenQuestion, flags: ApproveFlags): Promise<boolean> {
-  if (flags.yes || flags.digest !== undefined) return true;
-  if (isAttended()) {
-    if ((await confirm("May exactly this be carried out?")) === "yes") return true;
-    process.stderr.write(`Nothing was answered; it still waits. To refuse it: belay deny ${id}${doorWords(flags)}\n`);
-    return false;
+/** What an answer adds to what was typed on the command line. */
+type Added = Pick<ApproveFlags, "remember">;
+
+/** On stderr where stdout is for a machine. */
+function shown(question: OpenQuestion, flags: ApproveFlags): Added {
+  for (const line of exactly(question)) flags.json ? process.stderr.write(`${line}\n`) : print(line);
+  return {};
+}
+
+/** A yes is only taken from somebody who has seen what it is to. Undefined: they gave none. */
+async function asked(question: OpenQuestion, flags: ApproveFlags): Promise<Added | undefined> {
+  if (!hasTypist()) {
+    shown(question, flags);
+    const digest = question.about.kind === "approval" ? question.about.digest : "DIGEST";
+    throw new ControlError("invalid", "Nobody is at a terminal to look at what would be approved.", {
+      hint: `Look at it, and then say which bytes you mean: --digest ${digest}. Or, unseen: --yes.`,
+    });
   }
-  const shown = about.kind === "approval" ? about.digest : "DIGEST";
-  throw new ControlError("invalid", "Nobody is at a terminal to look at what would be approved.", {
-    hint: `Look at it, and then say which bytes you mean: --digest ${shown}. Or, unseen: --yes.`,
-  });
+  const put: AskedAs = askedAs(question);
+  const typist = atTerminal(systemClock);
+  const left = new AbortController();
+  const leave = (): void => left.abort();
+  process.once("SIGINT", leave);
+  const typed = await typist.ask({ ...put, signal: left.signal });
+  process.removeListener("SIGINT", leave);
+  typist.release();
+  const meant = typed === undefined ? undefined : put.read(typed);
+  return meant?.kind === "allow" ? (meant.always ? { remember: true } : {}) : undefined;
 }
 
 function send(

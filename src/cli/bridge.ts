@@ -57,7 +57,10 @@ async function workHere(flags: BridgeFlags): Promise<Place> {
   });
   outliveStrays((error) => log.error(STRAY, { error }));
   const onNotice: Notify = ({ type, ...fields }) => log.warn(`notice: ${type}`, fields);
-  const { belay, agent, notices } = await openWorks(plan, { onNotice });
+  const { belay, agent, notices } = await openWorks(plan, {
+    onNotice,
+    loopWatch: log.form === "json" ? "json" : "text",
+  });
   for (const notice of notices) log.info(notice);
   log.info("the bridge is open", { agent, store: plan.store });
   const audit = await openTrail(home, plan, log);

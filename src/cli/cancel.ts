@@ -5,7 +5,7 @@ import { ControlError } from "../core/control-error.ts";
 import { isSessionId } from "../core/ids.ts";
 import { WAIT_MS_MAX } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import { type Door, withControl } from "./control-door.ts";
+import { type Door, UNTIL_ANSWERED, withControl } from "./control-door.ts";
 import { partsOf, receiptExit, receiptLines } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { kindOf, resolveId } from "./id-prefix.ts";
@@ -30,17 +30,21 @@ export const WAIT_MS = 30_000;
 export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
   // Before anything is opened: who mistypes a number should not wait for a server to be told.
   const waitMs = waitOf(flags.wait);
-  return withControl(flags, async (door) => {
-    const target = await resolveId(door.control, typed);
-    const asked = cancelOne(door, target, { flags, waitMs });
-    const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
-    if (flags.json) print(JSON.stringify(receipt));
-    else {
-      const resting = await restingLines(door, partsOf(target, receipt));
-      for (const line of [...receiptLines(target, receipt), ...resting]) print(line);
-    }
-    return receiptExit(receipt);
-  });
+  return withControl(
+    flags,
+    async (door) => {
+      const target = await resolveId(door.control, typed);
+      const asked = cancelOne(door, target, { flags, waitMs });
+      const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
+      if (flags.json) print(JSON.stringify(receipt));
+      else {
+        const resting = await restingLines(door, partsOf(target, receipt));
+        for (const line of [...receiptLines(target, receipt), ...resting]) print(line);
+      }
+      return receiptExit(receipt);
+    },
+    UNTIL_ANSWERED,
+  );
 }
 
 interface Wish {

@@ -51,6 +51,23 @@ describe("cancel", () => {
     expect(await (await stage.belay.run(id)).row()).toMatchObject({ phase: "live" });
   });
 
+  test("ses_build never stops ses_build-2, and their prefix is ambiguous though only one is busy", async () => {
+    await stage.belay.createSession({ id: "ses_build" });
+    const busy = await stage.belay.createSession({ id: "ses_build-2" });
+    const run = busy.prompt("work");
+    await stage.agent.nextTurn();
+    const idle = await stage.type("cancel", "ses_build");
+    expect(idle).toMatchObject({ code: 0, out: expect.stringContaining("ses_build  idle") });
+    for (const words of [["cancel"], ["explain"], ["run", "hello", "--session"]]) {
+      const { code, out, err } = await stage.type(...words, "ses_buil");
+      expect({ code, out }).toEqual({ code: EXIT_CODE.invalid, out: "" });
+      expect(err).toMatch(/ses_build {2}session\n.*ses_build-2 {2}session/);
+    }
+    const sent = await stage.json("run", "--detach", "--session", "ses_build", "hello");
+    expect(sent.value).toMatchObject({ sessionId: "ses_build" });
+    expect((await run.row()).phase).toBe("live");
+  });
+
   test("a session, with everything it covers", async () => {
     const { id, turn } = await stage.live();
     turn.given.signal.addEventListener("abort", () => turn.complete());

@@ -3,8 +3,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ControlError } from "../core/control-error.ts";
+import { takeLock } from "../store/sqlite/owner.ts";
 import { openControl } from "./control-door.ts";
 
 let folder: string;
@@ -67,9 +68,44 @@ describe("the server of this home", () => {
     await listening({ port: 0, host: "127.0.0.1" });
     writeFileSync(join(home, "token"), "belay_secret\n");
     note({ url: url() });
+    const lock = takeLock(join(home, "belay.db"));
+    onTestFinished(() => lock.release());
     const door = await openControl({ home }, {});
     await door.close();
     expect(new Set(shown)).toEqual(new Set(["Bearer belay_secret"]));
+  });
+
+  test("G27: whose socket is gone is asked at the address of its note", async () => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    note({ url: url(), socket: join(folder, "gone") });
+    const lock = takeLock(join(home, "belay.db"));
+    onTestFinished(() => lock.release());
+    const door = await openControl({ home }, {});
+    expect(door.where).toBe(`the server at ${url()}`);
+    await door.close();
+  });
+
+  test("whose note is gone is asked on the socket of the directory", async () => {
+    await listening(join(home, "belay.sock"));
+    const door = await openControl({ home }, {});
+    expect(door.where).toBe(`the server at ${join(home, "belay.sock")}`);
+    await door.close();
+  });
+
+  test("that was killed has left an address, which is another's by now: the token is not sent there", async () => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    writeFileSync(join(home, "token"), "belay_secret\n");
+    note({ url: url() });
+    expect(await refused({ home })).toMatchObject({ code: "disconnected" });
+    expect(shown).toEqual([]);
+  });
+
+  test("that starts is waited for while it holds the lock", async () => {
+    const lock = takeLock(join(home, "belay.db"));
+    onTestFinished(() => lock.release());
+    const opening = openControl({ home }, {});
+    await listening(join(home, "belay.sock"));
+    await (await opening).close();
   });
 
   test("that nobody has started is said, with how to start one", async () => {

@@ -5,8 +5,10 @@ import { get as askPlain } from "node:http";
 import { get as askTls } from "node:https";
 import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
+import { systemClock } from "../engine/system-clock.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { type Environment, type Home, openHome, readServer, type ServerNote } from "./home.ts";
+import type { Holder } from "./store-holder.ts";
 
 export interface Door {
   readonly control: BelayControl;
@@ -17,7 +19,7 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** How long a server may take to say that it is there. A live one answers at once; a busy machine is slower. */
+/** After this long without an answer people are told that the server is waited for. */
 const ASK_MS_MAX = 3_000;
 
 /** A token is 43 characters. Whatever is much larger is not a file with a token. */
@@ -27,8 +29,12 @@ const TOKEN_BYTES_MAX = 4_096;
 const PATIENCE_MS = 10_000;
 
 export interface Patience {
+  /** How long a server that was there may be silent or gone. `Infinity`: until it answers, or the user leaves. */
   readonly patienceMs?: number;
 }
+
+/** For stops: one that was typed is kept and sent again until the server has answered it. */
+export const UNTIL_ANSWERED: Patience = { patienceMs: Number.POSITIVE_INFINITY };
 
 /** Opens the way that the options name. Rejects with a ControlError that says what to do. */
 export async function openControl(
@@ -50,24 +56,66 @@ export async function openControl(
 type ServerPlace =
   | { readonly socket: string; readonly url?: undefined; readonly home?: undefined }
   /** `home`: that whose token may be shown to it. */
-  | { readonly url: URL; readonly home: Home | undefined };
+  | { readonly socket?: undefined; readonly url: URL; readonly home: Home | undefined };
 
-/** The server that is meant, if somebody answers there. */
+/** The server that is meant, if there is one. One that does not answer in time is there all the same: it is busy. */
 async function findServer({ socket, url }: DoorOptions, home: Home): Promise<ServerPlace> {
   if (socket !== undefined) {
-    if (!(await isServing({ socket }))) throw nobodyAt(socket);
+    if (!(await isThere({ socket }))) throw nobodyAt(socket);
     return { socket };
   }
   if (url !== undefined) {
     const parsed = urlOf(url);
-    if (!(await isServing({ url }))) throw nobodyAt(parsed.origin);
+    if (!(await isThere({ url }))) throw nobodyAt(parsed.origin);
     return { url: parsed, home: isLoopback(parsed) ? home : undefined };
   }
-  const note = readServer(home);
-  if (note === undefined) throw await aloneAt(home, notRunning(home));
-  if (!(await isServing(note))) throw await aloneAt(home, notAnswering(home, note));
-  if (note.socket !== undefined) return { socket: note.socket };
-  return { url: urlOf(note.url ?? ""), home };
+  return inDataDirectory(home);
+}
+
+/** How long the holder of a data directory may be without a socket: it is starting, or it has none. */
+const STARTING_MS_MAX = 3_000;
+const STARTING_LOOK_MS = 50;
+
+/**
+ * The server of a data directory, by every way that is known: its sockets first, then the address of its note, which
+ * counts only if that process holds the lock. While the lock is held, a server that starts is waited for.
+ */
+async function inDataDirectory(home: Home): Promise<ServerPlace> {
+  const { holderOf } = await import("./store-holder.ts");
+  for (let waitedMs = 0; ; waitedMs += STARTING_LOOK_MS) {
+    const note = readServer(home);
+    const silent: ServerPlace[] = [];
+    const holder = holderOf(home.storeFile);
+    for (const place of waysTo(home, note, holder)) {
+      const presence = await presenceOf(addressOf(place));
+      if (presence === "answers") return place;
+      if (presence === "silent") silent.push(place);
+    }
+    const [busy] = silent;
+    if (busy !== undefined) return waitedFor(busy);
+    if (holder === undefined) throw note === undefined ? notRunning(home) : notAnswering(home, note);
+    if (waitedMs >= STARTING_MS_MAX) throw unreachable(home, holder);
+    await new Promise<void>((resolve) => void systemClock.after(STARTING_LOOK_MS, resolve));
+  }
+}
+
+/** `holder` undefined: nobody has the lock, and a note that is left may name an address that is another's by now. */
+function waysTo(home: Home, note: ServerNote | undefined, holder: Holder | undefined): readonly ServerPlace[] {
+  const sockets = [...new Set([note?.socket, home.socketFile])].filter((path) => path !== undefined);
+  const ways: readonly ServerPlace[] = sockets.map((socket) => ({ socket }));
+  const url = note?.url === undefined ? null : URL.parse(note.url);
+  const isHolders = holder !== undefined && (holder.pid === undefined || holder.pid === note?.pid);
+  return url !== null && isHolders ? [...ways, { url, home }] : ways;
+}
+
+const addressOf = ({ socket, url }: ServerPlace): Pick<ServerNote, "socket" | "url"> => ({
+  ...(socket === undefined ? {} : { socket }),
+  ...(url === undefined ? {} : { url: url.href }),
+});
+
+function waitedFor(place: ServerPlace): ServerPlace {
+  sayWaiting(place.socket ?? place.url?.origin);
+  return place;
 }
 
 /** Opens, works, and closes, whatever becomes of the work. */
@@ -139,61 +187,84 @@ function readToken(file: string): string {
   });
 }
 
-/** Whether somebody answers there. By asking: a process id may be somebody else's by now. */
-function isServing({ socket, url }: Pick<ServerNote, "socket" | "url">): Promise<boolean> {
-  if (socket !== undefined) return answers((heard) => askPlain({ socketPath: socket, ...HEALTH }, heard));
+/** Whether a server is there, by asking: a process id may be another's by now. Says if it has to be waited for. */
+async function isThere(place: Pick<ServerNote, "socket" | "url">): Promise<boolean> {
+  const presence = await presenceOf(place);
+  if (presence === "silent") sayWaiting(place.socket ?? place.url);
+  return presence !== "absent";
+}
+
+function sayWaiting(address: string | undefined): void {
+  process.stderr.write(`belay: The server at ${address} does not answer yet. Waiting for it; Ctrl-C leaves.\n`);
+}
+
+/** `silent`: it accepts connections, or would if it were less busy. */
+type Presence = "answers" | "silent" | "absent";
+
+function presenceOf({ socket, url }: Pick<ServerNote, "socket" | "url">): Promise<Presence> {
+  if (socket !== undefined) return presence((heard) => askPlain({ socketPath: socket, ...HEALTH }, heard));
   const to = url === undefined ? undefined : URL.parse(url);
-  if (to === undefined || to === null) return Promise.resolve(false);
+  if (to === undefined || to === null) return Promise.resolve("absent");
   const { protocol, hostname, port } = to;
   const where = { hostname: hostname.replaceAll(/[[\]]/g, ""), port, ...HEALTH };
-  if (protocol === "http:") return answers((heard) => askPlain({ ...where, headers: { host: to.host } }, heard));
+  if (protocol === "http:") return presence((heard) => askPlain({ ...where, headers: { host: to.host } }, heard));
   // Nothing is told and nothing believed here, so that a certificate of one's own will do.
-  return answers((heard) => askTls({ ...where, rejectUnauthorized: false }, heard));
+  return presence((heard) => askTls({ ...where, rejectUnauthorized: false }, heard));
 }
 
 const HEALTH = { path: "/healthz", timeout: ASK_MS_MAX, agent: false, headers: { host: "localhost" } } as const;
 
-type Asked = ReturnType<typeof askPlain>;
+/** A queue of connections that is full, or a connection that is cut: only a server that is there has those. */
+const BUSY: ReadonlySet<string | undefined> = new Set(["EAGAIN", "ECONNRESET", "EPIPE"]);
 
-function answers(ask: (heard: (answer: { resume(): unknown }) => void) => Asked): Promise<boolean> {
+function presence(
+  ask: (heard: (answer: { resume(): unknown }) => void) => ReturnType<typeof askPlain>,
+): Promise<Presence> {
   return new Promise((resolve) => {
     const request = ask((answer) => {
       answer.resume();
-      resolve(true);
+      resolve("answers");
     });
-    request.on("timeout", () => request.destroy());
-    request.on("error", () => resolve(false));
-    request.on("close", () => resolve(false));
+    request.on("timeout", () => {
+      resolve("silent");
+      request.destroy();
+    });
+    request.on("error", ({ code }: NodeJS.ErrnoException) => resolve(BUSY.has(code) ? "silent" : "absent"));
   });
 }
 
 const START =
   "Start one with `belay serve` in another shell; or name one with --url or --socket, or a file with --store.";
 
-const nobodyAt = (address: string): ControlError =>
-  new ControlError("disconnected", `No server answers at ${address}.`, {
-    hint: "Check the address, and that the server runs: `belay serve` starts one.",
-  });
+/** Nothing listens there: not a server that is merely busy. */
+export class NoServer extends ControlError {
+  constructor(message: string, hint: string) {
+    super("disconnected", message, { hint });
+  }
+}
 
-const notRunning = ({ dir }: Home): ControlError =>
-  new ControlError("disconnected", `No server is running for the home ${dir}.`, { hint: START });
+const nobodyAt = (address: string): NoServer =>
+  new NoServer(
+    `No server answers at ${address}.`,
+    "Check the address, and that the server runs: `belay serve` starts one.",
+  );
 
-const notAnswering = ({ serverFile }: Home, { pid }: ServerNote): ControlError =>
-  new ControlError("disconnected", `The server that was started here as process ${pid} does not answer.`, {
-    hint: `It has probably been killed, and has left ${serverFile}. ${START}`,
-  });
+const notRunning = ({ dir }: Home): NoServer => new NoServer(`No server is running for the home ${dir}.`, START);
 
-/** A `belay run` without a server is reached by nobody else, and whoever looks for it should be told where it is. */
-async function aloneAt({ storeFile }: Home, error: ControlError): Promise<ControlError> {
-  const { holderOf } = await import("./store-holder.ts");
-  const pid = holderOf(storeFile);
-  if (pid === undefined) return error;
-  const message = `${error.message} But process ${pid} works alone on its store, as \`belay run\` does without one.`;
-  return new ControlError("disconnected", message, {
-    hint:
-      `What goes on there is stopped there: Ctrl-C, or kill -INT ${pid}. ` +
-      "To see and stop runs from any shell, start `belay serve` once it has ended.",
-  });
+const notAnswering = ({ serverFile }: Home, { pid }: ServerNote): NoServer =>
+  new NoServer(
+    `The server that was started here as process ${pid} does not answer.`,
+    `It has probably been killed, and has left ${serverFile}. ${START}`,
+  );
+
+/** A program that opened the store through the library serves no socket, unless it asked for one. */
+function unreachable({ dir }: Home, { pid }: Holder): NoServer {
+  const who = pid === undefined ? "a process" : `process ${pid}`;
+  const end = pid === undefined ? "end that program" : `kill -INT ${pid}`;
+  return new NoServer(
+    `The data directory ${dir} is in use by ${who}, which answers neither on its socket nor at its address.`,
+    `Its work is stopped where it runs: Ctrl-C there, or ${end}.`,
+  );
 }
 
 const inTheOpen = ({ origin }: URL): ControlError =>

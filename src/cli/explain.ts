@@ -46,12 +46,15 @@ function explained(explanation: Explanation, around: Around): readonly string[] 
 }
 
 function liveLines(live: LiveExplained, { now, options }: Around): readonly string[] {
-  const { runId, phase, reason, attempt, calls, questions, since } = live;
+  const { runId, phase, reason, attempt, calls, questions, since, blocked } = live;
   const age = since === undefined ? "" : ` for ${ageOf(since, now)}`;
   const again = attempt === 1 ? "" : `, attempt ${attempt}`;
   const why = reason === undefined ? "" : ` (${brief(sayReason(reason))})`;
   return [
     `  run       ${runId}  ${phase}${age}${again}${why}`,
+    ...(blocked === undefined
+      ? []
+      : [`  blocked   ${brief(blocked.work)} held up the event loop for ${blocked.ms} ms`]),
     ...calls.map(({ callId, name, phase: how, waits }) => {
       const doing = waits === undefined ? how : `waits for its ${waits}`;
       return `  call      ${callId}  ${brief(name)}: ${doing}`;

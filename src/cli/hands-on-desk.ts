@@ -33,16 +33,16 @@ export class HandsOnDesk {
   }
 
   /** Never rejects: what was refused is said. */
-  async carryOut(command: Exclude<Command, { kind: "quit" }>): Promise<void> {
+  async carryOut(command: Exclude<Command, { kind: "quit" }>, begunMs?: number): Promise<void> {
     try {
-      await this.#carryOut(command);
+      await this.#carryOut(command, begunMs);
     } catch (error) {
       const { message, hint } = toControlError(error);
       this.#say(`${message} ${hint}`);
     }
   }
 
-  async #carryOut(command: Exclude<Command, { kind: "quit" }>): Promise<void> {
+  async #carryOut(command: Exclude<Command, { kind: "quit" }>, begunMs: number | undefined): Promise<void> {
     switch (command.kind) {
       case "nothing":
         break;
@@ -66,10 +66,10 @@ export class HandsOnDesk {
         break;
       case "allow":
       case "deny":
-        await this.#approve(command);
+        await this.#approve(command, begunMs);
         break;
       case "answer":
-        await this.#answer(command.text);
+        await this.#answer(command.text, begunMs);
         break;
       default:
         await this.#look(command);
@@ -129,9 +129,9 @@ export class HandsOnDesk {
     this.#say(`stop ${what} ${number}: ${sayReceipt(receipt)}`);
   }
 
-  async #approve(command: Extract<Command, { kind: "allow" | "deny" }>): Promise<void> {
+  async #approve(command: Extract<Command, { kind: "allow" | "deny" }>, begunMs: number | undefined): Promise<void> {
     const found = await this.#question("approval", command.question);
-    if (found === undefined) return;
+    if (found === undefined || !this.#wasSeen(found, begunMs)) return;
     const { questions } = this.#parts.belay;
     const digest = found.about.kind === "approval" ? { digest: found.about.digest } : {};
     const receipt =
@@ -141,15 +141,22 @@ export class HandsOnDesk {
     if (receipt.kind !== "recorded") this.#say("too late: that was settled already");
   }
 
-  async #answer(text: string): Promise<void> {
+  async #answer(text: string, begunMs: number | undefined): Promise<void> {
     const open = (await this.#parts.session.questions()).filter(({ about }) => about.kind === "question");
     const [, digits, rest] = /^#?(\d{1,6})\s+([\s\S]+)$/.exec(text) ?? [];
     // With one question open a number is part of the answer.
     const numbered = open.length > 1 && digits !== undefined;
     const found = await this.#question("question", numbered ? Number(digits) : undefined);
-    if (found === undefined) return;
+    if (found === undefined || !this.#wasSeen(found, begunMs)) return;
     const receipt = await this.#parts.belay.questions.answer(found.id, numbered ? (rest ?? "") : text);
     if (receipt.kind !== "recorded") this.#say("too late: that was settled already");
+  }
+
+  /** What was typed before a question was on the screen answers nothing. */
+  #wasSeen({ id }: Question, begunMs: number | undefined): boolean {
+    const seen = begunMs === undefined || this.#parts.view.wasSeen(id, begunMs);
+    if (!seen) this.#say("that was begun before the question was on the screen: look at it, and type it again");
+    return seen;
   }
 
   /** The one that is meant; if that is not clear, says so. */

@@ -5,6 +5,8 @@ import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../core/ids.ts";
 import { titleOf } from "../core/process.ts";
 import type { Json } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
+import type { Clock } from "../ports.ts";
+import { QUIET_MS } from "./held-terminal.ts";
 import { plainLine } from "./plain-text.ts";
 import type { Screen } from "./screen.ts";
 import { sayExit, sayOutcome, sayReason } from "./words.ts";
@@ -23,10 +25,11 @@ interface SeenCall {
 
 export class HandsOnView {
   readonly #screen: Screen;
+  readonly #clock: Clock;
   /** Calls, questions and what goes on in the background count together, so that a number says which it is. */
   #numbers = 0;
   readonly #calls = new Map<CallId, SeenCall>();
-  readonly #questions = new Map<QuestionId, number>();
+  readonly #questions = new Map<QuestionId, { readonly number: number; readonly paintedMs: number }>();
   /** Who speaks for a process: the call it belongs to, or, in the background, itself. */
   readonly #processes = new Map<ProcessId, `call ${number}` | `proc ${number}`>();
   readonly #live = new Set<CallId>();
@@ -35,8 +38,9 @@ export class HandsOnView {
   #seen: Seq = 0;
   #waiters: { readonly seq: Seq; readonly wake: () => void }[] = [];
 
-  constructor(screen: Screen) {
+  constructor(screen: Screen, clock: Clock) {
     this.#screen = screen;
+    this.#clock = clock;
   }
 
   /** The call or the background process that was shown with this number. */
@@ -46,7 +50,15 @@ export class HandsOnView {
   }
 
   numberOf(id: CallId | QuestionId): number | undefined {
-    return id.startsWith("call_") ? this.#calls.get(id as CallId)?.number : this.#questions.get(id as QuestionId);
+    return id.startsWith("call_")
+      ? this.#calls.get(id as CallId)?.number
+      : this.#questions.get(id as QuestionId)?.number;
+  }
+
+  /** Whether it was on the screen when the line was begun that is meant to answer it. */
+  wasSeen(id: QuestionId, begunMs: number): boolean {
+    const asked = this.#questions.get(id);
+    return asked !== undefined && begunMs >= asked.paintedMs + QUIET_MS;
   }
 
   /** Resolves when everything up to this position has been shown. */
@@ -172,9 +184,9 @@ export class HandsOnView {
 
   #asked({ questionId, owner, about }: Extract<Recorded, { type: "question.asked" }>): void {
     this.#numbers += 1;
-    this.#questions.set(questionId, this.#numbers);
     const call = owner.startsWith("call_") ? this.#calls.get(owner as CallId) : undefined;
     this.#screen.say(`ask ${this.#numbers}`, question(about, call?.number));
+    this.#questions.set(questionId, { number: this.#numbers, paintedMs: this.#clock.elapsed() });
   }
 
   #status(): void {
@@ -189,7 +201,7 @@ export class HandsOnView {
   }
 
   #asker(id: QuestionId): `ask ${number}` {
-    return `ask ${this.#questions.get(id) ?? 0}`;
+    return `ask ${this.#questions.get(id)?.number ?? 0}`;
   }
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { demoAgent } from "../demo/demo-agent.ts";
 import { DEMO_PACE, type DemoPace } from "../demo/pace.ts";
+import { systemClock } from "../engine/system-clock.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import type { Session } from "../library/session.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "./exit-code.ts";
@@ -85,14 +86,14 @@ class HandsOn {
   constructor(belay: Belay, session: Session) {
     this.#belay = belay;
     this.#session = session;
-    this.#line = new PromptLine(process.stdin, process.stdout, {
-      onLine: (text) => this.#typed(text),
+    this.#line = new PromptLine(process.stdin, process.stdout, systemClock, {
+      onLine: (text, begunMs) => this.#typed(text, begunMs),
       // A terminal that is read key by key sends no signal for Ctrl-C. Sent to ourselves, it is heard like any other.
       onInterrupt: () => process.kill(process.pid, "SIGINT"),
       onEnd: () => this.#end(),
     });
     this.#screen = new Screen(this.#line);
-    this.#view = new HandsOnView(this.#screen);
+    this.#view = new HandsOnView(this.#screen, systemClock);
     this.#desk = new HandsOnDesk({ belay, session, screen: this.#screen, view: this.#view });
     for (const line of GREETING) this.#screen.raw(line);
   }
@@ -136,13 +137,13 @@ class HandsOn {
     await Promise.race([this.#view.shown((await this.#session.explain()).asOf), sleep(CLOSE_MS)]);
   }
 
-  #typed(text: string): void {
+  #typed(text: string, begunMs: number | undefined): void {
     this.#interrupted = false;
     this.#inTurn(async () => {
       if (text.trim() !== "") this.#screen.say("you", text);
       const command = commandOf(text);
       if (command.kind === "quit") this.#left.resolve(EXIT_OK);
-      else await this.#desk.carryOut(command);
+      else await this.#desk.carryOut(command, begunMs);
     });
   }
 

@@ -105,6 +105,15 @@ describe("making it", () => {
     expect(() => makeHome(openHome({ home: file, env: {} }))).toThrow(/cannot be used as a directory/);
   });
 
+  test.runIf(process.getuid?.() === 0)("G35: one below a directory of another user is refused (as root)", async () => {
+    const { chownSync } = await import("node:fs");
+    const above = join(folder, "theirs");
+    mkdirSync(join(above, "ours"), { recursive: true, mode: 0o700 });
+    chownSync(above, 12_345, 12_345);
+    const dir = join(above, "ours");
+    expect(() => makeHome(openHome({ home: dir, env: {} }))).toThrow(/could replace/);
+  });
+
   test.runIf(process.getuid?.() === 0)("G35: one that belongs to another user is refused (as root)", async () => {
     const { chownSync } = await import("node:fs");
     const dir = join(folder, "foreign");

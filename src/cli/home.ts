@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -62,7 +63,19 @@ function stateDir(env: Environment): string {
   const given = filled(env.XDG_STATE_HOME);
   // The specification wants a relative path to be ignored.
   if (given?.startsWith("/")) return given;
-  return join(filled(env.HOME) ?? homedir(), ".local", "state");
+  return join(filled(env.HOME) ?? accountDir(), ".local", "state");
+}
+
+/** A uid without an entry in the list of users has none. */
+function accountDir(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    throw new ControlError("invalid", "This user has no home directory: HOME is not set, and the system names none.", {
+      hint: "Name a data directory: --home DIR, or BELAY_HOME.",
+      cause,
+    });
+  }
 }
 
 /** In the home; if that is too long for a socket, under the directory for such things, named after the home. */
@@ -89,6 +102,7 @@ export function makeHome(home: Home): void {
     makeDirs(dir);
     const { uid, mode } = statSync(dir);
     if (process.getuid !== undefined && uid !== process.getuid()) throw foreign(dir);
+    refuseForeignParents(realpathSync(dir));
     if ((mode & 0o077) === 0) return;
     if (holdsOther(home)) throw inUse(dir);
     chmodSync(dir, 0o700);
@@ -100,6 +114,21 @@ export function makeHome(home: Home): void {
     });
   }
 }
+
+/** The owner of a directory above can put another one in its place, and with it tokens of their own. */
+function refuseForeignParents(dir: string): void {
+  const own = process.getuid?.();
+  for (let parent = dirname(dir); own !== undefined; parent = dirname(parent)) {
+    const { uid } = statSync(parent);
+    if (uid !== own && uid !== 0) throw foreignParent(dir, parent);
+    if (parent === dirname(parent)) return;
+  }
+}
+
+const foreignParent = (dir: string, parent: string): ControlError =>
+  new ControlError("forbidden", `${parent} belongs to another user, who could replace ${dir} as a whole.`, {
+    hint: "Give a data directory below directories of your own, with --home DIR or BELAY_HOME.",
+  });
 
 /** One after the other. All at once would try for ever where the file system takes none, as below /proc. */
 function makeDirs(dir: string): void {
@@ -127,6 +156,8 @@ const foreign = (dir: string): ControlError =>
     hint: "Its owner could read what is kept there. Give another directory with --home DIR or BELAY_HOME.",
   });
 
+export type HostKind = "editor" | "run";
+
 /** What a running server tells the command line of the same user. */
 export interface ServerNote {
   readonly pid: number;
@@ -136,11 +167,13 @@ export interface ServerNote {
   readonly startedAt: number;
   readonly version: string;
   readonly store?: string;
-  /** It is an editor's `belay acp`, which goes with the editor, and no server: a digest of the agent in it. */
-  readonly editor?: string;
+  /** What serves the directory for as long as it has work: `belay acp` or `belay run`. Undefined: a server. */
+  readonly host?: HostKind;
+  /** A digest of the agent of such a host. */
+  readonly agent?: string;
 }
 
-/** The note as it was written. It may be stale: a server that was killed leaves it, so ask whoever it names. */
+/** The note as it was written. It counts only while the lock of the directory is held: a server may be killed. */
 export function readServer({ serverFile }: Pick<Home, "serverFile">): ServerNote | undefined {
   try {
     if (statSync(serverFile).size > NOTE_BYTES_MAX) return undefined;
@@ -153,9 +186,9 @@ export function readServer({ serverFile }: Pick<Home, "serverFile">): ServerNote
 
 function noteOf(read: unknown): ServerNote | undefined {
   if (typeof read !== "object" || read === null) return undefined;
-  const { pid, url, socket, startedAt, version, store, editor } = read as Readonly<Record<string, unknown>>;
+  const { pid, url, socket, startedAt, version, store, host, agent } = read as Readonly<Record<string, unknown>>;
   if (!Number.isSafeInteger(pid) || typeof startedAt !== "number" || typeof version !== "string") return undefined;
-  const texts = Object.entries({ url, socket, store, editor }).filter(([, text]) => typeof text === "string");
+  const texts = Object.entries({ url, socket, store, host, agent }).filter(([, text]) => typeof text === "string");
   return { pid: Number(pid), startedAt, version, ...Object.fromEntries(texts) };
 }
 

@@ -1,53 +1,24 @@
 import { describe, expect, test } from "vitest";
-import type { BelayControl, Explanation } from "../control.ts";
-import type { ControlError } from "../core/control-error.ts";
-import type { RunRow } from "../core/rows.ts";
-import type { SessionRow } from "../ports.ts";
+import type { BelayControl } from "../control.ts";
+import { ControlError } from "../core/control-error.ts";
 import { resolveId, resolveSession } from "./id-prefix.ts";
 
-const BUSY: Explanation = {
-  sessionId: "ses_abc1",
-  asOf: 1,
-  busy: true,
-  live: {
-    runId: "run_abd2",
-    phase: "running",
-    reason: undefined,
-    attempt: 1,
-    turn: undefined,
-    since: undefined,
-    calls: [
-      { callId: "call_abd2.1", name: "shell", phase: "running", waits: undefined, since: undefined },
-      { callId: "call_abd2.10", name: "write", phase: "running", waits: "approval", since: undefined },
-    ],
-    questions: [
-      { id: "ask_abd2.1", owner: "call_abd2.10", about: { kind: "question", text: "?" }, deadlineMs: undefined },
-    ],
-  },
-  queue: [{ runId: "run_abe3", text: "later" }],
-  steers: [],
-  processes: [{ id: "proc_abc1.1", owner: "ses_abc1", title: "sleep", phase: "running", feedback: "silent" }],
-  mode: undefined,
-  driver: undefined,
-  summary: "",
-};
+const SOME = [
+  ...["ses_abc1", "run_abd2", "call_abd2.1", "call_abd2.10", "ask_abd2.1", "run_abe3", "proc_abc1.1"],
+  ...["ses_build", "ses_build-2", "proc_build.10"],
+];
 
-/** What it was asked is counted: whoever stops something should not wait for a search that is not needed. */
-function someControl(sessions: readonly string[] = [], runs: readonly string[] = []) {
+/** A control that has these ids, and counts how often it is asked for some. */
+function someControl(ids: readonly string[] = SOME) {
   const asked: string[] = [];
   const part = {
-    live: async () => {
-      asked.push("live");
-      return [BUSY];
+    ids: async (prefix: string, { limit }: { readonly limit: number }) => {
+      asked.push(prefix);
+      const found = ids.filter((id) => id.startsWith(prefix)).sort();
+      return { ids: found.slice(0, limit), complete: found.length <= limit };
     },
-    sessions: async ({ after }: { readonly after?: string } = {}) => {
-      asked.push("sessions");
-      const from = after === undefined ? 0 : sessions.indexOf(after) + 1;
-      return sessions.slice(from, from + 1_000).map((id) => ({ id, title: undefined }) as SessionRow);
-    },
-    session: (id: string) => ({
-      runs: async () => (id === sessions.at(-1) ? runs : []).map((id) => ({ id, phase: "settled" }) as RunRow),
-    }),
+    session: () => ({ row: async () => ({ title: "a \u001b[31mtitle" }) }),
+    run: async () => ({ row: async () => ({ phase: "live" }) }),
     home: async (id: string) => (id === "run_abe3" ? ("ses_abc1" as const) : undefined),
   };
   return { control: part as unknown as BelayControl, asked };
@@ -65,12 +36,15 @@ describe("what is typed finds the one thing that is meant", () => {
     ["run_abe", "run_abe3"],
     ["call_abd2.1", "call_abd2.1"],
     ["call_abd2.10", "call_abd2.10"],
-    ["ses", "ses_abc1"],
-    ["proc_", "proc_abc1.1"],
+    ["ses_a", "ses_abc1"],
+    ["proc_a", "proc_abc1.1"],
     ["ask", "ask_abd2.1"],
     ["abe", "run_abe3"],
     ["abd2", "run_abd2"],
     ["abd2.10", "call_abd2.10"],
+    ["ses_build", "ses_build"],
+    ["build", "ses_build"],
+    ["ses_build-", "ses_build-2"],
   ])("%s is %s", async (typed, id) => {
     expect(await resolveId(someControl().control, typed)).toBe(id);
   });
@@ -82,12 +56,16 @@ describe("what is typed finds the one thing that is meant", () => {
     expect(asked).toEqual([]);
   });
 
-  test("what is not going on is looked for among sessions and their recent runs", async () => {
-    const old = someControl(["ses_old1", "ses_old2"], ["run_old9"]);
-    expect(await resolveId(old.control, "run_old")).toBe("run_old9");
-    expect(await resolveId(old.control, "ses_old2")).toBe("ses_old2");
-    const many = Array.from({ length: 1_500 }, (_, at) => `ses_m${String(at).padStart(5, "0")}`);
-    expect(await resolveId(someControl(many).control, "ses_m01499")).toBe("ses_m01499");
+  test("an id that has ended does not mean a later one that begins with it", async () => {
+    expect(await resolveId(someControl().control, "proc_build.1")).toBe("proc_build.1");
+    expect((await refusal(resolveId(someControl().control, "build.1"))).code).toBe("not_found");
+  });
+
+  test("a whole id means itself while the store cannot be read; a prefix is refused", async () => {
+    const { control } = someControl();
+    const broken = { ...control, ids: () => Promise.reject(new ControlError("unavailable", "no")) } as BelayControl;
+    expect(await resolveId(broken, "ses_build")).toBe("ses_build");
+    expect((await refusal(resolveId(broken, "build"))).code).toBe("unavailable");
   });
 
   test("an id that nothing here begins with is handed on; what cannot be an id is not", async () => {
@@ -98,12 +76,21 @@ describe("what is typed finds the one thing that is meant", () => {
   });
 });
 
-test("the beginning of several is refused, and names them", async () => {
-  const { code, message, hint } = await refusal(resolveId(someControl().control, "call_"));
+test("a prefix that several ids have is refused, and names them", async () => {
+  const { code, message, hint } = await refusal(resolveId(someControl().control, "ses_"));
   expect(code).toBe("invalid");
-  expect(message).toContain("2 ids");
-  expect(hint).toContain("call_abd2.1  call, shell");
-  expect(hint).toContain("call_abd2.10  call, write");
+  expect(message).toContain("3 ids");
+  expect(hint).toContain("ses_abc1  session, a title");
+  expect(hint).toContain("ses_build-2  session, a title");
+  const both = await refusal(resolveId(someControl(["ses_x", "run_x"]).control, "x"));
+  expect(both.hint).toContain("run_x  run, live");
+});
+
+test("a prefix that very many ids have is refused with the first of them", async () => {
+  const many = Array.from({ length: 30 }, (_, at) => `run_m${at}`);
+  const { message, hint } = await refusal(resolveId(someControl(many).control, "run_m"));
+  expect(message).toContain("more than 10 ids");
+  expect(hint).toMatch(/run_m17 {2}run, live\n {4}and more$/);
 });
 
 test("a session is found by anything in it", async () => {

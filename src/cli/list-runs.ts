@@ -4,7 +4,7 @@ import type { RunRow } from "../core/rows.ts";
 import { withControl } from "./control-door.ts";
 import { doorWords } from "./door-words.ts";
 import { EXIT_OK } from "./exit-code.ts";
-import { allSessions, resolveSession } from "./id-prefix.ts";
+import { resolveSession } from "./id-prefix.ts";
 import { type ListFlags, limitOf } from "./list-sessions.ts";
 import { styleOf, table } from "./table.ts";
 import { print } from "./terminal.ts";
@@ -41,7 +41,7 @@ export function listRuns(typed: string | undefined, flags: RunsFlags): Promise<n
 }
 
 async function recentRuns(control: BelayControl, limit: number): Promise<readonly RunRow[]> {
-  const sessions = (await allSessions(control)).slice(-RECENT_SESSIONS).toReversed();
+  const sessions = await control.sessions({ order: "newest", limit: RECENT_SESSIONS });
   const runs = await Promise.all(sessions.map(({ id }) => control.session(id).runs({ limit })));
   return runs.flat().slice(0, limit);
 }

@@ -1,4 +1,4 @@
-// `belay sessions`: the sessions there are, oldest first.
+// `belay sessions`: the sessions there are, newest first; after one of them, oldest first.
 import { PAGE_ROWS_MAX } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { SessionRow } from "../ports.ts";
@@ -19,6 +19,7 @@ export interface ListFlags extends DoorOptions {
 
 export interface SessionsFlags extends ListFlags {
   readonly after?: string;
+  readonly before?: string;
 }
 
 const LIMIT = 100;
@@ -29,14 +30,17 @@ export const limitOf = (typed: string | undefined): number =>
 export function listSessions(flags: SessionsFlags): Promise<number> {
   const limit = limitOf(flags.limit);
   return withControl(flags, async ({ control }) => {
-    const after = flags.after === undefined ? {} : { after: await resolveId(control, flags.after, ["session"]) };
-    const sessions = await control.sessions({ limit, ...after });
+    const cursor = flags.after === undefined ? "before" : "after";
+    const typed = flags[cursor];
+    const from = typed === undefined ? {} : { [cursor]: await resolveId(control, typed, ["session"]) };
+    const order = cursor === "after" ? "oldest" : "newest";
+    const sessions = await control.sessions({ order, limit, ...from });
     const next = sessions.length < limit ? null : (sessions.at(-1)?.id ?? null);
     if (flags.json) print(JSON.stringify({ sessions, next }));
     else if (sessions.length === 0) print("There are no sessions.");
     else for (const line of lines(sessions)) print(line);
     if (next !== null && !flags.json)
-      process.stderr.write(`There may be more: belay sessions --after ${next}${doorWords(flags)}\n`);
+      process.stderr.write(`There may be more: belay sessions --${cursor} ${next}${doorWords(flags)}\n`);
     return EXIT_OK;
   });
 }

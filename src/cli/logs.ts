@@ -83,6 +83,10 @@ async function events(control: BelayControl, id: SessionId, wish: EventsWish): P
   const last = row?.settledAt ?? (wish.follow === true ? Number.POSITIVE_INFINITY : head);
   if (after >= last) return;
   for await (const event of session.events({ after, deltas: "without" })) {
+    if (event.type === "gap") {
+      process.stderr.write(`belay: events up to position ${event.to} are not kept any more\n`);
+      if (event.to >= last) return;
+    }
     if (!("seq" in event)) continue;
     if (belongs(event, wish.run)) print(wish.json ? JSON.stringify(event) : eventLine(event));
     if (event.seq >= last || (event.type === "run.settled" && event.runId === wish.run)) return;

@@ -40,8 +40,25 @@ test("sessions, runs and explain tell what there is", async () => {
   expect((await stage.type("runs")).out).toMatch(new RegExp(`^${id} +settled +completed `, "m"));
   expect((await stage.json("runs", "ses")).value).toMatchObject({ runs: [{ id, outcome: { kind: "completed" } }] });
   expect((await stage.type("explain", id)).out).toContain(`${session}  Idle. A cancel would change nothing.`);
-  expect((await stage.type("sessions", "--limit", "1")).err).toContain(`belay sessions --after ${session}`);
+  expect((await stage.type("sessions", "--limit", "1")).err).toContain(`belay sessions --before ${session}`);
   expect((await stage.type("runs", "ses_none")).code).toBe(EXIT_CODE.not_found);
+});
+
+test("sessions and runs begin with the newest, in pages", async () => {
+  const { id } = await stage.belay.createSession({ id: "ses_new" });
+  const run = stage.belay.prompt("newest");
+  await run.accepted;
+  const ids = [run.sessionId, id, stage.session.id];
+  const listed = async (...words: readonly string[]): Promise<readonly string[]> => {
+    const { value } = await stage.json("sessions", ...words);
+    return (value as { readonly sessions: readonly { readonly id: string }[] }).sessions.map((one) => one.id);
+  };
+  expect(await listed()).toEqual(ids);
+  expect(await listed("--limit", "1")).toEqual(ids.slice(0, 1));
+  expect(await listed("--before", "ses_new")).toEqual(ids.slice(2));
+  expect(await listed("--after", "ses_new")).toEqual(ids.slice(0, 1));
+  expect((await stage.type("sessions", "--after", id, "--before", id)).code).toBe(EXIT_CODE.invalid);
+  expect((await stage.json("runs")).value).toMatchObject({ runs: [{ id: run.id }] });
 });
 
 test("sessions shows where each works, if any has a directory of its own", async () => {
@@ -52,7 +69,7 @@ test("sessions shows where each works, if any has a directory of its own", async
   expect(out).toMatch(/EVENTS +DIRECTORY +TITLE$/m);
   expect(out).toMatch(new RegExp(`^${stage.session.id} .* - +a title$`, "m"));
   expect(out).toMatch(new RegExp(`^${id} .* ${cwd} +there$`, "m"));
-  expect((await stage.json("sessions")).value).toMatchObject({ sessions: [{}, { id, cwd }] });
+  expect((await stage.json("sessions")).value).toMatchObject({ sessions: [{ id, cwd }, {}] });
 });
 
 test("words of a model cannot steer the terminal of whoever looks", async () => {
@@ -65,6 +82,32 @@ test("words of a model cannot steer the terminal of whoever looks", async () => 
     expect(out).toContain("evil rm -rf");
     for (const odd of ["\u001b", "\u0007", "\u202e"]) expect(out).not.toContain(odd);
   }
+});
+
+test("logs of a log that is not kept any more ends, and says what is gone", async () => {
+  let [id, head, kept] = ["", 0, 0];
+  // Up to a snapshot, so until there is one at the end of the log.
+  while (kept <= head) {
+    const live = await stage.live();
+    live.turn.complete("done");
+    await (await stage.belay.run(live.id)).outcome;
+    id = live.id;
+    head = (await stage.session.row()).head;
+    kept = (await stage.session.trim(head + 1)).kept;
+  }
+  for (const target of [id, stage.session.id]) {
+    const { code, err } = await stage.type("logs", target);
+    expect({ code, err }).toEqual({ code: 0, err: `belay: events up to position ${head} are not kept any more\n` });
+  }
+});
+
+test.each([
+  [["--detach", "--timeout", "1000"], "--timeout cannot be kept with --detach"],
+  [["--session", "ses_x", "--title", "T"], "'--title <text>' cannot be used with option '--session <id>'"],
+])("run %j is refused instead of dropping half of it", async (words, advice) => {
+  const { code, err } = await stage.type("run", ...words, "hello");
+  expect(code).toBe(EXIT_CODE.invalid);
+  expect(err).toContain(advice);
 });
 
 describe("follow", () => {

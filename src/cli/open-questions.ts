@@ -47,7 +47,7 @@ export function questionLines(questions: readonly OpenQuestion[], style: Style):
  * All that is approved, to the byte: the call's name and its input as JSON, in which whatever an eye would miss is
  * written out. What the model or a tool says about it stands apart, since nobody carries that out.
  */
-export function exactly({ id, about, runId }: OpenQuestion): readonly string[] {
+export function exactly({ id, about, runId }: Pick<OpenQuestion, "id" | "about" | "runId">): readonly string[] {
   if (about.kind === "question") {
     const options = about.options?.map((option) => `    ${visible(option)}`) ?? [];
     return [

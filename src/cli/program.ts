@@ -5,10 +5,12 @@ import { acpCommand } from "./commands/acp-command.ts";
 import { acpFrontCommand } from "./commands/acp-front-command.ts";
 import { answerCommand } from "./commands/answer-command.ts";
 import { approveCommand } from "./commands/approve-command.ts";
+import { backupCommand } from "./commands/backup-command.ts";
 import { bridgeCommand } from "./commands/bridge-command.ts";
 import { cancelCommand } from "./commands/cancel-command.ts";
 import { completeIdsCommand } from "./commands/complete-ids-command.ts";
 import { completionCommand } from "./commands/completion-command.ts";
+import { deleteCommand } from "./commands/delete-command.ts";
 import { demoCommand } from "./commands/demo-command.ts";
 import { denyCommand } from "./commands/deny-command.ts";
 import { doctorCommand } from "./commands/doctor-command.ts";
@@ -23,6 +25,7 @@ import { runCommand } from "./commands/run-command.ts";
 import { runsCommand } from "./commands/runs-command.ts";
 import { serveCommand } from "./commands/serve-command.ts";
 import { sessionsCommand } from "./commands/sessions-command.ts";
+import { statusCommand } from "./commands/status-command.ts";
 import { stopAllCommand } from "./commands/stop-all-command.ts";
 import { tokenCommand } from "./commands/token-command.ts";
 import { verifyCommand } from "./commands/verify-command.ts";
@@ -35,12 +38,20 @@ import { version } from "./version.ts";
 /** In the order in which they are listed. */
 const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
   "Begin:": [serveCommand, runCommand, demoCommand, acpCommand, acpFrontCommand, bridgeCommand],
-  "See what goes on:": [psCommand, sessionsCommand, runsCommand, followCommand, explainCommand, logsCommand],
+  "See what goes on:": [
+    psCommand,
+    statusCommand,
+    sessionsCommand,
+    runsCommand,
+    followCommand,
+    explainCommand,
+    logsCommand,
+  ],
   "Stop and steer it:": [
     ...[cancelCommand, stopAllCommand, queueCommand, modeCommand],
     ...[approveCommand, denyCommand, answerCommand],
   ],
-  "Look after it:": [doctorCommand, verifyCommand, tokenCommand],
+  "Look after it:": [doctorCommand, verifyCommand, backupCommand, deleteCommand, tokenCommand],
   "And:": [completionCommand, helpCommand, versionCommand],
 };
 

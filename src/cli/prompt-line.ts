@@ -2,6 +2,7 @@
 // pipe there is nothing but lines.
 import { clearScreenDown, createInterface, cursorTo, type Interface, moveCursor } from "node:readline";
 import type { ReadStream, WriteStream } from "node:tty";
+import type { Clock } from "../ports.ts";
 
 const PROMPT = "> ";
 
@@ -9,7 +10,8 @@ const PROMPT = "> ";
 const COLUMNS = 100;
 
 export interface Typing {
-  onLine(text: string): void;
+  /** `begunMs`: when its first key was read. Undefined in a pipe: nobody looks at a screen there. */
+  onLine(text: string, begunMs: number | undefined): void;
   onInterrupt(): void;
   /** There is no more to come. */
   onEnd(): void;
@@ -21,16 +23,24 @@ export class PromptLine {
   readonly #reader: Interface;
   #live: readonly string[] = [];
   #closed = false;
+  #begunMs: number | undefined;
 
-  constructor(input: ReadStream, output: WriteStream, typing: Typing) {
+  constructor(input: ReadStream, output: WriteStream, clock: Clock, typing: Typing) {
     // A terminal that cannot move its cursor is as good as a pipe.
     this.terminal = input.isTTY === true && output.isTTY === true && process.env.TERM !== "dumb";
     this.#output = output;
     this.#reader = createInterface({ input, terminal: this.terminal, ...(this.terminal ? { output } : {}) });
     this.#reader.setPrompt(PROMPT);
+    if (this.terminal) {
+      input.prependListener("data", () => {
+        this.#begunMs ??= clock.elapsed();
+      });
+    }
     this.#reader.on("line", (text) => {
+      const begunMs = this.#begunMs;
+      this.#begunMs = undefined;
       this.#takeIn(text);
-      typing.onLine(text);
+      typing.onLine(text, begunMs);
     });
     this.#reader.on("SIGINT", () => typing.onInterrupt());
     this.#reader.on("close", () => {

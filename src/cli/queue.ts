@@ -7,7 +7,7 @@ import { withControl } from "./control-door.ts";
 import { queueExit, sayQueueReceipt } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK } from "./exit-code.ts";
-import { beginningWith, resolveSession } from "./id-prefix.ts";
+import { resolveSession } from "./id-prefix.ts";
 import { plainLine } from "./plain-text.ts";
 import { styleOf, table } from "./table.ts";
 import { print } from "./terminal.ts";
@@ -103,11 +103,11 @@ function placeOf(queue: readonly QueuedRun[], typed: string): Place {
 
 /** The run that is meant. What does not wait here is handed on: whoever is asked says what has become of it. */
 function waiting(queue: readonly QueuedRun[], typed: string): string {
-  const names = queue.map(({ runId, prompt }) => ({ id: runId, kind: "run", what: prompt.text }) as const);
-  if (names.some(({ id }) => id === typed)) return typed;
-  const [first, second] = beginningWith(typed, names);
-  if (second !== undefined) throw usage(`"${plainLine(typed, 40)}" is the beginning of several.`, "Type more of it.");
-  return first?.id ?? typed;
+  const ids = queue.map(({ runId }): string => runId);
+  if (typed === "" || ids.includes(typed)) return typed;
+  const [first, second] = ids.filter((id) => id.startsWith(typed) || id.startsWith(`run_${typed}`));
+  if (second !== undefined) throw usage(`"${plainLine(typed, 40)}" is the prefix of several.`, "Type more of it.");
+  return first ?? typed;
 }
 
 const COLUMNS = [{ title: "NEXT" }, { title: "ID" }, { title: "JOINED" }, { title: "PROMPT", widthMin: 10 }] as const;

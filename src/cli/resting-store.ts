@@ -41,11 +41,13 @@ function undriven(store: Store): Store {
     runs: (session, page) => store.runs(session, page),
     session: (id) => store.session(id),
     sessions: (page) => store.sessions(page),
+    ids: (asked) => store.ids(asked),
     unattended: (limit) => store.unattended(limit),
     claim: () => Promise.resolve({ kind: "held", by: NEXT, forMs: 0 }),
     renew: () => Promise.resolve([]),
     release: () => Promise.resolve(),
     trim: (session, before) => store.trim(session, before),
+    ...(store.upkeep === undefined ? {} : { upkeep: store.upkeep }),
     close: () => store.close(),
   };
 }

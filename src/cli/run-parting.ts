@@ -7,7 +7,8 @@ export type CancelSent = "none" | "sent" | "answered" | "failed";
 export interface Parting {
   /** The run, if its id is known. */
   readonly name: string;
-  readonly sessionId: SessionId;
+  /** Undefined: the server has not answered yet, so it is not known whether the prompt was accepted. */
+  readonly sessionId: SessionId | undefined;
   readonly place: "server" | "here";
   readonly cancel: CancelSent;
   /** What other commands need to find this place. */
@@ -15,6 +16,10 @@ export interface Parting {
 }
 
 export function sayParting({ name, sessionId, place, cancel, options }: Parting): string {
+  if (sessionId === undefined) {
+    const sent = cancel === "none" ? "" : " at once, before the cancel was answered";
+    return `Left${sent}. ${name} may have been accepted and may go on: belay ps${options}, belay stop-all${options}`;
+  }
   const id = `${sessionId}${options}`;
   if (cancel === "none") {
     return place === "here"

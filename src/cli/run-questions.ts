@@ -2,18 +2,17 @@
 //
 // Invariants
 // 1. One question at a time; one that is settled elsewhere is taken back from the screen.
-// 2. An approval is given for exactly the bytes that were shown: their digest goes with it.
+// 2. An approval is given for exactly the bytes that were shown: their digest goes with it. It is given by a code that
+//    was made for this question and shown with it, so that nothing that anybody was led to type before can be one.
 // 3. Where nobody can ever answer, nobody waits: it is denied or taken back at once, and says why.
-import { styleText } from "node:util";
 import type { BelayControl } from "../control.ts";
 import { messageOf } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { QuestionId } from "../core/ids.ts";
-import type { About, AnswerReceipt } from "../core/question.ts";
-import { plainLine } from "./plain-text.ts";
+import type { AnswerReceipt } from "../core/question.ts";
+import { type AskedAs, askedAs } from "./asked-question.ts";
 import type { Typist } from "./run-typist.ts";
 import type { RunView } from "./run-view.ts";
-import { visibleText } from "./visible-text.ts";
 
 type Asked = Extract<Recorded, { type: "question.asked" }>;
 
@@ -67,14 +66,14 @@ export class RunQuestions {
   /** Asks until there is an answer that fits, or the question is settled, or whoever was asked has gone. */
   async #atTerminal(event: Asked, typist: Typist, signal: AbortSignal): Promise<void> {
     const { view } = this.#options;
-    this.#show(event.about);
     while (!signal.aborted) {
-      view.asking();
-      const typed = await typist(promptFor(event.about), signal);
-      view.asked(typed === undefined ? "open" : "ended");
+      const asked = askedAs({ ...event, id: event.questionId });
+      view.hold();
+      const typed = await typist.ask({ ...asked, signal });
+      view.goOn();
       if (signal.aborted) return;
       if (typed === undefined) return this.#unattended(event);
-      const receipt = await this.#answer(event, typed.trim());
+      const receipt = await this.#answer(event, asked, typed);
       if (receipt === undefined) continue;
       if (receipt.kind === "refused") view.note(receipt.message);
       else {
@@ -91,29 +90,23 @@ export class RunQuestions {
     else for (const line of howToAnswer(event, options)) view.note(line);
   }
 
-  /** Written raw, line by line: what is approved is shown as it is, with nothing hidden in it. */
-  #show(about: About): void {
-    const { view } = this.#options;
-    view.endLine();
-    if (about.kind === "question") {
-      const options = about.options === undefined ? "" : ` (${about.options.join(", ")})`;
-      view.ask(plainLine(`${about.text}${options}`));
-      return;
+  async #answer(event: Asked, asked: AskedAs, typed: string): Promise<AnswerReceipt | undefined> {
+    const { questionId, about } = event;
+    const { control, view } = this.#options;
+    const { questions } = control;
+    const meant = asked.read(typed);
+    switch (meant.kind) {
+      case "unclear":
+        view.note(meant.advice);
+        return undefined;
+      case "answer":
+        return questions.answer(questionId, meant.value);
+      default: {
+        const bound = about.kind === "approval" ? { digest: about.digest } : {};
+        if (meant.kind === "allow") return questions.allow(questionId, { ...bound, ...remembered(meant.always) });
+        return questions.deny(questionId, { ...bound, ...(meant.note === "" ? {} : { note: meant.note }) });
+      }
     }
-    const note = about.note === undefined ? "" : ` ${plainLine(about.note)}`;
-    view.ask(`May ${plainLine(about.name)} be carried out, with exactly this input?${note}`);
-    view.ask(visibleText(JSON.stringify(about.input, undefined, 2)));
-  }
-
-  async #answer({ questionId, about }: Asked, typed: string): Promise<AnswerReceipt | undefined> {
-    const { questions } = this.#options.control;
-    if (about.kind === "question") return typed === "" ? undefined : questions.answer(questionId, typed);
-    const [word = "", ...why] = typed.split(/\s+/);
-    const { digest } = about;
-    if (/^(y|yes)$/i.test(word)) return questions.allow(questionId, { digest });
-    if (/^(a|always)$/i.test(word)) return questions.allow(questionId, { digest, remember: "session" });
-    if (!/^(n|no)$/i.test(word)) return undefined;
-    return questions.deny(questionId, { digest, ...(why.length === 0 ? {} : { note: why.join(" ") }) });
   }
 
   async #nobody({ questionId, about }: Asked): Promise<void> {
@@ -129,10 +122,7 @@ export class RunQuestions {
   }
 }
 
-const promptFor = (about: About): string =>
-  styleText("bold", about.kind === "question" ? "Answer: " : "y(es), n(o) [why], a(lways in this session): ", {
-    stream: process.stderr,
-  });
+const remembered = (always: boolean): { readonly remember?: "session" } => (always ? { remember: "session" } : {});
 
 function howToAnswer({ questionId, about }: Asked, options: string): readonly string[] {
   if (about.kind === "question") {

@@ -1,31 +1,37 @@
-// Somebody at the keyboard, asked one thing at a time.
-import { createInterface } from "node:readline";
+// Somebody at the keyboard of this terminal, asked one thing at a time.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../ports.ts";
+import { HeldTerminal } from "./held-terminal.ts";
 
-/** Asks, and answers with the line that was typed. Undefined: taken back, or whoever was there has gone. */
-export type Typist = (question: string, signal: AbortSignal) => Promise<string | undefined>;
+/** Holds the terminal until it is released. Questions are on stderr: stdout carries the words of the run alone. */
+export interface Typist {
+  readonly ask: HeldTerminal["ask"];
+  readonly interject: HeldTerminal["interject"];
+  release(): void;
+}
 
-/**
- * Opened for each question anew: what was typed before a question was seen answers nothing. On stderr, so that stdout
- * carries the words of the run alone.
- */
-export const atTerminal: Typist = (question, signal) =>
-  new Promise((resolve) => {
-    const reader = createInterface({ input: process.stdin, output: process.stderr, terminal: true });
-    const leave = (line?: string): void => {
-      signal.removeEventListener("abort", takenBack);
-      resolve(line);
-      reader.close();
-    };
-    const takenBack = (): void => leave();
-    // A terminal that is read key by key sends no signal for Ctrl-C. Sent to ourselves, it is heard like any other.
-    reader.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
-    reader.on("close", () => leave());
-    if (signal.aborted) leave();
-    else {
-      signal.addEventListener("abort", takenBack, { once: true });
-      reader.question(question, leave);
-    }
+export function atTerminal(clock: Clock): Typist {
+  const held = new HeldTerminal({
+    ...{ input: process.stdin, output: process.stderr, clock },
+    afterReads: async () => {
+      // Twice: the first may come before what is waiting is read.
+      await nextTurn();
+      await nextTurn();
+    },
+    // A terminal that is read key by key sends no signals. Sent to ourselves, they are heard like any other.
+    signal: (signal) => process.kill(process.pid, signal),
   });
+  const resumed = (): void => held.resumed();
+  process.on("SIGCONT", resumed);
+  return {
+    ask: (ask) => held.ask(ask),
+    interject: (line) => held.interject(line),
+    release: () => {
+      process.removeListener("SIGCONT", resumed);
+      held.release();
+    },
+  };
+}
 
 /** Whether somebody can be asked here. */
 export const hasTypist = (): boolean =>

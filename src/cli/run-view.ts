@@ -1,4 +1,8 @@
 // A run as a person at a shell sees it: its words on stdout, and what happens besides on stderr.
+//
+// Invariants
+// 1. A terminal shows nothing that could steer it, and every row of it stands in a margin. A file gets what was said.
+// 2. While a question is on the screen nothing is printed below it.
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { Delta, Gap } from "../core/delta.ts";
@@ -7,6 +11,7 @@ import type { CallId, ProcessId, RunId, TurnId } from "../core/ids.ts";
 import { titleOf } from "../core/process.ts";
 import type { Json } from "../core/prompt.ts";
 import { sayEnding } from "./control-words.ts";
+import { inMargin, Margin, REPORTED, SPOKEN } from "./margin.ts";
 import { plainLine, plainText } from "./plain-text.ts";
 import { RunSaid } from "./run-said.ts";
 import { sayExit, sayOutcome, sayReason } from "./words.ts";
@@ -14,9 +19,11 @@ import { sayExit, sayOutcome, sayReason } from "./words.ts";
 /** Of an input, a result or a note: enough to know which it is. */
 const BRIEF_CHARS_MAX = 160;
 
+type Paper = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
 export interface RunViewOptions {
-  readonly out: Writable & { readonly isTTY?: boolean };
-  readonly err: Writable & { readonly isTTY?: boolean };
+  readonly out: Paper;
+  readonly err: Paper;
   /** `lines`: events as JSON on stdout, and no text there. */
   readonly form: "text" | "lines";
   /** What other commands need to find the place where the run goes on. */
@@ -32,11 +39,13 @@ export class RunView {
   #thinking: TurnId | undefined;
   /** Whether the last character on stdout was the end of a line. */
   #fresh = true;
-  /** Whether a line on stderr is open, on which somebody is asked something. */
-  #asking = false;
+  readonly #spoken: Margin;
+  /** What would be printed, while a question is on the screen. */
+  #held: (() => void)[] | undefined;
 
   constructor(options: RunViewOptions) {
     this.#options = options;
+    this.#spoken = new Margin(SPOKEN, () => options.out.columns);
   }
 
   /** Shows what belongs to this run; everything else in its session is left out. */
@@ -48,33 +57,52 @@ export class RunView {
 
   /** A line beside the text. */
   note(text: string): void {
-    const { out, err } = this.#options;
-    // Both on one screen: a note does not begin in the middle of a sentence.
-    if (!this.#fresh && out.isTTY === true && err.isTTY === true) this.endLine();
-    this.asked("open");
-    err.write(`${this.#dim(plainLine(text))}\n`);
+    this.#print(() => {
+      const { out, err } = this.#options;
+      // Both on one screen: a note does not begin in the middle of a sentence.
+      if (!this.#fresh && out.isTTY === true && err.isTTY === true) this.#endLine();
+      err.write(this.noted(text));
+    });
   }
 
-  /** Something that wants an answer: as it is, and not dim. Whoever calls has made it harmless. */
-  ask(text: string): void {
-    this.#options.err.write(`${text}\n`);
+  /** A note as it is written. */
+  noted(text: string): string {
+    const { err } = this.#options;
+    const line = plainLine(text);
+    if (err.isTTY !== true) return `${line}\n`;
+    return this.#dim(inMargin(REPORTED, line, err.columns));
   }
 
-  /** Somebody is asked from here on, on a line that stays open. */
-  asking(): void {
-    this.#asking = true;
+  /** A question is put on the screen: what else there is to show waits. */
+  hold(): void {
+    this.#endLine();
+    this.#held ??= [];
   }
 
-  /** They are not any more. `ended`: by the end of the line they have typed. */
-  asked(line: "open" | "ended"): void {
-    if (this.#asking && line === "open") this.#options.err.write("\n");
-    this.#asking = false;
+  /** It is over. */
+  goOn(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const print of held) print();
   }
 
   /** What comes next begins at the beginning of a line. */
   endLine(): void {
-    if (!this.#fresh) this.#options.out.write("\n");
+    this.#print(() => this.#endLine());
+  }
+
+  #endLine(): void {
+    if (!this.#fresh) this.#options.out.write(this.#onTerminal ? this.#spoken.end() : "\n");
     this.#fresh = true;
+  }
+
+  get #onTerminal(): boolean {
+    return this.#options.out.isTTY === true;
+  }
+
+  #print(print: () => void): void {
+    if (this.#held === undefined) print();
+    else this.#held.push(print);
   }
 
   /** A stream that is no terminal takes it as it is. */
@@ -123,10 +151,13 @@ export class RunView {
   }
 
   #say(text: string): void {
-    if (text === "") return;
-    const plain = plainText(text);
-    this.#options.out.write(plain);
-    this.#fresh = plain === "" ? this.#fresh : plain.endsWith("\n");
+    this.#print(() => {
+      // Escapes are dangerous on a terminal alone; a file or a pipe gets every character.
+      const said = this.#onTerminal ? plainText(text) : text;
+      if (said === "") return;
+      this.#options.out.write(this.#onTerminal ? this.#spoken.lay(said) : said);
+      this.#fresh = said.endsWith("\n");
+    });
   }
 
   #tell(event: Recorded): void {

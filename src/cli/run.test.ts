@@ -173,6 +173,29 @@ describe("Ctrl-C", () => {
     await ended;
   });
 
+  test("twice before the prompt was accepted: leaves with the signal's code, and says that it may go on", async () => {
+    const clock = manualClock();
+    const never = new Promise<never>(() => {});
+    const run = { accepted: never, outcome: never, cancel: () => never } as unknown as RunControl;
+    // As a client does whose prompt has a session of its own.
+    Object.defineProperty(run, "sessionId", {
+      get: () => {
+        throw new ControlError("invalid", "The session is not known yet.");
+      },
+    });
+    const control = { prompt: () => run } as unknown as RunPlace["control"];
+    const place: RunPlace = { control, kind: "server", where: "there", options: " --home /h", close: async () => {} };
+    const err = heardOn(process.stderr);
+    const left = vi.spyOn(process, "exit").mockReturnValue(undefined as never);
+    void runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...WISH, clock });
+    await vi.waitFor(() => expect(clock.pending).not.toEqual([]));
+    process.emit("SIGINT", "SIGINT");
+    process.emit("SIGINT", "SIGINT");
+    await clock.advance(1_000);
+    await vi.waitFor(() => expect(left).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
+    expect(err()).toContain("The prompt may have been accepted and may go on: belay ps --home /h");
+  });
+
   test("more often waits no longer, and loses no cancel", async () => {
     const { clock, answer, err, left, ended } = await slowToAnswer("here");
     for (let pressed = 0; pressed < 5; pressed += 1) process.emit("SIGINT", "SIGINT");

@@ -3,19 +3,20 @@
 // Invariants
 // 1. Exit code 0 means that the run has completed and that this is recorded. (Or, with --detach, that it is accepted.)
 // 2. It ends: with the outcome, or, when nobody can be asked for it any more, with `disconnected`.
-// 3. Ctrl-C is a cancel, once. Leaving in any other way cancels nothing on a server.
+// 3. Ctrl-C is a cancel, once. Leaving in any other way cancels nothing on a server. A run in this very program is
+//    stopped too when its output is not read any more.
 import type { BelayControl, RunControl } from "../control.ts";
 import type { Outcome } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Seq } from "../core/ids.ts";
+import type { Seq, SessionId } from "../core/ids.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { Clock } from "../ports.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "./exit-code.ts";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "./run-exit.ts";
 import { type CancelSent, sayParting } from "./run-parting.ts";
 import { RunQuestions } from "./run-questions.ts";
-import { atTerminal, hasTypist } from "./run-typist.ts";
+import { atTerminal, hasTypist, type Typist } from "./run-typist.ts";
 import { RunView } from "./run-view.ts";
 import { onStopSignals } from "./stop-signals.ts";
 import { print } from "./terminal.ts";
@@ -30,6 +31,8 @@ export interface RunPlace {
   readonly where: string;
   /** What other commands need to find it, for lines that are pasted. Empty, or with a space before it. */
   readonly options: string;
+  /** Resolves when what others have begun in this program has ended, or `leave` has resolved. */
+  rest?(leave: Promise<unknown>): Promise<void>;
   close(): Promise<unknown>;
 }
 
@@ -69,27 +72,46 @@ const CATCH_UP_MS = 10_000;
 /** Reads the prompt, finds the place and stays until the outcome. Ctrl-C is heard from the first moment on. */
 export async function runPrompt(prepare: () => Promise<Prepared>, wish: RunWish): Promise<number> {
   let live: LiveRun | undefined;
-  const takeBack = onStopSignals((signal) => live?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]));
-  // Heard before whoever else listens: leaving with 0 would say that the run has completed.
-  process.stdout.prependListener("error", leaveUnread);
+  const leave = Promise.withResolvers<"leaving">();
+  let hear = (signal: StopSignal): "leaving" | "staying" => live?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]);
+  const takeBack = onStopSignals((signal) => hear(signal));
+  const listening = onUnread(() => (live === undefined ? process.exit(EXIT_UNREAD) : live.unread()));
   try {
     const { place, ...asked } = await prepare();
     try {
       live = new LiveRun(begin(place.control, asked, wish), place, wish);
-      return await live.watch();
+      const code = await live.watch();
+      hear = () => {
+        leave.resolve("leaving");
+        return "leaving";
+      };
+      await place.rest?.(leave.promise);
+      return live.isUnread ? EXIT_UNREAD : code;
     } finally {
       await place.close();
     }
   } finally {
     takeBack();
-    process.stdout.removeListener("error", leaveUnread);
+    listening();
   }
 }
 
-/** Nobody reads any more (`belay run … | head`). The run goes on, as after any other way to leave. */
-function leaveUnread(error: NodeJS.ErrnoException): void {
-  // Anything else than that is said by whoever listens next.
-  if (unwritten(error) === undefined) process.exit(EXIT_UNREAD);
+/**
+ * Calls when nobody reads stdout any more (`belay run … | head`), instead of the listeners that would leave with 0:
+ * that would say that the run has completed. Any other error is theirs. The answer gives them back their place.
+ */
+function onUnread(call: () => void): () => void {
+  const { stdout } = process;
+  const others = stdout.listeners("error") as ((error: Error) => void)[];
+  const listen = (error: NodeJS.ErrnoException): void => {
+    if (unwritten(error) === undefined) call();
+    else for (const other of others) other.call(stdout, error);
+  };
+  stdout.removeAllListeners("error").on("error", listen);
+  return () => {
+    stdout.removeListener("error", listen);
+    for (const other of others) stdout.on("error", other);
+  };
 }
 
 function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place">, wish: RunWish): RunControl {
@@ -107,6 +129,7 @@ class LiveRun {
   readonly #place: RunPlace;
   readonly #wish: RunWish;
   readonly #view: RunView;
+  readonly #typist: Typist | undefined;
   readonly #questions: RunQuestions;
   readonly #following = new AbortController();
   #accepted: Accepted | undefined;
@@ -114,6 +137,7 @@ class LiveRun {
   #cancel: CancelSent = "none";
   #cancelled: Promise<void> = Promise.resolve();
   #leaving = false;
+  #isUnread = false;
   /** The last position in the log that was shown. */
   #seen: Seq = 0;
 
@@ -124,9 +148,10 @@ class LiveRun {
     this.#view = new RunView({
       ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options },
     });
-    const typist = wish.form === "text" && hasTypist() ? atTerminal : undefined;
+    const follows = wish.form === "text" && wish.after === "outcome";
+    this.#typist = follows && hasTypist() ? atTerminal(wish.clock) : undefined;
     const { control, kind, options } = place;
-    this.#questions = new RunQuestions({ control, view: this.#view, typist, place: kind, options });
+    this.#questions = new RunQuestions({ control, view: this.#view, typist: this.#typist, place: kind, options });
   }
 
   /** Until it has ended, or was accepted if that is all that is wanted. */
@@ -148,6 +173,7 @@ class LiveRun {
       leave();
       this.#questions.close();
       this.#following.abort();
+      this.#typist?.release();
     }
   }
 
@@ -160,13 +186,35 @@ class LiveRun {
     });
   }
 
+  /**
+   * Nobody reads what it says any more. One that runs in this program is stopped, as a pipe stops other programs. One
+   * of a server goes on, and stderr says how to find it.
+   */
+  unread(): void {
+    if (this.#isUnread) return;
+    this.#isUnread = true;
+    if (this.#place.kind === "server") this.#part(EXIT_UNREAD);
+    else if (this.#cancel === "none") {
+      this.#sayNow("Its output is not read any more. Stopping it.");
+      this.#cancelOnce("its output was not read any more");
+    }
+  }
+
+  get isUnread(): boolean {
+    return this.#isUnread;
+  }
+
+  #cancelOnce(note: string): void {
+    this.#cancel = "sent";
+    this.#cancelled = this.#send({ reason: { kind: "user", note } }).then((sent) => {
+      this.#cancel = sent;
+    });
+  }
+
   hear(signal: StopSignal): "leaving" | "staying" {
     if (signal === "SIGINT" && this.#cancel === "none") {
-      this.#view.note("Stopping it. Ctrl-C again leaves at once.");
-      this.#cancel = "sent";
-      this.#cancelled = this.#send({ reason: { kind: "user", note: "Ctrl-C" } }).then((sent) => {
-        this.#cancel = sent;
-      });
+      this.#sayNow("Stopping it. Ctrl-C again leaves at once.");
+      this.#cancelOnce("Ctrl-C");
       return "staying";
     }
     // Left now, a cancel that is still on its way would be taken along, however often somebody asks for both.
@@ -179,16 +227,36 @@ class LiveRun {
     return "leaving";
   }
 
+  /** Also while a question is on the screen. */
+  #sayNow(text: string): void {
+    if (this.#typist === undefined) this.#view.note(text);
+    else this.#typist.interject(this.#view.noted(text));
+  }
+
   #leave(signal: StopSignal): void {
+    this.#part(EXIT_SIGNAL[signal]);
+  }
+
+  #part(code: number): void {
     const { kind, options } = this.#place;
-    const { sessionId } = this.#run;
-    const name = this.#accepted?.runId ?? "the prompt";
+    const sessionId = this.#sessionId();
+    const name = this.#accepted?.runId ?? "The prompt";
+    this.#typist?.release();
     this.#view.endLine();
     process.stderr.write(`${sayParting({ name, sessionId, place: kind, cancel: this.#cancel, options })}\n`);
-    const exit = (): never => process.exit(EXIT_SIGNAL[signal]);
+    const exit = (): never => process.exit(code);
     // Asked to go by the system: a run of this very program is set down in order, one of a server goes on by itself.
     if (kind === "here" && this.#cancel === "none") void this.#place.close().then(exit, exit);
     else exit();
+  }
+
+  /** Over the network it is not known before the acceptance, if the session is the prompt's own. */
+  #sessionId(): SessionId | undefined {
+    try {
+      return this.#run.sessionId;
+    } catch {
+      return undefined;
+    }
   }
 
   async #send(options: Parameters<RunControl["cancel"]>[0]): Promise<CancelSent> {

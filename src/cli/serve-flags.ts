@@ -23,6 +23,7 @@ export interface ServeFlags extends AgentFlags {
   readonly behindProxy?: string;
   readonly home?: string;
   readonly store?: string;
+  readonly retention?: string;
   readonly onStop: "park" | "cancel";
   readonly drainMs: string;
   readonly logLevel?: string;

@@ -49,3 +49,14 @@ test.each([
 ])("%j is for a shell %s", (text, quoted) => {
   expect(shellQuoted(text)).toBe(quoted);
 });
+
+test.each(["cgroup", "anchor", "group"] as const)(
+  "a tier in which commands reach Belay's own files says so: %s",
+  (tier) => {
+    const lines = greet({ ...greeting, tier }, false);
+    expect(lines).toContainEqual(
+      expect.stringContaining(`note: commands of tier ${tier} can reach Belay's own files and processes`),
+    );
+    expect(greet(greeting, false).join("\n")).not.toContain("can reach Belay's own files");
+  },
+);

@@ -1,5 +1,6 @@
 // What `belay serve` says when it is ready: where it is, what it serves, how to log in, and what to try.
 import { styleText } from "node:util";
+import { tierWarning } from "../process/attacks.ts";
 import type { Tier } from "../spawner.ts";
 
 export interface Greeting {
@@ -54,6 +55,7 @@ const WIDTH = 11;
 
 function facts(greeting: Greeting): readonly Row[] {
   const { url, socket, instead, store, agent, notices, mode, workspace, tier } = greeting;
+  const warning = tier === undefined ? undefined : tierWarning(tier);
   const taken = instead === undefined ? "" : ` (port ${instead} is taken by another program)`;
   return [
     ...(url === undefined ? [] : [["listens", `${url}${taken}`] as const]),
@@ -64,6 +66,7 @@ function facts(greeting: Greeting): readonly Row[] {
     ...(mode === undefined ? [] : [["mode", mode] as const]),
     ["workspace", workspace],
     ["processes", tier === undefined ? "tier not known yet" : `held by tier ${tier}; belay doctor says more`],
+    ...(warning === undefined ? [] : [["note", warning] as const]),
   ];
 }
 

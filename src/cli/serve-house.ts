@@ -1,12 +1,14 @@
 // A house with a server around it: everything that has to be opened, in order, and closed again in the other one.
 //
 // Invariants
-// 1. Where it listens is settled before the store is opened: whoever cannot be reached takes up no run.
+// 1. The store's lock comes first. Its holder listens before it takes up any run: what runs can be stopped.
 // 2. Until everything is open, whoever asks is told to come back; nobody is served by half a house.
 // 3. What was opened is closed, also if what comes after it could not be.
+import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import type { Belay } from "../library/belay.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";
 import { type AuditTrail, memoryAuditTrail } from "../observe/audit-trail.ts";
 import { eventMetrics } from "../observe/event-metrics.ts";
@@ -22,8 +24,9 @@ import type { Handle } from "../server/node-server.ts";
 import type { ServerMetrics } from "../server/observer.ts";
 import { openTokens, type Tokens } from "../server/tokens.ts";
 import type { ServerConfig } from "../setup/config.ts";
+import { type DataLock, takeDataDirectory } from "./data-lock.ts";
 import { type Listeners, openListeners } from "./serve-listeners.ts";
-import { type GivenAgent, openWorks, type Plan, type Works } from "./serve-works.ts";
+import { checkPlan, type GivenAgent, makePrivate, openWorks, type Plan, type Works } from "./serve-works.ts";
 import { outliveStrays, STRAY, type Strays } from "./stray-rejections.ts";
 
 export interface HouseWish {
@@ -34,6 +37,8 @@ export interface HouseWish {
   readonly version: string;
   /** Works instead of the one that the configuration names. */
   readonly agent?: GivenAgent;
+  /** `processes`: how surely they are held is found out at once, and not when the first one is wanted. */
+  readonly first?: "processes";
 }
 
 export interface House {
@@ -48,6 +53,19 @@ export interface House {
 }
 
 export async function openHouse(wish: HouseWish): Promise<House> {
+  const { plan } = wish;
+  checkPlan(plan, wish.agent);
+  if (plan.store !== ":memory:") makePrivate(plan.store);
+  const lock = await takeDataDirectory(plan.home, plan.store);
+  try {
+    return await openBehind(lock, wish);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function openBehind(lock: DataLock, wish: HouseWish): Promise<House> {
   const { plan, log } = wish;
   const server = plan.config.server ?? {};
   const tokens = openTokens({
@@ -68,9 +86,9 @@ export async function openHouse(wish: HouseWish): Promise<House> {
   );
   if (listeners.served !== undefined) guard.serves(listeners.served);
   try {
-    const inside = await openInside(wish, { guard, socket: listeners.socket });
+    const inside = await openInside(wish, { guard, socket: listeners.socket, store: lock.store });
     ready = inside.handler.handle;
-    return house(inside, { listeners, tokens, tokenFile });
+    return house(inside, { lock, listeners, tokens, tokenFile });
   } catch (error) {
     await listeners.close(0);
     throw error;
@@ -103,10 +121,12 @@ interface Inside {
 interface Front {
   readonly guard: Guard;
   readonly socket: string;
+  readonly store: DataLock["store"];
 }
 
 /** The store, what hears of it, and what answers. */
-async function openInside({ plan, log, redact, version, agent }: HouseWish, { guard, socket }: Front): Promise<Inside> {
+async function openInside(wish: HouseWish, { guard, socket, store: opened }: Front): Promise<Inside> {
+  const { plan, log, redact, version, agent, first } = wish;
   const metrics = new Metrics();
   const measure = eventMetrics(metrics);
   const telemetry = new Telemetry({ redact, version });
@@ -117,7 +137,9 @@ async function openInside({ plan, log, redact, version, agent }: HouseWish, { gu
   const onNotice = (notice: Notice): void => tell(log, notice);
   const given = agent === undefined ? {} : { agent };
   const strays = outliveStrays((error) => log.error(STRAY, { error }));
-  const works = await openWorks(plan, { onNotice, onRecorded, first: "processes", socket, ...given }).catch(
+  const loopWatch = log.form === "json" ? "json" : "text";
+  const begin = { ...given, ...(first === undefined ? {} : { first }) };
+  const works = await openWorks(plan, { onNotice, onRecorded, loopWatch, socket, opened, ...begin }).catch(
     (error: unknown) => {
       strays.takeBack();
       throw error;
@@ -133,7 +155,13 @@ async function openInside({ plan, log, redact, version, agent }: HouseWish, { gu
     const about = { name: "belay_rejections_stray", help: "Promises that have failed when nobody waited for them." };
     metrics.gauge(about, () => strays.count);
     const parts = { control: works.belay, guard, clock: systemClock, version, log, audit };
-    return { works, audit, telemetry, strays, handler: makeHandler({ ...parts, metrics: serverMetrics(metrics) }) };
+    return {
+      works,
+      audit,
+      telemetry,
+      strays,
+      handler: makeHandler({ ...parts, metrics: serverMetrics(metrics, works.belay) }),
+    };
   } catch (error) {
     await works.belay.close({ limitMs: 0 });
     strays.takeBack();
@@ -142,7 +170,7 @@ async function openInside({ plan, log, redact, version, agent }: HouseWish, { gu
 }
 
 function house({ works, audit, telemetry, handler, strays }: Inside, outside: Outside): House {
-  const { listeners, tokens, tokenFile } = outside;
+  const { lock, listeners, tokens, tokenFile } = outside;
   return {
     works,
     audit,
@@ -158,6 +186,7 @@ function house({ works, audit, telemetry, handler, strays }: Inside, outside: Ou
       const { unfinished } = await works.belay.close({ mode, limitMs });
       await handler.drain();
       await listeners.close(ANSWERS_MS);
+      await lock.release();
       telemetry.close();
       await audit.close();
       strays.takeBack();
@@ -167,6 +196,7 @@ function house({ works, audit, telemetry, handler, strays }: Inside, outside: Ou
 }
 
 interface Outside {
+  readonly lock: DataLock;
   readonly listeners: Listeners;
   readonly tokens: Tokens;
   readonly tokenFile: string;
@@ -189,6 +219,9 @@ function tell(log: Log, notice: Notice): void {
     case "process":
       log.info(notice.message);
       break;
+    case "blocked":
+      log.error("code of an agent or a tool held up the event loop; nothing could be stopped meanwhile", { ...notice });
+      break;
     case "bug":
       log.error("a fault in Belay", { session: notice.session, error: notice.error });
       break;
@@ -201,16 +234,39 @@ function gauges(metrics: Metrics, { belay }: Works, audit: AuditTrail): void {
   gauge("belay_sessions_waiting", "Sessions that wait for a place among the live runs.", () => belay.load.waiting);
   gauge("belay_processes_live", "Processes that are going on.", () => belay.load.processes);
   gauge("belay_results_late", "Results that came after they had been given up.", () => belay.load.late);
+  sizes(gauge, belay);
   gauge("belay_audit_records_missed", "Records that could not be kept.", () => audit.missed);
 }
 
-function serverMetrics(metrics: Metrics): ServerMetrics {
+/** What tells that a server gets old: the size of its store, and what it uses of the machine. */
+function sizes(gauge: (name: string, help: string, read: () => number) => void, belay: Belay): void {
+  const known = (value: number | undefined): number => {
+    if (value === undefined) throw new ControlError("unavailable", "It is not known.");
+    return value;
+  };
+  gauge("belay_store_bytes", "What the store takes up, with its write-ahead log.", () => known(belay.size?.bytes));
+  gauge("belay_store_free_bytes", "What of that is unused.", () => known(belay.size?.freeBytes));
+  gauge("belay_store_sessions", "Sessions in the store.", () => known(belay.size?.sessions));
+  gauge("belay_store_events", "Events in the store.", () => known(belay.size?.events));
+  gauge("belay_process_memory_bytes", "Resident memory.", () => belay.resources.memoryBytes);
+  gauge("belay_process_heap_bytes", "JavaScript heap in use.", () => belay.resources.heapBytes);
+  gauge("belay_process_open_files", "Open files and sockets.", () => known(belay.resources.descriptors));
+  gauge(
+    "belay_loop_delay_seconds",
+    "The worst delay of the event loop in the last minute or two.",
+    () => known(belay.resources.loopDelayMs) / 1_000,
+  );
+}
+
+function serverMetrics(metrics: Metrics, belay: Belay): ServerMetrics {
   let open = 0;
   let acp = 0;
   const requests = metrics.counter<"route" | "status">({
     name: "belay_http_requests_total",
     help: "Requests by route and status.",
     labels: ["route", "status"],
+    // Both are ours: some fifty routes, and a dozen statuses. Strangers are counted under no route.
+    seriesMax: 1_000,
   });
   metrics.gauge({ name: "belay_acp_connections", help: "Connections that speak ACP." }, () => acp);
   metrics.gauge({ name: "belay_http_streams_open", help: "Streams of events that are open." }, () => open);
@@ -222,6 +278,10 @@ function serverMetrics(metrics: Metrics): ServerMetrics {
     acp: (count) => {
       acp = count;
     },
-    text: () => metrics.text(),
+    text: async () => {
+      // Counted now, if it was not lately: a gauge is read without waiting.
+      await belay.status().catch(() => undefined);
+      return metrics.text();
+    },
   };
 }

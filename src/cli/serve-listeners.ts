@@ -40,11 +40,7 @@ export async function openListeners(handle: Handle, wish: ListenWish): Promise<L
   const { socket: asked } = wish.server;
   const own = asked === undefined && wish.home.socketFile === undefined;
   const path = asked ?? wish.home.socketFile ?? join(mkdtempSync(join(tmpdir(), "belay-")), "belay.sock");
-  let listening = true;
-  const forget = (): void => {
-    // Closed, it has taken its file along. What is there now is somebody else's, who listens since.
-    if (listening) rmSync(path, { force: true });
-    listening = false;
+  const tidy = (): void => {
     if (own) rmSync(dirname(path), { recursive: true, force: true });
   };
   const { connections } = wish.server.crowd ?? {};
@@ -64,16 +60,17 @@ export async function openListeners(handle: Handle, wish: ListenWish): Promise<L
         for (const one of all) one.reload();
       },
       close: async (limitMs) => {
-        listening = false;
         await Promise.all(all.map((one) => one.close({ limitMs })));
-        forget();
+        tidy();
       },
-      forget,
+      forget: () => {
+        socket.hide();
+        tidy();
+      },
     };
   } catch (error) {
-    listening = false;
     await socket.close({ limitMs: 0 });
-    forget();
+    tidy();
     throw error;
   }
 }

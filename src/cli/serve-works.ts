@@ -1,10 +1,12 @@
 // The works of a house: the configuration, the agent it asks for, and the library opened with both. With a server
 // around it, or without one.
-import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../agent/permission.ts";
 import { ControlError } from "../core/control-error.ts";
-import { type Belay, type BelayOptions, openBelay } from "../library/belay.ts";
+import { type Belay, openBelay } from "../library/belay.ts";
+import type { BelayOptions } from "../library/belay-options.ts";
+import { redactor } from "../observe/redactor.ts";
 import type { BelayConfig, ServerConfig, SettledConfig } from "../setup/config.ts";
 import { loadConfig } from "../setup/load-config.ts";
 import { makeAgent } from "../setup/make-agent.ts";
@@ -12,6 +14,7 @@ import { openOptions } from "../setup/open-options.ts";
 import { type Taken, takeSecrets } from "../setup/secrets.ts";
 import { tierOf } from "./doctor.ts";
 import type { Home } from "./home.ts";
+import { retentionOf } from "./retention-flag.ts";
 import type { AgentFlags } from "./serve-words.ts";
 
 /** Everything that has to be known before anything is opened. */
@@ -26,7 +29,7 @@ export interface Plan {
 
 export interface PlanWish {
   readonly home: Home;
-  readonly flags: AgentFlags & { readonly store?: string | undefined };
+  readonly flags: AgentFlags & { readonly store?: string | undefined; readonly retention?: string };
   readonly server?: ServerConfig;
 }
 
@@ -70,12 +73,13 @@ function idleNotices({ mode, workspace }: SettledConfig): readonly string[] {
 }
 
 function configOf(flags: PlanWish["flags"]): BelayConfig & { readonly config?: string | false } {
-  const { model, agent, tools, instructions, workspace, directories, mode, config, require, store } = flags;
+  const { model, agent, tools, instructions, workspace, directories, mode, config, require, store, retention } = flags;
   const given = { model, agent, tools, workspace, directories, config, store };
   return {
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
     ...(instructions === undefined ? {} : { instructions: { file: instructions } }),
     ...(mode === undefined ? {} : { mode: modeOf(mode) }),
+    ...(retention === undefined ? {} : { retention: retentionOf(retention) }),
     ...(require === undefined ? {} : { processes: { requireTier: tierOf(require) } }),
   };
 }
@@ -98,13 +102,15 @@ export interface Works {
   readonly notices: readonly string[];
 }
 
-export interface Ears extends Pick<BelayOptions, "onNotice" | "onRecorded"> {
+export interface Ears extends Pick<BelayOptions, "onNotice" | "onRecorded" | "loopWatch"> {
   /** `processes`: how surely they are held is found out at once, and not when the first one is wanted. */
   readonly first?: "processes";
   /** Where it is reached, if that is not known from its home. */
   readonly socket?: string;
   /** Works instead of the one that the configuration names. */
   readonly agent?: GivenAgent;
+  /** The store of the plan, opened already. */
+  readonly opened?: BelayOptions["store"];
 }
 
 export interface GivenAgent {
@@ -118,7 +124,7 @@ export interface GivenAgent {
 const LOOKED_AFTER = { requireTier: "group" } as const;
 
 /** A new store is nobody else's to read, wherever it is; what SQLite puts beside it takes after it. */
-function makePrivate(store: string): void {
+export function makePrivate(store: string): void {
   if (store === ":memory:" || existsSync(store)) return;
   try {
     closeSync(openSync(store, "wx", 0o600));
@@ -127,14 +133,25 @@ function makePrivate(store: string): void {
   }
 }
 
-/** Whoever reads these could speak as the owner: a command of the agent could approve the next one by itself. */
+/**
+ * A command that reads these could speak as the owner, and approve the next one by itself. The data directory is hidden
+ * as a whole, and so is a directory for sockets of ours; the others are files elsewhere.
+ */
 function secretsOf({ home, config, store, taken }: Plan, socket: string | undefined): readonly string[] {
-  const { tokenFile, tokensFile, serverFile, socketFile, auditDir, levelFile } = home;
+  const { dir, socketFile } = home;
   const { tls, trustedProxy } = config.server ?? {};
-  const kept = store === ":memory:" ? [] : ["", "-wal", "-shm"].map((end) => resolve(`${store}${end}`));
-  const reached = [socketFile, socket].filter((path) => path !== undefined);
+  const kept = store === ":memory:" ? [] : ["", "-wal", "-shm", ".processes"].map((end) => resolve(`${store}${end}`));
+  const sockets = [
+    ...(socketFile === undefined ? [] : [dirname(socketFile)]),
+    ...(socket === undefined ? [] : [socket]),
+  ];
   const keys = [tls?.key, trustedProxy?.secretFile].filter((path) => path !== undefined);
-  return [tokenFile, tokensFile, serverFile, auditDir, levelFile, ...reached, ...kept, ...keys, ...taken.files];
+  return [dir, ...sockets, ...kept, ...keys, ...taken.files];
+}
+
+/** To be asked before anything is made: a plan whose workspace is missing leaves no trace. */
+export function checkPlan({ config }: Plan, given: GivenAgent | undefined): void {
+  if (given !== undefined || !isDemo(config)) checkWorkspace(config.workspace);
 }
 
 function checkWorkspace(workspace: string): void {
@@ -146,10 +163,18 @@ function checkWorkspace(workspace: string): void {
   });
 }
 
+/** What is hidden from commands is hidden from them there as well. */
+function hiddenWorkspace(workspace: string, { dir }: Home): readonly string[] {
+  if (!existsSync(dir) || realpathSync(workspace) !== realpathSync(dir)) return [];
+  return [
+    `The workspace ${workspace} is Belay's data directory, which commands find empty. Name another: --workspace DIR.`,
+  ];
+}
+
 /** Opens the store and takes up what an earlier life left. */
 export async function openWorks(plan: Plan, wish: Ears): Promise<Works> {
   const { home, config, store, taken, notices } = plan;
-  const { first, socket, agent: given, ...ears } = wish;
+  const { first, socket, agent: given, opened = store, ...ears } = wish;
   const hidden = secretsOf(plan, socket);
   const demo = given === undefined && isDemo(config);
   // The demo's tools work in a folder of their own, and its commands may not begin outside of it.
@@ -157,17 +182,24 @@ export async function openWorks(plan: Plan, wish: Ears): Promise<Works> {
   if (demo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
   const workspace = demo ? demoFolder : config.workspace;
   checkWorkspace(workspace);
-  const around = { env: process.env, taken, demoFolder, hidden: [home.dir, ...hidden] };
+  const around = { env: process.env, taken, demoFolder, hidden };
   const { agent, describe, notice } = given ?? (await makeAgent(config, around));
   makePrivate(store);
   const { processes, ...options } = openOptions(config);
   const belay = await openBelay({
-    ...{ agent, store, ...options, ...ears },
+    redact: redactor(plan.taken.secrets),
+    ...{ agent, store: opened, ...options, ...ears },
     processes: {
+      ...(store === ":memory:" ? {} : { dir: `${store}.processes` }),
       ...(first === "processes" ? LOOKED_AFTER : {}),
       ...{ ...processes, workspace, hidden },
     },
   });
-  const told = [...notices, ...(notice?.split("\n") ?? []), ...(demo ? idleNotices(config) : [])];
+  const told = [
+    ...notices,
+    ...hiddenWorkspace(workspace, home),
+    ...(notice?.split("\n") ?? []),
+    ...(demo ? idleNotices(config) : []),
+  ];
   return { belay, agent: describe, isDemo: demo, workspace, notices: told };
 }

@@ -36,9 +36,10 @@ export async function runServe(flags: ServeFlags): Promise<number> {
       return level;
     },
   });
-  const house = await openHouse({ plan, tcp: flags.tcp, log, redact, version: version() }).catch((error: unknown) => {
-    throw occupied(error, home);
-  });
+  const open = (): Promise<House> =>
+    openHouse({ plan, tcp: flags.tcp, log, redact, version: version(), first: "processes" });
+  const house = await whenFree(open, { home, log, asked: ending.asked });
+  if (house === undefined) return EXIT_OK;
   const takeBack = announce(house, plan, { log, flags });
   ending.onReload(() => {
     try {
@@ -58,6 +59,37 @@ export async function runServe(flags: ServeFlags): Promise<number> {
   else log.warn("some had not come to rest in time; they are recovered at the next start", { unfinished });
   return unfinished.length === 0 ? EXIT_OK : EXIT_FOUND;
 }
+
+/** How often a directory that a run has is tried again. */
+const RUN_LOOK_MS = 250;
+
+interface Waiting {
+  readonly home: Home;
+  readonly log: Log;
+  readonly asked: Promise<unknown>;
+}
+
+/** Opens it, after the end of a `belay run` that has the directory. Undefined: it was asked to end before. */
+async function whenFree(open: () => Promise<House>, { home, log, asked }: Waiting): Promise<House | undefined> {
+  let isLeaving = false;
+  void asked.then(() => {
+    isLeaving = true;
+  });
+  for (let waitedFor: number | undefined; !isLeaving; ) {
+    try {
+      return await open();
+    } catch (error) {
+      const note = readServer(home);
+      if (!isLocked(error) || note?.host !== "run") throw occupied(error, home);
+      if (waitedFor !== note.pid) log.info("waiting for the end of a run without a server", { pid: note.pid });
+      waitedFor = note.pid;
+      await Promise.race([new Promise<void>((resolve) => void systemClock.after(RUN_LOOK_MS, resolve)), asked]);
+    }
+  }
+  return undefined;
+}
+
+const isLocked = (error: unknown): boolean => error instanceof ControlError && error.code === "store_locked";
 
 /** Asked to end, or to read something again. Heard from the first moment on. */
 class Ending {
@@ -125,7 +157,7 @@ function announce(house: House, plan: Plan, { log, flags }: Telling): () => void
   const greeting = greetingOf(house, plan, flags);
   if (flags.json === true) print(JSON.stringify({ ...note, tokenFile: greeting.tokenFile, agent: greeting.agent }));
   else for (const line of greet(greeting, process.stdout.isTTY === true)) print(line);
-  log.info("ready", { ...note });
+  log.info("ready", { ...note, tier: greeting.tier ?? "not known yet" });
   return takeBack;
 }
 
@@ -135,7 +167,7 @@ function greetingOf(
   { onStop }: ServeFlags,
 ): Greeting {
   const { socket, url, instead } = listeners;
-  const usual = openHome({ env: { ...process.env, BELAY_HOME: undefined } }).dir === home.dir;
+  const usual = usualHome() === home.dir;
   return {
     ...{ version: version(), url, socket, instead, store, tokenFile, onStop },
     ...{ agent: works.agent, notices: works.notices, workspace: works.workspace },
@@ -145,6 +177,15 @@ function greetingOf(
     options: usual ? "" : `--home ${shellQuoted(home.dir)}`,
     prompt: works.isDemo ? "count to 30" : "What is in this folder?",
   };
+}
+
+/** Undefined: this user has no home directory, so a data directory has to be named. */
+function usualHome(): string | undefined {
+  try {
+    return openHome({ env: { ...process.env, BELAY_HOME: undefined } }).dir;
+  } catch {
+    return undefined;
+  }
 }
 
 /** By what the command line is called where it was started from. */
@@ -157,10 +198,10 @@ const CALLED: Readonly<Record<string, string>> = {
 /** Who has it already, if that is what is wrong. */
 function occupied(error: unknown, home: Home): unknown {
   const note = readServer(home);
-  if (!(error instanceof ControlError) || error.code !== "store_locked" || note === undefined) return error;
+  if (!isLocked(error) || note === undefined) return error;
   const { pid, url, socket, startedAt } = note;
   const where = [url, socket].filter((one) => one !== undefined).join(" and ");
-  const who = note.editor === undefined ? "A server is running" : "`belay acp` of an editor is running";
+  const who = note.host === undefined ? "A server is running" : "`belay acp` of an editor is running";
   const message = `${who} here already: process ${pid}, at ${where}, since ${dayAndTime(startedAt)}.`;
   return new ControlError("store_locked", message, {
     hint: `Use that one: belay ps. Or end it: kill ${pid}. Or give this one a home of its own: --home DIR.`,

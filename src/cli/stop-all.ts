@@ -3,7 +3,7 @@ import type { CancelAllOptions, CoveredSession, Explanation } from "../control.t
 import { systemClock } from "../engine/system-clock.ts";
 import { waitOf } from "./cancel.ts";
 import { confirm, isAttended } from "./confirm.ts";
-import { type Door, withControl } from "./control-door.ts";
+import { type Door, UNTIL_ANSWERED, withControl } from "./control-door.ts";
 import { partsOf, receiptLines } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_FOUND, EXIT_OK } from "./exit-code.ts";
@@ -28,17 +28,21 @@ export function runStopAll(flags: StopAllFlags): Promise<number> {
     ...(waitMs === undefined ? {} : { waitMs }),
     ...(flags.keepBackground ? { background: "keep" } : {}),
   };
-  return withControl(flags, async (door) => {
-    if (!flags.yes && isAttended() && !(await isMeant(door))) return EXIT_FOUND;
-    const asked = door.control.cancelAll(options);
-    const covered = await spinning("stopping everything", asked, { clock: systemClock, output: process.stderr });
-    if (flags.json) print(JSON.stringify({ sessions: covered }));
-    else {
-      const parts = covered.flatMap(({ sessionId, receipt }) => partsOf(sessionId, receipt));
-      for (const line of [...report(covered), ...(await restingLines(door, parts))]) print(line);
-    }
-    return EXIT_OK;
-  });
+  return withControl(
+    flags,
+    async (door) => {
+      if (!flags.yes && isAttended() && !(await isMeant(door))) return EXIT_FOUND;
+      const asked = door.control.cancelAll(options);
+      const covered = await spinning("stopping everything", asked, { clock: systemClock, output: process.stderr });
+      if (flags.json) print(JSON.stringify({ sessions: covered }));
+      else {
+        const parts = covered.flatMap(({ sessionId, receipt }) => partsOf(sessionId, receipt));
+        for (const line of [...report(covered), ...(await restingLines(door, parts))]) print(line);
+      }
+      return EXIT_OK;
+    },
+    UNTIL_ANSWERED,
+  );
 }
 
 async function isMeant({ control, where }: Door): Promise<boolean> {

@@ -11,7 +11,12 @@ export function onStopSignals(hear: (signal: StopSignal) => "leaving" | "staying
   let leaving = false;
   const onSignal = (signal: StopSignal): void => {
     if (leaving) process.exit(EXIT_SIGNAL[signal]);
-    leaving = hear(signal) === "leaving";
+    try {
+      leaving = hear(signal) === "leaving";
+    } catch {
+      // Whatever is wrong, the signal ends the program as the shell expects it.
+      process.exit(EXIT_SIGNAL[signal]);
+    }
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
   return () => {

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CliStage, MAIN, type Said, said } from "../../test/fixtures/cli-server.ts";
+import { ASKED, answersQueries } from "../../test/fixtures/shell.ts";
 import { EXIT_FOUND } from "./exit-code.ts";
 
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.
@@ -17,7 +18,8 @@ afterEach(() => stage.close());
 
 interface Sitting {
   /** Typed once this text is on the screen. */
-  readonly at?: string;
+  readonly at?: string | RegExp;
+  /** CODE stands for what `at` has caught. */
   readonly keys?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly columns?: number;
@@ -33,10 +35,15 @@ function sit(words: readonly string[], { at, keys = "", env = {}, columns = 200 
     }),
   );
   let typed = false;
+  answersQueries(child);
   return said(child, (screen) => {
-    if (typed || at === undefined || !screen.includes(at)) return;
+    const found =
+      typed || at === undefined
+        ? null
+        : (typeof at === "string" ? RegExp(at.replaceAll(/[[\]/]/g, "\\$&")) : at).exec(screen);
+    if (found === null) return;
     typed = true;
-    child.stdin?.write(keys);
+    child.stdin?.write(keys.replace("CODE", found[1] ?? ""));
   });
 }
 
@@ -76,17 +83,17 @@ describe("approve", () => {
   test("shows it, asks, and sends a yes for exactly what was shown", async () => {
     const { turn } = await stage.live();
     const question = await stage.asks(turn, { command: "rm \u202e-rf" });
-    const { code, out } = await sit(["approve", question], { at: "[y/N]", keys: "yes\r" });
+    const { code, out } = await sit(["approve", question], { at: ASKED, keys: "CODE\r" });
     expect(out).toContain('"command": "rm \\u{202e}-rf"');
     expect(out).not.toContain("\u202e");
     expect(code).toBe(0);
     expect(await stage.settledCall()).toMatchObject({ kind: "completed" });
   });
 
-  test("a no here is no answer: the question still waits", async () => {
+  test("anything but the code shown is no answer: the question still waits", async () => {
     const { turn } = await stage.live();
     const question = await stage.asks(turn, {});
-    const { code, out } = await sit(["approve", question], { at: "[y/N]", keys: "n\r" });
+    const { code, out } = await sit(["approve", question], { at: ASKED, keys: "y\r" });
     expect(code).toBe(EXIT_FOUND);
     expect(out).toContain(`belay deny ${question}`);
     expect(await stage.session.questions()).toHaveLength(1);

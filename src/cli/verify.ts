@@ -38,9 +38,14 @@ interface Checked {
 /** Findings that are shown to a person. `--json` has all of them. */
 const SHOWN_MAX = 20;
 
-export function verifyFile({ file, json }: VerifyOptions): number {
+/** What a file holds, and what is wrong with it. */
+export function checkFile(file: string): Readonly<Checked> {
   requireFile(file);
-  const checked = check(file);
+  return check(file);
+}
+
+export function verifyFile({ file, json }: VerifyOptions): number {
+  const checked = checkFile(file);
   const { sessions, runs, events, findings } = checked;
   if (json) print(JSON.stringify({ verify: file, sessions, runs, events, findings }));
   else for (const line of report(file, checked)) print(line);
@@ -84,12 +89,11 @@ function checkAll(database: Database): Checked {
   const checked: Checked = { sessions: 0, runs: 0, events: 0, trimmed: 0, findings: [] };
   try {
     const { sessions, read } = queries(database);
-    let after: SessionId | null = null;
+    let after: SessionId | undefined;
     for (;;) {
       const page: readonly { readonly id: SessionId }[] = sessions({
         after,
         limit: PAGE_EVENTS_MAX,
-        tenant: null,
       });
       for (const { id } of page) checkSession(id, read, checked);
       const last = page.at(-1);

@@ -1,5 +1,5 @@
 // Receipts, outcomes and reasons as a person would say them.
-import type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/cancel.ts";
+import type { CancelReason, CancelReceipt, Failure, Outcome, SessionReceipt } from "../core/cancel.ts";
 import type { Exit } from "../core/event.ts";
 
 export function sayReceipt(receipt: CancelReceipt): string {
@@ -43,7 +43,7 @@ export function sayOutcome(outcome: Outcome): string {
     case "failed":
       return `failed: ${outcome.message}`;
     case "cancelled":
-      return `cancelled (${sayReason(outcome.reason)})${sayAbandoned(outcome.abandoned)}`;
+      return `cancelled (${sayReason(outcome.reason)})${sayDetails(outcome)}`;
     case "lost":
       return "lost: its worker vanished, and nobody knows what it did";
   }
@@ -78,5 +78,14 @@ function sayAbandoned(names: readonly string[] | undefined): string {
   return names === undefined ? "" : `; did not stop in time and was given up: ${names.join(", ")}`;
 }
 
+const sayError = (error: Failure | undefined): string =>
+  error === undefined ? "" : `; failed while it was being stopped: ${error.message}`;
+
 /** "1 run", "2 runs". */
 export const count = (many: number, noun: string, nouns = `${noun}s`): string => `${many} ${many === 1 ? noun : nouns}`;
+
+const sayDying = (dying: readonly string[] | undefined): string =>
+  dying === undefined ? "" : `; still being killed: ${dying.join(", ")}`;
+
+const sayDetails = ({ abandoned, dying, error }: Extract<Outcome, { kind: "cancelled" }>): string =>
+  `${sayAbandoned(abandoned)}${sayDying(dying)}${sayError(error)}`;

@@ -13,6 +13,8 @@ import type {
   CoveredSession,
   CreateOptions,
   Explanation,
+  IdsOptions,
+  PromptCancelOptions,
   SessionCancelOptions,
   SessionsPage,
   Status,
@@ -24,9 +26,10 @@ import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/ids.ts";
 import type { Prompt } from "../core/prompt.ts";
-import type { RunRow } from "../core/rows.ts";
+import type { IdsFound, RunRow } from "../core/rows.ts";
 import type { Clock, SessionRow } from "../ports.ts";
 import { ClientAnswers } from "./answers.ts";
+import { type CarrierParts, eventsCarrier, firstOf, socketCarrier } from "./carriers.ts";
 import { type Chance, webChance } from "./chance.ts";
 import { Connection } from "./connection.ts";
 import {
@@ -46,8 +49,10 @@ import type { Fetch } from "./reply.ts";
 import { ClientRun } from "./run.ts";
 import { type AcceptedIn, SendOrder } from "./send-order.ts";
 import { ClientSession } from "./session.ts";
-import { stopOne } from "./stop.ts";
+import type { OpenCarrier } from "./shared-stream.ts";
+import { cancelPrompt, type KeyReceipt, stopOne } from "./stop.ts";
 import { stopAll } from "./stop-all.ts";
+import { sharedByTabs } from "./tabs.ts";
 import { watch } from "./watch.ts";
 import { webClock } from "./web-clock.ts";
 
@@ -61,6 +66,12 @@ export interface ConnectOptions {
   readonly patienceMs?: number;
   /** Instead of the platform's own `fetch`. */
   readonly fetch?: Fetch;
+  /**
+   * Over what the client follows and waits. `shared`: one connection for everything, so that a browser always has one
+   * left for a stop. `separate`: a request for each. Default `shared`; with a `socket` or a `fetch` of your own,
+   * `separate`.
+   */
+  readonly streams?: "shared" | "separate";
   /** For tests: time and chance that can be foreseen. */
   readonly clock?: Clock;
   readonly chance?: Chance;
@@ -69,7 +80,10 @@ export interface ConnectOptions {
 /** Finds the server and makes sure that it knows the token. */
 export async function connectBelay(options: ConnectOptions): Promise<BelayClient> {
   const { patienceMs = PATIENCE_MS, clock = webClock, chance = webChance, token } = checkOptions(options);
-  const connection = new Connection({ ...(await doorOf(options)), token, clock, chance, patienceMs });
+  const door = await doorOf(options);
+  const { streams = options.socket === undefined && options.fetch === undefined ? "shared" : "separate" } = options;
+  const open = streams === "shared" ? carriersOf({ ...door, token }, options) : undefined;
+  const connection = new Connection({ ...door, open, token, clock, chance, patienceMs });
   try {
     await connection.get("/v1/sessions", { limit: 1 });
   } catch (thrown) {
@@ -102,15 +116,15 @@ export class BelayClient implements BelayControl {
   }
 
   prompt(prompt: string | Prompt, options: BeginOptions = {}): ClientRun {
-    const { key: given, title, cwd, tenant, ...rest } = optionsOf(options, "prompt()");
+    const { key: given, title, cwd, tenant, actor: _, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
     rejectTenant(tenant);
     const body = { prompt: checkPrompt(prompt), ...made(title, cwd) };
     const key = this.#once(given);
-    const accepted = this.#order.prompt(undefined, () =>
+    const accepted = this.#order.prompt({ key }, () =>
       this.#connection.value<AcceptedIn>({ method: "POST", path: "/v1/runs", body, key }),
     );
-    return new ClientRun(this.#connection, { sessionId: undefined, accepted, key: undefined });
+    return new ClientRun(this.#connection, { sessionId: undefined, accepted, prompt: { key } });
   }
 
   session(id: string): ClientSession {
@@ -118,11 +132,20 @@ export class BelayClient implements BelayControl {
   }
 
   async sessions(page: SessionsPage = {}): Promise<readonly SessionRow[]> {
-    const { after, limit, tenant, ...rest } = optionsOf(page, "sessions()");
+    const { order, after, before, limit, tenant, ...rest } = optionsOf(page, "sessions()");
     rejectUnknown(rest, "sessions()");
     rejectTenant(tenant);
-    const query = { after: after === undefined ? undefined : checkSession(after), limit };
+    for (const cursor of [after, before]) if (cursor !== undefined) checkSession(cursor);
+    const query = { order, after, before, limit };
     return (await this.#connection.get<{ sessions: readonly SessionRow[] }>("/v1/sessions", query)).sessions;
+  }
+
+  async ids(prefix: string, options: IdsOptions = {}): Promise<IdsFound> {
+    const { limit, tenant, ...rest } = optionsOf(options, "ids()");
+    rejectUnknown(rest, "ids()");
+    rejectTenant(tenant);
+    if (typeof prefix !== "string") throw invalid("A prefix must be a string.");
+    return this.#connection.get<IdsFound>("/v1/ids", { prefix, limit });
   }
 
   async run(id: string): Promise<ClientRun> {
@@ -132,7 +155,7 @@ export class BelayClient implements BelayControl {
       sessionId: row.session,
       accepted: Promise.resolve(known),
       known,
-      key: undefined,
+      prompt: undefined,
     });
   }
 
@@ -147,6 +170,17 @@ export class BelayClient implements BelayControl {
     }
     const path = `/v1/${collection}/${target}/cancel`;
     return stopOne(this.#connection, { path, body: { reason, remind }, key: this.#once(key), waitMs });
+  }
+
+  async cancelPrompt(key: string, options: PromptCancelOptions & Within = {}): Promise<KeyReceipt> {
+    const { reason, key: once, early = false, tenant, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
+    rejectUnknown(rest, "cancelPrompt()");
+    rejectTenant(tenant);
+    const named = checkKey(key);
+    if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
+    const isOnItsWay =
+      early || this.#order.unanswered().some((one) => one.sessionId === undefined && one.key === named);
+    return cancelPrompt(this.#connection, { key: named }, { reason, key: once, early: isOnItsWay });
   }
 
   cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
@@ -192,7 +226,7 @@ export class BelayClient implements BelayControl {
   }
 
   async #cancelAll(options: CancelAllOptions): Promise<readonly CoveredSession[]> {
-    const { tenant, ...wish } = optionsOf(options, "cancelAll()");
+    const { tenant, actor: _, ...wish } = optionsOf(options, "cancelAll()");
     rejectTenant(tenant);
     return stopAll(this.#connection, this.#order, wish);
   }
@@ -218,16 +252,25 @@ export class BelayClient implements BelayControl {
 
 function checkOptions(options: ConnectOptions): ConnectOptions {
   if (typeof options !== "object" || options === null) throw invalid("connectBelay() takes { url, token }.");
-  const { url, socket, token, patienceMs, fetch: _, clock: _clock, chance: _chance, ...rest } = options;
+  const { url, socket, token, patienceMs, streams, fetch: _, clock: _clock, chance: _chance, ...rest } = options;
   rejectUnknown(rest, "connectBelay()");
   if (url === undefined && socket === undefined) throw invalid("connectBelay() takes a `url`, or in Node a `socket`.");
   if (token !== undefined && (typeof token !== "string" || !/^[!-~]+$/.test(token))) {
     throw invalid("A `token` is a string without spaces.", "Look for a line end that was read with it.");
   }
+  if (streams !== undefined && streams !== "shared" && streams !== "separate") {
+    throw invalid('`streams` must be "shared" or "separate".');
+  }
   if (patienceMs !== undefined && !(typeof patienceMs === "number" && patienceMs >= 0)) {
     throw invalid("`patienceMs` is a number of milliseconds, or Infinity.");
   }
   return options;
+}
+
+/** A private socket, and a `fetch` of the caller's own, are ways that a WebSocket would bypass. */
+function carriersOf(parts: CarrierParts, { fetch, socket }: ConnectOptions): OpenCarrier {
+  const direct = fetch === undefined && socket === undefined;
+  return firstOf(direct ? socketCarrier(parts) : undefined, sharedByTabs(parts, eventsCarrier(parts)));
 }
 
 /** How the server is reached, and what it is called. */

@@ -5,12 +5,15 @@
 //    what it is about.
 // 2. Every wait here ends: by an answer, by its limit, or with the client.
 // 3. The token goes to the address it was given for, and nowhere else.
+import { cutReason } from "../core/cancel.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
+import { RESEND_MS_MAX } from "../core/limits.ts";
 import type { Clock } from "../ports.ts";
 import { Backoff, type Patience } from "./backoff.ts";
 import type { Chance } from "./chance.ts";
 import { ATTEMPTS_MAX, REQUEST_MS } from "./limits.ts";
-import { type Fetch, jsonOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
+import { type Fetch, type FetchInit, jsonOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
+import { type OpenCarrier, SharedStream } from "./shared-stream.ts";
 
 export interface ConnectionParts {
   readonly fetch: Fetch;
@@ -18,6 +21,8 @@ export interface ConnectionParts {
   readonly base: string;
   /** What people are told it is called. */
   readonly where: string;
+  /** How requests that take long share a connection. Undefined: each has its own. */
+  readonly open?: OpenCarrier | undefined;
   readonly token: string | undefined;
   readonly clock: Clock;
   readonly chance: Chance;
@@ -58,6 +63,7 @@ export class Connection {
   readonly where: string;
   readonly patienceMs: number;
   readonly #parts: ConnectionParts;
+  readonly #shared: SharedStream | undefined;
   readonly #underWay = new Set<AbortController>();
   #closed = false;
 
@@ -67,22 +73,27 @@ export class Connection {
     this.chance = parts.chance;
     this.where = parts.where;
     this.patienceMs = parts.patienceMs;
+    this.#shared = parts.open && new SharedStream(parts.open, parts.clock);
   }
 
   /** Lets go of everything that is under way. Nothing at the server is stopped by it. */
   close(): void {
     this.#closed = true;
     for (const one of this.#underWay) one.abort(CLOSED);
+    this.#shared?.close();
   }
 
   /** Makes a request, again and again if it must and may, and answers what the server says. */
   async ask<T>(ask: Ask): Promise<Answered<T>> {
-    const backoff = this.backoff(ask.attempts === "patient" ? Number.POSITIVE_INFINITY : ATTEMPTS_MAX);
+    const endless = ask.attempts === "patient" || this.patienceMs === Number.POSITIVE_INFINITY;
+    // The server remembers what was asked under a key for longer than this.
+    const patienceMs = ask.key === undefined ? this.patienceMs : Math.min(this.patienceMs, RESEND_MS_MAX);
+    const backoff = this.backoff(endless ? Number.POSITIVE_INFINITY : ATTEMPTS_MAX, patienceMs);
     for (;;) {
       const answer = await this.#attempt<T>(ask);
       if ("value" in answer) return answer;
-      const pauseMs =
-        answer.again && ask.again !== "never" ? backoff.next(answer.afterMs, answer.attemptsMax) : undefined;
+      const mayRepeat = answer.again && (ask.again !== "never" || answer.untouched === true);
+      const pauseMs = mayRepeat ? backoff.next(answer.afterMs, answer.attemptsMax) : undefined;
       if (pauseMs === undefined) throw answer.error;
       await this.pause(pauseMs, ask.signal);
     }
@@ -97,8 +108,8 @@ export class Connection {
     return this.value<T>({ method: "GET", path, query });
   }
 
-  backoff(attemptsMax: number = Number.POSITIVE_INFINITY): Backoff {
-    const patience: Patience = { patienceMs: this.patienceMs, attemptsMax };
+  backoff(attemptsMax: number = Number.POSITIVE_INFINITY, patienceMs = this.patienceMs): Backoff {
+    const patience: Patience = { patienceMs, attemptsMax };
     return new Backoff(this.clock, this.chance, patience);
   }
 
@@ -107,7 +118,7 @@ export class Connection {
     const takeBack = this.clock.after(REQUEST_MS, () => stop.abort(LATE));
     try {
       const asked = { method: "GET", headers: { accept: "text/event-stream", ...headers } } as const;
-      return await this.#send(path, asked, stop.signal);
+      return await this.#send(path, asked, stop.signal, "long");
     } finally {
       takeBack();
     }
@@ -161,7 +172,12 @@ export class Connection {
     return this.during(ask.signal, async (stop) => {
       const takeBack = this.clock.after(REQUEST_MS + (ask.waitMs ?? 0), () => stop.abort(LATE));
       try {
-        const reply = await this.#send(withQuery(ask.path, ask.query), headOf(ask), stop.signal);
+        const reply = await this.#send(
+          withQuery(ask.path, ask.query),
+          headOf(ask),
+          stop.signal,
+          (ask.waitMs ?? 0) > 0 ? "long" : "short",
+        );
         if (reply.status < 200 || reply.status >= 300) return await troubleOf(reply, this.where);
         // The edge: what the server answers is what the API says it answers.
         return { status: reply.status, value: (await jsonOf(reply, this.where)) as T };
@@ -175,10 +191,13 @@ export class Connection {
     });
   }
 
-  #send(path: string, head: Head, signal: AbortSignal): Promise<Reply> {
+  /** What takes long goes over the shared connection, so that what is short always finds one. */
+  #send(path: string, head: Head, signal: AbortSignal, kind: "long" | "short"): Promise<Reply> {
     const { fetch, base, token } = this.#parts;
     const headers = token === undefined ? head.headers : { ...head.headers, authorization: `Bearer ${token}` };
-    return fetch(base + path, { ...head, headers, signal, redirect: "manual", cache: "no-store", credentials: "omit" });
+    const init: FetchInit = { ...head, headers, signal, redirect: "manual", cache: "no-store", credentials: "omit" };
+    const alone = (): Promise<Reply> => fetch(base + path, init);
+    return kind === "short" || this.#shared === undefined ? alone() : this.#shared.fetch(path, init, alone);
   }
 
   #closedError(): ControlError {
@@ -199,7 +218,11 @@ function headOf({ method, body, key }: Ask): Head {
   if (key !== undefined) headers["idempotency-key"] = key;
   if (body === undefined) return { method, headers };
   headers["content-type"] = "application/json";
-  return { method, headers, body: JSON.stringify(body) };
+  return {
+    method,
+    headers,
+    body: JSON.stringify("reason" in body ? { ...body, reason: cutReason(body.reason) } : body),
+  };
 }
 
 export function withQuery(path: string, query: Query = {}): string {

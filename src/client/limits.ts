@@ -31,6 +31,18 @@ export const WAITS_AT_ONCE_MAX = 16;
 /** Without a byte for this long a stream is dead: the server says something every 15 seconds. */
 export const SILENCE_MS = 45_000;
 
+/** How long a stop waits for the shared connection to open before it is sent by itself. */
+export const STOP_OPEN_MS = 500;
+
+/** A request that the server has not confirmed by then has gone into a dead connection, which is given up. */
+export const RECEIVED_MS = 15_000;
+
+/** How long the shared connection is kept for the next request. An open one keeps a program alive. */
+export const STREAM_LINGER_MS = 250;
+
+/** How much of an answer is read before the server is told: a quarter of what it sends ahead. */
+export const READ_CHARS = 64 * 1024;
+
 /** How often in a row a stream may skip an event before we say that its server is at fault. */
 export const JUMPS_MAX = 3;
 
@@ -45,9 +57,6 @@ export const ERROR_BYTES_MAX = 64 * 1024;
 
 /** How much input of a process goes into one request: well below what the server takes, also as base64. */
 export const INPUT_BYTES_MAX = 256 * 1024;
-
-/** Cancels of sessions whose keys are remembered, to tell a second sending. The server remembers 64 for a session. */
-export const CANCELS_KEPT = 1_024;
 
 /** Prompts of one session that wait for the one before them to be answered. More is a caller that does not listen. */
 export const UNSENT_PROMPTS_MAX = 1_000;

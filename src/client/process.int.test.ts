@@ -70,6 +70,33 @@ test("input goes in order and in pieces, bytes as base64, and no character is cu
   ]);
 });
 
+test("input that comes too fast waits; behind a piece that failed nothing is sent", async () => {
+  await using house = await connected();
+  const process = await found(house);
+  const INPUT = `POST ${PATH}/input`;
+  const tooFast = { error: { code: "overloaded", message: "Too fast.", requestId: "r1" } };
+  const first = process.write("a");
+  (await house.server.next(INPUT)).json(429, tooFast);
+  await house.passPause();
+  const again = await house.server.next(INPUT);
+  expect(again.body).toEqual({ data: "a" });
+  again.json(200, { written: 1 });
+  await first;
+  const lost = [process.write("b"), process.write("c"), process.endInput()];
+  await (await house.server.next(INPUT)).cut();
+  const ends = await Promise.allSettled(lost);
+  expect(ends).toMatchObject([
+    { reason: { code: "disconnected" } },
+    { reason: { code: "conflict", message: "Not sent: the input before it was not delivered." } },
+    { reason: { code: "conflict" } },
+  ]);
+  const after = process.write("d");
+  const asked = await house.server.next(INPUT);
+  expect(asked.body).toEqual({ data: "d" });
+  asked.json(200, { written: 1 });
+  await after;
+});
+
 test("its result is waited for in pieces: until it has ended, or the limit, or the signal", async () => {
   await using house = await connected();
   const process = await found(house);

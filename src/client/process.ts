@@ -80,7 +80,10 @@ export class ClientProcess implements ProcessControl {
     return receipt;
   }
 
-  /** A piece whose answer was lost is not sent again: nobody knows whether it was taken in. */
+  /**
+   * A piece whose answer was lost is not sent again: nobody knows whether it was taken in. What was written behind a
+   * piece that failed is refused, so that nothing is missing in the middle.
+   */
   write(data: string | Uint8Array): Promise<void> {
     return this.#behind(async () => {
       for (const body of inPieces(data)) await this.#input(body);
@@ -157,8 +160,14 @@ export class ClientProcess implements ProcessControl {
   }
 
   #behind(act: () => Promise<void>): Promise<void> {
-    const done = this.#written.then(act);
-    this.#written = done.catch(() => undefined);
+    const done = this.#written.then(act, (cause: unknown) => {
+      throw new ControlError("conflict", "Not sent: the input before it was not delivered.", { cause });
+    });
+    this.#written = done;
+    // Once everything behind a failed piece was refused, the caller may go on as it sees fit.
+    done.catch(() => {
+      if (this.#written === done) this.#written = Promise.resolve();
+    });
     return unpunished(done);
   }
 }

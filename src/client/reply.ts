@@ -27,6 +27,8 @@ export interface FetchInit {
 export interface Trouble {
   readonly error: ControlError;
   readonly again: boolean;
+  /** True: the server itself says that it has not looked at the request, so that nothing can be done twice. */
+  readonly untouched?: boolean;
   readonly afterMs: number;
   /** Undefined: as often as any other request. */
   readonly attemptsMax?: number;
@@ -63,7 +65,14 @@ export async function troubleOf(reply: Reply, where: string): Promise<Trouble> {
   const pointless = error.code === "unauthenticated" || error.code === "queue_full";
   const again = !pointless && (status === 408 || status === 429 || (status >= 502 && status <= 504));
   const afterMs = retryAfterMs(reply.headers.get("retry-after"));
-  return { error, again, afterMs, ...(error.hint === STOP_UNRECORDED ? { attemptsMax: STOP_ATTEMPTS_MAX } : {}) };
+  const untouched = status === 429 && isTold(error);
+  return {
+    error,
+    again,
+    untouched,
+    afterMs,
+    ...(error.hint === STOP_UNRECORDED ? { attemptsMax: STOP_ATTEMPTS_MAX } : {}),
+  };
 }
 
 async function textOf(reply: Reply, bytesMax: number, where: string): Promise<string> {
@@ -96,6 +105,18 @@ function told(text: string, status: number): ControlError | undefined {
 export function isTold({ cause }: ControlError): boolean {
   return typeof cause === "object" && cause !== null && "requestId" in cause;
 }
+
+/** The codes by which a server judges a request, having looked under its key. */
+const JUDGED: ReadonlySet<ControlCode> = new Set([
+  ...(["invalid", "not_found", "conflict", "closed", "busy", "queue_full"] as const),
+]);
+
+/**
+ * It was refused: nothing was done. The only way to know that. After any other failure it may have been done all the
+ * same, which is found out by its key.
+ */
+export const isRefusal = (thrown: unknown): boolean =>
+  thrown instanceof ControlError && JUDGED.has(thrown.code) && isTold(thrown);
 
 /** Whatever answered there has not spoken as Belay does: a proxy, or another program. */
 function foreign(status: number, where: string, cause?: unknown): ControlError {

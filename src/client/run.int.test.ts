@@ -201,7 +201,7 @@ describe("G7: a cancel of a run", () => {
     const cancelled = run.cancel({ reason: "changed my mind" });
     const prompt = await house.server.next(PROMPT);
     const cancel = await house.server.next(BY_KEY);
-    expect(cancel.body).toEqual({ reason: "changed my mind" });
+    expect(cancel.body).toEqual({ reason: "changed my mind", early: true });
     cancel.json(200, { kind: "withdrawn", runId: "run_1" });
     expect(await cancelled).toMatchObject({ kind: "withdrawn" });
     accept(prompt);
@@ -209,17 +209,16 @@ describe("G7: a cancel of a run", () => {
     expect(house.server.heard).toHaveLength(2);
   });
 
-  test("that overtook its prompt is sent again behind it", async () => {
+  test("that overtook its prompt is the server's to remember: nothing is sent behind it", async () => {
     await using house = await connected();
     const run = house.client.session("ses_1").prompt("hello");
     const cancelled = run.cancel({ reason: "no" });
     const prompt = await house.server.next(PROMPT);
-    (await house.server.next(BY_KEY)).json(200, { kind: "unknown" });
+    (await house.server.next(BY_KEY)).json(200, { kind: "withdrawn" });
+    expect(await cancelled).toEqual({ kind: "withdrawn" });
     accept(prompt);
-    const again = await house.server.next(BY_ID);
-    expect(again.body).toEqual({ reason: "no" });
-    again.json(200, STOPPING);
-    expect(await cancelled).toEqual(STOPPING);
+    await run.accepted;
+    expect(house.server.heard).toHaveLength(2);
   });
 
   test("that overtook a prompt which is then refused has nothing to stop", async () => {
@@ -229,17 +228,6 @@ describe("G7: a cancel of a run", () => {
     (await house.server.next(BY_KEY)).json(200, { kind: "unknown" });
     (await house.server.next(PROMPT)).error(409, "closed");
     expect(await cancelled).toEqual({ kind: "unknown" });
-  });
-
-  test("that overtook a prompt which a server could not record at once asks again by the key", async () => {
-    await using house = await connected({ patienceMs: 0 });
-    const run = house.client.session("ses_1").prompt("hello");
-    const cancelled = run.cancel();
-    (await house.server.next(BY_KEY)).json(200, { kind: "unknown" });
-    (await house.server.next(PROMPT)).error(503, "unavailable");
-    (await house.server.next(BY_KEY)).json(200, { ...STOPPING, runId: "run_1" });
-    expect(await cancelled).toEqual({ ...STOPPING, runId: "run_1" });
-    await expect(run.accepted).rejects.toMatchObject({ code: "unavailable" });
   });
 
   test.each([
@@ -278,18 +266,20 @@ describe("G7: a cancel of a run", () => {
     await using house = await connected({ patienceMs: 0 });
     const run = house.client.session("ses_1").prompt("hello");
     const cancelled = run.cancel();
-    (await house.server.next(BY_KEY)).json(200, { kind: "unknown" });
     await (await house.server.next(PROMPT)).cut();
+    await (await house.server.next(BY_KEY)).cut();
     await expect(cancelled).rejects.toMatchObject({ code: "disconnected" });
   });
 
-  test("in a session of its own is sent as soon as the run has a name", async () => {
+  test("in a session of its own is sent by the key of its prompt, before the session has a name", async () => {
     await using house = await connected();
-    const run = house.client.prompt("hello");
+    const run = house.client.prompt("hello", { key: "k 1" });
     const cancelled = run.cancel();
-    accept(await house.server.next("POST /v1/runs"), "run_1", "ses_9");
-    (await house.server.next(BY_ID)).json(200, STOPPING);
-    expect(await cancelled).toEqual(STOPPING);
+    const begun = await house.server.next("POST /v1/runs");
+    (await house.server.next("POST /v1/prompts/k%201/cancel")).json(200, { ...STOPPING, runId: "run_1" });
+    expect(await cancelled).toMatchObject(STOPPING);
+    accept(begun, "run_1", "ses_9");
+    await run.accepted;
   });
 
   test("G10: whose answer was cut off is the same cancel again", async () => {

@@ -17,8 +17,9 @@ import type { Connection } from "./connection.ts";
 import { follow } from "./follow.ts";
 import { checkKey, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
-import type { AcceptedIn } from "./send-order.ts";
-import { checkWait, isRefusal, orRefused, type Stopped, type StopWish, stopOne } from "./stop.ts";
+import { isRefusal } from "./reply.ts";
+import type { AcceptedIn, Unanswered } from "./send-order.ts";
+import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, type StopWish, stopOne } from "./stop.ts";
 
 export interface RunBegun {
   /** Undefined: a session of its own, whose id comes with the acceptance. */
@@ -26,15 +27,15 @@ export interface RunBegun {
   readonly accepted: Promise<AcceptedIn>;
   /** Known already, for a run that was accepted earlier. */
   readonly known?: AcceptedIn;
-  /** The key its prompt was sent with. Undefined: it was accepted earlier, by whomever. */
-  readonly key: string | undefined;
+  /** How its prompt was sent. Undefined: it was accepted earlier. */
+  readonly prompt: Unanswered | undefined;
 }
 
 export class ClientRun implements RunControl {
   readonly accepted: Promise<Accepted>;
   readonly #connection: Connection;
   readonly #session: SessionId | undefined;
-  readonly #key: string | undefined;
+  readonly #prompt: Unanswered | undefined;
   #known: AcceptedIn | undefined;
   #refused = false;
   #outcome: Promise<Outcome> | undefined = undefined;
@@ -44,7 +45,7 @@ export class ClientRun implements RunControl {
   constructor(connection: Connection, begun: RunBegun) {
     this.#connection = connection;
     this.#session = begun.sessionId;
-    this.#key = begun.key;
+    this.#prompt = begun.prompt;
     this.#known = begun.known;
     this.accepted = unpunished(
       begun.accepted.then(
@@ -153,16 +154,16 @@ export class ClientRun implements RunControl {
     rejectUnknown(rest, "cancel() of a run");
     checkWait(waitMs);
     const once = checkKey(key);
-    // What has its key is somebody else's run.
+    // What has its key is another run.
     if (this.#refused) return { kind: "unknown" };
-    // Under a key of the caller's own it always goes the same way, so that the same cancel again is the same request.
-    if (this.#known !== undefined && (once === undefined || this.#key === undefined)) {
+    // Under the caller's own key it is always sent the same way, so that the same cancel again is the same request.
+    if (this.#known !== undefined && (once === undefined || this.#prompt === undefined)) {
       return this.#cancelById(this.#known.runId, { reason, waitMs, key: once ?? this.#connection.chance.key() });
     }
-    const receipt = await this.#cancelByKey(reason, once ?? this.#connection.chance.key());
-    return receipt.kind === "unknown"
-      ? this.#cancelLater({ reason, waitMs })
-      : this.#waited(receipt, { reason, waitMs });
+    // By the key the prompt was sent with: it may have arrived, be on its way, or have lost its answer.
+    if (this.#prompt === undefined) return { kind: "unknown" };
+    const sent = { reason, key: once, early: true };
+    return this.#waited(await cancelPrompt(this.#connection, this.#prompt, sent), { reason, waitMs });
   }
 
   async #waited(receipt: KeyReceipt, { reason, waitMs }: StopWish): Promise<Stopped> {
@@ -173,30 +174,11 @@ export class ClientRun implements RunControl {
     return { ...receipt, ...(ended === undefined ? {} : { ended }) };
   }
 
-  /** By the key the prompt was sent with: the server may have the prompt although we have not heard of it. */
-  #cancelByKey(reason: CancelOptions["reason"], key: string): Promise<KeyReceipt> {
-    if (this.#session === undefined || this.#key === undefined) return Promise.resolve({ kind: "unknown" });
-    const path = `/v1/sessions/${this.#session}/prompts/${encodeURIComponent(this.#key)}/cancel`;
-    return this.#connection.value({ method: "POST", path, body: { reason }, key });
-  }
-
-  /** The server did not have it yet: the cancel has overtaken the prompt, and is sent again behind it. */
-  async #cancelLater(wish: StopWish): Promise<Stopped> {
-    const accepted = await orRefused(this.accepted);
-    if (accepted === undefined && this.#refused) return { kind: "unknown" };
-    // It was failed for another reason, and may be there all the same: by now the server can tell.
-    if (accepted === undefined)
-      return this.#waited(await this.#cancelByKey(wish.reason, this.#connection.chance.key()), wish);
-    return this.#cancelById(accepted.runId, { ...wish, key: this.#connection.chance.key() });
-  }
-
   #cancelById(runId: RunId, { reason, waitMs, key }: StopWish & { readonly key?: string }): Promise<Stopped> {
     const path = `/v1/runs/${runId}/cancel`;
     return stopOne(this.#connection, { path, body: { reason }, waitMs, ...(key === undefined ? {} : { key }) });
   }
 }
-
-type KeyReceipt = CancelReceipt & { readonly runId?: RunId };
 
 function early(what: string): ControlError {
   return invalid(`${what} is not known before the server has accepted it.`, "Await `accepted` of the run first.");

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
+import { ControlError } from "../core/control-error.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { UNSENT_PROMPTS_MAX } from "./limits.ts";
-import { type AcceptedIn, SendOrder } from "./send-order.ts";
+import { type AcceptedIn, SendOrder, type Unanswered } from "./send-order.ts";
 
 /** Requests that leave when the order says so and are answered when the test says so. */
 function line() {
@@ -20,15 +21,28 @@ function line() {
     answers.get(name)?.open({ ...accepted, joined: "queue", ahead: 0, repeated: false });
     await settled();
   };
-  return { sent, send, answer };
+  const fail = async (name: string, error: unknown): Promise<void> => {
+    answers.get(name)?.open(Promise.reject(error) as never);
+    await settled();
+  };
+  /** A stop that notes which prompts it is to name. */
+  const naming = (name: string) => {
+    const noted: Unanswered[] = [];
+    const stop = (named: readonly Unanswered[]): Promise<AcceptedIn> => {
+      noted.push(...named);
+      return send(name)();
+    };
+    return { named: noted as readonly Unanswered[], send: stop };
+  };
+  return { sent, send, answer, fail, naming };
 }
 
 test("the first prompt leaves in the tick of its call, the next one when that is answered", async () => {
   const { sent, send, answer } = line();
   const order = new SendOrder();
-  void order.prompt("ses_1", send("a"));
-  void order.prompt("ses_1", send("b"));
-  void order.prompt("ses_2", send("x"));
+  void order.prompt({ sessionId: "ses_1", key: "a" }, send("a"));
+  void order.prompt({ sessionId: "ses_1", key: "b" }, send("b"));
+  void order.prompt({ sessionId: "ses_2", key: "x" }, send("x"));
   expect(sent).toEqual(["a", "x"]);
   await settled();
   expect(sent).toEqual(["a", "x"]);
@@ -37,30 +51,31 @@ test("the first prompt leaves in the tick of its call, the next one when that is
 });
 
 test("G7: a cancel leaves at once, names what is before it, and holds back what is behind it", async () => {
-  const { sent, send, answer } = line();
+  const { sent, send, answer, naming } = line();
   const order = new SendOrder();
-  const before = order.prompt("ses_1", send("before"));
-  const { overtaken } = order.cancel("ses_1", "key", send("cancel"));
-  void order.prompt("ses_1", send("after"));
+  void order.prompt({ sessionId: "ses_1", key: "before" }, send("before"));
+  const stop = naming("cancel");
+  void order.stop("ses_1", stop.send);
+  void order.prompt({ sessionId: "ses_1", key: "after" }, send("after"));
   expect(sent).toEqual(["before", "cancel"]);
-  expect(overtaken.map(({ accepted }) => accepted)).toEqual([before]);
+  expect(stop.named).toEqual([{ sessionId: "ses_1", key: "before" }]);
   await answer("before");
   expect(sent).toEqual(["before", "cancel"]);
   await answer("cancel");
   expect(sent).toEqual(["before", "cancel", "after"]);
-  expect(order.cancel("ses_1", "key", send("again")).overtaken).toEqual([]);
-  expect(order.cancel("ses_1", "other", send("another")).overtaken).toHaveLength(1);
+  expect(order.unanswered("ses_1").map(({ key }) => key)).toEqual(["after"]);
 });
 
 test("G7: a cancel of everything does so in every session, also in those that are not known yet", async () => {
-  const { sent, send, answer } = line();
+  const { sent, send, answer, naming } = line();
   const order = new SendOrder();
-  void order.prompt(undefined, send("new"));
-  void order.prompt("ses_1", send("a"));
-  const { overtaken } = order.cancelAll(send("all"));
-  expect(overtaken).toHaveLength(2);
-  void order.prompt("ses_2", send("b"));
-  void order.prompt(undefined, send("c"));
+  void order.prompt({ key: "new" }, send("new"));
+  void order.prompt({ sessionId: "ses_1", key: "a" }, send("a"));
+  const stop = naming("all");
+  void order.stop(undefined, stop.send);
+  expect(stop.named).toEqual([{ key: "new" }, { sessionId: "ses_1", key: "a" }]);
+  void order.prompt({ sessionId: "ses_2", key: "b" }, send("b"));
+  void order.prompt({ key: "c" }, send("c"));
   await answer("a");
   expect(sent).toEqual(["new", "a", "all"]);
   await answer("all");
@@ -70,6 +85,29 @@ test("G7: a cancel of everything does so in every session, also in those that ar
 test("prompts that wait are bounded", async () => {
   const { send } = line();
   const order = new SendOrder();
-  for (let count = 0; count < UNSENT_PROMPTS_MAX; count += 1) void order.prompt("ses_1", send(`${count}`));
-  await expect(order.prompt("ses_1", send("more"))).rejects.toMatchObject({ code: "overloaded" });
+  for (let count = 0; count < UNSENT_PROMPTS_MAX; count += 1)
+    void order.prompt({ sessionId: "ses_1", key: `${count}` }, send(`${count}`));
+  await expect(order.prompt({ sessionId: "ses_1", key: "more" }, send("more"))).rejects.toMatchObject({
+    code: "overloaded",
+  });
+});
+
+test("G7: a prompt that failed without an answer is named by the next stop; one that was refused is not", async () => {
+  const { send, fail, answer, naming } = line();
+  const order = new SendOrder();
+  const told = { cause: { requestId: "req_1" } };
+  for (const [name, error] of [
+    ["refused", new ControlError("queue_full", "Full.", told)],
+    ["proxy", new ControlError("invalid", "A page of HTML.")],
+    ["busy", new ControlError("shutting_down", "Later.", told)],
+    ["gone", new ControlError("disconnected", "Nothing there.")],
+  ] as const) {
+    order.prompt({ sessionId: "ses_1", key: name }, send(name)).catch(() => {});
+    await fail(name, error);
+  }
+  const stop = naming("cancel");
+  void order.stop("ses_1", stop.send);
+  expect(stop.named.map(({ key }) => key)).toEqual(["proxy", "busy", "gone"]);
+  await answer("cancel");
+  expect(order.unanswered()).toEqual([]);
 });

@@ -1,105 +1,84 @@
-// The order in which requests leave. Two requests on two connections may overtake each other; what a caller did first
-// must still count first.
+// What this client has sent and not seen answered, and the order in which prompts leave. Two requests on two
+// connections may overtake each other; what a caller did first must still count first.
 //
 // Invariants
 // 1. The prompts of a session are sent one after the other, in the order of the calls.
-// 2. A cancel waits for nobody. What was prompted before it and is not answered yet is named, so that it can be covered
-//    when it is; what is prompted after it is sent when the cancel is answered.
+// 2. A stop waits for nothing. It names the prompts before it that have no answer, so that it covers them even if it
+//    arrives first. What is prompted after it is sent when it is answered.
+// 3. A prompt has an answer if it was accepted, or refused by the server itself. Any other failure is no answer.
 import type { Accepted } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
-import { CANCELS_KEPT, UNSENT_PROMPTS_MAX } from "./limits.ts";
+import { UNSENT_PROMPTS_MAX } from "./limits.ts";
+import { isRefusal } from "./reply.ts";
 
 /** What the server answers to a prompt. */
 export interface AcceptedIn extends Accepted {
   readonly sessionId: SessionId;
 }
 
-/** A prompt that is on its way. */
-export interface OnItsWay {
-  readonly accepted: Promise<AcceptedIn>;
-}
-
-interface Lane {
-  /** Settles when everything before has been answered. Undefined: nothing is. */
-  tail: Promise<unknown> | undefined;
-  readonly prompts: Set<OnItsWay>;
+/** A prompt without an answer. Without a session: it has one to itself, whose id the server makes from the key. */
+export interface Unanswered {
+  readonly sessionId?: SessionId;
+  readonly key: string;
 }
 
 export class SendOrder {
-  readonly #lanes = new Map<SessionId, Lane>();
-  /** Prompts whose session is not known yet. */
-  readonly #elsewhere = new Set<OnItsWay>();
-  /** Cancels of sessions that were sent, by session and key, oldest first. */
-  readonly #cancels = new Set<string>();
-  /** Cancels of everything that have not been answered. */
-  #all: Promise<unknown> | undefined = undefined;
+  /** `lost`: it is not sent again, and may have been accepted. */
+  readonly #unanswered = new Map<Unanswered, "sent" | "lost">();
+  /** What the next prompt of a session waits for; under undefined, what every prompt waits for. */
+  readonly #tails = new Map<SessionId | undefined, Promise<unknown>>();
+
+  /** The prompts that a stop called now has to name: of one session, or of all. */
+  unanswered(session?: SessionId): readonly Unanswered[] {
+    return [...this.#unanswered.keys()].filter(({ sessionId }) => session === undefined || sessionId === session);
+  }
 
   /** Sends a prompt, in this very tick if nothing is before it. */
-  prompt(session: SessionId | undefined, send: () => Promise<AcceptedIn>): Promise<AcceptedIn> {
-    const lane = session === undefined ? { tail: undefined, prompts: this.#elsewhere } : this.#lane(session);
-    if (lane.prompts.size >= UNSENT_PROMPTS_MAX) return Promise.reject(tooMany());
-    const before = [lane.tail, this.#all].filter((one) => one !== undefined);
+  prompt(prompt: Unanswered, send: () => Promise<AcceptedIn>): Promise<AcceptedIn> {
+    const { sessionId } = prompt;
+    const waiting = [...this.#unanswered].filter(([one, how]) => one.sessionId === sessionId && how === "sent").length;
+    if (waiting >= UNSENT_PROMPTS_MAX) return Promise.reject(tooMany());
+    this.#unanswered.set(prompt, "sent");
+    const before = [this.#tails.get(undefined), sessionId && this.#tails.get(sessionId)].filter(Boolean);
     const accepted = before.length === 0 ? send() : Promise.all(before).then(send);
-    const onItsWay = { accepted };
-    lane.prompts.add(onItsWay);
-    this.#after(session, lane, accepted, () => lane.prompts.delete(onItsWay));
+    accepted.then(
+      () => this.#unanswered.delete(prompt),
+      (thrown: unknown) => (isRefusal(thrown) ? this.#unanswered.delete(prompt) : this.#lose(prompt)),
+    );
+    if (sessionId !== undefined) this.#after(sessionId, accepted);
     return accepted;
   }
 
-  /**
-   * Sends a cancel at once. `overtaken`: the prompts before it that it may have overtaken. One that is sent again under
-   * the key it had before is that cancel, and not a newer one: it has overtaken nothing.
-   */
-  cancel<T>(
-    session: SessionId,
-    key: string,
-    send: () => Promise<T>,
-  ): { receipt: Promise<T>; overtaken: readonly OnItsWay[] } {
-    const lane = this.#lane(session);
-    const overtaken = this.#isNew(`${session} ${key}`) ? [...lane.prompts] : [];
-    const receipt = send();
-    this.#after(session, lane, receipt, () => undefined);
-    return { receipt, overtaken };
+  /** Sends a stop of a session, or of all, at once. What it has named is the server's to remember once it answers. */
+  stop<T>(session: SessionId | undefined, send: (named: readonly Unanswered[]) => Promise<T>): Promise<T> {
+    const named = this.unanswered(session);
+    const receipt = send(named);
+    this.#after(
+      session,
+      receipt.then(() => this.#forgetLost(named)),
+    );
+    return receipt;
   }
 
-  /** The same for all sessions. */
-  cancelAll<T>(send: () => Promise<T>): { receipt: Promise<T>; overtaken: readonly OnItsWay[] } {
-    const overtaken = [...[...this.#lanes.values()].flatMap(({ prompts }) => [...prompts]), ...this.#elsewhere];
-    const receipt = send();
-    const all = settled([this.#all, receipt]).then(() => {
-      if (this.#all === all) this.#all = undefined;
+  #lose(prompt: Unanswered): void {
+    this.#unanswered.set(prompt, "lost");
+    const lost = [...this.#unanswered].filter(([, how]) => how === "lost").map(([one]) => one);
+    this.#forgetLost(lost.slice(0, -UNSENT_PROMPTS_MAX));
+  }
+
+  #forgetLost(prompts: readonly Unanswered[]): void {
+    for (const one of prompts) if (this.#unanswered.get(one) === "lost") this.#unanswered.delete(one);
+  }
+
+  /** What follows waits for this too. What nothing waits for is forgotten. */
+  #after(session: SessionId | undefined, answered: Promise<unknown>): void {
+    const tail = Promise.allSettled([this.#tails.get(session), answered]).then(() => {
+      if (this.#tails.get(session) === tail) this.#tails.delete(session);
     });
-    this.#all = all;
-    return { receipt, overtaken };
-  }
-
-  #isNew(cancel: string): boolean {
-    if (this.#cancels.has(cancel)) return false;
-    this.#cancels.add(cancel);
-    const [oldest] = this.#cancels;
-    if (this.#cancels.size > CANCELS_KEPT && oldest !== undefined) this.#cancels.delete(oldest);
-    return true;
-  }
-
-  #lane(session: SessionId): Lane {
-    const lane = this.#lanes.get(session) ?? { tail: undefined, prompts: new Set() };
-    this.#lanes.set(session, lane);
-    return lane;
-  }
-
-  /** What follows in this lane waits for this too. A lane in which nothing is under way is forgotten. */
-  #after(session: SessionId | undefined, lane: Lane, answered: Promise<unknown>, done: () => void): void {
-    const tail = settled([lane.tail, answered.then(done, done)]).then(() => {
-      if (lane.tail !== tail) return;
-      lane.tail = undefined;
-      if (session !== undefined) this.#lanes.delete(session);
-    });
-    lane.tail = tail;
+    this.#tails.set(session, tail);
   }
 }
-
-const settled = (promises: readonly unknown[]): Promise<unknown> => Promise.allSettled(promises);
 
 const tooMany = (): ControlError =>
   new ControlError("overloaded", `${UNSENT_PROMPTS_MAX} prompts are on their way to this session already.`, {

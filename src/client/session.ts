@@ -6,23 +6,25 @@ import type {
   Explanation,
   Keyed,
   ModeOptions,
+  PromptCancelOptions,
   PromptOptions,
   QueueControl,
   QueuedRun,
   SessionCancelOptions,
   SessionControl,
 } from "../control.ts";
-import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
+import type { SessionReceipt } from "../core/cancel.ts";
 import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
-import type { RunId, Seq, SessionId } from "../core/ids.ts";
+import type { Seq, SessionId } from "../core/ids.ts";
 import type { Item } from "../core/inbox.ts";
 import type { Prompt } from "../core/prompt.ts";
 import type { Question } from "../core/question.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Message } from "../core/transcript.ts";
+import type { SessionDeleted, Trimmed } from "../core/upkeep.ts";
 import type { SessionRow } from "../ports.ts";
 import type { Connection } from "./connection.ts";
 import { follow, type Page } from "./follow.ts";
@@ -30,7 +32,7 @@ import { checkJson, checkKey, checkPrompt, checkRun, invalid, optionsOf, rejectU
 import { SessionProcesses } from "./process.ts";
 import { ClientRun } from "./run.ts";
 import type { AcceptedIn, SendOrder } from "./send-order.ts";
-import { checkWait, coverOvertaken, runsOf, together, waitForSession } from "./stop.ts";
+import { cancelPrompt, checkWait, type KeyReceipt, waitForSession } from "./stop.ts";
 
 export class ClientSession implements SessionControl {
   readonly id: SessionId;
@@ -55,14 +57,14 @@ export class ClientSession implements SessionControl {
 
   /** Sent in this very tick, or right behind what was sent to this session before. A cancel that follows covers it. */
   prompt(prompt: string | Prompt, options: PromptOptions = {}): ClientRun {
-    const { delivery, key: given, ...rest } = optionsOf(options, "prompt()");
+    const { delivery, key: given, actor: _, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
     const body = { prompt: checkPrompt(prompt), ...(delivery === undefined ? {} : { delivery }) };
     const key = checkKey(given) ?? this.#connection.chance.key();
-    const accepted = this.#order.prompt(this.id, () =>
+    const accepted = this.#order.prompt({ sessionId: this.id, key }, () =>
       this.#connection.value<AcceptedIn>({ method: "POST", path: `${this.#path}/runs`, body, key }),
     );
-    return new ClientRun(this.#connection, { sessionId: this.id, accepted, key });
+    return new ClientRun(this.#connection, { sessionId: this.id, accepted, prompt: { sessionId: this.id, key } });
   }
 
   cancel(options: SessionCancelOptions = {}): Promise<SessionReceipt> {
@@ -70,33 +72,28 @@ export class ClientSession implements SessionControl {
   }
 
   async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
-    const { reason, waitMs, key: given, background, ...rest } = optionsOf(options, "cancel()");
+    const { reason, waitMs, key: given, background, prompts = [], actor: _, ...rest } = optionsOf(options, "cancel()");
     rejectUnknown(rest, "cancel()");
     checkWait(waitMs);
-    const key = checkKey(given) ?? this.#connection.chance.key();
-    const request = { path: `${this.#path}/cancel`, body: { reason, background }, key };
+    const key = this.#once(given);
+    let request = { path: `${this.#path}/cancel`, body: {}, key };
     // Recorded first and waited for afterwards, so that the next prompt need not wait for the end of what was stopped.
-    const { receipt, overtaken } = this.#order.cancel(this.id, key, () =>
-      this.#connection.value<SessionReceipt>({ method: "POST", ...request }),
-    );
-    const covered = unpunished(receipt.then((one) => runsOf([one])));
-    const behind = unpunished(coverOvertaken(this.#connection, overtaken, { reason, waitMs, covered }));
-    const own = await receipt;
-    if (waitMs === undefined || own.kind !== "stopping") return together(own, await behind);
-    const waited = waitForSession(this.#connection, { ...request, waitMs });
-    return together(...(await Promise.all([waited, behind])));
+    const receipt = await this.#order.stop(this.id, (named) => {
+      const keys = [...prompts, ...named.map((one) => one.key)];
+      request = { ...request, body: { reason, background, ...(keys.length === 0 ? {} : { prompts: keys }) } };
+      return this.#connection.value<SessionReceipt>({ method: "POST", ...request });
+    });
+    if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
+    return waitForSession(this.#connection, { ...request, waitMs });
   }
 
-  async cancelPrompt(
-    prompt: string,
-    options: Pick<CancelOptions, "reason" | "key"> = {},
-  ): Promise<CancelReceipt & { readonly runId?: RunId }> {
-    const { reason, key, ...rest } = optionsOf(options, "cancelPrompt()");
+  async cancelPrompt(prompt: string, options: PromptCancelOptions = {}): Promise<KeyReceipt> {
+    const { reason, key, early = false, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
     const named = checkKey(prompt);
     if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    const path = `${this.#path}/prompts/${encodeURIComponent(named)}/cancel`;
-    return this.#connection.value({ method: "POST", path, body: { reason }, key: this.#once(key) });
+    const isOnItsWay = early || this.#order.unanswered(this.id).some((one) => one.key === named);
+    return cancelPrompt(this.#connection, { sessionId: this.id, key: named }, { reason, key, early: isOnItsWay });
   }
 
   async close(options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<SessionReceipt> {
@@ -104,9 +101,9 @@ export class ClientSession implements SessionControl {
     rejectUnknown(rest, "close()");
     const body = reason === undefined ? {} : { body: { reason } };
     const key = this.#once(given);
-    return this.#order.cancel(this.id, key, () =>
+    return this.#order.stop(this.id, () =>
       this.#connection.value<SessionReceipt>({ method: "DELETE", path: this.#path, key, ...body }),
-    ).receipt;
+    );
   }
 
   async *events(options: EventsOptions = {}): AsyncGenerator<Recorded | Delta | Gap, void> {
@@ -155,9 +152,16 @@ export class ClientSession implements SessionControl {
     return this.#connection.get(`${this.#path}/explain`);
   }
 
-  trim(before: Seq): Promise<{ readonly kept: Seq }> {
+  trim(before: Seq): Promise<Trimmed> {
     const path = `${this.#path}/trim`;
     return this.#connection.value({ method: "POST", path, body: { before }, key: this.#once(undefined) });
+  }
+
+  delete(options: Pick<CancelOptions, "reason"> = {}): Promise<SessionDeleted> {
+    const { reason, ...rest } = optionsOf(options, "delete()");
+    rejectUnknown(rest, "delete()");
+    const body = reason === undefined ? {} : { reason };
+    return this.#connection.value({ method: "POST", path: `${this.#path}/delete`, body, key: this.#once(undefined) });
   }
 
   async runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {

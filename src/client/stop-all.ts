@@ -2,41 +2,27 @@
 
 import type { CancelAllOptions, CoveredSession } from "../control.ts";
 import type { CoveredProcess, SessionReceipt } from "../core/cancel.ts";
-import type { Connection } from "./connection.ts";
-import { rejectUnknown, unpunished } from "./input.ts";
+import type { Ask, Connection } from "./connection.ts";
+import { checkKey, rejectUnknown } from "./input.ts";
 import { WAITS_AT_ONCE_MAX } from "./limits.ts";
 import type { SendOrder } from "./send-order.ts";
-import { type CoveredBehind, checkWait, coverOvertaken, runsOf, type Stopped, stopOne, together } from "./stop.ts";
+import { checkWait, type Stopped, stopOne } from "./stop.ts";
 
-/** Stops what every session has going on, also the prompts of this client that the cancel has overtaken. */
+/** Stops what every session has going on, and the prompts of this client that have no answer yet. */
 export async function stopAll(
   connection: Connection,
   order: SendOrder,
-  options: Omit<CancelAllOptions, "tenant">,
+  options: Omit<CancelAllOptions, "tenant" | "actor">,
 ): Promise<readonly CoveredSession[]> {
-  const { reason, waitMs, background, ...rest } = options;
+  const { reason, waitMs, background, key = connection.chance.key(), prompts: given = [], ...rest } = options;
   rejectUnknown(rest, "cancelAll()");
   checkWait(waitMs);
-  const body = { reason, background };
-  const key = connection.chance.key();
-  const { receipt, overtaken } = order.cancelAll(() =>
-    connection.value<{ sessions: readonly CoveredSession[] }>({ method: "POST", path: "/v1/cancel", body, key }),
-  );
-  const covered = unpunished(receipt.then(({ sessions }) => runsOf(sessions.map((one) => one.receipt))));
-  const behind = unpunished(coverOvertaken(connection, overtaken, { reason, waitMs, covered }));
-  const { sessions } = await receipt;
-  const waited = waitMs === undefined ? sessions : await waitForAll(connection, sessions, waitMs);
-  return merged(waited, await behind);
-}
-
-/** One receipt for each session, whether it was covered at once, behind, or both. */
-function merged(sessions: readonly CoveredSession[], behind: readonly CoveredBehind[]): readonly CoveredSession[] {
-  const receipts = new Map<CoveredSession["sessionId"], SessionReceipt>();
-  for (const { sessionId, receipt } of sessions) receipts.set(sessionId, receipt);
-  for (const one of behind) {
-    receipts.set(one.sessionId, together(receipts.get(one.sessionId) ?? { kind: "idle", runs: [] }, [one]));
-  }
-  return Array.from(receipts, ([sessionId, receipt]) => ({ sessionId, receipt }));
+  const { sessions } = await order.stop(undefined, (named) => {
+    const body = { reason, background, prompts: [...given, ...named] };
+    const request = { method: "POST", path: "/v1/cancel", body, key: checkKey(key) } as const;
+    return connection.value<{ sessions: readonly CoveredSession[] }>(request as Ask);
+  });
+  return waitMs === undefined ? sessions : waitForAll(connection, sessions, waitMs);
 }
 
 async function waitForAll(
@@ -79,7 +65,7 @@ function eachWith(receipt: SessionReceipt, withEnd: <T extends Stopped>(id: stri
   if (receipt.kind !== "stopping" && receipt.kind !== "withdrawn") return receipt;
   const runs = receipt.runs.map((one) => ({ ...one, receipt: withEnd(one.runId, one.receipt) }));
   const processes = processesOf(receipt).map((one) => ({ ...one, receipt: withEnd(one.processId, one.receipt) }));
-  return { kind: receipt.kind, runs, ...(processes.length === 0 ? {} : { processes }) };
+  return { ...receipt, runs, ...(processes.length === 0 ? {} : { processes }) };
 }
 
 const processesOf = (receipt: SessionReceipt): readonly CoveredProcess[] =>

@@ -3,15 +3,12 @@
 
 import type { CancelOptions, Waited } from "../control.ts";
 import type { CancelReceipt, Covered, CoveredProcess, Outcome, SessionReceipt } from "../core/cancel.ts";
-import type { Accepted } from "../core/command.ts";
-import { type ControlCode, ControlError } from "../core/control-error.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
+import type { RunId } from "../core/ids.ts";
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { Connection } from "./connection.ts";
-import { invalid } from "./input.ts";
+import { checkKey, invalid } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
-import { isTold } from "./reply.ts";
-import type { OnItsWay } from "./send-order.ts";
+import type { Unanswered } from "./send-order.ts";
 
 /** What is told of one thing that is being stopped. */
 export type Stopped = CancelReceipt & Waited;
@@ -24,7 +21,7 @@ export interface StopWish {
 
 export interface StopRequest {
   readonly path: string;
-  readonly body: { readonly reason?: CancelOptions["reason"] | undefined; readonly remind?: boolean | undefined };
+  readonly body: object;
   /** Undefined: what is named in the path is exactly what is meant, so sending it again does no harm. */
   readonly key?: string;
   /** Undefined: as long as the server thinks fit, which is a few seconds at most. */
@@ -41,6 +38,25 @@ export async function stopOne(connection: Connection, request: StopRequest): Pro
     if (last.kind === "settled" && first.kind === "stopping") return { ...first, ended: end(last.outcome) };
     return last.ended?.kind === "limit" ? { limit: { ...first, ended: { kind: "limit", waitMs: waitMs ?? 0 } } } : last;
   });
+}
+
+interface KeyStop extends Pick<StopWish, "reason"> {
+  readonly key?: string | undefined;
+  readonly early: boolean;
+}
+
+export type KeyReceipt = CancelReceipt & { readonly runId?: RunId };
+
+/** Cancels a prompt by the key it is sent with. `early`: it may not have arrived, and is withdrawn when it does. */
+export function cancelPrompt(
+  connection: Connection,
+  { sessionId, key }: Unanswered,
+  { early, reason, key: once }: KeyStop,
+): Promise<KeyReceipt> {
+  const within = sessionId === undefined ? "/v1" : `/v1/sessions/${sessionId}`;
+  const path = `${within}/prompts/${encodeURIComponent(key)}/cancel`;
+  const body = { reason, ...(early ? { early } : {}) };
+  return connection.value({ method: "POST", path, body, key: checkKey(once) ?? connection.chance.key() });
 }
 
 /** What a cancel of a session covers, with how each of it ended. */
@@ -85,68 +101,6 @@ function sendStop<T>(connection: Connection, request: StopRequest, pieceMs: numb
     waitMs: pieceMs ?? CALL_WAIT_MS,
     ...(key === undefined ? {} : { key }),
   });
-}
-
-/**
- * The prompts that a cancel may have overtaken on the way: whichever of them it did not cover is cancelled by its id,
- * as soon as that is known.
- */
-export function coverOvertaken(
-  connection: Connection,
-  overtaken: readonly OnItsWay[],
-  { reason, waitMs, covered }: StopBehind,
-): Promise<readonly CoveredBehind[]> {
-  const each = overtaken.map(async (one): Promise<readonly CoveredBehind[]> => {
-    const accepted = await orRefused(one.accepted);
-    if (accepted === undefined || (await covered).has(accepted.runId)) return [];
-    const { runId, sessionId } = accepted;
-    const path = `/v1/runs/${runId}/cancel`;
-    const receipt = await stopOne(connection, { path, body: { reason }, key: connection.chance.key(), waitMs });
-    // What had ended before, or was refused, is nothing that this cancel covers.
-    return receipt.kind === "stopping" || receipt.kind === "withdrawn" ? [{ runId, receipt, sessionId }] : [];
-  });
-  return Promise.all(each).then((found) => found.flat());
-}
-
-interface StopBehind extends StopWish {
-  /** The runs that the cancel itself has covered. */
-  readonly covered: Promise<ReadonlySet<RunId>>;
-}
-
-export interface CoveredBehind extends Covered {
-  readonly sessionId: SessionId;
-}
-
-export const runsOf = (receipts: readonly SessionReceipt[]): ReadonlySet<RunId> =>
-  new Set(receipts.flatMap(({ runs }) => runs.map(({ runId }) => runId)));
-
-/** Undefined: it was refused, so there is nothing. Rejects if nobody knows. */
-export async function orRefused<T extends Accepted>(accepted: Promise<T>): Promise<T | undefined> {
-  try {
-    return await accepted;
-  } catch (thrown) {
-    if (thrown instanceof ControlError && thrown.code !== "disconnected" && thrown.code !== "internal")
-      return undefined;
-    throw thrown;
-  }
-}
-
-/** The codes by which a house judges a prompt, having looked under its key. */
-const JUDGED: ReadonlySet<ControlCode> = new Set([
-  ...(["invalid", "not_found", "conflict", "closed", "busy", "queue_full"] as const),
-]);
-
-/** Nothing that stands under its key is this prompt. After any other failure it may be there all the same. */
-export const isRefusal = (thrown: unknown): boolean =>
-  thrown instanceof ControlError && JUDGED.has(thrown.code) && isTold(thrown);
-
-/** One receipt for what a cancel has covered itself and what was covered behind it. */
-export function together(receipt: SessionReceipt, behind: readonly CoveredBehind[]): SessionReceipt {
-  if (behind.length === 0) return receipt;
-  const runs = [...receipt.runs, ...behind.map((one) => ({ runId: one.runId, receipt: one.receipt }))];
-  const stopping = receipt.kind === "stopping" || behind.some((one) => one.receipt.kind === "stopping");
-  const processes = "processes" in receipt ? { processes: receipt.processes } : {};
-  return { kind: stopping ? "stopping" : "withdrawn", runs, ...processes };
 }
 
 export function checkWait(given: number | undefined): number | undefined {

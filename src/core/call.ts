@@ -31,6 +31,8 @@ export type Call =
       readonly reason: CancelReason;
       readonly since: Seq;
       readonly remind: boolean;
+      /** It had not begun when it was stopped, and never will. */
+      readonly begun?: false;
     });
 
 /** A call as it is asked for. */
@@ -41,6 +43,8 @@ export interface Stop {
   readonly reason: CancelReason;
   /** Whether the model is reminded of it at its next turn, besides seeing the result. */
   readonly remind: boolean;
+  /** It is known not to have begun. */
+  readonly begun?: false | undefined;
 }
 
 /** What the log says happened next to a call; undefined once it has settled. */
@@ -49,7 +53,10 @@ export function evolveCall(call: Call, event: CallEvent, seq: Seq): Call | undef
     case "call.requested":
       return call;
     case "call.cancel_requested":
-      return { ...call, phase: "stopping", reason: event.reason, since: seq, remind: event.remind === true };
+      return {
+        ...{ ...call, phase: "stopping", reason: event.reason, since: seq, remind: event.remind === true },
+        ...(event.begun === false ? { begun: false } : {}),
+      };
     case "call.settled":
       return undefined;
   }
@@ -59,18 +66,22 @@ export function evolveCall(call: Call, event: CallEvent, seq: Seq): Call | undef
 export function cancelCall(
   runId: RunId,
   call: Call,
-  { reason, remind }: Stop,
+  { reason, remind, begun }: Stop,
   next: Seq,
 ): { readonly events: readonly CallEvent[]; readonly answer: CancelReceipt } {
   switch (call.phase) {
     case "running":
       return {
         events: [
-          { type: "call.cancel_requested", runId, callId: call.id, reason, ...(remind ? { remind: true } : {}) },
+          {
+            ...{ type: "call.cancel_requested", runId, callId: call.id, reason, ...(remind ? { remind: true } : {}) },
+            ...(begun === false ? { begun } : {}),
+          },
         ],
-        answer: { kind: "stopping", since: next, first: true },
+        answer: begun === false ? { kind: "withdrawn" } : { kind: "stopping", since: next, first: true },
       };
     case "stopping":
+      if (call.begun === false) return { events: [], answer: { kind: "withdrawn" } };
       return { events: [], answer: { kind: "stopping", since: call.since, first: false } };
   }
 }

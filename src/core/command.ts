@@ -1,14 +1,14 @@
 // Everything that may be asked of a lane, and what the asker is told. Time, ids and digests arrive in commands.
 
 import type { CallAsk } from "./call.ts";
-import type { CancelKey, CancelReason, CancelReceipt, SessionReceipt } from "./cancel.ts";
+import type { CancelKey, CancelReason, CancelReceipt, NamedPrompts, SessionReceipt } from "./cancel.ts";
 import type { ControlCode } from "./control-error.ts";
 import type { CallEnd, Resume, TurnEnd } from "./decide-run.ts";
 import type { Feedback, Usage } from "./event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 import type { ProcessEnd } from "./process.ts";
-import type { Delivery, Prompt } from "./prompt.ts";
+import type { Delivery, Json, Prompt } from "./prompt.ts";
 import type { About, AnswerReceipt, Reply } from "./question.ts";
 
 export type CommandOf<T extends Command["type"]> = Extract<Command, { type: T }>;
@@ -29,12 +29,14 @@ type Ask =
   | { readonly type: "move"; readonly runId: RunId; readonly to: Place }
   | { readonly type: "withdraw"; readonly runId: RunId; readonly reason: CancelReason }
   | { readonly type: "steer"; readonly runId: RunId }
-  | {
+  | ({
       readonly type: "cancel-session";
       readonly reason: CancelReason;
       /** `keep`: what goes on in the background goes on. Default `stop`. */
       readonly background?: "keep" | "stop";
-    }
+    } & NamedPrompts)
+  /** Keeps what a request was answered that is recorded elsewhere, or about all sessions. */
+  | { readonly type: "keep-answer"; readonly answer: Json }
   | { readonly type: "cancel-run"; readonly runId: RunId; readonly reason: CancelReason }
   | CancelKey
   | {
@@ -43,9 +45,17 @@ type Ask =
       readonly reason: CancelReason;
       /** Whether the model is reminded of it at its next turn, besides seeing the result. */
       readonly remind?: boolean;
+      /** Stated by its worker: it had not begun when this was decided, and is stopped in that tick. */
+      readonly begun?: false;
     }
   | { readonly type: "cancel-process"; readonly processId: ProcessId; readonly reason: CancelReason }
-  | { readonly type: "cancel-question"; readonly questionId: QuestionId; readonly reason: CancelReason }
+  | {
+      readonly type: "cancel-question";
+      readonly questionId: QuestionId;
+      readonly reason: CancelReason;
+      /** As of a call: of the one that asked. */
+      readonly begun?: false;
+    }
   /** `digest`, if given, must be that of the bytes the question is about. */
   | { readonly type: "answer"; readonly questionId: QuestionId; readonly reply: Reply; readonly digest?: string }
   /** How its agent goes about its work from now on. */
@@ -60,6 +70,8 @@ type Ask =
   | { readonly type: "compact"; readonly turnId: TurnId; readonly summary: string }
   | ({ readonly type: "call" } & CallAsk)
   | { readonly type: "ask"; readonly owner: Work; readonly about: About; readonly deadlineMs?: number }
+  /** A call that an earlier worker left is about to begin, whether or not its approval was answered. */
+  | { readonly type: "admit-call"; readonly callId: CallId }
   | { readonly type: "expire"; readonly questionId: QuestionId; readonly limitMs: number }
   | { readonly type: "settle-turn"; readonly end: TurnEnd }
   | { readonly type: "settle-call"; readonly end: CallEnd }
@@ -83,8 +95,8 @@ type Ask =
       readonly profile: string;
     }
   | { readonly type: "detach-process"; readonly processId: ProcessId; readonly feedback: Feedback }
-  /** `waiter`: a call that waits for it, and will tell how it ended. */
-  | { readonly type: "settle-process"; readonly end: ProcessEnd; readonly waiter?: CallId }
+  /** `waiters`: the calls and the turn that wait for it; each of them has its result, if it completes. */
+  | { readonly type: "settle-process"; readonly end: ProcessEnd; readonly waiters?: readonly Work[] }
   | { readonly type: "recover"; readonly resume: Resume }
   | { readonly type: "park" };
 
@@ -95,6 +107,8 @@ export interface Accept {
   readonly delivery: Delivery;
   readonly key?: string;
   readonly content?: string;
+  /** The user that sent it, where several share one Belay. */
+  readonly actor?: string;
   /** The run that settled long ago under the same key, if the store knows one. */
   readonly earlier?: { readonly runId: RunId; readonly acceptedAt: Seq; readonly content: string | undefined };
 }
@@ -110,9 +124,10 @@ export interface Answers {
   move: QueueReceipt;
   withdraw: QueueReceipt;
   steer: QueueReceipt;
-  "cancel-session": SessionReceipt;
+  "cancel-session": SessionReceipt | Refused;
   "cancel-run": CancelReceipt;
-  "cancel-key": CancelReceipt & { readonly runId?: RunId };
+  "cancel-key": (CancelReceipt & { readonly runId?: RunId }) | Refused;
+  "keep-answer": undefined;
   "cancel-call": CancelReceipt;
   "cancel-process": CancelReceipt;
   "cancel-question": CancelReceipt;
@@ -126,6 +141,7 @@ export interface Answers {
   compact: undefined;
   call: Called | Refused;
   ask: Questioned | Refused;
+  "admit-call": "admitted" | "denied";
   expire: undefined;
   "settle-turn": Settled;
   "settle-call": Settled;

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { Bug, unreachable } from "./bug.ts";
 import { ADVICE, ControlError, messageOf, toControlError } from "./control-error.ts";
+import { ERROR_DATA_CHARS_MAX, ERROR_DEPTH_MAX } from "./limits.ts";
 
 test("an error carries its code, its advice and its cause", () => {
   const cause = new Error("disk");
@@ -38,6 +39,40 @@ test.each([
   ["nothing", undefined, "undefined"],
 ])("what can be read of what was thrown: %s", (_, thrown, message) => {
   expect(messageOf(thrown)).toBe(message);
+});
+
+const cut = { data: "x".repeat(ERROR_DATA_CHARS_MAX) };
+const chain = (causes: number): Error => new Error(`level ${causes}`, causes === 0 ? {} : { cause: chain(causes - 1) });
+
+test.each([
+  ["a plain object", { status: 409, detail: "taken" }, '{"status":409,"detail":"taken"}'],
+  ["a plain object with a number that JSON does not have", { n: 7n }, '{"n":"7"}'],
+  ["an object with a message, as of another realm", { message: "broken", stack: "…" }, "broken"],
+  ["a list", [1, 2], "1,2"],
+  ["an error with a cause", new Error("fetch failed", { cause: new Error("refused") }), "fetch failed: refused"],
+  ["a cause that is a text", new Error("fetch failed.", { cause: "no route" }), "fetch failed: no route"],
+  ["a cause that the message quotes", new Error("bad: disk full", { cause: new Error("disk full") }), "bad: disk full"],
+  ["several errors", new AggregateError([new Error("a"), new Error("b")], "Both failed"), "Both failed: a; b"],
+  ["several errors without a message", new AggregateError([new Error("a"), "b"]), "a; b"],
+  [
+    "more errors than are named",
+    new AggregateError(
+      Array.from({ length: ERROR_DEPTH_MAX + 2 }, (_, n) => `${n}`),
+      "All failed",
+    ),
+    "All failed: 0; 1; 2; 3; 4; and 2 more",
+  ],
+  ["a long chain", chain(9), "level 9: level 8: level 7: level 6: level 5: level 4"],
+  ["one of Belay's own, whose cause is for the log", new ControlError("busy", "No.", { cause: "secret" }), "No."],
+  ["more data than anybody reads", cut, `${JSON.stringify(cut).slice(0, ERROR_DATA_CHARS_MAX)}… (11 more characters)`],
+])("what was thrown is not [object Object], and its causes are not dropped: %s", (_, thrown, message) => {
+  expect(messageOf(thrown)).toBe(message);
+});
+
+test("a cause that is its own cause ends", () => {
+  const error = new Error("round");
+  error.cause = error;
+  expect(messageOf(error)).toBe("round");
 });
 
 test("G12: something thrown that has no words, or odd ones, is told all the same, and as a text", () => {

@@ -1,4 +1,5 @@
 // Operating failures and refusals, as a caller sees them. Endings are values (outcomes), not errors.
+import { ERROR_DATA_CHARS_MAX, ERROR_DEPTH_MAX } from "./limits.ts";
 
 /** What went wrong, in one word. Closed: clients branch on it. */
 export type ControlCode =
@@ -45,7 +46,10 @@ export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
   conflict: { retryable: false, hint: "Use a new idempotency key for a different request." },
   closed: { retryable: false, hint: "The session was closed. Create a new one." },
   busy: { retryable: true, hint: 'Wait for the live run to end, or use delivery "queue", "steer" or "interrupt".' },
-  queue_full: { retryable: true, hint: "Wait until queued runs have started, or withdraw some." },
+  queue_full: {
+    retryable: true,
+    hint: "Wait until queued runs have started and a turn has taken in the inbox, or withdraw some.",
+  },
   overloaded: { retryable: true, hint: "Try again a little later." },
   shutting_down: { retryable: true, hint: "Send it again once the server is back." },
   not_started: {
@@ -89,17 +93,59 @@ export class ControlError extends Error {
   }
 }
 
-/** What somebody can read of whatever was thrown. Never throws: whoever tells of a failure must not fail of it. */
+/**
+ * What can be read of whatever was thrown: its message and those of its causes, or its data. Bounded, and never throws:
+ * whatever reports a failure must not fail because of it.
+ */
 export function messageOf(thrown: unknown): string {
-  try {
-    return String(thrown instanceof Error ? thrown.message : thrown) || WORDLESS;
-  } catch {
-    // Something that is no text and cannot be made one.
-    return WORDLESS;
-  }
+  return textOf(thrown, ERROR_DEPTH_MAX) || WORDLESS;
 }
 
 const WORDLESS = "It failed without a message.";
+
+function textOf(thrown: unknown, causes: number): string {
+  try {
+    // The message of one of ours is complete: what is behind it is for the log.
+    if (thrown instanceof ControlError) return thrown.message;
+    if (isError(thrown)) return withCauses(String(thrown.message), thrown, causes);
+    return typeof thrown === "object" && thrown !== null ? dataOf(thrown) : String(thrown);
+  } catch {
+    // Something that cannot be read.
+    return "";
+  }
+}
+
+/** Also one of another realm, which is an instance of none of our classes. */
+function isError(thrown: unknown): thrown is { readonly message: unknown; readonly cause?: unknown } {
+  if (thrown instanceof Error) return true;
+  return typeof thrown === "object" && thrown !== null && "message" in thrown && typeof thrown.message === "string";
+}
+
+/** `message: cause`, and the first few of several errors in one. A cause that the message quotes is left out. */
+function withCauses(message: string, thrown: { readonly cause?: unknown; readonly errors?: unknown }, causes: number) {
+  if (causes === 0) return message;
+  const errors = Array.isArray(thrown.errors) ? thrown.errors : [];
+  const several = errors.slice(0, ERROR_DEPTH_MAX).map((one: unknown) => textOf(one, causes - 1));
+  const left = errors.length - several.length;
+  const joined = [...several.filter((one) => one !== ""), ...(left > 0 ? [`and ${left} more`] : [])].join("; ");
+  const cause = thrown.cause === undefined ? "" : textOf(thrown.cause, causes - 1);
+  return [message, joined, cause].reduce((text, one) => {
+    if (one === "" || text.includes(one)) return text;
+    return text === "" ? one : `${text.replace(/[.:\s]+$/, "")}: ${one}`;
+  });
+}
+
+/** An object's own text if it has one, otherwise its data as JSON. */
+function dataOf(thrown: object): string {
+  const hasText = typeof thrown.toString === "function" && thrown.toString !== Object.prototype.toString;
+  if (hasText) return String(thrown);
+  const json = JSON.stringify(thrown, plain) ?? "";
+  if (json === "{}") return "";
+  const cut = json.length - ERROR_DATA_CHARS_MAX;
+  return cut <= 0 ? json : `${json.slice(0, ERROR_DATA_CHARS_MAX).toWellFormed()}… (${cut} more characters)`;
+}
+
+const plain = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
 
 /** Whatever was thrown, as something a client may see. Details of foreign errors stay in `cause`, for the log. */
 export function toControlError(thrown: unknown): ControlError {

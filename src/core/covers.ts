@@ -74,6 +74,7 @@ const processesOf = (lane: Lane, call: CallId): readonly ProcessId[] =>
   lane.processes.live.flatMap(({ id, owner }) => (owner === call ? [id] : []));
 
 /** The processes of the session itself that end with it. */
+// @fault background-not-kept, background-survives-the-session
 export const backgroundOf = (lane: Lane, how: "keep" | "stop" | "end"): readonly ProcessId[] =>
   how === "keep"
     ? []
@@ -91,6 +92,21 @@ const NOTHING: Coverage = { runs: [], work: [], processes: [] };
  */
 export const mayStop = (decided: Lane, durable: Lane, reason: CancelReason): boolean =>
   reason.kind !== "superseded" || (durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
+
+/** The same for a process. Like its run, it may be over in one of the two states. */
+export function mayStopProcess(decided: Lane, durable: Lane, id: ProcessId): boolean {
+  const reason = processStop(decided, id);
+  return reason !== undefined && (reason.kind !== "superseded" || processStop(durable, id) !== undefined);
+}
+
+/** Whether a stop of a process is decided that can still be refused. */
+export const isStopRefusable = (decided: Lane, durable: Lane, id: ProcessId): boolean =>
+  processStop(decided, id) !== undefined && !mayStopProcess(decided, durable, id);
+
+function processStop(lane: Lane, id: ProcessId): CancelReason | undefined {
+  const one = lane.processes.live.find((process) => process.id === id);
+  return one === undefined ? undefined : stopReason(lane, one);
+}
 
 /** Whether a turn or call may begin: it is durable, and no stop of it is decided, even one that can be refused. */
 export function mayBegin(decided: Lane, durable: Lane, work: Work): boolean {
@@ -110,8 +126,11 @@ export function mayStart(decided: Lane, durable: Lane, id: ProcessId): boolean {
 }
 
 /** Why a process has to end: for itself, or with what it belongs to. The first reason wins. */
-export function stopReason({ live }: Lane, one: Process): CancelReason | undefined {
-  if (one.phase === "stopping") return one.reason;
+export const stopReason = (lane: Lane, one: Process): CancelReason | undefined =>
+  one.phase === "stopping" ? one.reason : ownerStopReason(lane, one);
+
+/** Why the call that a process belongs to is being stopped, if it is. */
+export function ownerStopReason({ live }: Lane, one: Process): CancelReason | undefined {
   if (!isCall(one.owner)) return undefined;
   const call = live?.live.find(({ id }) => id === one.owner);
   if (call?.phase === "stopping") return call.reason;

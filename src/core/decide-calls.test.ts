@@ -266,6 +266,8 @@ describe("G25: after a crash", () => {
 describe("a parked run", () => {
   const waiting = called.and(ask("call_a.1"), ask("call_a.3", plainQuestion));
   const parked = waiting.and(park);
+  // It waits for its approval, so it has not begun.
+  const unbegun = { ...callSettled("call_a.1", cancelledBy(user)), begun: false } as const;
 
   test("G25: keeps what can be begun again, and takes it up without a turn", () => {
     waiting
@@ -286,7 +288,7 @@ describe("a parked run", () => {
       .then(
         cancelRequested("run_a"),
         questionWithdrawn("ask_a.1"),
-        callSettled("call_a.1", cancelledBy(user)),
+        unbegun,
         callSettled("call_a.3", cancelledBy(user)),
         runSettled("run_a", cancelledBy(user)),
       );
@@ -296,9 +298,9 @@ describe("a parked run", () => {
     parked
       .when(cancelCall("call_a.1"))
       .then(
-        { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user },
+        { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user, begun: false },
         questionWithdrawn("ask_a.1"),
-        callSettled("call_a.1", cancelledBy(user)),
+        unbegun,
       );
     parked.and(cancelCall("call_a.1")).when(recover()).then(recovered("run_a", 1));
     parked
@@ -329,9 +331,36 @@ describe("a parked run", () => {
       .and(answer("ask_a.1", { kind: "denied" }))
       .when(cancelReminding("call_a.1"))
       .then(
-        { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user, remind: true },
-        callSettled("call_a.1", cancelledBy(user)),
+        { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user, remind: true, begun: false },
+        unbegun,
         added(reminder("call_a.1", "tool", user)),
       );
+  });
+});
+
+describe("G10: a call that its worker had not begun when it was stopped", () => {
+  const calls = live.and(call("call_a.1"), call("call_a.2"));
+  const stop = { ...cancelCall("call_a.1"), begun: false } as const;
+  const stopped = calls.and(stop);
+  const unbegun = { ...callSettled("call_a.1", cancelledBy(user)), begun: false };
+
+  test("is withdrawn, and so it is again", () => {
+    const asked = { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user } as const;
+    calls
+      .when(stop)
+      .then({ ...asked, begun: false })
+      .answers({ kind: "withdrawn" });
+    stopped.when(cancelCall("call_a.1")).then().answers({ kind: "withdrawn" });
+  });
+
+  test("ends so, whatever else is reported and whoever has vanished", () => {
+    expect(decide(stopped.lane, settleCall("call_a.1")).events).toEqual([unbegun]);
+    expect(decide(stopped.lane, recover()).events[0]).toEqual(unbegun);
+  });
+
+  test("ends so with its run, if its worker says that", () => {
+    const end = { callId: "call_a.1", outcome: cancelledBy(user), begun: false } as const;
+    const { events } = decide(calls.and(cancelRun("run_a")).lane, { type: "settle-call", end });
+    expect(events).toEqual([unbegun]);
   });
 });

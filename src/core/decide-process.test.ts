@@ -3,8 +3,6 @@
 import { describe, expect, test } from "vitest";
 import {
   accept,
-  answer,
-  ask,
   beginProcess,
   call,
   callSettled,
@@ -18,7 +16,6 @@ import {
   close,
   completed,
   detachProcess,
-  failed,
   loseProcess,
   lost,
   noteProcess,
@@ -44,6 +41,7 @@ import {
 } from "../../test/fixtures/commands.ts";
 import { given, givenNoSession } from "../testing/given.ts";
 import type { CancelReason } from "./cancel.ts";
+import { decide } from "./decide.ts";
 import { demandStops } from "./decide-process.ts";
 import { INBOX_ITEMS_MAX, PROCESSES_LIVE_MAX } from "./limits.ts";
 
@@ -158,10 +156,8 @@ describe("a process begins", () => {
 
   test("G33: none whose result would find no place in the inbox, and nothing takes the place of one", () => {
     const full = given(...times(INBOX_ITEMS_MAX - 1, (index) => post(`${index}`)), beginProcess("ses_1", "next-turn"));
-    full
-      .when(beginProcess())
-      .then()
-      .answers({ kind: "refused", code: "queue_full", message: "The inbox of ses_1 is full: it waits for a turn." });
+    const message = "The inbox of ses_1 is full: what this process reports finds no place.";
+    full.when(beginProcess()).then().answers({ kind: "refused", code: "queue_full", message });
     full.when(post("more")).then().answers({
       kind: "refused",
       code: "queue_full",
@@ -179,7 +175,6 @@ describe("G15: how a process ended", () => {
     ["completed", { exit: { code: 0 } }],
     ["completed, whatever its exit code says", { exit: { code: 3 }, durationMs: 12 }],
     ["completed, by a signal that was not ours", { exit: { signal: "SIGSEGV" } }],
-    ["completed, by a signal of ours that nobody had asked for", { stopped: true, exit: { signal: "SIGTERM" } }],
   ] as const)("%s", (_, { ...end }) => {
     const { exit, ...rest } = end;
     const more = "durationMs" in rest ? { exit, durationMs: rest.durationMs } : { exit };
@@ -187,6 +182,10 @@ describe("G15: how a process ended", () => {
       .when(settleProcess(first, end))
       .then(processSettled(first, completed, more))
       .answers("recorded");
+  });
+
+  test("failed, and not told as a result: a signal of ours ended it, and no stop of it is recorded", () => {
+    expect(decide(background.lane, stopProcess(first)).events).toMatchObject([{ outcome: { code: "stopped" } }]);
   });
 
   test("failed: it could not be started", () => {
@@ -250,15 +249,13 @@ describe("G15: how a process ended", () => {
     ],
   ] as const)("G9: a cancel of what it belongs to reaches it without a word of its own: %s", (_, past, reason) => {
     expect(past.events.filter(({ type }) => type === "process.cancel_requested")).toEqual([]);
-    expect(demandStops(past.lane)).toEqual([{ id: first, reason }]);
+    expect(demandStops(past.lane)).toEqual([{ id: first, reason, alone: false }]);
     past.when(stopProcess(first)).then(processSettled(first, cancelledBy(reason), { exit: { signal: "SIGTERM" } }));
     past.when(settleProcess(first)).then(processSettled(first, completed, { exit: { code: 0 } }));
   });
 
   test("G9: a cancel of another call does not reach it", () => {
-    const past = owned.and(cancelCall("call_a.2"));
-    expect(demandStops(past.lane)).toEqual([]);
-    past.when(stopProcess(first)).then(processSettled(first, completed, { exit: { signal: "SIGTERM" } }));
+    expect(demandStops(owned.and(cancelCall("call_a.2")).lane)).toEqual([]);
   });
 });
 
@@ -271,18 +268,18 @@ describe("a cancel of one process", () => {
       .then()
       .answers({ kind: "stopping", since: 8, first: false });
     const later = owned.and(cancelProcess(first), cancelCall("call_a.1", policy), cancelRun("run_a", policy));
-    expect(demandStops(later.lane)).toEqual([{ id: first, reason: user }]);
+    expect(demandStops(later.lane)).toEqual([{ id: first, reason: user, alone: false }]);
   });
 
   test("G10: is not kept if its call or its run was being stopped already", () => {
     const receipt = { kind: "stopping", since: 8, first: false } as const;
     for (const past of [owned.and(cancelCall("call_a.1", policy)), owned.and(cancelRun("run_a", policy))]) {
       past.when(cancelProcess(first)).then().answers(receipt);
-      expect(demandStops(past.lane)).toEqual([{ id: first, reason: policy }]);
+      expect(demandStops(past.lane)).toEqual([{ id: first, reason: policy, alone: false }]);
     }
     const both = owned.and(cancelCall("call_a.1", policy), cancelRun("run_a"));
     both.when(cancelProcess(first)).then().answers(receipt);
-    expect(demandStops(both.lane)).toEqual([{ id: first, reason: policy }]);
+    expect(demandStops(both.lane)).toEqual([{ id: first, reason: policy, alone: false }]);
   });
 
   test("G10: one that was cancelled before its call has been stopping since its own cancel", () => {
@@ -308,12 +305,12 @@ describe("a cancel of one process", () => {
   test("is kept in a run that is ending: nobody had cancelled anything", () => {
     const past = owned.and(settleTurn("turn_a.1"));
     past.when(cancelProcess(first)).then(processCancelled(first)).answers({ kind: "stopping", since: 9, first: true });
-    expect(demandStops(past.and(cancelProcess(first)).lane)).toEqual([{ id: first, reason: user }]);
+    expect(demandStops(past.and(cancelProcess(first)).lane)).toEqual([{ id: first, reason: user, alone: false }]);
   });
 
   test("G9: leaves its call and its siblings going", () => {
     const past = owned.and(beginProcess("call_a.1"), cancelProcess(first));
-    expect(demandStops(past.lane)).toEqual([{ id: first, reason: user }]);
+    expect(demandStops(past.lane)).toEqual([{ id: first, reason: user, alone: true }]);
     expect(past.lane.live?.live).toMatchObject([{ phase: "running" }, { phase: "running" }]);
     past.when(beginProcess("call_a.1")).then(processRequested("proc_1.3", "call_a.1"));
   });
@@ -437,7 +434,7 @@ describe("what goes on in the background", () => {
     for (const cancel of [cancelCall("call_a.1"), cancelRun("run_a")]) {
       expect(demandStops(past.and(cancel).lane)).toEqual([]);
     }
-    expect(demandStops(past.and(cancelSession()).lane)).toEqual([{ id: first, reason: user }]);
+    expect(demandStops(past.and(cancelSession()).lane)).toEqual([{ id: first, reason: user, alone: true }]);
   });
 });
 
@@ -472,64 +469,6 @@ describe("a process is detached", () => {
       .when(cancelProcess(first))
       .then(processCancelled(first))
       .answers({ kind: "stopping", since: 9, first: true });
-  });
-});
-
-describe("G19: a call ends when none of its processes is left", () => {
-  const two = owned.and(beginProcess("call_a.1"), beginProcess("call_a.2"), beginProcess());
-  const parent = { kind: "parent", id: "call_a.1" } as const;
-
-  test.each([
-    ["completed", completed, two, cancelledBy(parent)],
-    ["failed", failed, two, cancelledBy(parent)],
-    ["lost", lost, two, lost],
-    ["was stopped", stopped, two.and(cancelCall("call_a.1")), stopped],
-    ["completed although its run was stopped", completed, two.and(cancelRun("run_a", policy)), cancelledBy(policy)],
-  ] as const)("what the world has not told of by then ends with it: it %s", (_, outcome, past, expected) => {
-    past
-      .when(settleCall("call_a.1", { outcome }))
-      .then(processSettled(first, expected), processSettled("proc_1.2", expected), callSettled("call_a.1", outcome));
-  });
-
-  test("one that was cancelled for itself keeps its reason", () => {
-    owned
-      .and(cancelProcess(first, policy))
-      .when(settleCall("call_a.1"))
-      .then(processSettled(first, cancelledBy(policy)), callSettled("call_a.1"));
-  });
-
-  test("what the world tells later is late", () => {
-    owned.and(settleCall("call_a.1")).when(settleProcess(first)).then().answers("late");
-  });
-
-  test("also at a shutdown, and when a parked run is cancelled", () => {
-    const shutdown = cancelledBy({ kind: "shutdown" });
-    const { events } = owned.and(park);
-    expect(events.slice(7, 9)).toEqual([processSettled(first, shutdown), callSettled("call_a.1", shutdown)]);
-    byEnd
-      .and(park)
-      .when(cancelRun("run_a"))
-      .then(
-        cancelRequested("run_a"),
-        processSettled(first, stopped),
-        callSettled("call_a.1", stopped),
-        runSettled("run_a", stopped),
-      );
-    byEnd
-      .and(park)
-      .when(cancelCall("call_a.1"))
-      .then(
-        { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user },
-        processSettled(first, stopped),
-        callSettled("call_a.1", stopped),
-      );
-  });
-
-  test("G10: with the reason of the run's cancel, if its call ends as denied in the same step", () => {
-    const past = byEnd.and(ask("call_a.1"), park, answer("ask_a.1", { kind: "denied" }));
-    const { events } = past.and(cancelRun("run_a"));
-    expect(events.at(-3)).toEqual(processSettled(first, stopped));
-    expect(events.at(-2)).toMatchObject({ type: "call.settled", outcome: { kind: "failed", code: "denied" } });
   });
 });
 

@@ -1,7 +1,7 @@
 // The whole policy of processes: whether one may begin, whose end ends it, how it ended, and who is told.
 import type { CancelReason, CoveredProcess, Outcome } from "./cancel.ts";
 import type { Answers, CommandOf, Refused } from "./command.ts";
-import { backgroundOf, stopReason } from "./covers.ts";
+import { backgroundOf, ownerStopReason, stopReason } from "./covers.ts";
 import type { Decided } from "./decide-run.ts";
 import type { Event } from "./event.ts";
 import {
@@ -14,6 +14,7 @@ import {
   type SessionId,
   type Work,
 } from "./ids.ts";
+import { isLive } from "./inbox.ts";
 import type { Lane } from "./lane.ts";
 import { INBOX_ITEMS_MAX, PROCESSES_LIVE_MAX } from "./limits.ts";
 import { cancelProcess, feedbackItem, type Process, type ProcessEnd } from "./process.ts";
@@ -24,7 +25,7 @@ export function beginProcess(lane: Lane, command: CommandOf<"begin-process">): D
   if (given !== undefined && ordinalOf(given) <= lane.processes.count) {
     return { events: [], answer: { kind: "begun", processId: given } };
   }
-  const refusal = refuse(lane, by ?? asked.owner);
+  const refusal = refuse(lane, by ?? asked.owner) ?? refuseResult(lane, asked);
   if (refusal !== undefined) return { events: [], answer: refusal };
   const id = given ?? processId(lane.id, lane.processes.count + 1);
   return {
@@ -41,14 +42,22 @@ function refuse(lane: Lane, owner: Work | SessionId): Refused | undefined {
   if (lane.processes.live.length >= PROCESSES_LIVE_MAX) {
     return refused("overloaded", `${PROCESSES_LIVE_MAX} processes are going on in ${lane.id}; that is the limit.`);
   }
-  // Each may have a result to tell, and it must find a place.
-  if (!hasRoom(lane)) return refused("queue_full", `The inbox of ${lane.id} is full: it waits for a turn.`);
   return undefined;
 }
 
-/** Every process that goes on has a place in the inbox reserved for its result. */
+/** One that reports must find a place for its result. */
+function refuseResult(lane: Lane, asked: Pick<Process, "owner" | "feedback">): Refused | undefined {
+  if (!isReporting(asked) || hasRoom(lane)) return undefined;
+  return refused("queue_full", `The inbox of ${lane.id} is full: what this process reports finds no place.`);
+}
+
+/** Every process that will report when it ends has a place in the inbox reserved for its result. */
 // @fault room-not-reserved:room
-export const hasRoom = ({ inbox, processes }: Lane): boolean => inbox.length + processes.live.length < INBOX_ITEMS_MAX;
+export const hasRoom = ({ inbox, processes }: Lane): boolean =>
+  inbox.length + processes.live.filter(isReporting).length < INBOX_ITEMS_MAX;
+
+const isReporting = ({ owner, feedback }: Pick<Process, "owner" | "feedback">): boolean =>
+  !isCall(owner) && feedback !== "silent";
 
 function goesOn({ live }: Lane, id: Work): boolean {
   if (live?.id !== runOf(id) || live.phase !== "running") return false;
@@ -62,12 +71,16 @@ export function noteProcess(lane: Lane, command: CommandOf<"note-process">): Dec
   return { events, answer: undefined };
 }
 
-/** Not once it is being stopped: then it ends with what it belonged to. */
+/**
+ * Not once it is being stopped: then it ends with what it belonged to. Nor if its result would find no place: then its
+ * call goes on waiting for it.
+ */
 export function detachProcess(lane: Lane, command: CommandOf<"detach-process">): Decided<Answers["detach-process"]> {
   const { processId: id, feedback } = command;
   const one = find(lane, id);
+  const isFull = refuseResult(lane, { owner: lane.id, feedback }) !== undefined;
   // @fault detached-while-stopping
-  if (one === undefined || isBackground(one) || stopReason(lane, one) !== undefined) {
+  if (one === undefined || isBackground(one) || stopReason(lane, one) !== undefined || isFull) {
     return { events: [], answer: "late" };
   }
   return { events: [{ type: "process.detached", processId: id, owner: lane.id, feedback }], answer: "recorded" };
@@ -101,7 +114,7 @@ export function cancelBackground(
   lane: Lane,
   reason: CancelReason,
   next: Seq,
-  how: "stop" | "end",
+  how: "keep" | "stop" | "end",
 ): { readonly events: readonly Event[]; readonly covered: readonly CoveredProcess[] } {
   const events: Event[] = [];
   const inBackground = new Set(backgroundOf(lane, how));
@@ -116,11 +129,11 @@ export function cancelBackground(
 
 export function settleProcess(
   lane: Lane,
-  { end, waiter }: CommandOf<"settle-process">,
+  { end, waiters = [] }: CommandOf<"settle-process">,
 ): Decided<Answers["settle-process"]> {
   const one = find(lane, end.processId);
   if (one === undefined) return { events: [], answer: "late" };
-  return { events: settled(lane, one, { ...end, outcome: outcomeOf(lane, one, end), waiter }), answer: "recorded" };
+  return { events: settled(lane, one, { ...end, outcome: outcomeOf(lane, one, end), waiters }), answer: "recorded" };
 }
 
 /** Said by a worker that takes over: whatever went on under another was ended, and nobody knows how far it came. */
@@ -129,30 +142,49 @@ export function loseProcesses(lane: Lane): readonly Event[] {
     const reason = stopReason(lane, one);
     // @fault cancel-forgotten-by-recovery
     const outcome: Outcome = reason === undefined ? { kind: "lost" } : { kind: "cancelled", reason };
-    return settled(lane, one, { processId: one.id, outcome, waiter: undefined });
+    return settled(lane, one, { processId: one.id, outcome, waiters: [] });
   });
 }
 
-/** A call is over only when none of its processes is left: what the world has not told of by then ends with it. */
+/**
+ * A process is settled by the component that saw its end, and by nothing else. One that is left when its call ends is
+ * being killed: it is handed to the session, and the outcomes of its call and run name it.
+ */
 export function withProcesses(lane: Lane, events: readonly Event[]): readonly Event[] {
   const { live } = lane.processes;
-  if (live.length === 0 || !events.some(({ type }) => type === "call.settled")) return events;
-  const over = new Set<ProcessId>();
+  // @fault dying-process-forgotten
+  if (live.length === 0 || !events.some(({ type }) => type === "call.settled" || type === "run.settled")) return events;
+  const left = new Map(live.map((one) => [one.id, one]));
+  const dying = new Map(live.flatMap(({ id, dyingOf }) => (dyingOf === undefined ? [] : [[id, dyingOf] as const])));
   let cancelled: CancelReason | undefined;
-  return events.flatMap((event) => {
-    if (event.type === "process.settled") over.add(event.processId);
+  return events.flatMap((event): readonly Event[] => {
+    if (event.type === "process.settled") {
+      left.delete(event.processId);
+      dying.delete(event.processId);
+    }
+    // Handed over already.
+    if (event.type === "process.detached") left.delete(event.processId);
     if (event.type === "run.cancel_requested") cancelled = event.reason;
+    if (event.type === "run.settled") {
+      const named = [...dying].flatMap(([id, run]) => (run === event.runId ? [id] : []));
+      return [{ ...event, outcome: naming(event.outcome, named) }];
+    }
     if (event.type !== "call.settled") return [event];
-    const left = live.filter(({ id, owner }) => owner === event.callId && !over.has(id));
-    return [...left.map((one) => endedWith(one, stopReason(lane, one) ?? cancelled, event.outcome)), event];
+    const own = [...left.values()].filter(({ owner }) => owner === event.callId);
+    for (const { id } of own) dying.set(id, event.runId);
+    const ids = own.map(({ id }) => id);
+    const outcome = naming(event.outcome, ids); // @fault dying-not-named
+    return [...own.map((one) => handedOver(lane, one, cancelled, event.outcome)), { ...event, outcome }];
   });
 }
 
-function endedWith(one: Process, stopped: CancelReason | undefined, call: Outcome): Event {
+const naming = (outcome: Outcome, dying: readonly ProcessId[]): Outcome =>
+  outcome.kind === "cancelled" && dying.length > 0 ? { ...outcome, dying } : outcome;
+
+function handedOver(lane: Lane, one: Process, stopped: CancelReason | undefined, call: Outcome): Event {
   const parent = { kind: "parent", id: one.owner } as const;
-  const reason = stopped ?? (call.kind === "cancelled" ? call.reason : parent);
-  const outcome: Outcome = call.kind === "lost" ? call : { kind: "cancelled", reason };
-  return { type: "process.settled", processId: one.id, outcome };
+  const dying = stopReason(lane, one) ?? stopped ?? (call.kind === "cancelled" ? call.reason : parent);
+  return { type: "process.detached", processId: one.id, owner: lane.id, feedback: "silent", dying };
 }
 
 /** Decided by what was recorded and by whether a signal went out, never by an exit code. */
@@ -160,21 +192,27 @@ function outcomeOf(lane: Lane, one: Process, end: ProcessEnd): Outcome {
   if (end.failed !== undefined) return { kind: "failed", ...end.failed };
   if (end.exit === undefined && end.stopped === undefined) return { kind: "lost" };
   const reason = end.stopped === undefined ? undefined : stopReason(lane, one); // @fault natural-end-cancelled
-  if (reason === undefined) return { kind: "completed" };
+  if (reason === undefined) return end.stopped === undefined ? { kind: "completed" } : UNRECORDED_STOP;
   const abandoned = (end.escaped ?? []).map((pid) => `pid ${pid}`);
   return abandoned.length === 0 ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned };
 }
 
+/** It did not end by itself, and it is not known who wanted its end: so it is neither completed nor cancelled. */
+const UNRECORDED_STOP: Outcome = {
+  kind: "failed",
+  code: "stopped",
+  message: "It was ended by a signal of Belay's, and no stop of it is recorded.",
+};
+
 type Ended = Omit<ProcessEnd, "stopped" | "failed"> & {
   readonly outcome: Outcome;
-  readonly waiter: CallId | undefined;
+  readonly waiters: readonly Work[];
 };
 
 function settled(lane: Lane, one: Process, ended: Ended): readonly Event[] {
-  const { waiter, outcome, processId: id, exit, durationMs, output, escaped } = ended;
-  // @fault cancelled-process-fed, lost-process-not-fed, silent-process-fed
-  const told =
-    isBackground(one) && one.feedback !== "silent" && (outcome.kind === "completed" || outcome.kind === "lost");
+  const { waiters, outcome, processId: id, exit, durationMs, output, escaped } = ended;
+  // @fault cancelled-process-fed, silent-process-fed, limited-process-not-fed
+  const told = isBackground(one) && one.feedback !== "silent" && (outcome.kind === "completed" || isNews(outcome));
   const dropped = told && lane.phase === "closed"; // @fault fed-to-the-closed
   const event: Event = {
     type: "process.settled",
@@ -187,24 +225,42 @@ function settled(lane: Lane, one: Process, ended: Ended): readonly Event[] {
     ...(dropped ? { dropped: true } : {}),
   };
   if (!told || dropped) return [event];
-  const held = waiter !== undefined && lane.live?.live.some((call) => call.id === waiter);
+  // Each that is live: if one of them is stopped, another may still tell it.
+  const [heldBy, ...alsoHeldBy] = waiters.filter((id) => isLive(lane.live, id));
   return [
     event,
     {
       type: "inbox.added",
       item: feedbackItem(one, ended, outcome),
       processId: id,
-      ...(held ? { heldBy: waiter } : {}), // @fault result-not-held
-      ...(one.feedback === "wake" ? { wake: true } : {}),
+      ...(heldBy === undefined ? {} : { heldBy }), // @fault result-not-held
+      ...(alsoHeldBy.length === 0 ? {} : { alsoHeldBy }),
+      ...(one.feedback === "wake" && wakes(outcome) ? { wake: true } : {}),
     },
   ];
 }
 
+/** Whether nobody knows of it who could tell: its worker vanished, or its time limit or a rule of the host ended it. */
+const isNews = (outcome: Outcome): boolean => {
+  if (outcome.kind === "lost") return true; // @fault lost-process-not-fed
+  return outcome.kind === "cancelled" && (outcome.reason.kind === "timeout" || outcome.reason.kind === "policy");
+};
+
+/** A stop by the host may be one of the whole session, after which nothing begins by itself. */
+const wakes = (outcome: Outcome): boolean => outcome.kind !== "cancelled" || outcome.reason.kind !== "policy";
+
+/** A process that must be ended. `alone`: the call it belongs to is not being stopped with it. */
+export interface ProcessStop {
+  readonly id: ProcessId;
+  readonly reason: CancelReason;
+  readonly alone: boolean;
+}
+
 /** What must be ended for the state to be true, and why. */
-export function demandStops(lane: Lane): readonly { readonly id: ProcessId; readonly reason: CancelReason }[] {
+export function demandStops(lane: Lane): readonly ProcessStop[] {
   return lane.processes.live.flatMap((one) => {
     const reason = stopReason(lane, one);
-    return reason === undefined ? [] : [{ id: one.id, reason }];
+    return reason === undefined ? [] : [{ id: one.id, reason, alone: ownerStopReason(lane, one) === undefined }];
   });
 }
 

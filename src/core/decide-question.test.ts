@@ -27,14 +27,17 @@ import {
   recovered,
   running,
   runSettled,
+  settleAsking,
   settleCall,
   settleTurn,
   start,
   turnRequested,
   user,
+  wanted,
 } from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Command } from "./command.ts";
+import type { CallId } from "./ids.ts";
 import { GRANTS_KEPT, QUESTIONS_BYTES_MAX, QUESTIONS_OPEN_MAX } from "./limits.ts";
 import type { About, Reply } from "./question.ts";
 
@@ -388,5 +391,40 @@ describe("a question is taken back", () => {
 
   test("an approval that a turn has asked for is only withdrawn", () => {
     live.and(ask("turn_a.1")).when(cancelQuestion("ask_a.1")).then(questionWithdrawn("ask_a.1"));
+  });
+});
+
+describe("a call that an earlier worker left begins", () => {
+  const admit = (callId: CallId) => ({ type: "admit-call", callId }) as const;
+  const left = live.and(settleAsking("turn_a.1", wanted("call_a.1")), ask("call_a.1"), recover());
+  const withdrawn = questionSettled("ask_a.1", { kind: "withdrawn", reason: { kind: "parent", id: "call_a.1" } });
+
+  test("G25: its open approval is withdrawn first, and then it is not begun again after a crash or a park", () => {
+    left.when(admit("call_a.1")).then(withdrawn).answers("admitted");
+    for (const cut of [[recover()], [park, recover()]]) {
+      expect(left.and(...cut).lane.live?.live).toHaveLength(1);
+      expect(left.and(admit("call_a.1"), ...cut).lane.live?.live).toEqual([]);
+    }
+  });
+
+  test("nothing is recorded if no approval of it is open", () => {
+    const allowed = left.and(answer("ask_a.1", { kind: "allowed" }));
+    for (const past of [
+      allowed,
+      left.and(admit("call_a.1")),
+      calling,
+      asking.and(answer("ask_a.1", { kind: "allowed" })),
+    ]) {
+      past.when(admit("call_a.1")).then().answers("admitted");
+    }
+    asking.when(admit("call_a.2")).then().answers("admitted");
+  });
+
+  test("G9: not if it was denied, is being stopped, or has ended", () => {
+    const denied = left.and(answer("ask_a.1", { kind: "denied" }));
+    const gone = left.and(cancelCall("call_a.1"), settleCall("call_a.1", { outcome: cancelledBy(user) }));
+    for (const past of [denied, left.and(cancelCall("call_a.1")), left.and(cancelRun("run_a")), gone]) {
+      past.when(admit("call_a.1")).then().answers("denied");
+    }
   });
 });

@@ -3,7 +3,7 @@ import type { CancelReceipt } from "./cancel.ts";
 import type { Answers, CommandOf } from "./command.ts";
 import { cancelOneCall, type Decided } from "./decide-run.ts";
 import type { Event } from "./event.ts";
-import { type QuestionId, questionId, runOf, type Work } from "./ids.ts";
+import { type CallId, type QuestionId, questionId, runOf, type Work } from "./ids.ts";
 import type { Lane } from "./lane.ts";
 import { QUESTIONS_BYTES_MAX, QUESTIONS_OPEN_MAX } from "./limits.ts";
 import { utf8Bytes } from "./prompt.ts";
@@ -49,11 +49,34 @@ function tooMany({ id, questions }: Run, about: About): string | undefined {
 
 const aboutBytes = (about: About): number => utf8Bytes(JSON.stringify(about));
 
+/**
+ * A call that an earlier worker left begins without an answer: a hook approved it, or it needs no approval any more.
+ * An approval that stays open would say that it has not begun, and after the next crash it would be begun again.
+ */
+export function admitCall(lane: Lane, { callId }: CommandOf<"admit-call">): Decided<Answers["admit-call"]> {
+  const run = lane.live;
+  if (run?.id !== runOf(callId) || !goesOn(run, callId) || isDenied(run, callId)) {
+    return { events: [], answer: "denied" };
+  }
+  return { events: withdrawApprovals(run, callId), answer: "admitted" };
+}
+
+/** Whether something is recorded about the approval of a call that must be settled before the call begins. */
+export const isUndecided = ({ live }: Lane, callId: CallId): boolean =>
+  live !== undefined && (approvalsOf(live, callId).length > 0 || isDenied(live, callId));
+
+const isDenied = (run: Run, callId: CallId): boolean =>
+  run.live.some((call) => call.id === callId && call.verdict?.allowed === false);
+
+const approvalsOf = (run: Run, owner: Work): readonly Question[] =>
+  run.questions.filter((one) => one.owner === owner && one.about.kind === "approval");
+
+const withdrawApprovals = (run: Run, owner: Work): readonly Event[] =>
+  approvalsOf(run, owner).map((one) => settled(one.id, { kind: "withdrawn", reason: { kind: "parent", id: owner } }));
+
 /** A call is approved for one input. If that has changed, an approval for another must not be left to be given. */
 function outdated(run: Run, owner: Work, about: About): readonly Event[] {
-  if (about.kind !== "approval") return [];
-  const others = run.questions.filter((one) => one.owner === owner && one.about.kind === "approval");
-  return others.map((one) => settled(one.id, { kind: "withdrawn", reason: { kind: "parent", id: owner } }));
+  return about.kind === "approval" ? withdrawApprovals(run, owner) : [];
 }
 
 export function answer(lane: Lane, { questionId: id, reply, digest }: CommandOf<"answer">): Decided<Answers["answer"]> {
@@ -83,7 +106,7 @@ export function expire(lane: Lane, { questionId: id, limitMs }: CommandOf<"expir
 /** Taking an approval back stops the call that waits for it; taking another question back leaves its asker going. */
 export function cancelQuestion(
   lane: Lane,
-  { questionId: id, reason }: CommandOf<"cancel-question">,
+  { questionId: id, reason, begun }: CommandOf<"cancel-question">,
 ): Decided<CancelReceipt> {
   const question = openQuestion(lane, id);
   const run = lane.live;
@@ -92,7 +115,7 @@ export function cancelQuestion(
   // @fault withdrawn-approval-lets-the-call-wait, no-reminder-by-question
   const events: readonly Event[] =
     question.about.kind === "approval" && isCall(owner)
-      ? cancelOneCall(run, owner, { reason, remind: true }, lane.head + 1).events
+      ? cancelOneCall(run, owner, { reason, remind: true, begun }, lane.head + 1).events
       : [settled(id, { kind: "withdrawn", reason })];
   return { events, answer: { kind: "withdrawn" } };
 }

@@ -99,8 +99,10 @@ describe("edit", () => {
     expect(queue.map((run) => run.bytes)).toEqual([5, 15]);
   });
 
-  test("a steer is not in the queue, so there is nothing to edit there", () => {
-    steered.when(edit("run_b")).then().answers({ kind: "unknown" });
+  test("G6: a steer that waits is edited, and the live run takes in what it says then", () => {
+    const asked = steered.when(edit("run_b"));
+    asked.then({ type: "run.edited", runId: "run_b", prompt: { text: "better" } }).answers({ kind: "changed", seq: 9 });
+    expect(asked.after.lane.steers).toMatchObject([{ id: "run_b", prompt: { text: "better" } }]);
   });
 });
 
@@ -126,15 +128,25 @@ describe("move", () => {
     queued.when(move(runId, to)).then().answers({ kind: "unchanged" });
   });
 
-  test.each(["run_x", "run_live", "run_a"] as const)(
-    "before %s, which is no other queued run, is no place",
-    (before) => {
-      queued.when(move("run_a", { before })).then().answers({ kind: "unknown" });
-    },
-  );
+  test("before itself is where it is", () => {
+    queued
+      .when(move("run_b", { before: "run_b" }))
+      .then()
+      .answers({ kind: "unchanged" });
+  });
 
-  test("a steer has no place in the queue", () => {
-    steered.when(move("run_b", "front")).then().answers({ kind: "unknown" });
+  test.each(["run_x", "run_live"] as const)("before %s, which is no other queued run, is no place", (before) => {
+    queued.when(move("run_a", { before })).then().answers({ kind: "unknown" });
+  });
+
+  test("G6: a steer that is moved is a queued run again, at that place", () => {
+    const asked = steered.when(move("run_b", "front"));
+    asked.then({ type: "run.requeued", runId: "run_b" }, { type: "run.moved", runId: "run_b", index: 0 });
+    expect(asked.after.lane.steers).toEqual([]);
+    expect(queueOf(asked.after)[0]).toBe("run_b");
+  });
+
+  test("a steer is no place to move another run to", () => {
     steered
       .when(move("run_a", { before: "run_b" }))
       .then()
@@ -170,8 +182,8 @@ describe("steer", () => {
     expect(queueOf(asked.after)).toEqual(["run_a", "run_c"]);
   });
 
-  test("what is a steer already is no queued run", () => {
-    steered.when(steer("run_b")).then().answers({ kind: "unknown" });
+  test("what is a steer already stays one", () => {
+    steered.when(steer("run_b")).then().answers({ kind: "unchanged" });
   });
 
   test.each([

@@ -8,9 +8,11 @@ import type { Lane, Waiting } from "./lane.ts";
 import { QUEUE_BYTES_MAX } from "./limits.ts";
 import { promptBytes } from "./prompt.ts";
 
+/** Also a steer that waits: the live run takes in what it says then. */
 export function editQueued(lane: Lane, { runId, prompt }: CommandOf<"edit">): Decided<QueueReceipt> {
-  return changeQueued(lane, runId, () => {
-    const others = { ...lane, queue: lane.queue.filter((run) => run.id !== runId) };
+  return changeWaiting(lane, runId, () => {
+    const isOther = (run: Waiting): boolean => run.id !== runId;
+    const others = { ...lane, queue: lane.queue.filter(isOther), steers: lane.steers.filter(isOther) };
     if (queueBytes(others) + promptBytes(prompt) <= QUEUE_BYTES_MAX) {
       return changed(lane, [{ type: "run.edited", runId, prompt }]);
     }
@@ -18,33 +20,38 @@ export function editQueued(lane: Lane, { runId, prompt }: CommandOf<"edit">): De
   });
 }
 
+/** A steer that is moved is a queued run again, at that place. */
 export function moveQueued(lane: Lane, { runId, to }: CommandOf<"move">): Decided<QueueReceipt> {
-  return changeQueued(lane, runId, () => {
+  return changeWaiting(lane, runId, () => {
+    if (typeof to === "object" && to.before === runId) return nothing({ kind: "unchanged" });
     const rest = lane.queue.filter((run) => run.id !== runId);
     const index = placeIndex(rest, to);
     if (index === -1) return nothing({ kind: "unknown" });
     if (lane.queue[index]?.id === runId) return nothing({ kind: "unchanged" });
-    return changed(lane, [{ type: "run.moved", runId, index }]);
+    const moved: Event = { type: "run.moved", runId, index };
+    return changed(lane, isSteer(lane, runId) ? [{ type: "run.requeued", runId }, moved] : [moved]);
   });
 }
 
 export function withdraw(lane: Lane, { runId, reason }: CommandOf<"withdraw">): Decided<QueueReceipt> {
-  const change = (): Decided<QueueReceipt> => changed(lane, [withdrawn(runId, reason)]);
-  return lane.steers.some((run) => run.id === runId) ? change() : changeQueued(lane, runId, change);
+  return changeWaiting(lane, runId, () => changed(lane, [withdrawn(runId, reason)]));
 }
 
 /** Without a live run that will have another turn it stays a queued run. */
 export function steerQueued(lane: Lane, { runId }: CommandOf<"steer">): Decided<QueueReceipt> {
-  return changeQueued(lane, runId, () => {
-    if (lane.live?.phase !== "running") return nothing({ kind: "unchanged" });
+  return changeWaiting(lane, runId, () => {
+    if (lane.live?.phase !== "running" || isSteer(lane, runId)) return nothing({ kind: "unchanged" });
     return changed(lane, [{ type: "run.steered", runId }]);
   });
 }
 
-function changeQueued(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {
+function changeWaiting(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {
+  if (isSteer(lane, id)) return change();
   if (lane.queue.some((run) => run.id === id)) return change(); // @fault edit-after-start
   return nothing({ kind: lane.live?.id === id ? "started" : "unknown" });
 }
+
+const isSteer = (lane: Lane, id: RunId): boolean => lane.steers.some((run) => run.id === id);
 
 function placeIndex(rest: readonly Waiting[], to: Place): number {
   if (to === "front") return 0;
@@ -54,7 +61,8 @@ function placeIndex(rest: readonly Waiting[], to: Place): number {
 
 const changed = (lane: Lane, events: readonly Event[]): Decided<QueueReceipt> => ({
   events,
-  answer: { kind: "changed", seq: lane.head + 1 },
+  // The change itself is the last of them.
+  answer: { kind: "changed", seq: lane.head + events.length },
 });
 
 export const nothing = <A>(answer: A): Decided<A> => ({ events: [], answer });

@@ -1,7 +1,7 @@
 // The whole policy of a live run, on one screen. No clock, no promise, no I/O.
 import { Bug } from "./bug.ts";
 import { type Call, type CallAsk, cancelCall, type Stop } from "./call.ts";
-import type { CancelReason, CancelReceipt, Outcome } from "./cancel.ts";
+import type { CancelReason, CancelReceipt, Failure, Outcome } from "./cancel.ts";
 import type { Event, Next, TurnFinish, TurnPart, Usage } from "./event.ts";
 import {
   type CallId,
@@ -15,9 +15,10 @@ import {
 } from "./ids.ts";
 import { reminder } from "./inbox.ts";
 import { ATTEMPTS_MAX, CALLS_LIVE_MAX } from "./limits.ts";
+import type { MemoChange } from "./memo.ts";
 import type { Json } from "./prompt.ts";
 import type { Question } from "./question.ts";
-import { NO_QUESTIONS, type Run } from "./run.ts";
+import { NO_QUESTIONS, type Run, type Stopping } from "./run.ts";
 
 /** How a turn or call ended, as the world reports it. */
 export interface TurnEnd {
@@ -30,11 +31,15 @@ export interface TurnEnd {
   readonly parts?: readonly TurnPart[];
   /** What it wants done before the next turn. */
   readonly calls?: readonly CallAsk[];
+  /** Processes whose results it has received. Counts only if it completes. */
+  readonly heard?: readonly ProcessId[];
 }
 
 export interface CallEnd {
   readonly callId: CallId;
   readonly outcome: Outcome;
+  /** It ended without having begun. */
+  readonly begun?: false;
   readonly result?: Json;
   readonly changes?: readonly string[];
   /** Processes whose results it tells. Counts only if it completes. */
@@ -76,15 +81,20 @@ export function cancelOneCall(run: Run, callId: CallId, stop: Stop, next: Seq): 
   // A call of a run that is being stopped is being stopped with it, unless it was stopped before.
   if (run.phase === "stopping" && call.phase === "running")
     return { events: [], answer: { kind: "stopping", since: run.since, first: false } };
-  const { events, answer } = cancelCall(run.id, call, stop, next); // @fault call-cancel-stops-the-run
+  const known: Stop = isUnbegun(run, call) ? { ...stop, begun: false } : stop;
+  const { events, answer } = cancelCall(run.id, call, known, next); // @fault call-cancel-stops-the-run
   if (events.length === 0) return { events, answer };
   const stopped = [...events, ...withdraw(run, callId, stop.reason)]; // @fault approval-outlives-its-call
-  return { events: run.phase === "parked" ? [...stopped, ...stoppedNow(run, call, stop)] : stopped, answer };
+  return { events: run.phase === "parked" ? [...stopped, ...stoppedNow(run, call, known)] : stopped, answer };
 }
 
+/** A parked run has kept only calls that may be repeated, and calls that had not begun. */
+const isUnbegun = (run: Run, call: Call): boolean => run.phase === "parked" && call.idempotent !== true;
+
 /** Nothing of a parked run is going on anywhere, so nobody else would tell of the call's end. */
-function stoppedNow(run: Run, call: Call, { reason, remind }: Stop): readonly Event[] {
-  const stopping: Call = { ...call, phase: "stopping", reason, since: 0, remind };
+function stoppedNow(run: Run, call: Call, { reason, remind, begun }: Stop): readonly Event[] {
+  const known = begun === false ? { begun } : {};
+  const stopping: Call = { ...call, phase: "stopping", reason, since: 0, remind, ...known };
   return abandon({ ...run, questions: NO_QUESTIONS }, [stopping], { kind: "cancelled", reason });
 }
 
@@ -109,10 +119,12 @@ export function refuseCall(
 
 export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {
   if (run.turn !== end.turnId) return []; // A late echo of something already settled.
-  const { turnId: id, calls, ...rest } = end;
+  const { turnId: id, calls, heard, ...rest } = end;
   const { usage = run.meter } = end;
   const cost = usage === undefined ? {} : { usage };
-  const settled: Event = { type: "turn.settled", runId: run.id, turnId: id, ...rest, ...cost };
+  // What a turn has received counts only if it could use it; otherwise the next one is told.
+  const received = heard === undefined || end.outcome.kind !== "completed" ? {} : { heard };
+  const settled: Event = { type: "turn.settled", runId: run.id, turnId: id, ...rest, ...cost, ...received };
   const goesOn = run.phase === "running" && end.next === "turn";
   // If this is the last turn, the calls that are left are stopped, and wait for nobody's answer any more.
   // @fault approval-outlives-its-turn
@@ -122,7 +134,7 @@ export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {
   const asked = goesOn ? askedFor(run, calls ?? []) : []; // @fault end-calls-asked-while-stopping
   if (run.live.length > 0 || asked.length > 0) return [...before, ...asked]; // @fault run-ends-before-its-calls
   if (goesOn) return [...before, nextTurn(run)]; // @fault next-turn-after-the-cancel
-  return [...before, runSettled(run, end.outcome, "turn")]; // @fault two-outcomes
+  return [...before, runSettled(run, end.outcome, "turn", errorOf(end.outcome))]; // @fault two-outcomes
 }
 
 /** Every call a model has asked for has one result: what is too much is asked for and ends at once. */
@@ -156,7 +168,7 @@ export function recoverRun(run: Run, resume: Resume): readonly Event[] {
   switch (run.phase) {
     case "stopping":
       // @fault stop-forgotten-by-recovery, stopping-run-lost, two-outcomes:recovery
-      return [...lost, settle(cancelled(run.reason, run.abandoned))];
+      return [...lost, settle(cancelled(run, run.abandoned, run.error))];
     case "ending":
       return [...lost, settle(uncancelled(run.outcome))];
     case "parked":
@@ -218,21 +230,30 @@ function abandon(run: Run, calls: readonly Call[], outcome: Outcome): readonly E
   return calls.flatMap((call) => {
     // One that was denied has not begun: that much is known, whoever has vanished.
     const denied = call.phase === "running" && isDenied(call);
+    const end = { callId: call.id, outcome: denied ? DENIED : outcome };
     // @fault no-reminder-after-a-crash
-    return settledCall(run, call, { callId: call.id, outcome: denied ? DENIED : outcome });
+    return settledCall(run, call, isUnbegun(run, call) ? { ...end, begun: false } : end);
   });
 }
 
+/** Of one that was stopped before it had begun it is known how it ended, whoever has vanished. */
+const endOf = (call: Call, end: CallEnd): CallEnd =>
+  call.phase === "stopping" && call.begun === false
+    ? { callId: call.id, outcome: { kind: "cancelled", reason: call.reason }, begun: false }
+    : end;
+
 /** A call's end: its questions end with it, and if somebody stopped it the model is reminded. */
-function settledCall(run: Run, call: Call, end: CallEnd): readonly Event[] {
-  const { heard, ...rest } = end;
+function settledCall(run: Run, call: Call, reported: CallEnd): readonly Event[] {
+  const end = endOf(call, reported);
+  const { heard, begun, ...rest } = end;
+  const stopped = end.outcome.kind === "cancelled" || end.outcome.kind === "lost";
+  const unbegun = stopped && begun === false ? { begun } : {};
   // @fault heard-by-a-call-that-failed, heard-not-recorded
   const told = heard === undefined || end.outcome.kind !== "completed" ? {} : { heard };
   const events: Event[] = [
     ...withdraw(run, call.id, { kind: "parent", id: call.id }),
-    { type: "call.settled", runId: run.id, ...rest, ...told },
+    { type: "call.settled", runId: run.id, ...rest, ...unbegun, ...told },
   ];
-  const stopped = end.outcome.kind === "cancelled" || end.outcome.kind === "lost";
   // Not if it finished first: then its result stands, and there is nothing to be reminded of.
   // @fault reminded-of-what-finished, reminded-unasked
   if (call.phase === "stopping" && call.remind && stopped) {
@@ -254,16 +275,19 @@ function withdrawn(run: Run, questionId: QuestionId, reason: CancelReason): read
   return [{ type: "question.settled", runId: run.id, questionId, ending: { kind: "withdrawn", reason } }];
 }
 
-/** The run's outcome, once its last work has ended like `last`. Decided by what was recorded, never by a text. */
-function runSettled(run: Run, last: Outcome, name: string): Event {
-  return { type: "run.settled", runId: run.id, outcome: outcomeOf(run, last, name) };
+/**
+ * The run's outcome, once its last work has ended like `last`. Decided by what was recorded, never by a text. `error`:
+ * what its turn threw while it was being stopped. That of a call stays with the call.
+ */
+function runSettled(run: Run, last: Outcome, name: string, error?: Failure): Event {
+  return { type: "run.settled", runId: run.id, outcome: outcomeOf(run, last, name, error) };
 }
 
-function outcomeOf(run: Run, last: Outcome, name: string): Outcome {
+function outcomeOf(run: Run, last: Outcome, name: string, error: Failure | undefined): Outcome {
   switch (run.phase) {
     case "stopping":
       // @fault abandoned-not-named, cancel-is-a-failure
-      return cancelled(run.reason, didNotStop(last) ? [...run.abandoned, name] : run.abandoned);
+      return cancelled(run, didNotStop(last) ? [...run.abandoned, name] : run.abandoned, error ?? run.error);
     case "ending":
       return uncancelled(run.outcome);
     case "running":
@@ -281,8 +305,11 @@ const nextTurn = (run: Run): Event => ({
 
 const didNotStop = (outcome: Outcome): boolean => outcome.kind === "cancelled" && outcome.abandoned !== undefined;
 
-function cancelled(reason: CancelReason, abandoned: readonly string[]): Outcome {
-  return abandoned.length === 0 ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned };
+const errorOf = (last: Outcome): Failure | undefined => (last.kind === "cancelled" ? last.error : undefined);
+
+function cancelled({ reason }: Stopping, abandoned: readonly string[], error: Failure | undefined): Outcome {
+  const named = abandoned.length === 0 ? {} : { abandoned };
+  return { kind: "cancelled", reason, ...named, ...(error === undefined ? {} : { error }) };
 }
 
 /** Nobody cancelled this run, so it is not cancelled, whatever its work says of itself. */
@@ -314,5 +341,7 @@ const crashLoop = (attempts: number): Outcome => ({
 /** Facts, and what to tell whoever asked. An empty list of facts is an answer: nothing changes. */
 export interface Decided<A> {
   readonly events: readonly Event[];
+  /** What is kept besides the log, written together with the facts. */
+  readonly memos?: readonly MemoChange[];
   readonly answer: A;
 }

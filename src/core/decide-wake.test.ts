@@ -23,6 +23,7 @@ import {
   park,
   policy,
   post,
+  processRequested,
   processSettled,
   recover,
   recovered,
@@ -44,8 +45,9 @@ import {
 } from "../../test/fixtures/commands.ts";
 import { type Given, given } from "../testing/given.ts";
 import type { Event } from "./event.ts";
-import type { CallId, ProcessId } from "./ids.ts";
+import type { ProcessId, Work } from "./ids.ts";
 import type { Item } from "./inbox.ts";
+import { INBOX_ITEMS_MAX } from "./limits.ts";
 import { feedbackItem, titleOf } from "./process.ts";
 
 const told = (id: ProcessId): Item => ({
@@ -59,7 +61,7 @@ const gone = (id: ProcessId): Item => ({
   data: { processId: id, outcome: "lost" },
 });
 const over = (id: ProcessId) => processSettled(id, completed, { exit: { code: 0 } });
-const fed = (id: ProcessId, more: { wake?: true; heldBy?: CallId } = { wake: true }, result = told(id)): Event => ({
+const fed = (id: ProcessId, more: { wake?: true; heldBy?: Work } = { wake: true }, result = told(id)): Event => ({
   type: "inbox.added",
   item: result,
   processId: id,
@@ -277,6 +279,68 @@ describe("G22: whoever waited for a result is not told it again", () => {
   });
 });
 
+describe("G22: a turn that waited for a result is not told it again", () => {
+  const alone = live.and(beginProcess());
+  /** The turn waits for what goes on in the background, which has ended now. */
+  const awaited = alone.and(settleFor("turn_a.1", first));
+
+  test("the result is held for the turn that waits, also beside a call", () => {
+    alone.when(settleFor("turn_a.1", first)).then(over(first), fed(first, { heldBy: "turn_a.1", wake: true }));
+    busy.when({ ...settleFor("turn_a.1", first), waiters: ["turn_a.1", "call_a.1"] }).then(over(first), {
+      ...fed(first, { heldBy: "turn_a.1", wake: true }),
+      alsoHeldBy: ["call_a.1"],
+    } as Event);
+  });
+
+  test("not for one that is over, or was never there", () => {
+    const next = alone.and(settleTurn("turn_a.1", { next: "turn" }));
+    next.when(settleFor("turn_a.1", first)).then(over(first), fed(first));
+    idle.when(settleFor("turn_a.1", first)).then(over(first), fed(first), wokenRun("run_1.w5"));
+  });
+
+  test("while it goes on it does not take the result in; what else is there it does", () => {
+    awaited.when(take("turn_a.1")).then().answers([]);
+    const more = awaited.and(post("news"));
+    more.when(take("turn_a.1")).then(itemsTaken("turn_a.1", item("news")));
+    expect(more.and(take("turn_a.1")).lane.inbox).toMatchObject([{ processId: first, heldBy: "turn_a.1" }]);
+  });
+
+  test("once it has completed, neither its next turn nor the next run is told, and no run is begun for it", () => {
+    awaited
+      .when(settleTurn("turn_a.1", { next: "turn", heard: [first] }))
+      .then({ ...turnSettled, next: "turn", heard: [first] }, turnRequested("run_a", "turn_a.2"));
+    const past = awaited.and(settleTurn("turn_a.1", { heard: [first] }));
+    expect([past.lane.inbox, wakesIn(past)]).toEqual([[], []]);
+  });
+
+  test("one that completes without having been told it leaves it to the next turn", () => {
+    awaited
+      .when(settleTurn("turn_a.1", { next: "turn" }))
+      .then({ ...turnSettled, next: "turn" }, itemsTaken("turn_a.2", told(first)), turnRequested("run_a", "turn_a.2"));
+  });
+
+  test.each([
+    ["failed", failed],
+    ["was stopped", stopped],
+    ["is lost", lost],
+  ] as const)("one that %s leaves it to the next turn, whatever it says", (_, outcome) => {
+    const past = awaited.and(cancelRun("run_a"), settleTurn("turn_a.1", { outcome, heard: [first] }));
+    expect(past.events.find(({ type }) => type === "turn.settled")).not.toHaveProperty("heard");
+    expect(takenIn(past.and(...running("run_b")))).toEqual([told(first)]);
+  });
+
+  test("the worker vanishes, or sets the run down: the turn it is taken up with is told", () => {
+    for (const cut of [[recover()], [park, recover()]]) expect(takenIn(awaited.and(...cut))).toEqual([told(first)]);
+  });
+
+  test("a call that waited too still holds it, if the turn has not been told", () => {
+    const both = { ...settleFor("turn_a.1", first), waiters: ["turn_a.1", "call_a.1"] } as const;
+    const past = busy.and(both, settleTurn("turn_a.1", { next: "turn" }));
+    expect(takenIn(past)).toEqual([]);
+    expect(past.and(settleCall("call_a.1", { heard: [first] })).lane.inbox).toEqual([]);
+  });
+});
+
 describe("a result that wants to be heard begins a run", () => {
   test("if nothing goes on and nothing waits, in the same moment", () => {
     idle.when(settleProcess(first)).then(over(first), fed(first), wokenRun("run_1.w5")).answers("recorded");
@@ -438,4 +502,44 @@ describe("a cancel keeps a session from waking", () => {
       .then({ ...turnSettled, outcome: stopped, next: "end" }, runSettled("run_a", stopped), wokenRun("run_1.w11"));
     expect(past.events).toContainEqual(cancelRequested("run_a"));
   });
+});
+
+describe("G22: a background process that nobody stopped who could tell of it is reported", () => {
+  const limit = { kind: "timeout", limitMs: 1_500 } as const;
+  const limited = given(beginProcess(), cancelProcess(first, limit));
+
+  test("one that its time limit ended, with what ended it, and it begins a run", () => {
+    const { inbox, queue } = limited.and(stopProcess(first)).lane;
+    expect(inbox).toMatchObject([{ processId: first, item: { kind: "result", data: { outcome: "cancelled" } } }]);
+    expect(inbox[0]?.item.text).toContain("was stopped by its time limit of 1500 ms");
+    expect(queue).toHaveLength(1);
+  });
+
+  test("one that a rule of the host ended, but it begins no run", () => {
+    const { inbox, queue } = given(beginProcess(), cancelProcess(first, policy), stopProcess(first)).lane;
+    expect(inbox[0]?.item.text).toContain("was stopped by a rule of the host: too expensive");
+    expect(queue).toEqual([]);
+  });
+
+  test("G11: one that its limit had stopped when the session was cancelled begins no run", () => {
+    const { inbox, queue } = limited.and(accept("run_a"), cancelSession(), stopProcess(first)).lane;
+    expect(inbox).toHaveLength(1);
+    expect(queue).toEqual([]);
+  });
+
+  test("not one that a person stopped", () => {
+    expect(given(beginProcess(), cancelProcess(first), stopProcess(first)).lane.inbox).toEqual([]);
+  });
+});
+
+test("a full inbox refuses neither a command of a call nor a process that does not report", () => {
+  const posts = Array.from({ length: INBOX_ITEMS_MAX }, (_, index) => post(`${index}`));
+  const full = given(...posts);
+  const silent = beginProcess("ses_1", "silent");
+  full.when(silent).then(processRequested(first, "ses_1", "silent"));
+  const busy = given(...running("run_a"), call("call_a.1")).and(...posts);
+  const foreground = busy.when(beginProcess("call_a.1", "silent"));
+  foreground.then(processRequested(first, "call_a.1", "silent"));
+  // Nor is it moved to where its result would find no place: its call goes on waiting.
+  foreground.after.when({ type: "detach-process", processId: first, feedback: "wake" }).then().answers("late");
 });

@@ -24,6 +24,7 @@ import type { Accept, Command } from "./command.ts";
 import { decide } from "./decide.ts";
 import type { RunId } from "./ids.ts";
 import { QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
+import { keep } from "./memo.ts";
 
 const accepted = (command: Accept) => {
   const { type: _, earlier: __, ...rest } = command;
@@ -459,11 +460,17 @@ describe("requests under a key", () => {
   const cancel = { ...cancelSession(), once };
 
   test("G2: what was answered is recorded behind the facts it speaks of", () => {
+    const answer = { kind: "withdrawn", runs: [{ runId: "run_a", receipt: { kind: "withdrawn" } }] } as const;
+    const { events } = decide(given(accept("run_a")).lane, cancel);
+    expect(events.at(-1)).toEqual({ type: "request.answered", ...once, answer });
+  });
+
+  test("G7: an idle cancel writes no event; its key and answer are a memo, and its retry covers nothing later", () => {
     const answer = { kind: "idle", runs: [] } as const;
-    given()
-      .when(cancel)
-      .then({ type: "request.answered", ...once, answer })
-      .answers(answer);
+    const past = given();
+    past.when(cancel).then().answers(answer);
+    expect(decide(past.lane, cancel).memos).toEqual([keep({ kind: "answer", ...once, answer })]);
+    given(cancel, accept("run_a")).when(cancel).then().answers(answer);
   });
 
   test("G2: another key is another request", () => {
@@ -483,7 +490,8 @@ describe("requests under a key", () => {
       });
     given(...running("run_a"))
       .when({ type: "take", turnId: "turn_a.1", once })
-      .then({ type: "request.answered", ...once, answer: [] });
+      .then()
+      .answers([]);
   });
 
   test("G7: a repeated cancel covers what the first one covered, and nobody who came between", () => {

@@ -1,8 +1,9 @@
 // The whole policy of a lane: for every command, the facts that follow and what the asker is told.
 // Pure and synchronous: nothing here can be interrupted half-way, so even "at the same moment" has an order, the log's.
 import { type CancelKey, type CancelReason, type Covered, isMeant, type SessionReceipt } from "./cancel.ts";
-import type { Accept, Accepted, Answers, Command, CommandOf, Once, Refused, Taken } from "./command.ts";
+import type { Accept, Accepted, Answers, Command, CommandOf, Refused, Taken } from "./command.ts";
 import { covers } from "./covers.ts";
+import { decideOnce } from "./decide-once.ts";
 import {
   beginProcess,
   cancelBackground,
@@ -14,7 +15,7 @@ import {
   settleProcess,
   withProcesses,
 } from "./decide-process.ts";
-import { answer, ask, cancelQuestion, expire } from "./decide-question.ts";
+import { admitCall, answer, ask, cancelQuestion, expire } from "./decide-question.ts";
 import {
   editQueued,
   moveQueued,
@@ -41,8 +42,9 @@ import { complete, follow, takeAll, withRequeued } from "./follow-up.ts";
 import { type RunId, runOf, type TurnId, turnId } from "./ids.ts";
 import { takeable, wakes } from "./inbox.ts";
 import { evolve, type Lane, leadingInterrupts, placeFor, type Waiting } from "./lane.ts";
-import { QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
-import { type Json, promptBytes } from "./prompt.ts";
+import { MEMOS_PER_ACTOR_MAX, QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "./limits.ts";
+import { cancelledBefore, drop, keep, memosFor } from "./memo.ts";
+import { promptBytes } from "./prompt.ts";
 
 type Deciders = { readonly [T in Command["type"]]: (lane: Lane, command: CommandOf<T>) => Decided<Answers[T]> };
 
@@ -53,12 +55,13 @@ const deciders: Deciders = {
   move: moveQueued,
   withdraw,
   steer: steerQueued,
-  "cancel-session": (lane, { reason, background }) => cancelSession(lane, reason, background),
+  "cancel-session": cancelNamed,
   "cancel-run": (lane, { runId, reason }) => cancelById(lane, runId, reason),
   "cancel-key": cancelByKey,
-  "cancel-call": (lane, { callId, reason, remind }) =>
+  "keep-answer": () => nothing(undefined),
+  "cancel-call": (lane, { callId, reason, remind, begun }) =>
     lane.live?.id === runOf(callId)
-      ? cancelOneCall(lane.live, callId, { reason, remind: remind === true }, lane.head + 1)
+      ? cancelOneCall(lane.live, callId, { reason, remind: remind === true, begun }, lane.head + 1)
       : nothing({ kind: "unknown" }),
   "cancel-process": cancelOneProcess,
   "cancel-question": cancelQuestion,
@@ -78,6 +81,7 @@ const deciders: Deciders = {
   }),
   call,
   ask,
+  "admit-call": admitCall,
   expire,
   "settle-turn": (lane, { end }) => settled(lane, lane.live?.turn === end.turnId ? settleTurn(lane.live, end) : []),
   "settle-call": (lane, { end }) =>
@@ -94,30 +98,8 @@ const deciders: Deciders = {
 export function decide<C extends Command>(lane: Lane, command: C): Decided<Answers[C["type"]]> {
   // The table is typed per command; TypeScript cannot follow the correlation through an index.
   const decider = deciders[command.type] as unknown as (lane: Lane, command: C) => Decided<Answers[C["type"]]>;
-  if (command.once !== undefined) return decideOnce(lane, command.once, () => complete(lane, decider(lane, command)));
-  return complete(lane, decider(lane, command));
+  return decideOnce(lane, command, () => complete(lane, decider(lane, command)));
 }
-
-/** The same request again is answered as it was, and changes nothing; the same key for something else is refused. */
-function decideOnce<A>(lane: Lane, { key, content }: Once, decideNow: () => Decided<A>): Decided<A> {
-  const before = lane.answered.find((answered) => answered.key === key);
-  // What was recorded is what this kind of command answers; a key is bound to its content, and so to its command.
-  if (before !== undefined) return nothing((before.content === content ? before.answer : KEY_TAKEN) as A);
-  const { events, answer } = decideNow();
-  // A refusal may pass: the same request can succeed later.
-  if (lane.phase === "absent" || isRefused(answer)) return { events, answer };
-  return { events: [...events, { type: "request.answered", key, content, answer: answer as Json }], answer };
-}
-
-function isRefused(answer: unknown): boolean {
-  return typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
-}
-
-const KEY_TAKEN: Refused = {
-  kind: "refused",
-  code: "conflict",
-  message: "This idempotency key was used for a different request.",
-};
 
 function create(lane: Lane, command: CommandOf<"create">): Decided<Answers["create"]> {
   if (lane.phase !== "absent") return nothing({ kind: "existed", seq: 1 });
@@ -137,6 +119,11 @@ function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
   const named = { ...(key === undefined ? {} : { key }), ...(content === undefined ? {} : { content }) };
   // @fault idle-cancel-remembered:accept, later-prompt-poisoned:accept
   const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];
+  const memo = cancelledBefore(lane.memos, command);
+  // Cancelled before it arrived: it is over, and has interrupted nothing.
+  // @fault memo-not-honoured
+  if (memo !== undefined)
+    return { events: [...events, withdrawn(runId, memo.reason)], answer: accepted(lane, command), memos: [drop(memo)] };
   if (command.delivery === "interrupt" && lane.live !== undefined) {
     events.push(...cancelRun(lane.live, { kind: "superseded", by: command.runId }, lane.head + 2).events);
   }
@@ -228,11 +215,7 @@ function cancelSession(
   // With the processes that end in between: what comes behind must be told where it stands.
   // @fault withdrawn-without-outcome
   const stopped = withProcesses(lane, [...(live?.events ?? []), ...waiting.map((id) => withdrawn(id, reason))]);
-  // @fault background-not-kept, background-survives-the-session
-  const behind =
-    background === "keep"
-      ? { events: [], covered: [] }
-      : cancelBackground(lane, reason, lane.head + 2 + stopped.length, background);
+  const behind = cancelBackground(lane, reason, lane.head + 2 + stopped.length, background);
   const processes = behind.covered.length === 0 ? {} : { processes: behind.covered };
   // @fault idle-cancel-remembered:cancel
   if (runs.length === 0 && behind.covered.length === 0) return nothing({ kind: "idle", runs: [] });
@@ -248,6 +231,26 @@ function cancelSession(
   };
 }
 
+/** With the prompts that the cancel names and that have not arrived. */
+function cancelNamed(lane: Lane, command: CommandOf<"cancel-session">): Decided<Answers["cancel-session"]> {
+  const { reason, background, crowded } = command;
+  const { events, answer } = cancelSession(lane, reason, background);
+  const memos = memosFor(command, reason, keysIn(lane));
+  if (crowded === true) return { events, answer: CROWDED };
+  if (memos.length === 0) return { events, answer };
+  const covered = answer.kind === "stopping" || answer.kind === "withdrawn" ? answer : undefined;
+  const found = covered ?? { kind: "withdrawn", runs: [] };
+  return { events, answer: { ...found, prompts: memos.map(({ key }) => key) }, memos: memos.map(keep) };
+}
+
+const keysIn = (lane: Lane): ReadonlySet<string | undefined> => new Set(everyone(lane).map(({ key }) => key));
+
+const CROWDED: Refused = refused(
+  "queue_full",
+  `${MEMOS_PER_ACTOR_MAX} prompts of this user were cancelled and have not arrived; that is the limit. ` +
+    "What had arrived was stopped.",
+);
+
 const coveredLive = (runId: RunId, live: ReturnType<typeof cancelRun>): Covered => ({ runId, receipt: live.answer });
 
 function cancelById(lane: Lane, runId: RunId, reason: CancelReason): Decided<Answers["cancel-run"]> {
@@ -262,7 +265,13 @@ function cancelById(lane: Lane, runId: RunId, reason: CancelReason): Decided<Ans
 
 function cancelByKey(lane: Lane, cancel: CancelKey): Decided<Answers["cancel-key"]> {
   const run = everyone(lane).find((one) => isMeant(cancel, one));
-  if (run === undefined) return nothing({ kind: "unknown" });
+  if (run === undefined) {
+    if (cancel.crowded === true) return nothing(CROWDED);
+    const memos = memosFor(cancel, cancel.reason, keysIn(lane));
+    return memos.length === 0
+      ? nothing({ kind: "unknown" })
+      : { events: [], answer: { kind: "withdrawn" }, memos: memos.map(keep) };
+  }
   const decided = cancelById(lane, run.id, cancel.reason);
   return { events: decided.events, answer: { ...decided.answer, runId: run.id } };
 }
@@ -287,7 +296,7 @@ function start(lane: Lane): Decided<Answers["start"]> {
 function take(lane: Lane, id: TurnId): Decided<readonly Taken[]> {
   if (!isTaking(lane, id)) return nothing([]);
   return {
-    events: takeAll(lane, takeable(lane.inbox, lane.live?.live ?? []), id),
+    events: takeAll(lane, takeable(lane.inbox, lane.live), id),
     answer: lane.steers.map((run) => ({ runId: run.id, prompt: run.prompt })),
   };
 }

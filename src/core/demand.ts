@@ -1,6 +1,7 @@
 // What the world must be doing for a state to be true. Derived, so it cannot be lost: after a crash the same question
 // has the same answer.
 import type { CancelReason } from "./cancel.ts";
+import type { Event } from "./event.ts";
 import type { Work } from "./ids.ts";
 import type { Run } from "./run.ts";
 
@@ -28,6 +29,45 @@ export function demand(run: Run): readonly Effect[] {
       return stopAll(run, run.reason);
   }
 }
+
+/** The part of the demand that these events may have changed: what they did not touch was demanded before. */
+export function demandAfter(run: Run, events: readonly Event[]): readonly Effect[] {
+  const touched = new Set<Work>();
+  for (const event of events) {
+    const works = touchedBy(event);
+    if (works === "all") return demand(run);
+    for (const work of works) touched.add(work);
+  }
+  if (touched.size === 0) return NOTHING;
+  return demand(run).filter(({ work }) => touched.has(work));
+}
+
+function touchedBy(event: Event): readonly Work[] | "all" {
+  switch (event.type) {
+    case "call.requested":
+    case "call.cancel_requested":
+      return [event.callId]; // @fault touched-work-overlooked
+    case "turn.requested":
+      return [event.turnId];
+    case "turn.extended":
+    case "call.settled":
+    case "question.asked":
+    case "question.settled":
+    case "process.requested":
+    case "process.started":
+    case "process.detached":
+    case "process.cancel_requested":
+    case "process.settled":
+    case "inbox.added":
+    case "inbox.taken":
+    case "request.answered":
+      return [];
+    default:
+      return "all";
+  }
+}
+
+const NOTHING: readonly Effect[] = [];
 
 function stopAll(run: Run, reason: CancelReason): readonly Effect[] {
   const stops: Effect[] = run.live.map((call) => ({

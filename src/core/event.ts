@@ -25,8 +25,10 @@ export type SessionEvent =
       readonly item: Item;
       /** The process whose result it is. */
       readonly processId?: ProcessId;
-      /** A call that waits for this very result: until it has ended, no turn is told. */
-      readonly heldBy?: CallId;
+      /** A call or turn that waits for this very result: until it has ended, no turn is told. */
+      readonly heldBy?: Work;
+      /** More that wait for it: one of them may be stopped before it has told the result. */
+      readonly alsoHeldBy?: readonly Work[];
       /** If no turn comes by itself, a run is begun for it. */
       readonly wake?: true;
     }
@@ -96,6 +98,8 @@ export type TurnEvent =
       readonly finish?: TurnFinish;
       /** The answer in pieces, where the text alone does not tell it. */
       readonly parts?: readonly TurnPart[];
+      /** Processes whose results it has received by waiting for them: no other turn is told. */
+      readonly heard?: readonly ProcessId[];
     };
 
 /** Why the model ended its answer. `calls`: it waits for their results. */
@@ -147,12 +151,16 @@ export type CallEvent =
       readonly reason: CancelReason;
       /** Whether the model is to be reminded of it, besides seeing the result. */
       readonly remind?: true;
+      /** It had not begun, and never will: it waited for an approval, a hook, a slot, or to be recorded. */
+      readonly begun?: false;
     }
   | {
       readonly type: "call.settled";
       readonly runId: RunId;
       readonly callId: CallId;
       readonly outcome: Outcome;
+      /** It ended without having begun: nothing was done. */
+      readonly begun?: false;
       /** What it returned, or what it had put aside when it was stopped. */
       readonly result?: Json;
       /** What it is known to have changed, whatever became of it otherwise. */
@@ -183,12 +191,16 @@ export type ProcessEvent =
       readonly tier: string;
       readonly profile: string;
     }
-  /** It went on for too long to be waited for: from now on it is its session's. */
+  /**
+   * It took longer than its call waits for it: from now on it belongs to its session. `dying`: its call has ended, and
+   * it is being killed for this reason.
+   */
   | {
       readonly type: "process.detached";
       readonly processId: ProcessId;
       readonly owner: SessionId;
       readonly feedback: Feedback;
+      readonly dying?: CancelReason;
     }
   | { readonly type: "process.cancel_requested"; readonly processId: ProcessId; readonly reason: CancelReason }
   | {

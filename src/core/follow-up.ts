@@ -8,8 +8,9 @@ import { takeable, type Waits, wakes } from "./inbox.ts";
 import { evolve, type Lane } from "./lane.ts";
 
 /** Everything that follows, and the answer as it is. */
-export function complete<A>(lane: Lane, { events, answer }: Decided<A>): Decided<A> {
-  return { events: withWake(lane, withProcesses(lane, events)), answer }; // @fault call-settles-before-its-process
+export function complete<A>(lane: Lane, decided: Decided<A>): Decided<A> {
+  const { events, ...rest } = decided;
+  return { events: withWake(lane, withProcesses(lane, events)), ...rest }; // @fault call-settles-before-its-process
 }
 
 /** A new turn takes in what waits for it: steers, and the inbox. The end of the run sends steers to the queue. */
@@ -28,7 +29,7 @@ export function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
 function inboxAfter(lane: Lane, events: readonly Event[]): readonly Waits[] {
   if (lane.inbox.length === 0 && !events.some(({ type }) => type === "inbox.added")) return lane.inbox;
   const after = events.reduce(evolve, lane);
-  return takeable(after.inbox, after.live?.live ?? []);
+  return takeable(after.inbox, after.live);
 }
 
 /** A result that wants to be heard begins a run, if none comes by itself. One is enough for all in the inbox. */

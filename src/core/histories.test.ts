@@ -132,6 +132,7 @@ const makers = {
   "ask of a call": ({ lane }: History, { die, other }: Wish): Command => ask(anyCall(lane, die), anyAbout(other)),
   "ask of a turn": ({ lane }: History, { die }: Wish): Command => ask(anyTurn(lane, die), plainQuestion),
   answer: ({ lane }: History, { die, other }: Wish): Command => answer(anyQuestion(lane, die), pick(replies, other)),
+  "admit call": ({ lane }: History, { die }: Wish): Command => ({ type: "admit-call", callId: anyCall(lane, die) }),
   expire: ({ lane }: History, { die }: Wish): Command => expire(anyQuestion(lane, die)),
   "cancel question": ({ lane }: History, { die }: Wish): Command => cancelQuestion(anyQuestion(lane, die)),
   post: (_: History, { die }: Wish): Command => post(`news ${die}`),
@@ -147,14 +148,20 @@ const makers = {
   "settle process": ({ lane }: History, { die, other }: Wish): Command => {
     const id = anyProcess(lane, die);
     const end = pick([settleProcess(id), stopProcess(id), loseProcess(id), settleProcess(id, notStarted)], other);
-    return other % 3 === 0 ? end : { ...end, waiter: anyCall(lane, other) };
+    return other % 3 === 0
+      ? end
+      : { ...end, waiters: [anyCall(lane, other), other % 2 === 0 ? anyTurn(lane, die) : anyCall(lane, die)] };
   },
   "settle call hearing": ({ lane }: History, { die, other }: Wish): Command =>
     settleCall(anyCall(lane, die), {
       outcome: honest(lane, anyCall(lane, die), pick([completed, completed, failed], other)),
-      heard: lane.inbox.flatMap((one, index) =>
-        one.processId === undefined || index % 2 > die % 2 ? [] : one.processId,
-      ),
+      heard: anyResults(lane, die),
+    }),
+  "settle turn hearing": ({ lane }: History, { die, other }: Wish): Command =>
+    settleTurn(anyTurn(lane, die), {
+      outcome: pick([completed, completed, failed], other),
+      next: pick(nextTurn, die),
+      heard: anyResults(lane, other),
     }),
   "cancel session only": (_: History, { die }: Wish): Command => cancelSessionOnly(pick([user, policy], die)),
   recover: (_: History, { die }: Wish): Command => recover(die % 5 === 0 ? "lose" : "resume"),
@@ -306,6 +313,9 @@ function anyTurn(lane: Lane, die: number): TurnId {
   if (lane.live === undefined) return "turn_x.1";
   return die % 8 === 0 ? turnId(lane.live.id, 1) : (lane.live.turn ?? "turn_x.1");
 }
+
+const anyResults = ({ inbox }: Lane, die: number): readonly ProcessId[] =>
+  inbox.flatMap((one, index) => (one.processId === undefined || index % 2 > die % 2 ? [] : one.processId));
 
 function anyCall(lane: Lane, die: number): CallId {
   const calls: readonly CallId[] = lane.live?.live.map((one) => one.id) ?? [];

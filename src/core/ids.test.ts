@@ -1,4 +1,5 @@
 // Ids lead back to where they belong, and carry nothing that could trip somebody.
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   callId,
@@ -67,6 +68,21 @@ test.each([
 ] satisfies [SessionId, string | undefined][])("G35: %s belongs to the tenant %j", (id, tenant) => {
   expect(tenantOf(id)).toBe(tenant);
   expect(id.startsWith(tenantPrefix("acme"))).toBe(tenant === "acme");
+});
+
+test("G35: of any two names, what is named after the one's session is never the other tenant's", () => {
+  const name = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,3}$/);
+  const rest = fc.stringMatching(/^[A-Za-z0-9_.-]{1,6}$/);
+  fc.assert(
+    fc.property(name, name, rest, fc.nat({ max: 99 }), (one, other, tail, ordinal) => {
+      const operators: SessionId = `ses_${one}`;
+      const tenants: SessionId = `ses_${one}.${tail}`;
+      expect(tenantOf(operators)).toBeUndefined();
+      expect(tenantOf(processId(operators, ordinal))).toBeUndefined();
+      expect(tenantOf(processId(tenants, ordinal))).toBe(one);
+      if (one !== other) expect(tenantOf(processId(tenants, ordinal))).not.toBe(other);
+    }),
+  );
 });
 
 test("G33: the id of whatever is named after the longest id there may be is one", () => {

@@ -32,8 +32,12 @@ export const sessionOf = (id: ProcessId): SessionId => `ses_${id.slice(5, id.las
 /** What the ids of a tenant's sessions begin with. */
 export const tenantPrefix = (tenant: string): string => `ses_${tenant}.`;
 
-/** The tenant a session belongs to: what its id has before the first dot. */
-export function tenantOf(session: SessionId): string | undefined {
+/**
+ * The tenant that something belongs to: what the id of its session has before the first dot. Undefined: the operator's.
+ * The only place that reads a tenant out of an id. Ids of runs, calls and questions do not name their session.
+ */
+export function tenantOf(id: SessionId | ProcessId): string | undefined {
+  const session = id.startsWith("proc_") ? sessionOf(id as ProcessId) : id;
   const dot = session.indexOf(".");
   return dot === -1 ? undefined : session.slice(4, dot);
 }
@@ -49,6 +53,9 @@ export function runOf(work: Work | QuestionId): RunId {
 /** Which turn or call of its run it is. */
 export const ordinalOf = (work: Work | ProcessId): number => Number(work.slice(work.lastIndexOf(".") + 1));
 
+/** The longest id there is. */
+export const ID_CHARS_MAX = 128;
+
 export const isSessionId = (id: string): id is SessionId => wellFormed(id, "ses_");
 export const isRunId = (id: string): id is RunId => wellFormed(id, "run_");
 export const isQuestionId = (id: string): id is QuestionId => wellFormed(id, "ask_");
@@ -62,6 +69,6 @@ export const isProcessId = (id: string): id is ProcessId => wellFormed(id, "proc
  * a little longer than that.
  */
 function wellFormed(id: string, prefix: string): boolean {
-  const charsMax = prefix === "ses_" ? 80 : 128;
+  const charsMax = prefix === "ses_" ? 80 : ID_CHARS_MAX;
   return id.length > prefix.length && id.length <= charsMax && id.startsWith(prefix) && /^[A-Za-z0-9_.-]+$/.test(id);
 }

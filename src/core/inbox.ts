@@ -3,9 +3,10 @@
 // Invariants
 // 1. An item is taken once, by one turn; until then it is kept, across crashes and runs.
 // 2. It is never counted as something a person has said.
-// 3. What a call is about to tell is told by nobody else, unless that call ends without having told it.
+// 3. A result that a call or the live turn waits for is not given to a turn, unless the waiter ends without having
+//    received it.
 import { type CancelReason, who } from "./cancel.ts";
-import type { CallId, ProcessId } from "./ids.ts";
+import type { CallId, ProcessId, TurnId, Work } from "./ids.ts";
 import type { Json } from "./prompt.ts";
 
 export interface Item {
@@ -19,7 +20,8 @@ export interface Item {
 export interface Waits {
   readonly item: Item;
   readonly processId?: ProcessId;
-  readonly heldBy?: CallId;
+  readonly heldBy?: Work;
+  readonly alsoHeldBy?: readonly Work[];
   readonly wake?: true;
 }
 
@@ -32,14 +34,20 @@ export function reminder(callId: CallId, name: string, reason: CancelReason): It
   };
 }
 
-/** Those that a turn can be told now: nobody else is about to. */
-export function takeable(inbox: readonly Waits[], live: readonly { readonly id: CallId }[]): readonly Waits[] {
+/** The work of the live run, if there is one. */
+type LiveWork = { readonly turn: TurnId | undefined; readonly live: readonly { readonly id: CallId }[] } | undefined;
+
+/** Items that no live call or turn holds: a turn takes these. */
+export function takeable(inbox: readonly Waits[], run: LiveWork): readonly Waits[] {
   const held = inbox.some(({ heldBy }) => heldBy !== undefined);
-  return held ? inbox.filter((one) => !isHeld(one, live)) : inbox;
+  return held ? inbox.filter((one) => !isHeld(one, run)) : inbox;
 }
 
-export const isHeld = ({ heldBy }: Waits, live: readonly { readonly id: CallId }[]): boolean =>
-  heldBy !== undefined && live.some((call) => call.id === heldBy);
+export const isHeld = ({ heldBy, alsoHeldBy }: Waits, run: LiveWork): boolean =>
+  heldBy !== undefined && (isLive(run, heldBy) || alsoHeldBy?.some((id) => isLive(run, id)) === true);
+
+export const isLive = (run: LiveWork, id: Work): boolean =>
+  run !== undefined && (run.turn === id || run.live.some((call) => call.id === id));
 
 /** If no turn comes by itself, a run is begun for it. */
 export const wakes = ({ wake }: Pick<Waits, "wake">): boolean => wake === true;

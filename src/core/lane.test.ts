@@ -37,6 +37,7 @@ describe("the session", () => {
       inbox: [],
       grants: [],
       processes: { live: [], count: 0 },
+      memos: [],
       contextFrom: 1,
     });
   });
@@ -339,6 +340,7 @@ describe("live", () => {
       content: undefined,
       attempt: 1,
       recoveries: 0,
+      textChars: 0,
       taken: [],
       turns: 0,
       calls: 0,

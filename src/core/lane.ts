@@ -9,7 +9,8 @@ import type { Event } from "./event.ts";
 import type { RunId, Seq, SessionId } from "./ids.ts";
 import { isHeld, NO_ITEMS, type Waits } from "./inbox.ts";
 import { ANSWERS_KEPT, GRANTS_KEPT } from "./limits.ts";
-import { evolveProcesses, NO_PROCESSES, type Processes } from "./process.ts";
+import { type Memo, NO_MEMOS } from "./memo.ts";
+import { evolveProcesses, NO_PROCESSES, type Processes, quieted } from "./process.ts";
 import { type Delivery, type Json, type Prompt, promptBytes } from "./prompt.ts";
 import { evolveRun, NO_QUESTIONS, NOTHING_SPENT, NOTHING_TAKEN, type Run } from "./run.ts";
 
@@ -46,6 +47,8 @@ export interface Lane {
   /** What people have approved for the whole session. */
   readonly grants: readonly string[];
   readonly processes: Processes;
+  /** What is kept besides the log, oldest first. Not part of a snapshot. */
+  readonly memos: readonly Memo[];
   /**
    * Where the log must be read from for the next request to a model: what was asked before is in the last summary.
    * Without a summary, from its beginning.
@@ -62,7 +65,16 @@ export interface Answered {
 export function emptyLane(id: SessionId): Lane {
   const unset = { cwd: undefined, mode: undefined, live: undefined };
   const nothing = { queue: NONE, steers: NONE, answered: NO_ANSWERS, inbox: NO_ITEMS, grants: NO_GRANTS };
-  return { id, phase: "absent", head: 0, ...unset, ...nothing, processes: NO_PROCESSES, contextFrom: 1 };
+  return {
+    id,
+    phase: "absent",
+    head: 0,
+    ...unset,
+    ...nothing,
+    processes: NO_PROCESSES,
+    memos: NO_MEMOS,
+    contextFrom: 1,
+  };
 }
 
 /** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
@@ -76,12 +88,12 @@ export function evolve(lane: Lane, event: Event): Lane {
     case "session.compacted":
       return { ...lane, head, contextFrom: contextFrom(lane) }; // @fault inbox-lost-at-compaction
     case "session.cancel_requested": // Also of what would have begun by itself. It is still told, at the next turn.
-      return { ...woken(lane), head }; // @fault woken-after-the-cancel
+      return { ...woken(lane), head, processes: quieted(lane.processes) }; // @fault woken-after-the-cancel
     case "inbox.added":
       return { ...lane, head, inbox: [...lane.inbox, waits(event)] };
     case "inbox.taken":
       // @fault heard-at-every-turn
-      return { ...lane, head, inbox: left(lane.inbox, (one) => isHeld(one, lane.live?.live ?? [])) };
+      return { ...lane, head, inbox: left(lane.inbox, (one) => isHeld(one, lane.live)) };
     case "session.closed":
       return { ...lane, head, phase: "closed" };
     case "request.answered":
@@ -90,11 +102,7 @@ export function evolve(lane: Lane, event: Event): Lane {
       // @fault woken-twice
       return accept({ ...(event.wake === true ? woken(lane) : lane), head }, waiting(event, head));
     case "run.edited":
-      return {
-        ...lane,
-        head,
-        queue: lane.queue.map((run) => (run.id === event.runId ? edited(run, event.prompt) : run)),
-      };
+      return { ...lane, head, queue: edited(lane.queue, event), steers: edited(lane.steers, event) };
     case "run.moved": // @fault move-loses-an-entry
       return {
         ...lane,
@@ -124,6 +132,7 @@ export function evolve(lane: Lane, event: Event): Lane {
       return settle({ ...lane, head }, event.runId);
     case "question.settled":
       return { ...grant(lane, event), head, live: evolveRun(liveRun(lane, event.runId), event, head) };
+    case "turn.settled":
     case "call.settled":
       return { ...hear(lane, event), head, live: evolveRun(liveRun(lane, event.runId), event, head) };
     case "process.requested":
@@ -184,6 +193,7 @@ function started(run: Waiting): Run {
     taken: NOTHING_TAKEN,
     turns: 0,
     calls: 0,
+    textChars: 0,
     turn: undefined,
     live: [],
     questions: NO_QUESTIONS,
@@ -209,8 +219,8 @@ function woken(lane: Lane): Lane {
   return { ...lane, inbox: lane.inbox.map(({ wake: _, ...entry }) => entry) };
 }
 
-/** What a call has told is not told again. */
-function hear(lane: Lane, { heard }: Extract<Event, { type: "call.settled" }>): Lane {
+/** What a call or a turn has received is not given to another turn. */
+function hear(lane: Lane, { heard }: Extract<Event, { type: "call.settled" | "turn.settled" }>): Lane {
   if (heard === undefined) return lane;
   const told = ({ processId }: Waits): boolean => processId !== undefined && heard.includes(processId);
   return { ...lane, inbox: left(lane.inbox, (one) => !told(one)) }; // @fault heard-and-told-again
@@ -226,7 +236,10 @@ function waiting(event: Extract<Event, { type: "run.accepted" }>, acceptedAt: Se
   return { id, prompt, delivery, acceptedAt, key, content, bytes: promptBytes(prompt) };
 }
 
-const edited = (run: Waiting, prompt: Prompt): Waiting => ({ ...run, prompt, bytes: promptBytes(prompt) });
+function edited(runs: readonly Waiting[], { runId, prompt }: Extract<Event, { type: "run.edited" }>) {
+  if (!runs.some((run) => run.id === runId)) return runs;
+  return runs.map((run) => (run.id === runId ? { ...run, prompt, bytes: promptBytes(prompt) } : run));
+}
 
 const take = (run: Run, steer: Prompt): Run => ({ ...run, taken: [...run.taken, steer] });
 

@@ -12,6 +12,12 @@ export const PROMPT_BYTES_MAX = 1024 * 1024;
 /** Input and result of a call, in the log. More belongs into a file. */
 export const CALL_BYTES_MAX = 1024 * 1024;
 
+/** Of a result that is larger: its beginning and its end together. */
+export const RESULT_CHARS_KEPT = 131_072;
+
+/** Objects and lists in a result that is not plain JSON. */
+export const RESULT_ITEMS_MAX = 10_000;
+
 /** The text of one turn that is kept. What comes after it is counted and said, not kept. */
 export const TURN_CHARS_MAX = 1024 * 1024;
 
@@ -33,6 +39,12 @@ export const MODE_CHARS_MAX = 64;
 /** The modes of an agent: more of them nobody can choose from. */
 export const MODES_MAX = 32;
 
+/** How far the chain of causes of an error is followed in its message, and how many errors of one are named. */
+export const ERROR_DEPTH_MAX = 5;
+
+/** Of an object that was thrown, as JSON, in a message. */
+export const ERROR_DATA_CHARS_MAX = 1000;
+
 /** A note about why something was cancelled. */
 export const NOTE_CHARS_MAX = 4096;
 
@@ -47,6 +59,28 @@ export const COMMIT_ATTEMPTS_MAX = 64;
 
 /** How many events a loaded lane may be ahead of its snapshot: the most that is folded when it is loaded again. */
 export const SNAPSHOT_EVENTS = 256;
+
+/** How long the delete of a session waits for its runs and processes to end. Longer than any of them may take. */
+export const DELETE_WAIT_MS = 10_000;
+
+/** How often retention looks at a page of sessions, and how many those are. It costs next to nothing. */
+export const RETENTION_EVERY_MS = 1_000;
+export const RETENTION_SESSIONS_MAX = 256;
+
+/** How many of the idlest sessions one look at all of them remembers: those that may be deleted after it. */
+export const RETENTION_IDLE_SESSIONS_MAX = 1_024;
+
+/** How long the counted size of the store is used before it is counted again. */
+export const STORE_SIZE_MS = 10_000;
+
+/** The time over which the worst delay of the event loop is reported. */
+export const LOOP_DELAY_MS = 60_000;
+
+/** Rows of runs whose events were removed: their outcomes and keys stay known until so many newer ones have come. */
+export const RUN_ROWS_KEPT = 1_000;
+
+/** Rows that one step of removing takes away: about 2 ms of the writer, which a stop may have to wait for. */
+export const REMOVE_ROWS_MAX = 256;
 
 /** One page of history: small enough to decode within a millisecond or so, large enough to amortise the trip. */
 export const PAGE_EVENTS_MAX = 256;
@@ -80,6 +114,40 @@ export const DELTA_MERGED_BYTES = 4 * 1024;
 
 /** Cooperative work gets this long to stop before it is abandoned and named. */
 export const GRACE_MS = 1_500;
+
+/**
+ * From the end of the grace period, when processes are killed, until they must be gone. One that is not is reported as
+ * `dying`. Together with the commit that records it, this is within the half second that a stop may take longer.
+ */
+export const DEATH_MS = 400;
+
+/** A turn or tool that waited for something else to stop gets this long to return after that is over. */
+export const RETURN_MS = 25;
+
+/** The processes of a call that cannot be interrupted are asked to end when this much of the grace period is over. */
+export const UNINTERRUPTED_PERCENT = 75;
+
+/** Abort signals that fire in the tick of their stop. Those of a larger bulk stop fire right after it, in slices. */
+export const ABORTS_AT_ONCE_MAX = 100;
+
+/** How long one slice of a bulk stop may hold up the event loop: closing a connection takes a fraction of it. */
+export const ABORT_SLICE_MS = 5;
+
+/**
+ * Promises of agents and tools that settle before the event loop turns, and for how long: beyond either they wait for
+ * it. Enough that ordinary work never waits, few enough that a loop over them delays a timer by a few milliseconds.
+ */
+export const LOOP_TURN_PROMISES_MAX = 256;
+export const LOOP_TURN_MS = 5;
+
+/** Promises that work may still await after it was stopped, to clean up. Beyond them it is in a loop, and pauses. */
+export const STOPPED_PROMISES_MAX = 64;
+
+/** How long each promise waits then: a loop that does not end costs next to nothing. */
+export const STOPPED_PAUSE_MS = 50;
+
+/** The event loop has not turned for this long while work is live: it is blocked, and what blocks it is named. */
+export const LOOP_BLOCKED_MS = 1_000;
 
 /** Text of a live turn is sent to the log this long after it was produced: durable well within 250 ms. */
 export const EXTEND_EVERY_MS = 150;
@@ -121,11 +189,20 @@ export const IDLE_LANES_MAX = 1_024; // @fault small-caches:lanes
 /** How long a caller may ask to wait for a settlement in one request. */
 export const WAIT_MS_MAX = 10 * 60_000;
 
-/** A turn that waits for calls which were given up gets this long to notice: well within G12's half second. */
-export const TURN_GRACE_EXTRA_MS = 200;
-
 /** How many requests with an idempotency key a session remembers, besides prompts, whose keys are never forgotten. */
 export const ANSWERS_KEPT = 64;
+
+/**
+ * Prompts of one user that were cancelled before they arrived. One more is refused, not forgotten. A client has a
+ * thousand on their way to a session at most, and names no more than this many in one cancel.
+ */
+export const MEMOS_PER_ACTOR_MAX = 4_096;
+
+/** How long a memo is kept: longer than any client sends a request again. */
+export const MEMO_MS = 24 * 60 * 60_000;
+
+/** How long a client sends a request again at most, however patient it is. A memo of it is still there by then. */
+export const RESEND_MS_MAX = 12 * 60 * 60_000;
 
 /** Questions of one run that are open at once. More would be a form, and nobody fills that in. */
 export const QUESTIONS_OPEN_MAX = 64;
@@ -180,9 +257,6 @@ export const TERMINAL_CELLS_MAX = 1_000;
 
 /** Processes of one session at once. A model that has started more has lost count; each costs the machine something. */
 export const PROCESSES_LIVE_MAX = 64;
-
-/** A call that has processes gets this much longer to end: from the forced kill until their death is verified. */
-export const PROCESS_GRACE_EXTRA_MS = 250;
 
 /** The end of a process's output that goes into the log, and to the model. The rest is in a file. */
 export const OUTPUT_TAIL_CHARS = 4_096;

@@ -51,6 +51,8 @@ import { decide } from "./decide.ts";
 import type { Event } from "./event.ts";
 import type { CallId } from "./ids.ts";
 import { evolve, type Lane } from "./lane.ts";
+import { keep, remember } from "./memo.ts";
+import type { Json } from "./prompt.ts";
 import type { Reply } from "./question.ts";
 import type { Run } from "./run.ts";
 import { type Finding, verify } from "./verify.ts";
@@ -156,6 +158,7 @@ const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { t
     accept("run_n", { key: "ka", content: "a" }),
     accept("run_n", { earlier: { runId: "run_z", acceptedAt: 1, content: undefined } }),
   ],
+  "keep-answer": [{ type: "keep-answer", answer: null, once: { key: "kept", content: "c" } }],
   edit: targets((runId) => ({ type: "edit", runId, prompt: { text: "better" } })),
   move: [
     ...targets((runId) => ({ type: "move", runId, to: "front" }) as const),
@@ -181,6 +184,7 @@ const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { t
     ask(owner, approval("d2", "other")),
     ask(owner, plainQuestion),
   ]),
+  "admit-call": (["call_a.1", "call_a.2", "call_x.1"] as const).map((callId) => ({ type: "admit-call", callId })),
   expire: questions((id) => expire(id)),
   close: [close(), close(user)],
   start: [{ type: "start" }],
@@ -191,6 +195,7 @@ const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { t
     cut.flatMap((outcome) => [
       settleTurn(turnId, { outcome }),
       settleTurn(turnId, { outcome, next: "turn" }),
+      settleTurn(turnId, { outcome, next: "turn", heard: ["proc_1.2"] }),
       settleTurn(turnId, { outcome, next: "turn", calls: [wanted("call_a.7"), wanted("call_a.8")] }),
     ]),
   ).flat(),
@@ -265,12 +270,15 @@ const brokenBy = (events: readonly Event[]): readonly Finding[] =>
 function isHonest({ live, processes }: Lane, log: readonly Event[], command: Command): boolean {
   if (command.type === "accept") return !hasSettled(log, command);
   if (command.type === "call") return isNew(command.callId, live);
-  if (command.type === "settle-turn") return (command.end.calls ?? []).every(({ callId }) => isNew(callId, live));
-  if (command.type !== "settle-call") return true;
-  const { callId, outcome, heard = [] } = command.end;
+  if (command.type === "settle-turn" && !(command.end.calls ?? []).every(({ callId }) => isNew(callId, live)))
+    return false;
+  if (command.type !== "settle-call" && command.type !== "settle-turn") return true;
+  const { outcome, heard = [] } = command.end;
   if (outcome.kind === "completed" && heard.length > 0) {
     return processes.count === 2 && !processes.live.some(({ id }) => id === "proc_1.2");
   }
+  if (command.type === "settle-turn") return true;
+  const { callId } = command.end;
   const call = live?.live.find(({ id }) => id === callId);
   return outcome.kind !== "cancelled" || live?.phase !== "running" || call?.phase !== "running";
 }
@@ -307,8 +315,15 @@ describe.each(Object.entries(phases))("%s", (_, { lane, events: past }) => {
         expect(keyed, "G3: a refusal leaves no record").toEqual(plain);
         continue;
       }
-      expect(keyed).toEqual({ events: [...events, { type: "request.answered", ...once, answer }], answer });
-      const after = keyed.events.reduce(evolve, lane);
+      // What changes nothing leaves no event: its answer is kept as a memo.
+      const record = { type: "request.answered", ...once, answer };
+      const memos = events.length === 0 ? [keep({ kind: "answer", ...once, answer: answer as Json })] : undefined;
+      expect(keyed).toEqual({
+        events: events.length === 0 ? [] : [...events, record],
+        answer,
+        ...(memos && { memos }),
+      });
+      const after = { ...keyed.events.reduce(evolve, lane), memos: (memos ?? []).reduce(remember, lane.memos) };
       expect(decide(after, { ...command, once })).toEqual({ events: [], answer });
       expect(decide(after, { ...command, once: { key: "k", content: "d" } })).toEqual({
         events: [],

@@ -4,9 +4,9 @@
 // 1. It has one owner, whose end ends it: the call that started it, or, in the background, the session.
 // 2. The first cancel reason wins.
 // 3. A settled process leaves the state; the log keeps it.
-import type { CancelReason, CancelReceipt, Outcome } from "./cancel.ts";
+import { type CancelReason, type CancelReceipt, type Outcome, who } from "./cancel.ts";
 import type { Exit, Feedback, OutputNote, ProcessEvent } from "./event.ts";
-import { type CallId, ordinalOf, type ProcessId, type Seq, type SessionId } from "./ids.ts";
+import { type CallId, ordinalOf, type ProcessId, type RunId, runOf, type Seq, type SessionId } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 
 interface Base {
@@ -17,6 +17,8 @@ interface Base {
   readonly title: string;
   /** No work of the session but what carries it out: a cancel of the session leaves it, only its end ends it. */
   readonly lasting?: true;
+  /** The run whose call ended before this process did. It is being killed, and is not reported to the model. */
+  readonly dyingOf?: RunId;
 }
 
 export type Process =
@@ -57,12 +59,25 @@ export function evolveProcesses(processes: Processes, event: ProcessEvent, seq: 
     case "process.started":
       return processes;
     case "process.detached":
-      return change((one) => ({ ...one, owner: event.owner, feedback: event.feedback }));
+      return change((one) => detached(one, event, seq));
     case "process.cancel_requested":
       return change((one) => ({ ...one, phase: "stopping", reason: event.reason, since: seq }));
     case "process.settled":
       return { live: live.filter((one) => one.id !== event.processId), count };
   }
+}
+
+function detached(one: Process, event: Extract<ProcessEvent, { type: "process.detached" }>, since: Seq): Process {
+  const { owner, feedback, dying } = event;
+  if (dying === undefined) return { ...one, owner, feedback };
+  const moved = { ...one, owner, feedback, ...(isCall(one.owner) ? { dyingOf: runOf(one.owner) } : {}) };
+  return one.phase === "stopping" ? moved : { ...moved, phase: "stopping", reason: dying, since };
+}
+
+/** A cancel of the session: what was stopped before it is still told, but begins no run. */
+export function quieted({ live, count }: Processes): Processes {
+  const isLoud = ({ phase, feedback }: Process): boolean => phase === "stopping" && feedback === "wake";
+  return { live: live.map((one) => (isLoud(one) ? { ...one, feedback: "next-turn" } : one)), count };
 }
 
 function requested(event: Extract<ProcessEvent, { type: "process.requested" }>): Process {
@@ -90,10 +105,11 @@ export function cancelProcess(
   };
 }
 
-/** What the model is told, once, about a process that has ended by itself. */
+/** What the model is told, once, about a process that has ended by itself, or by its limit. */
 export function feedbackItem({ id, title }: Process, end: ProcessEnd, outcome: Outcome): Item {
   const { exit, durationMs, output } = end;
-  const how = outcome.kind === "lost" ? LOST : ended(exit);
+  const stopped = outcome.kind === "cancelled" ? `was stopped by ${who(outcome.reason)}` : ended(exit);
+  const how = outcome.kind === "lost" ? LOST : stopped;
   const lasted = durationMs === undefined ? "" : ` after ${(durationMs / 1_000).toFixed(1)} s`;
   const said =
     output === undefined ? "" : output.bytes === 0 ? " It wrote nothing." : ` It wrote ${output.bytes} bytes.`;
@@ -111,6 +127,8 @@ export function feedbackItem({ id, title }: Process, end: ProcessEnd, outcome: O
     },
   };
 }
+
+const isCall = (owner: CallId | SessionId): owner is CallId => owner.startsWith("call_");
 
 const ended = (exit: Exit | undefined): string =>
   exit?.signal === undefined

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { completed, plainQuestion, user } from "../../test/fixtures/commands.ts";
 import type { Event } from "./event.ts";
-import { type RowChange, rowChange } from "./rows.ts";
+import type { MemoChange } from "./memo.ts";
+import { keysOf, type RowChange, rowChange } from "./rows.ts";
 
 const run = { runId: "run_a" } as const;
 const turn = { ...run, turnId: "turn_a.1" } as const;
@@ -90,4 +91,17 @@ test("what was not given stays not given", () => {
     key: undefined,
     content: undefined,
   });
+});
+
+test("the keys of a batch are those of its prompts, and of prompts that it keeps memos for, each once", () => {
+  const accepted = (key?: string): Event => ({
+    ...{ type: "run.accepted", runId: "run_a", prompt, delivery: "queue" },
+    ...(key === undefined ? {} : { key }),
+  });
+  const kept = (key: string): MemoChange => ({ type: "keep", memo: { kind: "prompt", key, actor: "", reason: user } });
+  const answer: MemoChange = { type: "keep", memo: { kind: "answer", key: "answered", content: "c", answer: null } };
+  const answered: Event = { type: "request.answered", key: "request", content: "c", answer: null };
+  expect(keysOf([accepted("k"), accepted(), answered])).toEqual(["k"]);
+  expect(keysOf([accepted("k")], [kept("k"), kept("m"), answer, { type: "drop", name: "n" }])).toEqual(["k", "m"]);
+  expect(keysOf([])).toEqual([]);
 });

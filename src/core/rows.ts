@@ -3,6 +3,7 @@
 import type { Outcome } from "./cancel.ts";
 import type { Event } from "./event.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId } from "./ids.ts";
+import type { Memo, MemoChange } from "./memo.ts";
 
 export interface RunRow {
   readonly id: RunId;
@@ -22,6 +23,22 @@ export interface KeyedRun {
   readonly runId: RunId;
   readonly acceptedAt: Seq;
   readonly content: string | undefined;
+}
+
+/** Why nothing of a batch was added, as only the store can know. */
+export type StoreKnows =
+  /** These idempotency keys have a run already: all taken keys, those of memos of prompts too, in the batch's order. */
+  | { readonly kind: "taken"; readonly runs: readonly KeyedRun[] }
+  /** The batch was decided without these memos. */
+  | { readonly kind: "recalled"; readonly memos: readonly Memo[] }
+  /** These users would have more than MEMOS_PER_ACTOR_MAX memos of prompts. */
+  | { readonly kind: "crowded"; readonly actors: readonly string[] };
+
+/** The idempotency keys of prompts in a batch: of those that are accepted, and of those that it keeps memos for. */
+export function keysOf(events: readonly Event[], memos: readonly MemoChange[] = []): readonly string[] {
+  const accepted = events.flatMap((event) => (event.type === "run.accepted" ? (event.key ?? []) : []));
+  const kept = memos.flatMap((one) => (one.type === "keep" && one.memo.kind === "prompt" ? one.memo.key : []));
+  return [...new Set([...accepted, ...kept])];
 }
 
 export interface CallRow {
@@ -77,4 +94,22 @@ export function rowChange(event: Event, seq: Seq): RowChange | undefined {
     default:
       return undefined;
   }
+}
+
+/** A page of sessions. An `after` or `before` that is not a session gives an empty page. */
+export type SessionsAsked = { readonly limit: number; readonly tenant?: string } & (
+  | { readonly order?: "oldest"; readonly after: SessionId | undefined }
+  | { readonly order: "newest"; readonly before: SessionId | undefined }
+);
+
+export interface IdsAsked {
+  readonly prefix: string;
+  readonly limit: number;
+  readonly tenant?: string;
+}
+
+export interface IdsFound {
+  readonly ids: readonly string[];
+  /** False: other ids may begin with the prefix too, because the limit was reached. */
+  readonly complete: boolean;
 }

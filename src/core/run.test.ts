@@ -26,6 +26,7 @@ const run: Run = {
   content: "c",
   attempt: 1,
   recoveries: 0,
+  textChars: 0,
   taken: [],
   turns: 1,
   calls: 0,
@@ -74,14 +75,17 @@ test("a requested turn is owned and counted", () => {
 });
 
 test("kept text changes nothing", () => {
-  expect(after({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" })).toBe(run);
+  expect(after({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" })).toEqual({
+    ...run,
+    textChars: 1,
+  });
 });
 
 test("G18: what a turn is known to have cost so far is kept with its text", () => {
   const usage = { inputTokens: 3, outputTokens: 1, estimated: true };
   const extended = { type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" } as const;
-  expect(after({ ...extended, usage })).toEqual({ ...run, meter: usage });
-  expect(after({ ...extended, usage }, extended)).toEqual({ ...run, meter: usage });
+  expect(after({ ...extended, usage })).toEqual({ ...run, meter: usage, textChars: 1 });
+  expect(after({ ...extended, usage }, extended)).toEqual({ ...run, meter: usage, textChars: 2 });
 });
 
 test("G5: what was taken in is kept for the turn that is asked again, until one that had it completes", () => {

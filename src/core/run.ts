@@ -8,7 +8,7 @@
 // 4. A question is open only while the work that asked it is going on.
 import { Bug } from "./bug.ts";
 import { type Call, evolveCall } from "./call.ts";
-import type { CancelReason, Outcome } from "./cancel.ts";
+import type { CancelReason, Failure, Outcome } from "./cancel.ts";
 import type { CallEvent, QuestionEvent, RunEvent, TurnEvent, Usage } from "./event.ts";
 import { ordinalOf, type RunId, type Seq, type TurnId } from "./ids.ts";
 import type { Prompt } from "./prompt.ts";
@@ -29,6 +29,8 @@ interface Base {
   /** Turns and calls asked for so far: the source of their ids. */
   readonly turns: number;
   readonly calls: number;
+  /** Characters of the text of its turn that the log has. */
+  readonly textChars: number;
   /** What it owns: at most one turn, and any number of calls. */
   readonly turn: TurnId | undefined;
   readonly live: readonly Call[];
@@ -50,6 +52,8 @@ export type Stopping = Base & {
   readonly reason: CancelReason;
   readonly since: Seq;
   readonly abandoned: readonly string[];
+  /** What its turn threw while it was being stopped. */
+  readonly error?: Failure;
 };
 export type Parked = Base & { readonly phase: "parked" };
 
@@ -69,11 +73,11 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
     case "run.recovered":
       return { ...base(run), phase: "running", attempt: event.attempt, recoveries: run.recoveries + 1 };
     case "turn.requested":
-      return { ...run, turn: event.turnId, turns: run.turns + 1 };
+      return { ...run, turn: event.turnId, turns: run.turns + 1, textChars: 0 };
     case "inbox.taken":
       return run;
     case "turn.extended":
-      return event.usage === undefined ? run : { ...run, meter: event.usage };
+      return { ...run, textChars: run.textChars + event.text.length, meter: event.usage ?? run.meter };
     case "turn.settled":
       return settleTurn(run, event);
     case "call.requested":
@@ -96,8 +100,8 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
 /** What outlives a change of phase. Nothing of an ending or a stop is carried into another phase. */
 function base(run: Run): Base {
   const { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, turns, calls, turn, live } = run;
-  const { questions, asked, spent, meter } = run;
-  const work = { turns, calls, turn, live, questions, asked, spent, meter };
+  const { questions, asked, spent, meter, textChars } = run;
+  const work = { turns, calls, textChars, turn, live, questions, asked, spent, meter };
   return { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, ...work };
 }
 
@@ -132,7 +136,7 @@ function settleTurn(run: Run, event: Extract<TurnEvent, { type: "turn.settled" }
     spent: event.usage === undefined ? run.spent : sum(run.spent, event.usage), // @fault usage-of-the-last-turn-only
     meter: undefined,
   };
-  if (rest.phase !== "running") return noteAbandoned(rest, "turn", event.outcome);
+  if (rest.phase !== "running") return noteAbandoned(noteError(rest, event.outcome), "turn", event.outcome);
   // With calls left over, the run's outcome is known and waits for them.
   return event.next === "end" && rest.live.length > 0 ? { ...rest, phase: "ending", outcome: event.outcome } : rest;
 }
@@ -153,6 +157,11 @@ function evolveCalls(run: Run, event: Exclude<CallEvent, { type: "call.requested
 function noteAbandoned(run: Run, name: string, outcome: Outcome): Run {
   if (run.phase !== "stopping" || outcome.kind !== "cancelled" || outcome.abandoned === undefined) return run;
   return { ...run, abandoned: [...run.abandoned, name] };
+}
+
+function noteError(run: Run, outcome: Outcome): Run {
+  if (run.phase !== "stopping" || outcome.kind !== "cancelled" || outcome.error === undefined) return run;
+  return { ...run, error: outcome.error };
 }
 
 const sum = (one: Usage, other: Usage): Usage => ({

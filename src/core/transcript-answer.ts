@@ -77,9 +77,9 @@ export function callOf({ callId, name, input, provider }: Extract<Event, { type:
 }
 
 export function resultOf(event: Extract<Event, { type: "call.settled" }>, name: string): TranscriptResult {
-  const { callId, outcome, result, changes } = event;
+  const { callId, outcome, result, changes, begun } = event;
   const more = { ...(result === undefined ? {} : { result }), ...(changes === undefined ? {} : { changes }) };
-  return { callId, name, outcome, ...more };
+  return { callId, name, outcome, ...(begun === false ? { begun } : {}), ...more };
 }
 
 /** How the message of a turn ends. */
@@ -105,7 +105,11 @@ export function finishOf(
     case "lost":
       return { kind: "lost" };
     case "cancelled":
-      return { kind: "cancelled", reason: outcome.reason };
+      return {
+        kind: "cancelled",
+        reason: outcome.reason,
+        ...(outcome.error === undefined ? {} : { error: outcome.error }),
+      };
     case "failed":
       return { kind: "failed", code: outcome.code, message: outcome.message };
   }

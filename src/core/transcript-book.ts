@@ -60,8 +60,12 @@ export class Book {
   /** Runs that never began, withdrawn while another was live: they are shown once that one is over. */
   readonly #withdrawn = new Map<RunId, Outcome>();
 
-  constructor(reader: "people" | "model") {
+  /** Stands in front of everything, until a summary replaces what it is about. */
+  #lead: Said | undefined;
+
+  constructor(reader: "people" | "model", lead?: Said) {
     this.#reader = reader;
+    this.#lead = lead;
   }
 
   note(event: Event): void {
@@ -107,7 +111,7 @@ export class Book {
   }
 
   messages(): readonly Message[] {
-    const messages: Message[] = [];
+    const messages: Message[] = this.#lead === undefined ? [] : [this.#lead];
     for (const entry of this.#entries) {
       if ("role" in entry) messages.push(entry);
       else messages.push(...answerMessages(entry));
@@ -141,6 +145,7 @@ export class Book {
   }
 
   #summarise({ turnId, summary }: Extract<Event, { type: "session.compacted" }>): void {
+    this.#lead = undefined;
     const runId = runOf(turnId);
     const request = this.#requests.get(runId) ?? "";
     // Before its turn, whatever that has said by now: the calls it asks for later have their results behind it.

@@ -1,5 +1,5 @@
 // The messages of a conversation, as people read them and as the next request to a model is made of them.
-import type { CancelReason, Outcome } from "./cancel.ts";
+import type { CancelReason, Failure, Outcome } from "./cancel.ts";
 import type { ProviderCall, TurnPart, Usage } from "./event.ts";
 import type { CallId, RunId, TurnId } from "./ids.ts";
 import type { Item } from "./inbox.ts";
@@ -45,6 +45,8 @@ export interface TranscriptResult {
   readonly callId: CallId;
   readonly name: string;
   readonly outcome: CallState;
+  /** It ended without having begun: nothing was done. */
+  readonly begun?: false;
   readonly result?: Json;
   readonly changes?: readonly string[];
 }
@@ -55,7 +57,7 @@ export type CallState = Outcome | { readonly kind: "running" };
 /** Why an assistant message ends where it does. */
 export type Finish =
   | { readonly kind: "end" | "calls" | "length" | "refusal" | "other" | "lost" | "live" }
-  | { readonly kind: "cancelled"; readonly reason: CancelReason }
+  | { readonly kind: "cancelled"; readonly reason: CancelReason; readonly error?: Failure }
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
 /** Its worker vanished or was shut down; the run goes on with another turn in its place. */

@@ -1,27 +1,28 @@
 // The part of the history checker that follows the inbox: what is added is taken once, by the next turn, unless a call
-// has told it before; the model is reminded once of a call that was stopped with a reminder, and told once how a
-// background process ended.
+// or turn has received it by waiting; the model is reminded once of a call that was stopped with a reminder, and told
+// once how a background process ended.
 //
 // Invariants
 // 1. Remembers what is in the inbox now and what must come next, nothing else.
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { Event } from "./event.ts";
-import type { CallId, ProcessId, TurnId } from "./ids.ts";
+import type { CallId, ProcessId, TurnId, Work } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 
 /** Says that a guarantee is broken, in a sentence. */
 export type Report = (guarantee: string, message: string) => void;
 
 type Added = Extract<Event, { type: "inbox.added" }>;
+type Hearing = Extract<Event, { type: "call.settled" | "turn.settled" }>;
 
-/** Whether this call goes on. */
-type GoesOn = (call: CallId) => boolean;
+/** Whether this call or turn is live. */
+type GoesOn = (work: Work) => boolean;
 
 interface Entry {
   readonly item: string;
   readonly process: ProcessId | undefined;
-  /** While this call goes on, no turn is told. */
-  readonly holder: CallId | undefined;
+  /** While one of these is live, no turn is told. */
+  readonly holders: readonly Work[];
   /** If no turn comes by itself, a run is begun for it. */
   wakes: boolean;
 }
@@ -31,7 +32,7 @@ export class InboxCheck {
   /** A call that was stopped: the reminder of it must be the very next event. */
   #owed: CallId | undefined;
   /** A background process that has ended by itself: its result must be the very next event. */
-  #result: { readonly id: ProcessId; readonly wakes: boolean } | undefined;
+  #result: { readonly id: ProcessId; readonly wakes: boolean; readonly told: "must" | "may" } | undefined;
   /** The turn these items were taken for, if it is still to be asked for: otherwise nobody hears them. */
   #taking: TurnId | undefined;
 
@@ -43,7 +44,7 @@ export class InboxCheck {
       this.#owed = undefined;
     }
     if (result !== undefined && !(event.type === "inbox.added" && event.processId === result.id)) {
-      report("G22", `${result.id} has ended, but its session is not told of it at once.`);
+      if (result.told === "must") report("G22", `${result.id} has ended, but its session is not told of it at once.`);
       this.#result = undefined;
     }
     if (taking === undefined || isTaking(event)) return;
@@ -59,26 +60,32 @@ export class InboxCheck {
   }
 
   /** A background process has ended, and its session must be told. */
-  oweResult(id: ProcessId, wakes: boolean): void {
-    this.#result = { id, wakes };
+  oweResult(id: ProcessId, wakes: boolean, told: "must" | "may"): void {
+    this.#result = { id, wakes, told };
   }
 
   /** `partial`: the log was trimmed, and may speak of what is not in it. */
-  add({ item, processId, heldBy, wake }: Added, goesOn: GoesOn, partial: boolean, report: Report): void {
+  add(
+    { item, processId, heldBy, alsoHeldBy = [], wake }: Added,
+    goesOn: GoesOn,
+    partial: boolean,
+    report: Report,
+  ): void {
     const call = callOf(item);
     if (call !== undefined && call !== this.#owed) {
       report("G9", `The model is reminded of ${call}, but nobody asked for that, or it was before.`);
     }
-    const held = heldBy !== undefined && goesOn(heldBy);
+    const holders = heldBy === undefined ? [] : [heldBy, ...alsoHeldBy];
+    const gone = holders.find((holder) => !goesOn(holder));
     if (!partial) {
-      if (heldBy !== undefined && !held) report("G22", `A result is held for ${heldBy}, which does not wait for it.`);
+      if (gone !== undefined) report("G22", `A result is held for ${gone}, which does not wait for it.`);
       this.#isOwed(processId, wake === true, report);
     }
     this.#owed = undefined;
     this.#result = undefined;
     // Held for a call of which a trimmed log does not say whether it goes on: nor when it can be told.
-    if (partial && heldBy !== undefined && !held) return;
-    this.#entries.push({ item: JSON.stringify(item), process: processId, holder: heldBy, wakes: wake === true });
+    if (partial && gone !== undefined) return;
+    this.#entries.push({ item: JSON.stringify(item), process: processId, holders, wakes: wake === true });
   }
 
   #isOwed(id: ProcessId | undefined, wakes: boolean, report: Report): void {
@@ -99,9 +106,15 @@ export class InboxCheck {
     this.#entries = this.#entries.filter((entry) => isHeld(entry, goesOn));
   }
 
-  /** A call has told how these ended: nobody else does. */
-  hear(processes: readonly ProcessId[]): void {
-    this.#entries = this.#entries.filter(({ process }) => process === undefined || !processes.includes(process));
+  /** A call or turn has received these results: no other turn takes them. */
+  hear(event: Hearing, hasEnded: (id: ProcessId) => boolean, report: Report): void {
+    const { outcome, heard = [] } = event;
+    const work = event.type === "call.settled" ? event.callId : event.turnId;
+    if (heard.length > 0 && outcome.kind !== "completed") {
+      report("G22", `${work} has told how something ended, but it did not complete.`);
+    }
+    for (const id of heard) if (!hasEnded(id)) report("G22", `${work} has told the end of ${id}, too early.`);
+    this.#entries = this.#entries.filter(({ process }) => process === undefined || !heard.includes(process));
   }
 
   /** Whether something in it wants a run, if none comes by itself. */
@@ -134,7 +147,7 @@ export class InboxCheck {
   }
 }
 
-const isHeld = ({ holder }: Entry, goesOn: GoesOn): boolean => holder !== undefined && goesOn(holder);
+const isHeld = ({ holders }: Entry, goesOn: GoesOn): boolean => holders.some(goesOn);
 
 /** Whether all of these are among those, in the same order. */
 function within(some: readonly string[], all: readonly string[]): boolean {

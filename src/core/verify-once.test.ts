@@ -24,7 +24,7 @@ import {
   wanted,
 } from "../../test/fixtures/commands.ts";
 import type { Event, Recorded } from "./event.ts";
-import type { CallId, ProcessId, RunId, TurnId } from "./ids.ts";
+import type { ProcessId, RunId, TurnId, Work } from "./ids.ts";
 import type { Delivery } from "./prompt.ts";
 import { verify, verifyAtRest } from "./verify.ts";
 
@@ -55,7 +55,7 @@ const processStarted = (processId: ProcessId): Event => ({
   tier: "A",
   profile: "open",
 });
-const told = (id: ProcessId, more: { wake?: true; heldBy?: CallId } = { wake: true }): Event => ({
+const told = (id: ProcessId, more: { wake?: true; heldBy?: Work } = { wake: true }): Event => ({
   type: "inbox.added",
   item: item(id),
   processId: id,
@@ -84,6 +84,36 @@ const held: readonly Event[] = [
   processSettled(first),
   told(first, { heldBy: "call_a.1", wake: true }),
 ];
+
+describe("G22: a result that a turn waits for", () => {
+  const begun: readonly Event[] = [...live, processRequested(first)];
+  const awaited: readonly Event[] = [...begun, processSettled(first), told(first, { heldBy: "turn_a.1", wake: true })];
+  const ends = (heard: readonly ProcessId[], outcome = completed): Event =>
+    ({ ...turnSettled("turn_a.1", "turn", outcome), heard }) as Event;
+  const takes = itemsTaken("turn_a.2", item(first));
+  const rows: Readonly<Record<string, readonly [readonly Event[], ...(readonly string[])]>> = {
+    "is received by it, and taken by no other": [[...awaited, ends([first]), next]],
+    "is taken by the next turn, if it has not received it": [[...awaited, ends([]), takes, next]],
+    "is not taken by the turn that waits": [[...awaited, itemsTaken("turn_a.1", item(first))], "G22"],
+    "is not taken once more after it": [[...awaited, ends([first]), takes, next], "G22"],
+    "is not lost with a turn that has not received it": [[...awaited, ends([]), next], "G22"],
+    "is not received by a turn that failed": [[...awaited, ends([first], failed as typeof completed), next], "G22"],
+    "is not received before there is one": [[...begun, ends([first]), next], "G22"],
+    "is not held for a turn that is over": [
+      [
+        ...begun,
+        turnSettled("turn_a.1", "turn"),
+        next,
+        processSettled(first),
+        told(first, { heldBy: "turn_a.1", wake: true }),
+      ],
+      "G22",
+    ],
+  };
+  test.each(Object.entries(rows))("%s", (_, [log, ...broken]) => {
+    expect(verify(recorded(log)).map(({ guarantee }) => guarantee)).toEqual(broken);
+  });
+});
 
 describe("one mistake is one finding, however the log goes on", () => {
   const rows: Readonly<Record<string, readonly [readonly Event[], ...(readonly string[])]>> = {

@@ -4,9 +4,9 @@
 // Invariants
 // 1. Remembers the processes that go on and how many there were, nothing else.
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
-import type { CancelReason } from "./cancel.ts";
+import type { CancelReason, Outcome } from "./cancel.ts";
 import type { Event, Feedback, ProcessEvent } from "./event.ts";
-import { type CallId, type ProcessId, runOf, type SessionId } from "./ids.ts";
+import { type CallId, type ProcessId, type RunId, runOf, type SessionId } from "./ids.ts";
 import { PROCESSES_LIVE_MAX } from "./limits.ts";
 import type { InboxCheck, Report } from "./verify-inbox.ts";
 import type { LiveCheck } from "./verify-run.ts";
@@ -29,13 +29,23 @@ interface ProcessState {
   feedback: Feedback;
   /** The first reason recorded for stopping it, itself. */
   reason: CancelReason | undefined;
+  /** The run whose call ended before it did. */
+  dyingOf?: RunId;
+}
+
+/** Processes that were handed to the session, because their call ends and they are still dying. */
+interface Handed {
+  readonly call: CallId;
+  readonly ids: readonly ProcessId[];
+  /** A reason that nothing in the log had given: it must be that of the call, or its end. */
+  readonly reason: CancelReason | undefined;
 }
 
 export class ProcessCheck {
   readonly #live = new Map<ProcessId, ProcessState>();
   #count = 0;
-  /** A process that nobody had cancelled was ended with its call: that the call ends must be what comes next. */
-  #endsWith: { readonly owner: CallId; readonly reason: CancelReason } | undefined;
+  /** The end of their call must be the next event. */
+  #handed: Handed | undefined;
   /** What goes on in the background of a session that was closed: that it is cancelled must come at once. */
   readonly #doomed = new Set<ProcessId>();
 
@@ -45,18 +55,12 @@ export class ProcessCheck {
       report("G9", `${[...this.#doomed].join(", ")} was not cancelled at once with its session, which was closed.`);
       this.#doomed.clear();
     }
-    const { owner, reason } = this.#endsWith ?? {};
-    if (owner === undefined || reason === undefined) return;
-    if (event.type === "process.settled" && this.#live.get(event.processId)?.owner === owner) return;
-    this.#endsWith = undefined;
-    if (event.type !== "call.settled" || event.callId !== owner) {
-      report("G15", `A process of ${owner} ended as cancelled, but nobody had cancelled it and its call went on.`);
-    } else if (
-      reason.kind !== "parent" &&
-      !(event.outcome.kind === "cancelled" && same(event.outcome.reason, reason))
-    ) {
-      report("G15", `A process of ${owner} ended as cancelled for a reason that nobody had given.`);
-    }
+    const handed = this.#handed;
+    if (handed === undefined) return;
+    if (event.type === "process.detached" && event.dying !== undefined) return;
+    if (event.type === "call.settled" && event.callId === handed.call) return;
+    this.#handed = undefined;
+    report("G19", `${handed.ids.join(", ")} was left to the session as dying, but ${handed.call} went on.`);
   }
 
   note(event: ProcessEvent, around: Around, report: Report): void {
@@ -87,12 +91,29 @@ export class ProcessCheck {
   }
 
   /** A call has ended. */
-  over(call: CallId, report: Report): void {
+  over(call: CallId, outcome: Outcome, partial: boolean, report: Report): void {
+    const { ids, reason } = this.#handed ?? { ids: [], reason: undefined };
+    this.#handed = undefined;
+    if (reason !== undefined && reason.kind !== "parent" && !isCancelledFor(outcome, reason)) {
+      report("G15", `A process of ${call} was left as dying for a reason that was never recorded.`);
+    }
+    if (!partial) checkNamed(call, outcome, ids, report);
     for (const [id, { owner }] of this.#live) {
       if (owner !== call) continue;
       report("G19", `${call} has a result, although its process ${id} has not ended.`);
       this.#live.delete(id);
     }
+  }
+
+  /** A run has ended: a cancelled one names the processes of its calls that are still dying. */
+  runOver(run: RunId, outcome: Outcome, partial: boolean, report: Report): void {
+    if (partial) return;
+    checkNamed(
+      run,
+      outcome,
+      [...this.#live].flatMap(([id, { dyingOf }]) => (dyingOf === run ? [id] : [])),
+      report,
+    );
   }
 
   /** A run was taken up by another worker: whatever went on under the one before it is gone. */
@@ -102,6 +123,13 @@ export class ProcessCheck {
     this.#live.clear();
   }
 
+  /** A cancel of the session: what was stopped before it begins no run when it ends. */
+  quieted(): void {
+    for (const one of this.#live.values()) {
+      if (one.reason !== undefined && one.feedback === "wake") one.feedback = "next-turn";
+    }
+  }
+
   /** Whether its result can be told: it has begun, and it has ended. */
   hasEnded(id: ProcessId, partial: boolean): boolean {
     return !this.#live.has(id) && (partial || numberOf(id) <= this.#count);
@@ -109,7 +137,8 @@ export class ProcessCheck {
 
   /** Nothing comes any more. */
   atRest(report: Report): void {
-    if (this.#endsWith !== undefined) report("G15", `A process ended with ${this.#endsWith.owner}, which has no end.`);
+    if (this.#handed !== undefined)
+      report("G19", `A process was left as dying by ${this.#handed.call}, which has no end.`);
     if (this.#live.size > 0) report("G24", `${this.#names()} has begun and has no outcome.`);
   }
 
@@ -125,16 +154,46 @@ export class ProcessCheck {
     if (this.#live.size > PROCESSES_LIVE_MAX) report("G33", `${this.#live.size} processes go on at once.`);
   }
 
-  #detach({ processId: id, owner, feedback }: Of<"process.detached">, around: Around, report: Report): void {
+  #detach(event: Of<"process.detached">, around: Around, report: Report): void {
+    const { processId: id, owner, feedback, dying } = event;
     const one = this.#find(id, "G16", "detached", around, report);
-    if (one !== undefined && stopOf(one, around) !== undefined) {
-      report("G9", `${id} was detached although it was being stopped with what it belonged to.`);
-    }
     if (around.session !== undefined && owner !== around.session) {
       report("G19", `${id} was handed over to ${owner}, which is another session.`);
     }
+    if (one !== undefined && dying !== undefined) {
+      this.#handOver(event, one, dying, around, report);
+      return;
+    }
+    if (one !== undefined && stopOf(one, around) !== undefined) {
+      report("G9", `${id} was detached although it was being stopped with what it belonged to.`);
+    }
     // Also one whose beginning is not kept: what follows is told here.
-    if (one !== undefined || around.partial) this.#live.set(id, { owner, feedback, reason: one?.reason });
+    if (one !== undefined || around.partial) this.#live.set(id, { owner, feedback, reason: one?.reason ?? dying });
+  }
+
+  #handOver(
+    { processId: id, owner: session, feedback }: Of<"process.detached">,
+    one: ProcessState,
+    dying: CancelReason,
+    around: Around,
+    report: Report,
+  ): void {
+    const asked = stopOf(one, around);
+    if (asked !== undefined && !same(asked, dying)) {
+      report("G10", `${id} was cancelled for one reason and left as dying for another.`);
+    }
+    const { owner } = one;
+    one.reason = asked ?? dying;
+    one.feedback = feedback;
+    one.owner = session;
+    if (!isCall(owner)) {
+      report("G19", `${id} was left to the session as dying, but it belonged to no call.`);
+      return;
+    }
+    one.dyingOf = runOf(owner);
+    const before = this.#handed?.call === owner ? this.#handed : { ids: [], reason: undefined };
+    const reason = asked === undefined && !around.partial ? dying : before.reason;
+    this.#handed = { call: owner, ids: [...before.ids, id], reason };
   }
 
   #cancel({ processId: id, reason }: Of<"process.cancel_requested">, around: Around, report: Report): void {
@@ -159,10 +218,15 @@ export class ProcessCheck {
     if (outcome.kind === "cancelled") this.#cancelled(id, outcome.reason, around, report);
     this.#live.delete(id);
     const ended = outcome.kind === "completed" || outcome.kind === "lost";
-    const told = ended && !isCall(one.owner) && one.feedback !== "silent";
-    if (told && around.phase !== "closed") around.inbox.oweResult(id, one.feedback === "wake");
+    const limited =
+      outcome.kind === "cancelled" && (outcome.reason.kind === "timeout" || outcome.reason.kind === "policy");
+    const told = (ended || limited) && !isCall(one.owner) && one.feedback !== "silent";
+    const wakes = one.feedback === "wake" && !(outcome.kind === "cancelled" && outcome.reason.kind === "policy");
+    // Earlier versions did not tell of those that a limit had ended.
+    if (told && around.phase !== "closed") around.inbox.oweResult(id, wakes, limited ? "may" : "must");
     const dropped = told && around.phase === "closed";
-    if (dropped && event.dropped !== true) report("G22", `What ${id} had to tell was dropped, and the log hides it.`);
+    if (dropped && !limited && event.dropped !== true)
+      report("G22", `What ${id} had to tell was dropped, and the log hides it.`);
     if (!dropped && event.dropped === true) report("G22", `What ${id} had to tell was dropped for no reason.`);
   }
 
@@ -173,10 +237,8 @@ export class ProcessCheck {
     const asked = stopOf(one, around);
     if (asked !== undefined) {
       if (!same(asked, reason)) report("G10", `${id} was cancelled for one reason and ended with another.`);
-    } else if (!isCall(one.owner)) {
+    } else if (!isCall(one.owner) || !around.partial || around.live?.id === runOf(one.owner)) {
       report("G15", `${id} ended as cancelled, but nobody had cancelled it.`);
-    } else if (!around.partial || around.live?.id === runOf(one.owner)) {
-      this.#endsWith = { owner: one.owner, reason };
     }
   }
 
@@ -202,6 +264,16 @@ function mayBegin(id: ProcessId, owner: CallId, { live, partial }: Around, repor
   }
 }
 
+const isCancelledFor = (outcome: Outcome, reason: CancelReason): boolean =>
+  outcome.kind === "cancelled" && same(outcome.reason, reason);
+
+function checkNamed(what: CallId | RunId, outcome: Outcome, dying: readonly ProcessId[], report: Report): void {
+  if (outcome.kind !== "cancelled") return;
+  const named = [...(outcome.dying ?? [])].sort().join(", ");
+  const expected = [...dying].sort().join(", ");
+  if (named !== expected) report("G12", `${what} names [${named}] as dying; the log has [${expected}].`);
+}
+
 /** Why it is to end, by itself or with what it belongs to. */
 function stopOf({ owner, reason }: ProcessState, { live }: Around): CancelReason | undefined {
   return reason ?? (isCall(owner) && live?.id === runOf(owner) ? live.stopOf(owner) : undefined);
@@ -216,6 +288,7 @@ const CLOSING: ReadonlySet<Event["type"]> = new Set([
   "inbox.added",
   "run.settled",
   "process.settled",
+  "process.detached",
   "process.cancel_requested",
 ]);
 

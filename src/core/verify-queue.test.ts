@@ -143,6 +143,11 @@ describe("what is lawful has no findings", () => {
     const both = [runSettled("run_a", stopped), withdrawn("run_s")];
     expect(verifyAtRest(recorded([...live, accepted("run_s", "steer"), ...cancels, ...both]))).toEqual([]);
   });
+  test("an interrupt that was cancelled before it arrived interrupts nothing", () => {
+    const [interrupt, end] = [accepted("run_i", "interrupt"), withdrawn("run_i")];
+    expect(verifyAtRest(recorded([...live, interrupt, end, ...ends]))).toEqual([]);
+    expect(broken(...live, interrupt, turnOver)).toContain("G5");
+  });
   test("what was answered to a request, also with nothing going on", () => {
     const answered: Event = { type: "request.answered", key: "k", content: "c", answer: null };
     expect(broken(created, answered)).toEqual([]);

@@ -6,7 +6,7 @@
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { CancelReason, Outcome } from "./cancel.ts";
 import type { CallEvent, Event, QuestionEvent, RunEvent, TurnEvent, Usage } from "./event.ts";
-import { type CallId, callId, type RunId, type Seq, type TurnId, turnId } from "./ids.ts";
+import { type CallId, callId, type RunId, type Seq, type TurnId, turnId, type Work } from "./ids.ts";
 import type { InboxCheck, Report } from "./verify-inbox.ts";
 import { QuestionCheck } from "./verify-question.ts";
 
@@ -24,6 +24,8 @@ interface CallCheck {
   /** The first reason recorded for stopping it, itself. */
   reason: CancelReason | undefined;
   remind: boolean;
+  /** False: its stop says that it had not begun. */
+  begun: boolean;
 }
 
 export class LiveCheck {
@@ -65,8 +67,8 @@ export class LiveCheck {
     return this.takesSteers && id === (this.turn ?? turnId(this.id, this.#turns + 1));
   }
 
-  owns(call: CallId): boolean {
-    return this.#calls.has(call);
+  owns(work: Work): boolean {
+    return this.turn === work || this.#calls.has(work as CallId);
   }
 
   get isParked(): boolean {
@@ -189,7 +191,7 @@ export class LiveCheck {
     else if (this.#calls.size > 0) report("G17", `${id} was asked for before ${this.#callNames()} had a result.`);
     this.#turns += 1;
     if (id !== turnId(this.id, this.#turns)) report("G14", `${id} is not the next turn of ${this.id}.`);
-    this.#inbox.requestTurn(id, (call) => this.owns(call), report);
+    this.#inbox.requestTurn(id, (work) => this.owns(work), report);
     this.#metered = false;
     this.turn = id;
   }
@@ -230,11 +232,11 @@ export class LiveCheck {
     const number = Number(id.slice(callId(this.id, 0).length - 1));
     if (!(number > this.#asked)) report("G17", `${id} has a number that ${this.id} has used already.`);
     this.#asked = number;
-    const begun = { phase: "running", reason: undefined, remind: false } as const;
-    this.#calls.set(id, { byEnd, idempotent: idempotent === true, ...begun });
+    const requested = { phase: "running", reason: undefined, remind: false, begun: true } as const;
+    this.#calls.set(id, { byEnd, idempotent: idempotent === true, ...requested });
   }
 
-  #cancelCall({ callId: id, reason, remind }: Of<"call.cancel_requested">, report: Report): void {
+  #cancelCall({ callId: id, reason, remind, begun }: Of<"call.cancel_requested">, report: Report): void {
     const call = this.#calls.get(id);
     if (call === undefined) {
       report("G10", `A cancel of ${id} was recorded, but it was not going on.`);
@@ -247,10 +249,11 @@ export class LiveCheck {
     call.phase = "stopping";
     call.reason = reason;
     call.remind = remind === true;
+    call.begun = begun !== false;
     this.#questions.cancelled(id);
   }
 
-  #settleCall({ callId: id, outcome }: Of<"call.settled">, report: Report): void {
+  #settleCall({ callId: id, outcome, begun }: Of<"call.settled">, report: Report): void {
     const call = this.#calls.get(id);
     if (call === undefined) {
       report("G17", `${id} has a result, but it was not going on.`);
@@ -263,6 +266,9 @@ export class LiveCheck {
     if (outcome.kind === "completed" && this.#phase === "parked") {
       report("G25", `${id} ended while ${this.id} was set down, and nobody carried it out.`);
     }
+    const isDone = outcome.kind === "completed" || outcome.kind === "failed";
+    if (begun === false && isDone) report("G15", `${id} had not begun, and ended as ${outcome.kind}.`);
+    if (!call.begun && begun !== false) report("G10", `${id} was stopped before it had begun, and has begun.`);
     this.#questions.over(id, report);
     if (call.remind && (outcome.kind === "cancelled" || outcome.kind === "lost")) this.#inbox.owe(id);
     this.#calls.delete(id);

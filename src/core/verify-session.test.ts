@@ -100,9 +100,10 @@ describe("a place in the queue", () => {
 
   test("is not given to a steer that can still be taken in", () => {
     const steered = [created, accepted("run_a"), started, accepted("run_b", "steer")];
-    expect(findings([...steered, requeued])).toEqual([
-      { guarantee: "G5", seq: 5, message: "run_b went back to the queue, though run_a can still take it in." },
+    expect(findings([...steered, requeued, turnRequested("run_a", "turn_a.1")])).toEqual([
+      { guarantee: "G5", seq: 6, message: "run_b went back to the queue, though it could still be taken in." },
     ]);
+    expect(findings([...steered, requeued, { type: "run.moved", runId: "run_b", index: 0 }])).toEqual([]);
     const turn = [turnRequested("run_a", "turn_a.1"), settledTurn];
     expect(findings([...steered, ...turn, runSettled("run_a", completed), requeued])).toEqual([]);
   });

@@ -61,8 +61,10 @@ class LogCheck {
   readonly #keys = new Map<string, RunId>();
   /** A steer that was taken in, and whose outcome must follow at once. */
   #taken: { readonly run: RunId; readonly into: RunId } | undefined;
-  /** The live run an interrupt must cancel at once. */
-  #interrupts: RunId | undefined;
+  /** A steer that went back to the queue although it could be taken in: only to be moved, at once. */
+  #moves: RunId | undefined;
+  /** The live run that an interrupt must cancel at once, unless it was itself cancelled before it arrived. */
+  #interrupts: { readonly live: RunId; readonly by: RunId } | undefined;
   readonly #inbox = new InboxCheck();
   readonly #processes = new ProcessCheck();
 
@@ -91,7 +93,7 @@ class LogCheck {
         this.#compact(event);
         return;
       case "inbox.added":
-        this.#inbox.add(event, (call) => this.#live?.owns(call) === true, this.#partial, this.#report);
+        this.#inbox.add(event, (work) => this.#live?.owns(work) === true, this.#partial, this.#report);
         return;
       case "inbox.taken":
         this.#takeItems(event);
@@ -167,10 +169,15 @@ class LogCheck {
       this.#taken = undefined;
       this.#report("G5", `${run} was taken into ${into}, but its own outcome did not follow at once.`);
     }
+    const moves = this.#moves;
+    this.#moves = undefined;
+    if (moves !== undefined && !(event.type === "run.moved" && event.runId === moves)) {
+      this.#report("G5", `${moves} went back to the queue, though it could still be taken in.`);
+    }
     const interrupted = this.#interrupts;
     this.#interrupts = undefined;
-    if (interrupted !== undefined && !(event.type === "run.cancel_requested" && event.runId === interrupted)) {
-      this.#report("G5", `An interrupt was accepted, but ${interrupted} was not cancelled at once.`);
+    if (interrupted !== undefined && !isInterrupted(event, interrupted)) {
+      this.#report("G5", `An interrupt was accepted, but ${interrupted.live} was not cancelled at once.`);
     }
     if (this.#live !== undefined || this.#steers.length === 0) return;
     if (event.type === "run.requeued" || event.type === "run.settled") return;
@@ -219,11 +226,13 @@ class LogCheck {
     const run: WaitingCheck = { id: runId, delivery, acceptedAt: this.#seq, reason: undefined };
     if (delivery === "steer" && this.#live?.takesSteers === true) this.#steers.push(run);
     else this.#queue = joined(this.#queue, run);
-    if (delivery === "interrupt" && this.#live?.covered === "no") this.#interrupts = this.#live.id;
+    if (delivery === "interrupt" && this.#live?.covered === "no")
+      this.#interrupts = { live: this.#live.id, by: run.id };
   }
 
   #change(event: Of<"run.edited" | "run.moved" | "run.steered">): void {
-    const run = this.#queue.find((one) => one.id === event.runId);
+    const isThis = (one: WaitingCheck): boolean => one.id === event.runId;
+    const run = this.#queue.find(isThis) ?? (event.type === "run.edited" ? this.#steers.find(isThis) : undefined);
     const what = event.type.slice("run.".length);
     if (run === undefined) {
       this.#unlessPartial("G6", `${event.runId} was ${what}, but it was not in the queue.`);
@@ -249,9 +258,7 @@ class LogCheck {
       return;
     }
     // One that was just taken in, and did not end so, has been reported.
-    if (this.#live?.takesSteers === true && this.findings.at(-1)?.seq !== this.#seq) {
-      this.#report("G5", `${runId} went back to the queue, though ${this.#live.id} can still take it in.`);
-    }
+    if (this.#live?.takesSteers === true && this.findings.at(-1)?.seq !== this.#seq) this.#moves = runId;
     this.#steers = this.#steers.filter((one) => one !== run);
     this.#queue = returned(this.#queue, run);
   }
@@ -285,7 +292,7 @@ class LogCheck {
     } else if (live.turn === undefined) {
       this.#inbox.awaits(turnId);
     }
-    this.#inbox.take(items, (call) => this.#live?.owns(call) === true, this.#partial, this.#report);
+    this.#inbox.take(items, (work) => this.#live?.owns(work) === true, this.#partial, this.#report);
   }
 
   #compact({ turnId }: Of<"session.compacted">): void {
@@ -297,6 +304,7 @@ class LogCheck {
   }
 
   #settle({ runId, outcome }: Of<"run.settled">): void {
+    this.#processes.runOver(runId, outcome, this.#partial, this.#report);
     const waiting = this.#waits(runId);
     if (this.#live?.id === runId) {
       this.#live.settle(outcome, this.#report);
@@ -332,6 +340,7 @@ class LogCheck {
 
   #cancelSession({ covers, reason }: Of<"session.cancel_requested">): void {
     this.#inbox.woken();
+    this.#processes.quieted();
     const named = new Set(covers);
     for (const run of [...this.#queue, ...this.#steers]) {
       if (!named.delete(run.id))
@@ -357,25 +366,16 @@ class LogCheck {
 
   #noteLive(event: LiveRunEvent & { readonly seq: Seq }): void {
     if (event.type === "run.recovered") this.#processes.recovered(event.runId, this.#report);
-    if (event.type === "call.settled") this.#settleCall(event);
+    if (event.type === "call.settled") this.#processes.over(event.callId, event.outcome, this.#partial, this.#report);
+    if (event.type === "call.settled" || event.type === "turn.settled") {
+      this.#inbox.hear(event, (id) => this.#processes.hasEnded(id, this.#partial), this.#report);
+    }
     if (this.#live?.id === event.runId) {
       this.#live.note(event, this.#report);
       return;
     }
     if (this.#settled.has(event.runId)) this.#report("G16", `${event.type} of ${event.runId} comes after its outcome.`);
     else this.#unlessPartial("G4", `${event.type} of ${event.runId}, which is not live.`);
-  }
-
-  #settleCall({ callId, outcome, heard = [] }: Of<"call.settled">): void {
-    this.#processes.over(callId, this.#report);
-    if (heard.length > 0 && outcome.kind !== "completed") {
-      this.#report("G22", `${callId} has told how something ended, but it did not complete.`);
-    }
-    for (const id of heard) {
-      if (!this.#processes.hasEnded(id, this.#partial))
-        this.#report("G22", `${callId} has told the end of ${id}, too early.`);
-    }
-    this.#inbox.hear(heard);
   }
 
   #waits(id: RunId): WaitingCheck | undefined {
@@ -390,3 +390,7 @@ class LogCheck {
     this.findings.push({ guarantee, seq: this.#seq, message });
   };
 }
+
+const isInterrupted = (event: Recorded, { live, by }: { readonly live: RunId; readonly by: RunId }): boolean =>
+  (event.type === "run.cancel_requested" && event.runId === live) ||
+  (event.type === "run.settled" && event.runId === by);

@@ -18,7 +18,7 @@ function worker(lanes: readonly LiveLane[], { workers, unattended = [] }: Given 
     workers,
     unattended: () => {
       renewed.attended += 1;
-      return Promise.resolve(unattended);
+      return typeof unattended === "function" ? unattended() : Promise.resolve(unattended);
     },
     renew: async () => {
       await renewed.until.opened;
@@ -42,7 +42,7 @@ function worker(lanes: readonly LiveLane[], { workers, unattended = [] }: Given 
 
 interface Given {
   readonly workers?: "one";
-  readonly unattended?: readonly SessionId[];
+  readonly unattended?: readonly SessionId[] | (() => Promise<readonly SessionId[]>);
 }
 
 function lane(id: SessionId, epoch?: number): LiveLane {
@@ -125,6 +125,26 @@ test("G26: a session without a driver is loaded again, unless commands of it are
   await attendance.start();
   expect(forgotten).toEqual(["ses_left"]);
   expect(taken).toEqual(["ses_ours", "ses_busy", "ses_left", "ses_new"]);
+});
+
+test("G24: the only worker of a store takes up what did not fit into the first answer", async () => {
+  const first = Array.from({ length: 100_000 }, (_, index): SessionId => `ses_${index}`);
+  const answers: (readonly SessionId[] | Error)[] = [first, new Error("not now"), ["ses_last"]];
+  const { attendance, clock, taken } = worker([], {
+    workers: "one",
+    unattended: async () => {
+      const answer = answers.shift() ?? [];
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  });
+  await attendance.start();
+  expect(taken).toHaveLength(first.length);
+  await clock.advance(LEASE_RENEW_MS);
+  expect(taken).toHaveLength(first.length);
+  await clock.advance(LEASE_RENEW_MS);
+  expect(taken?.slice(first.length)).toEqual(["ses_last"]);
+  expect(clock.pending).toEqual([]);
 });
 
 test("a worker that closes takes nothing up, and renews no more", async () => {

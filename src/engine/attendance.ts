@@ -42,8 +42,11 @@ export class Attendance {
 
   /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
   async start(): Promise<void> {
-    await this.#attend();
-    if (this.#parts.store.workers === "one") return;
+    const more = await this.#attend();
+    if (this.#parts.store.workers === "one") {
+      if (more) this.#attendRestLater();
+      return;
+    }
     this.#renewed(this.#parts.clock.elapsed()); // @fault lease-by-the-wall:start
     this.#renewLater();
   }
@@ -75,6 +78,11 @@ export class Attendance {
     this.#left.add(session);
   }
 
+  /** The session was deleted: there is nothing to take up. */
+  removed(session: SessionId): void {
+    this.#left.delete(session);
+  }
+
   /** It was loaded after all. */
   loaded(session: SessionId): void {
     this.#unloaded.get(session)?.cancelTimer?.();
@@ -99,18 +107,28 @@ export class Attendance {
     lanes.get(session);
   }
 
-  /** Sessions with work and no living driver become ours. */
-  async #attend(): Promise<void> {
+  /** Sessions with work and no living driver become ours. Answers whether there may be more of them. */
+  async #attend(): Promise<boolean> {
     const { store, lanes } = this.#parts;
     for (const session of this.#left) lanes.get(session);
     this.#left.clear();
-    for (const session of await store.unattended(ATTEND_MAX)) {
+    const unattended = await store.unattended(ATTEND_MAX);
+    for (const session of unattended) {
       const lane = lanes.peek(session);
       // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
       // @fault lease-not-taken-over
       if (lane !== undefined && lane.epoch === undefined && lane.atRest) lanes.forget(lane);
       lanes.get(session); // @fault nothing-recovered
     }
+    return unattended.length >= ATTEND_MAX;
+  }
+
+  /** The only worker of a store renews nothing, and takes up the rest of what was left in the same steps. */
+  #attendRestLater(): void {
+    this.#takeBack = this.#parts.clock.after(LEASE_RENEW_MS, async () => {
+      const more = await this.#attend().catch(() => true);
+      if (more && this.#parts.open()) this.#attendRestLater();
+    });
   }
 
   #renewLater(): void {
@@ -167,5 +185,5 @@ export class Attendance {
 /** Two thirds of the term: the rest is for what is stopped to end. */
 const HOLD_MS = Math.floor((LEASE_TTL_MS * 2) / 3);
 
-/** Far more than one worker can have open; the rest is taken up at the next renewal. */
+/** Far more than one worker can have open; the rest is taken up after a pause. */
 const ATTEND_MAX = 100_000;

@@ -25,7 +25,7 @@ const BATCH: Batch = {
 
 /** Every call of a store but `grown()`, and whether it is bounded here. */
 const CALLS: Readonly<
-  Record<Exclude<keyof Store, "workers" | "grown">, readonly [(store: Store) => unknown, boolean]>
+  Record<Exclude<keyof Store, "workers" | "grown" | "upkeep">, readonly [(store: Store) => unknown, boolean]>
 > = {
   load: [(store) => store.load("ses_1"), true],
   read: [(store) => store.read("ses_1", { after: 0, limit: 1 }), true],
@@ -36,6 +36,7 @@ const CALLS: Readonly<
   runs: [(store) => store.runs("ses_1", { before: 9, limit: 1 }), true],
   session: [(store) => store.session("ses_1"), true],
   sessions: [(store) => store.sessions({ limit: 1 } as Parameters<Store["sessions"]>[0]), true],
+  ids: [(store) => store.ids({ prefix: "ses_", limit: 1 }), true],
   unattended: [(store) => store.unattended(1), true],
   claim: [(store) => store.claim("ses_1", "wrk_1", 1_000), true],
   renew: [(store) => store.renew("wrk_1", 1_000), true],

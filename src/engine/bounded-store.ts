@@ -3,6 +3,7 @@
 // `append` is not among them: its caller has to know when a late append lands after all, so `commit.ts` bounds it.
 import { ControlError } from "../core/control-error.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
+import type { Upkeep } from "../core/upkeep.ts";
 import type { Clock, Store } from "../ports.ts";
 
 export class BoundedStore implements Store {
@@ -39,11 +40,24 @@ export class BoundedStore implements Store {
   runs: Store["runs"] = (session, page) => this.#bounded(this.#store.runs(session, page));
   session: Store["session"] = (id) => this.#bounded(this.#store.session(id));
   sessions: Store["sessions"] = (page) => this.#bounded(this.#store.sessions(page));
+  ids: Store["ids"] = (asked) => this.#bounded(this.#store.ids(asked));
   unattended: Store["unattended"] = (limit) => this.#bounded(this.#store.unattended(limit));
   claim: Store["claim"] = (session, worker, ttlMs) => this.#bounded(this.#store.claim(session, worker, ttlMs));
   renew: Store["renew"] = (worker, ttlMs) => this.#bounded(this.#store.renew(worker, ttlMs));
   release: Store["release"] = (session, worker) => this.#bounded(this.#store.release(session, worker));
   trim: Store["trim"] = (session, before) => this.#bounded(this.#store.trim(session, before));
+
+  get upkeep(): Upkeep | undefined {
+    const { upkeep } = this.#store;
+    if (upkeep === undefined) return undefined;
+    return {
+      remove: (session) => this.#bounded(upkeep.remove(session)),
+      survey: (page) => this.#bounded(upkeep.survey(page)),
+      within: (session, limits) => this.#bounded(upkeep.within(session, limits)),
+      usage: () => this.#bounded(upkeep.usage()),
+      reclaim: () => this.#bounded(upkeep.reclaim()),
+    };
+  }
 
   #bounded<T>(answer: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {

@@ -1,22 +1,17 @@
 // What a tool sees of its call. Getters, so that it can be taken apart: `({ signal, input }) => …`.
 import type { CallId, RunId, SessionId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
-import type { About, Ending } from "../core/question.ts";
 import type { Clock, LiveCall as Facade } from "../ports.ts";
-import type { Scope } from "./scope.ts";
-import { askedOf, checkAsk, checkCallJson } from "./validate.ts";
+import type { RunWork } from "./run-work.ts";
+import { checkCallJson } from "./validate.ts";
 
 /** The live call behind the facade. */
-interface Behind extends Pick<Facade, "callId" | "name" | "input" | "runId" | "signal"> {
-  readonly work: { readonly scope: Scope };
-  readonly desk: Pick<Facade, "sessionId" | "cwd" | "mode" | "clock"> & {
-    progress(callId: CallId, data: Json): void;
-    inquire(scope: Scope, owner: CallId, about: About, deadlineMs: number | undefined): Promise<Ending>;
+type Behind = RunWork &
+  Pick<Facade, "input" | "signal" | "processes" | "progress"> & {
+    readonly id: CallId;
+    keepPartial(result: Json): void;
+    noteChange(what: string): void;
   };
-  keepPartial(result: Json): void;
-  noteChange(what: string): void;
-  readonly processes: Facade["processes"];
-}
 
 export class CallFacade implements Facade {
   readonly #call: Behind;
@@ -26,7 +21,7 @@ export class CallFacade implements Facade {
   }
 
   get callId(): CallId {
-    return this.#call.callId;
+    return this.#call.id;
   }
 
   get name(): string {
@@ -38,15 +33,15 @@ export class CallFacade implements Facade {
   }
 
   get sessionId(): SessionId {
-    return this.#call.desk.sessionId;
+    return this.#call.sessionId;
   }
 
   get cwd(): string | undefined {
-    return this.#call.desk.cwd;
+    return this.#call.lane.decided.cwd;
   }
 
   get mode(): string | undefined {
-    return this.#call.desk.mode;
+    return this.#call.mode;
   }
 
   get runId(): RunId {
@@ -58,11 +53,11 @@ export class CallFacade implements Facade {
   }
 
   get stopping(): boolean {
-    return this.#call.work.scope.reason !== undefined;
+    return this.#call.scope.reason !== undefined;
   }
 
   get clock(): Clock {
-    return this.#call.desk.clock;
+    return this.#call.host.clock;
   }
 
   get partial(): Facade["partial"] {
@@ -70,8 +65,7 @@ export class CallFacade implements Facade {
   }
 
   get progress(): Facade["progress"] {
-    const { callId, name, desk } = this.#call;
-    return (data) => desk.progress(callId, checkCallJson(data, `The progress of ${name}`));
+    return (data) => this.#call.progress(checkCallJson(data, `The progress of ${this.name}`));
   }
 
   get changed(): Facade["changed"] {
@@ -83,10 +77,6 @@ export class CallFacade implements Facade {
   }
 
   get ask(): Facade["ask"] {
-    const { callId, desk, work } = this.#call;
-    return async (question) => {
-      const { about, deadlineMs } = checkAsk(question);
-      return askedOf(await desk.inquire(work.scope, callId, about, deadlineMs));
-    };
+    return (question) => this.#call.ask(question);
   }
 }

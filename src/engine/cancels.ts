@@ -1,19 +1,28 @@
 // Cancelling, at each scope. The core decides; here a stop finds its session, and what had ended before is looked up.
 import type { Stop } from "../core/call.ts";
-import { type CancelKey, type CancelReason, type CancelReceipt, isMeant, type SessionReceipt } from "../core/cancel.ts";
-import type { Answer, Command } from "../core/command.ts";
+import {
+  type CancelKey,
+  type CancelReason,
+  type CancelReceipt,
+  isMeant,
+  type NamedPrompts,
+  type SessionReceipt,
+} from "../core/cancel.ts";
+import type { Answer, Command, Refused } from "../core/command.ts";
+import { ControlError } from "../core/control-error.ts";
+import { answeredBefore } from "../core/decide-once.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
 import type { Store } from "../ports.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 
 /** `background: "keep"`: background processes go on. */
-export interface SessionStop {
+export interface SessionStop extends Pick<NamedPrompts, "prompts" | "actor"> {
   readonly reason: CancelReason;
   readonly background?: "keep" | "stop";
 }
 
-export type PromptReceipt = Answer<Command & { type: "cancel-key" }>;
+export type PromptReceipt = CancelReceipt & { readonly runId?: RunId };
 
 interface Parts {
   readonly store: Store;
@@ -32,7 +41,9 @@ export class Cancels {
   }
 
   async session(session: SessionId, stop: SessionStop, key?: string): Promise<SessionReceipt> {
-    return this.#parts.submit(this.#parts.lanes.get(session), { type: "cancel-session", ...stop }, key);
+    return unrefused(
+      await this.#parts.submit(this.#parts.lanes.get(session), { type: "cancel-session", ...stop }, key),
+    );
   }
 
   async process(processId: ProcessId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
@@ -54,7 +65,7 @@ export class Cancels {
   /** By the key a prompt was given. */
   async prompt(session: SessionId, stop: Omit<CancelKey, "type">, once?: string): Promise<PromptReceipt> {
     const { lanes, store } = this.#parts;
-    const receipt = await this.#parts.submit(lanes.get(session), { type: "cancel-key", ...stop }, once);
+    const receipt = unrefused(await this.#parts.submit(lanes.get(session), { type: "cancel-key", ...stop }, once));
     if (receipt.kind !== "unknown") return receipt;
     const row = await store.run({ session, key: stop.key });
     if (row?.outcome === undefined || !isMeant(stop, row)) return receipt;
@@ -88,11 +99,16 @@ export class Cancels {
   async #wasAsked(lane: LiveLane, key: string | undefined): Promise<boolean> {
     if (key === undefined) return false;
     await this.#parts.load(lane);
-    return lane.decided.answered.some((answered) => answered.key === key);
+    return answeredBefore(lane.decided, key) !== undefined;
   }
 
   async #settled(runId: RunId): Promise<CancelReceipt> {
     const row = await this.#parts.store.run(runId);
     return row?.outcome === undefined ? { kind: "unknown" } : { kind: "settled", outcome: row.outcome };
   }
+}
+
+function unrefused<T extends object>(answer: T | Refused): T {
+  if ("code" in answer) throw new ControlError(answer.code, answer.message);
+  return answer;
 }

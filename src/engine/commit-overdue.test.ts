@@ -236,18 +236,34 @@ describe("the log has been read, and the append is still without an answer:", ()
     expect(await writer.submit(accept("run_3"))).toMatchObject({ kind: "accepted", ahead: 1 });
   });
 
-  test("if it is refused the second time, and the old batch lands after that, the log is read again", async () => {
+  test("if it is refused the second time it is still decided: the old batch may land, and is found then", async () => {
     const writer = await new Writer().begin();
     const late = hang(writer);
     watch(writer.submit(accept("run_1")));
     writer.store.plan("append", 2, { kind: "fail", code: "store_full" });
     await writer.clock.advance(STORE_WAIT_MS + 50);
-    expect(waiting(writer.lane.decided)).toBe("");
+    expect(waiting(writer.lane.decided)).toBe("run_1");
     late.open("written");
-    await settled();
-    expect(waiting(writer.lane.durable)).toBe("run_1");
     await writer.clock.advance(STORE_WAIT_MS);
+    expect(waiting(writer.lane.durable)).toBe("run_1");
     expect(await writer.submit(accept("run_2"))).toMatchObject({ kind: "accepted", ahead: 1 });
+  });
+
+  test("G11: a stop of a prompt in doubt holds although the batch that was sent again is lost too", async () => {
+    for (const code of ["unavailable", "store_full"] as const) {
+      const writer = await new Writer().begin();
+      const late = hang(writer);
+      watch(writer.submit(accept("run_1")));
+      await writer.clock.advance(STORE_WAIT_MS);
+      watch(writer.submit(cancel("run_1")));
+      writer.store.plan("append", 2, { kind: "fail", code });
+      await writer.clock.advance(50);
+      expect(writer.store.calls("append")).toBeGreaterThan(2);
+      late.open("written");
+      await writer.clock.advance(STORE_WAIT_MS);
+      expect([code, waiting(writer.lane.decided), waiting(writer.lane.durable)]).toEqual([code, "", ""]);
+      expect(await writer.types()).toEqual(["session.created", "run.accepted", "run.settled"]);
+    }
   });
 
   test("a stop that covered a prompt in doubt stops it, whether that lands before it or after it", async () => {

@@ -10,29 +10,34 @@ import type { Answer, Command } from "../core/command.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
 import { covers } from "../core/covers.ts";
 import { decide } from "../core/decide.ts";
-import type { Event, Recorded } from "../core/event.ts";
+import type { Recorded } from "../core/event.ts";
 import { evolve, type Lane } from "../core/lane.ts";
-import { COMMIT_ATTEMPTS_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
-import type { KeyedRun } from "../core/rows.ts";
+import { COMMIT_ATTEMPTS_MAX } from "../core/limits.ts";
+import { remember } from "../core/memo.ts";
+import type { StoreKnows } from "../core/rows.ts";
 import type { Appended, Clock, Notify, Store } from "../ports.ts";
 import { noAnswer } from "./bounded-store.ts";
 import { closing, drivenByAnother, unanswered } from "./closing.ts";
 import type { Consequences } from "./consequences.ts";
 import {
+  asKnownHere,
   drivenElsewhere,
+  dropStart,
   exactStops,
   isBeginning,
   isCancel,
   isLasting,
   isTaken,
+  learn,
+  mayLand,
   needsLease,
   notRecorded,
   refusedIn,
-  repeatTaken,
+  stopsBeforeEnds,
   withKnownKey,
-  withProcessId,
 } from "./entries.ts";
-import { batchOf, numbered, readNews, writtenOf } from "./flight.ts";
+import { type Redact, redacted } from "./error-text.ts";
+import { asksForSnapshot, batchOf, hasSnapshot, numbered, readNews, writtenOf } from "./flight.ts";
 import { afterFailure, type Health, isUnwritten, maySend, takesCommands, WELL } from "./health.ts";
 import type { Entry, Flight, LiveLane } from "./live-lane.ts";
 import { Unanswered } from "./unanswered.ts";
@@ -42,22 +47,24 @@ interface Ports {
   readonly clock: Clock;
   readonly notify: Notify;
   readonly consequences: Consequences;
+  readonly redact?: Redact;
 }
 
 export class Commit {
+  readonly #redact: Redact | undefined;
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #notify: Notify;
   readonly #then: Consequences; // @fault told-before-durable:then
-  readonly #unanswered: Unanswered;
+  readonly #unanswered: Unanswered; // No caller waits longer for the store. Its answer still counts when it comes.
   #stopped = false;
 
-  constructor({ store, clock, notify, consequences }: Ports) {
+  constructor({ store, clock, notify, consequences, redact }: Ports) {
+    this.#redact = redact;
     this.#store = store;
     this.#clock = clock;
     this.#notify = notify;
     this.#then = consequences;
-    // No caller waits longer for the store. Its answer still counts when it comes.
     this.#unanswered = new Unanswered(clock, (lane, flight) => {
       if (lane.flight === flight && lane.phase !== "gone") this.#failed(lane, noAnswer());
     });
@@ -86,16 +93,14 @@ export class Commit {
   /** Decides a command in this tick, and calls `decided`. Resolves when it is durable; rejects if it cannot be. */
   submit<C extends Command>(lane: LiveLane, command: C, decided?: (answer: Answer<C>) => void): Promise<Answer<C>> {
     return new Promise((resolve, reject) => {
-      // An entry is kept among entries of other commands; its callbacks fit its own command by construction.
-      this.#receive(lane, { command, resolve, reject, decided, events: NO_EVENTS, answer: undefined } as Entry);
+      this.#receive(lane, { ...NONE, command: redacted(command, this.#redact), resolve, reject, decided } as Entry);
     });
   }
 
   /** Resolves when everything decided before it is durable. */
-  barrier(lane: LiveLane): Promise<void> {
+  barrier(lane: LiveLane, also?: "snapshot"): Promise<void> {
     return new Promise((resolve, reject) => {
-      const none = { command: undefined, decided: undefined, events: NO_EVENTS, answer: undefined };
-      this.#receive(lane, { ...none, resolve: () => resolve(), reject });
+      this.#receive(lane, { ...NONE, also, resolve: () => resolve(), reject });
     });
   }
 
@@ -114,7 +119,7 @@ export class Commit {
 
   /** The lane is loaded: what was received meanwhile is decided, in order, before anything begins. */
   loaded(lane: LiveLane): void {
-    const received = lane.received;
+    const { received } = lane;
     lane.received = [];
     for (const entry of received) this.#receive(lane, entry);
   }
@@ -137,22 +142,24 @@ export class Commit {
     if (maySend(health, this.#clock.elapsed())) return;
     // An answer that needs no record is true now; any other is given when it is recorded.
     const isOnly = lane.flight === undefined && lane.pending.length === 1 && health.kind === "refusing";
-    if (isOnly && entry.events.length === 0) {
+    if (isOnly && entry.events.length + entry.memos.length === 0) {
       lane.pending = [];
       entry.resolve(entry.answer);
     } else if (isCancel(entry.command)) notRecorded(entry, health.error);
   }
 
   #decide(lane: LiveLane, entry: Entry): void {
+    const isUnstarted = dropStart(lane, entry.command, (one) => this.#tryApply(lane, one));
     const before = lane.decided;
     this.#tryApply(lane, entry);
     this.#flushSoon(lane);
     const { command } = entry;
     if (command === undefined) return;
     // A stop that changes nothing may reach work that is not stopped yet. @fault cancel-hidden-by-an-interrupt
-    const isNew = entry.events.length > 0 || (isCancel(command) && command.once === undefined);
+    const isNew =
+      isUnstarted || entry.events.length + entry.memos.length > 0 || (isCancel(command) && command.once === undefined);
     if (!isNew) return;
-    if (isCancel(command)) entry.covered = covers(before, command);
+    if (isCancel(command)) Object.assign(entry, { covered: covers(before, command), liveRun: before.live?.id });
     this.#then.decided(lane, command, entry.covered);
   }
 
@@ -170,13 +177,11 @@ export class Commit {
 
   #apply(lane: LiveLane, entry: Entry): void {
     if (entry.command === undefined) return;
-    if (entry.command.type === "begin-process") entry.command = withProcessId(lane, entry.command);
-    const decided = decide(lane.decided, withKnownKey(lane, entry.command));
-    let next = lane.decided;
-    for (const event of decided.events) next = evolve(next, event);
-    entry.events = decided.events;
-    entry.answer = decided.answer;
-    lane.decided = next;
+    entry.command = asKnownHere(lane, entry.command);
+    const { events, answer, memos = NONE.memos } = decide(lane.decided, withKnownKey(lane, entry.command));
+    Object.assign(entry, { events, answer, memos });
+    const next = events.reduce<Lane>(evolve, lane.decided);
+    lane.decided = memos.length === 0 ? next : { ...next, memos: memos.reduce(remember, next.memos) };
   }
 
   /** In a microtask, so that what is decided in one tick is one batch. */
@@ -185,21 +190,24 @@ export class Commit {
   }
 
   #flush(lane: LiveLane): void {
-    if (lane.flight !== undefined || lane.pending.length === 0) return;
-    if (!maySend(lane.health, this.#clock.elapsed())) return;
-    const entries = lane.pending;
-    lane.pending = [];
+    const isHeld = lane.flight !== undefined || !maySend(lane.health, this.#clock.elapsed());
+    if (isHeld || lane.pending.length === 0) return;
+    const entries = lane.pending.splice(0);
     const events = entries.flatMap((entry) => entry.events);
-    if (events.length === 0) {
+    const memos = entries.flatMap((entry) => entry.memos);
+    // @fault memo-not-durable
+    if (events.length + memos.length === 0 && !asksForSnapshot(entries)) {
       for (const entry of entries) entry.resolve(entry.answer);
       this.#rest(lane);
       return;
     }
-    this.#send(lane, { entries, events, after: lane.decided, at: this.#clock.now(), sentAt: this.#clock.elapsed() });
+    this.#send(lane, { entries, events, memos, after: lane.decided });
   }
 
-  #send(lane: LiveLane, flight: Flight): void {
+  #send(lane: LiveLane, batch: Pick<Flight, "entries" | "events" | "memos" | "after">): void {
+    const flight: Flight = { ...batch, at: this.#clock.now(), sentAt: this.#clock.elapsed() };
     lane.flight = flight; // @fault answered-before-durable
+    for (const entry of flight.entries) entry.flights = [...(entry.flights ?? []), flight];
     this.#unanswered.add(lane, flight);
     // @fault told-before-durable
     flight.landing = this.#store.append(batchOf(lane, flight)).then(
@@ -212,30 +220,23 @@ export class Commit {
     flight.isAnswered = true;
     this.#unanswered.remove(flight);
     const { kind } = appended;
-    if (lane.flight !== flight) this.#landedLate(lane, kind === "appended");
+    if (kind !== "appended") flight.isUnwritten = true; // @fault late-batch-not-read
+    // Given up on, and sent again since: what became of it is found in the log.
+    if (lane.flight !== flight) return;
     // @fault fault-swallowed:landed
-    else if (kind === "appended") this.#landed(lane, flight, numbered(lane, flight));
+    if (kind === "appended") this.#landed(lane, flight, numbered(lane, flight));
     else if (lane.phase === "gone") return;
     else if (kind === "fenced") this.fence(lane);
-    else if (kind === "taken") this.#taken(lane, flight, appended.runs);
-    else void this.#moved(lane, flight);
+    else if (kind === "moved") void this.#moved(lane, flight);
+    else this.#unknownToIt(lane, flight, appended);
   }
 
   #lost(lane: LiveLane, flight: Flight, error: unknown): void {
     flight.isAnswered = true;
     this.#unanswered.remove(flight);
     const failed = toControlError(error);
-    if (lane.flight !== flight) this.#landedLate(lane, !isUnwritten(failed));
-    else if (lane.phase !== "gone") this.#failed(lane, failed); // @fault fault-swallowed
-  }
-
-  /** A batch that was given up on, after the log was read, may be in it now: then the log is read again. */
-  #landedLate(lane: LiveLane, maybe: boolean): void {
-    if (!maybe || lane.phase !== "ready" || lane.flight !== undefined || lane.health.kind === "unknown") return;
-    const failures = lane.health.kind === "well" ? 0 : lane.health.failures;
-    lane.health = { kind: "unknown", error: noAnswer(), until: this.#clock.elapsed(), failures };
-    lane.cancelRetry();
-    void this.#resolve(lane);
+    if (isUnwritten(failed)) flight.isUnwritten = true;
+    if (lane.flight === flight && lane.phase !== "gone") this.#failed(lane, failed); // @fault fault-swallowed
   }
 
   #landed(lane: LiveLane, flight: Flight, events: readonly Recorded[]): void {
@@ -244,7 +245,7 @@ export class Commit {
     lane.moves = 0;
     lane.health = WELL;
     lane.cancelRetry();
-    if (lane.durable.head - lane.snapshotAt >= SNAPSHOT_EVENTS) lane.snapshotAt = lane.durable.head;
+    if (hasSnapshot(lane, flight)) lane.snapshotAt = lane.durable.head;
     this.#then.recorded(lane, events);
     for (const entry of flight.entries) entry.resolve(entry.answer);
     if (lane.pending.length > 0) this.#flushSoon(lane);
@@ -272,12 +273,10 @@ export class Commit {
     }
   }
 
-  /** These keys have a run: their prompts are repeats of it, and what names them means that run. */
-  #taken(lane: LiveLane, flight: Flight, runs: readonly KeyedRun[]): void {
-    const entries = [...flight.entries, ...lane.pending];
+  /** Decided again with what the store knows: keys that have a run, memos of another worker, too many memos. */
+  #unknownToIt(lane: LiveLane, flight: Flight, known: StoreKnows): void {
     this.#known(lane);
-    repeatTaken(entries, runs);
-    this.#again(lane, entries);
+    this.#again(lane, learn(lane, [...flight.entries, ...lane.pending], known));
   }
 
   /** The log has been read. That proves nothing about writing: if the next batch fails, the pauses go on growing. */
@@ -304,7 +303,7 @@ export class Commit {
     lane.flight = undefined;
     lane.pending = [];
     lane.decided = lane.durable;
-    for (const entry of entries) this.#tryApply(lane, entry);
+    for (const entry of stopsBeforeEnds(entries)) this.#tryApply(lane, entry);
     this.#flushSoon(lane);
     this.#then.caughtUp(lane);
     if (lane.pending.length === 0) this.#rest(lane);
@@ -331,7 +330,9 @@ export class Commit {
     lane.pending = [];
     // @fault refused-prompt-stays-decided, refused-stays-decided
     lane.decided = unknown === undefined ? lane.durable : unknown.after;
-    for (const entry of again) if (isKept(entry)) this.#tryApply(lane, entry); // @fault refused-and-recorded
+    const stays = (entry: Entry): boolean => isKept(entry) || mayLand(entry);
+    // @fault refused-and-recorded
+    for (const entry of stopsBeforeEnds(again)) if (stays(entry)) this.#tryApply(lane, entry);
     this.#flushSoon(lane);
     this.#then.caughtUp(lane);
     if (lane.pending.length === 0 && lane.health.kind === "refusing") this.#rest(lane);
@@ -372,8 +373,8 @@ export class Commit {
     if (lane.phase !== "ready" || lane.health !== health || lane.flight !== flight) return;
     this.#known(lane);
     const entries = flight === undefined ? [] : this.#unwritten(flight, news);
-    // One that the store has not answered may still be written. Sent again as a whole, it is written once in any case.
-    const left = flight?.isAnswered === true ? entries.filter(isLasting) : entries;
+    // What the store has not answered may still be written. Sent again as a whole, it is written once in any case.
+    const left = entries.filter((entry) => isLasting(entry) || mayLand(entry));
     this.#note(lane, news);
     this.#again(lane, [...left, ...lane.pending]);
   }
@@ -387,8 +388,7 @@ export class Commit {
     lane.cancelRetry();
     for (const entry of entries) entry.reject(drivenByAnother(lane.id));
     lane.releaseWaiters();
-    const kept = entries.flatMap(exactStops);
-    this.#then.fenced(lane, kept);
+    this.#then.fenced(lane, entries.flatMap(exactStops));
   }
 
   #rest(lane: LiveLane): void {
@@ -397,4 +397,4 @@ export class Commit {
   }
 }
 
-const NO_EVENTS: readonly Event[] = [];
+const NONE = { command: undefined, decided: undefined, events: [], memos: [], answer: undefined } as const;

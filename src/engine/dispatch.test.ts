@@ -1,7 +1,10 @@
 // Which session starts its next run.
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../test/fixtures/commit.ts";
+import { asked, engineHouse, neighbour } from "../../test/fixtures/engine.ts";
+import type { RunId } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
+import { LEASE_TTL_MS } from "../core/limits.ts";
 import { given } from "../testing/given.ts";
 import { settled } from "../testing/manual-clock.ts";
 import type { Commit } from "./commit.ts";
@@ -21,6 +24,7 @@ type Start = (one: LiveLane) => void | Promise<void>;
 /** A dispatcher over a fake `Commit`: `start` is the decision of a start, made in the tick in which it is submitted. */
 function dispatching(slotsMax: number, start: Start = (one) => become(one, LIVE)) {
   const started: LiveLane[] = [];
+  const begun: LiveLane[] = [];
   const refusing = new Set<LiveLane>();
   const submit = async (one: LiveLane): Promise<void> => {
     started.push(one);
@@ -30,8 +34,12 @@ function dispatching(slotsMax: number, start: Start = (one) => become(one, LIVE)
     await recorded;
   };
   const takesCommands = (one: LiveLane): boolean => !refusing.has(one);
-  const dispatch = new Dispatch({ slotsMax, commit: () => ({ submit, takesCommands }) as unknown as Commit });
-  return { started, refusing, dispatch };
+  const dispatch = new Dispatch({
+    slotsMax,
+    commit: { submit, takesCommands } as unknown as Commit,
+    begin: (one) => void begun.push(one),
+  });
+  return { started, begun, refusing, dispatch };
 }
 
 const become = (one: LiveLane, decided: Lane): void => void Object.assign(one, { decided });
@@ -169,4 +177,47 @@ test("nothing is started after stop()", () => {
   dispatch.note(live);
   dispatch.note(waits);
   expect(started).toEqual([live]);
+});
+
+test("G33: runs that were live before wait for a slot too, and come before sessions that arrive later", () => {
+  const { dispatch, started, begun } = dispatching(1);
+  const [first, second, third] = [lane(LIVE), lane(LIVE), lane(WAITS)];
+  for (const one of [first, second, third]) dispatch.note(one);
+  expect(begun).toEqual([first]);
+  expect([first, second].map((one) => dispatch.hasSlot(one))).toEqual([true, false]);
+  expect(dispatch.load).toEqual({ live: 1, waiting: 2, max: 1 });
+  become(first, IDLE);
+  dispatch.note(first);
+  expect(begun).toEqual([first, second]);
+  become(second, IDLE);
+  dispatch.note(second);
+  expect(started).toEqual([third]);
+});
+
+test("G33: with fewer slots than in the life before, no more runs than slots work at once", async () => {
+  const before = engineHouse({ liveRunsMax: 3, agent: () => new Promise(() => {}) });
+  const runs: string[] = [];
+  for (const session of ["ses_1", "ses_2", "ses_3"] as const) {
+    const { runId, accepted } = before.engine.begin(session, {}, asked("live"));
+    await accepted;
+    runs.push(runId);
+  }
+  await before.clock.advance(LEASE_TTL_MS);
+  const after = neighbour(before, { liveRunsMax: 1 });
+  await after.engine.start();
+  await settled();
+  for (const [index, runId] of runs.entries()) {
+    const turn = await after.agent.nextTurn();
+    expect(turn.given.runId).toBe(runId);
+    expect(after.agent.turns).toHaveLength(index + 1);
+    // A stop reaches one that waits for its slot.
+    if (index === 1) {
+      await after.engine.cancel.run(runs[2] as RunId, { kind: "user" });
+      expect(await after.engine.outcome(runs[2] as RunId)).toMatchObject({ kind: "cancelled" });
+      expect(after.agent.turns).toHaveLength(2);
+      return;
+    }
+    turn.complete();
+    await settled();
+  }
 });

@@ -2,7 +2,6 @@
 import { describe, expect, test } from "vitest";
 import {
   accept,
-  beginProcess,
   call,
   cancelCall,
   cancelRun,
@@ -15,12 +14,13 @@ import {
 import type { CancelReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Work } from "../core/ids.ts";
-import { PROCESS_GRACE_EXTRA_MS, TURN_GRACE_EXTRA_MS } from "../core/limits.ts";
+import { DEATH_MS, RETURN_MS } from "../core/limits.ts";
 import { type Given, given } from "../testing/given.ts";
 import { manualClock } from "../testing/manual-clock.ts";
+import { AbortQueue } from "./abort-queue.ts";
 import { Drive } from "./drive.ts";
 import { LiveLane } from "./live-lane.ts";
-import { LiveWork, type WorkOwner } from "./live-work.ts";
+import { LiveWork } from "./live-work.ts";
 
 const GRACE_MS = 1_000;
 const TURN = "turn_a.1";
@@ -36,24 +36,30 @@ function stage(decided: Given, durable: Given = decided) {
   const done: string[] = [];
   const lane = new LiveLane("ses_1");
   Object.assign(lane, { phase: "ready", epoch: 1, decided: decided.lane, durable: durable.lane });
-  const world = { opens: true, unknown: [] as Work[] };
-  const owner = (id: Work): WorkOwner & { waits?: WorkOwner["waits"] } => ({
-    waits: undefined,
-    begin: () => void done.push(`begin ${id}`),
-    giveUp: (reason, how) => void done.push(`${how} ${id}: ${reason.kind}`),
-  });
+  const world = { opens: true, unknown: [] as Work[], processes: 0 };
+  class ScriptedWork extends LiveWork {
+    begin(): void {
+      done.push(`begin ${this.id}`);
+    }
+
+    giveUp(reason: CancelReason, how: string): void {
+      done.push(`${how} ${this.id}: ${reason.kind}`);
+    }
+  }
   const add = (id: Work): LiveWork => {
-    const work = new LiveWork(id, id, owner(id));
+    const work = new ScriptedWork(id, id);
     lane.works.push(work);
     return work;
   };
   const drive = new Drive({
     clock,
+    aborts: new AbortQueue(clock),
     graceMs: GRACE_MS,
     world: {
       begins: () => world.opens,
       handle: (_, id) => lane.work(id) ?? (world.unknown.includes(id) ? undefined : add(id)),
       unbegun: (_, id) => void done.push(`unbegun ${id}`),
+      hasProcesses: () => world.processes > 0,
     },
   });
   /** What is decided, and durable too, unless that is said to be something else. */
@@ -169,10 +175,10 @@ describe("what is to stop", () => {
   test("because a decided stop covers it is told so in that tick, even if the state does not demand it yet", () => {
     const sibling = "call_a.2";
     const { lane, drive, work } = liveOne(inCall.and(call(sibling)));
-    drive.stopAll(lane, [CALL, "call_a.9"], user);
+    drive.stopAll(lane, [CALL, "call_a.9"], user, drive.deadline());
     expect(work.scope.reason).toEqual(user);
     expect([lane.work(sibling)?.phase, lane.work(TURN)?.phase]).toEqual(["live", "live"]);
-    drive.stopAll(lane, [CALL, TURN], { kind: "user", note: "again" });
+    drive.stopAll(lane, [CALL, TURN], { kind: "user", note: "again" }, drive.deadline());
     expect(work.scope.reason).toEqual(user);
     expect(lane.work(TURN)?.scope.reason).toEqual({ kind: "user", note: "again" });
   });
@@ -210,30 +216,69 @@ describe("what is to stop", () => {
     expect(done).toEqual([]);
   });
 
-  const graces: readonly (readonly [string, Given, Work, number])[] = [
-    ["a call", inCall, CALL, GRACE_MS],
-    ["a turn", inTurn, TURN, GRACE_MS],
-    ["a turn that waits for its calls", inCall, TURN, GRACE_MS + TURN_GRACE_EXTRA_MS],
-    ["a call with a process", inCall.and(beginProcess(CALL)), CALL, GRACE_MS + PROCESS_GRACE_EXTRA_MS],
-    [
-      "a turn that waits for a call with a process",
-      inCall.and(beginProcess(CALL)),
-      TURN,
-      GRACE_MS + TURN_GRACE_EXTRA_MS + PROCESS_GRACE_EXTRA_MS,
-    ],
-  ];
-  test.each(graces)("has its time: %s", (_, state, id, ms) => {
+  test.each([
+    ["a call", inCall, CALL],
+    ["a turn", inTurn, TURN],
+  ] as const)("has the grace period: %s", (_, state, id) => {
     const { work, drive, lane, clock } = liveOne(state, id);
     drive.stop(lane, work, user);
-    expect(clock.pending).toEqual([{ inMs: ms, idle: false }]);
+    expect(clock.pending).toEqual([{ inMs: GRACE_MS, idle: false }]);
   });
 
-  test("has no more time for a call that has ended, or for another that was asked for by nobody here", () => {
-    const { work, drive, lane, clock } = liveOne(inCall, TURN);
-    const done = lane.work(CALL);
-    if (done !== undefined) drive.ended(lane, done);
+  test("a second stop can only shorten the time", () => {
+    const { work, drive, lane, clock } = liveOne(inCall);
+    drive.stop(lane, work, user, { stopBy: 500, deadBy: 900 });
+    drive.stop(lane, work, user, { stopBy: 700, deadBy: 1_100 });
+    expect(clock.pending).toEqual([{ inMs: 500, idle: false }]);
+    drive.stop(lane, work, user, { stopBy: 200, deadBy: 600 });
+    expect(clock.pending).toEqual([{ inMs: 200, idle: false }]);
+  });
+
+  test("G12: a turn that waits for its call is given up only after the call was answered", async () => {
+    const { work, drive, lane, clock, done } = liveOne(inCall, TURN);
+    const waited = lane.work(CALL) as LiveWork;
     drive.stop(lane, work, user);
-    expect(clock.pending).toEqual([{ inMs: GRACE_MS, idle: false }]);
+    drive.stop(lane, waited, user);
+    await clock.advance(GRACE_MS + DEATH_MS + 2_000);
+    expect(done).toEqual([`abandoned ${CALL}: user`]);
+    drive.forget(lane, waited);
+    expect(clock.pending).toEqual([{ inMs: RETURN_MS, idle: false }]);
+    await clock.advance(RETURN_MS);
+    expect(done).toEqual([`abandoned ${CALL}: user`, `abandoned ${TURN}: user`]);
+  });
+
+  test("G12: a turn whose call was answered after the grace period has until the deadline of processes", async () => {
+    const { work, drive, lane, clock } = liveOne(inCall, TURN);
+    const waited = lane.work(CALL) as LiveWork;
+    drive.stop(lane, work, user);
+    await clock.advance(GRACE_MS + 10);
+    drive.forget(lane, waited);
+    expect(clock.pending).toEqual([{ inMs: DEATH_MS - 10, idle: false }]);
+  });
+
+  test("G12: a call that waits for its process is given up only after the process is over", async () => {
+    const { work, drive, lane, clock, world, done } = liveOne(inCall);
+    world.processes = 1;
+    drive.stop(lane, work, user);
+    await clock.advance(GRACE_MS + DEATH_MS);
+    expect(done).toEqual([]);
+    world.processes = 0;
+    drive.processOver(lane, CALL);
+    await clock.advance(RETURN_MS - 1);
+    expect(done).toEqual([]);
+    await clock.advance(1);
+    expect(done).toEqual([`abandoned ${CALL}: user`]);
+  });
+
+  test("does not wait for a call that was parked, or has ended and is recorded", () => {
+    for (const over of ["park", "forget"] as const) {
+      const { work, drive, lane, clock } = liveOne(inCall, TURN);
+      const done = lane.work(CALL) as LiveWork;
+      drive.ended(lane, done);
+      drive[over](lane, done);
+      drive.stop(lane, work, user);
+      expect(clock.pending).toEqual([{ inMs: GRACE_MS, idle: false }]);
+    }
   });
 });
 
@@ -243,7 +288,7 @@ describe("a stop that need not be carried out at once waits until it is durable:
   test("that of a call which waits for an approval, so that an answer that came before it counts", () => {
     for (const waits of ["approval", "slot", "hook", undefined] as const) {
       const { work, becomes } = liveOne(inCall);
-      Object.assign(work.owner, { waits });
+      Object.assign(work, { waits });
       becomes(withCall, inCall);
       expect(work.scope.reason).toEqual(waits === "approval" ? undefined : user);
       becomes(withCall);
@@ -253,7 +298,7 @@ describe("a stop that need not be carried out at once waits until it is durable:
 
   test("the same while an interrupt stops its run, which can still be refused itself", () => {
     const { work, becomes } = liveOne(inCall);
-    Object.assign(work.owner, { waits: "approval" });
+    Object.assign(work, { waits: "approval" });
     const both = withCall.and(accept("run_b", { delivery: "interrupt" }));
     becomes(both, inCall);
     expect(work.scope.reason).toBeUndefined();
@@ -280,7 +325,7 @@ describe("a stop that need not be carried out at once waits until it is durable:
       expect(work.phase).toBe("abandoned");
     }
     const whole = liveOne(inCall);
-    Object.assign(whole.work.owner, { waits: "approval" });
+    Object.assign(whole.work, { waits: "approval" });
     whole.becomes(inCall.and(cancelRun("run_a")), inCall);
     expect(whole.work.scope.reason).toEqual(user);
   });
@@ -378,4 +423,27 @@ test("calls that a turn asked for at its end begin when that is durable", () => 
   expect(done).toEqual([]);
   becomes(asked);
   expect(done).toEqual([`begin ${CALL}`]);
+});
+
+test("G12: of many live calls, only the one that an event is about is looked at", () => {
+  const calls = Array.from({ length: 100 }, (_, index): `call_${string}` => `call_a.${index + 1}`);
+  const before = inTurn.and(...calls.map((id) => call(id)));
+  const { drive, lane, done } = stage(before);
+  drive.satisfy(lane);
+  done.length = 0;
+  const after = before.and(cancelCall("call_a.7"));
+  const events = after.events.slice(before.events.length);
+  const looked: Work[] = [];
+  const { work } = lane;
+  Object.assign(lane, {
+    decided: after.lane,
+    durable: after.lane,
+    work: (id: Work) => {
+      looked.push(id);
+      return work.call(lane, id);
+    },
+  });
+  drive.satisfy(lane, events);
+  expect(looked).toEqual(["call_a.7"]);
+  expect(lane.work("call_a.7")?.scope.reason).toEqual(user);
 });

@@ -2,8 +2,10 @@
 import type { Resume } from "../core/decide-run.ts";
 import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
+import type { Retention } from "../core/retention.ts";
 import type { Agent, Clock, Hooks, Ids, Notify, Store } from "../ports.ts";
 import type { Spawner } from "../spawner.ts";
+import type { StartWatch } from "./loop-watch.ts";
 
 export interface EngineParts {
   readonly store: Store;
@@ -17,10 +19,16 @@ export interface EngineParts {
   readonly hooks: Hooks;
   /** Undefined: no processes can be started. */
   readonly spawner: (() => Promise<Spawner>) | undefined;
-  /** Hears of everything that is recorded. Does not throw. */
+  /** Receives everything that is recorded. Does not throw. */
   readonly tap: Tap | undefined;
+  /** Starts the thread that watches the event loop. Undefined: it is not watched. */
+  readonly watch?: StartWatch;
+  /** What the store keeps. Undefined: everything. */
+  readonly retention?: Retention | undefined;
   /** How long a run may take altogether, in this worker. */
   readonly runLimitMs: number | undefined;
+  /** Error texts pass through it before they are recorded. Default: what looks like a token or a key is taken out. */
+  readonly redact?: ((text: string) => string) | undefined;
 }
 
 export type Tap = (session: SessionId, events: readonly Recorded[]) => void;

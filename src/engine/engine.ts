@@ -1,210 +1,201 @@
-// The house: one object that accepts, cancels, drives and tells. It takes no decision of its own; `core` does.
-import type { Outcome } from "../core/cancel.ts";
+// The engine: its components, what follows from each decision, and what can be asked of it. It decides nothing; `core`
+// does.
+import type { CancelReason, NamedPrompts, Outcome } from "../core/cancel.ts";
 import { canonical } from "../core/canonical.ts";
-import type { Accepted, Answer, Command, CommandOf, Created, QueueReceipt, Refused } from "../core/command.ts";
+import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Coverage } from "../core/covers.ts";
-import { repeat, standing } from "../core/decide.ts";
+import { standing } from "../core/decide.ts";
 import type { Recorded } from "../core/event.ts";
-import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
+import { type RunId, type SessionId, sessionOf, type WorkerId } from "../core/ids.ts";
 import { emptyLane } from "../core/lane.ts";
+import type { Retention } from "../core/retention.ts";
 import type { RunRow } from "../core/rows.ts";
-import type { Clock, Ids, Notify, Store } from "../ports.ts";
+import type { SessionDeleted } from "../core/upkeep.ts";
+import type { Agent, Clock, Ids, Notify, Store } from "../ports.ts";
+import { AbortQueue } from "./abort-queue.ts";
+import { Acceptance, type Asked, type Begun, type Made, type Prompted } from "./acceptance.ts";
 import { Attendance } from "./attendance.ts";
-import { awaitedOutcome } from "./awaited-outcome.ts";
+import { awaitedOutcome } from "./awaited-end.ts";
 import { BoundedStore } from "./bounded-store.ts";
 import { Cancels } from "./cancels.ts";
 import { Chronicle } from "./chronicle.ts";
 import { closing, elsewhere, gone, leaving } from "./closing.ts";
 import { Commit } from "./commit.ts";
+import type { Consequences } from "./consequences.ts";
 import { Dispatch } from "./dispatch.ts";
 import { Drive } from "./drive.ts";
+import { Ends } from "./ends.ts";
 import type { EngineParts, Tap } from "./engine-parts.ts";
 import { Feeds } from "./feed.ts";
 import { type Following, followPages, type Heard } from "./follow.ts";
-import { makeHandleDesk } from "./handle-desk.ts";
 import { HookRunner } from "./hooks.ts";
 import { KeptStops } from "./kept-stops.ts";
 import { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { LiveProcess } from "./live-process.ts";
 import { look } from "./look.ts";
+import { loopWatch } from "./loop-watch.ts";
 import { type Modes, modesOf } from "./modes.ts";
 import { oneByOne } from "./one-by-one.ts";
-import { Outcomes } from "./outcomes.ts";
-import type { HandleDesk } from "./process-handle.ts";
+import type { ProcessHost } from "./process-handle.ts";
 import { type Begin, Processes } from "./processes.ts";
-import type { Asked, Begun, Made, Prompted } from "./prompted.ts";
 import { Questions } from "./questions.ts";
+import { Removal } from "./removal.ts";
+import { type RetentionLoop, startRetention } from "./retention.ts";
 import { RunLimits } from "./run-limits.ts";
+import type { WorkHost } from "./run-work.ts";
 import { noteTimes } from "./since.ts";
 import type { Stoppable } from "./stoppable.ts";
 import { StoreCheck } from "./store-check.ts";
+import { StoreSize } from "./store-size.ts";
+import { Waiters } from "./waiters.ts";
 import { makeWorld } from "./world.ts";
+import { LoopBudget, YieldGate } from "./yield-gate.ts";
 
 type From = Pick<Following, "after" | "signal" | "deltas">;
 
-export class Engine {
-  readonly worker: WorkerId;
+export class Engine implements Consequences, WorkHost {
+  readonly agent: Agent;
   readonly store: Store;
   readonly clock: Clock;
-  readonly lanes: Lanes;
-  readonly dispatch: Dispatch;
-  readonly drive: Drive;
+  readonly notify: Notify;
+  readonly graceMs: number;
+  readonly worker: WorkerId;
+  readonly modes: Modes;
+  readonly budget: LoopBudget;
+  readonly storeCheck: StoreCheck;
+  readonly storeSize: StoreSize;
+  readonly chronicle: Chronicle;
+  readonly feeds = new Feeds();
+  readonly hooks: HookRunner;
   readonly commit: Commit;
+  readonly lanes: Lanes;
   readonly cancel: Cancels;
   readonly questions: Questions;
   readonly processes: Processes;
-  readonly handles: HandleDesk;
-  readonly chronicle: Chronicle;
-  readonly modes: Modes;
-  readonly storeCheck: StoreCheck;
+  readonly ends: Ends;
+  readonly handles: ProcessHost;
+  readonly drive: Drive;
+  readonly dispatch: Dispatch;
+  readonly removal: Removal;
   readonly #ids: Ids;
-  readonly #feeds = new Feeds();
-  readonly #outcomes = new Outcomes();
-  readonly #hooks: HookRunner;
-  readonly #limits: RunLimits;
-  readonly #attendance: Attendance;
   readonly #tap: Tap | undefined;
   readonly #keptStops = new KeptStops();
+  readonly #aborts: AbortQueue;
+  readonly #acceptance: Acceptance;
+  readonly #attendance: Attendance;
+  readonly #limits: RunLimits;
+  readonly #retention: Retention | undefined;
   phase: "open" | "closing" | "parking" | "closed" = "open";
-  /** Results that came after their work had been given up, and were dropped. */
+  /** What keeps the store within its limits. Undefined: it has none. */
+  retention: RetentionLoop | undefined;
+  /** Results that came after their work had been abandoned, and were dropped. */
   late = 0;
 
+  /** In the order of construction: each component is given those above it. What they report comes to methods below. */
   constructor(parts: EngineParts) {
-    const { clock } = parts;
+    const { clock, ids, graceMs, agent } = parts;
     const store = new BoundedStore(parts.store, clock);
     const notify: Notify = (notice) => {
       if (notice.type === "late") this.late += 1;
       parts.notify(notice);
     };
+    const open = (): boolean => this.phase === "open";
+    this.agent = agent;
     this.store = store;
     this.clock = clock;
+    this.notify = notify;
+    this.graceMs = graceMs;
+    this.#ids = ids;
     this.#tap = parts.tap;
-    this.modes = modesOf(parts.agent);
+    this.worker = ids.make("wrk_") as WorkerId;
+    this.modes = modesOf(agent);
+    this.budget = new LoopBudget(clock, loopWatch(parts.watch, { clock, notify, lane: (id) => this.lanes.peek(id) }));
     this.storeCheck = new StoreCheck(store, clock);
-    this.#ids = parts.ids;
-    this.worker = parts.ids.make("wrk_") as WorkerId;
+    this.storeSize = new StoreSize(store, clock);
+    this.#retention = parts.retention;
     this.chronicle = new Chronicle(this.worker);
-    this.#hooks = new HookRunner(parts.hooks, clock, notify);
-    const commit = (): Commit => this.commit;
-    const submit = <C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> =>
-      this.#submit(lane, command, key);
-    this.questions = new Questions({ store, clock, commit, lanes: () => this.lanes, submit });
-    this.processes = new Processes({ ...parts, store, feeds: this.#feeds, commit });
-    this.handles = makeHandleDesk(this);
-    const world = makeWorld({
-      ...parts,
-      store,
-      notify,
-      feeds: this.#feeds,
-      hooks: this.#hooks,
-      questions: this.questions,
-      handles: this.handles,
-      digest: (text) => this.digest(text),
-      commit,
-      drive: () => this.drive,
-      parking: () => this.phase === "parking",
-      begins: () => this.phase === "open",
-    });
-    this.drive = new Drive({ clock, graceMs: parts.graceMs, world });
-    this.dispatch = new Dispatch({ slotsMax: parts.liveRunsMax, commit });
-    this.commit = new Commit({ store, clock, notify, consequences: this });
-    this.lanes = new Lanes({
-      ...parts,
-      store,
-      resume: parts.agent.onCrash ?? parts.resume,
-      worker: this.worker,
-      commit,
-      open: () => this.phase === "open",
-      recovered: (lane) => this.#keptStops.submit(lane, this.commit),
-      ready: (lane) => {
-        this.#attendance.loaded(lane.id);
-        this.#feeds.reset(lane.id);
-        this.#changed(lane);
-      },
-      letGo: (session) => this.#feeds.reset(session),
+    this.hooks = new HookRunner(parts.hooks, clock, notify);
+    const { worker, feeds } = this;
+    const redact = parts.redact === undefined ? {} : { redact: parts.redact };
+    const commit = new Commit({ store, clock, notify, consequences: this, ...redact });
+    this.commit = commit;
+    const lanes = new Lanes({
+      ...{ store, clock, worker, commit, open, resume: agent.onCrash ?? parts.resume },
+      stopped: (lane) => this.#keptStops.submit(lane, commit),
+      ready: (lane) => this.#ready(lane),
+      letGo: (session) => feeds.reset(session),
       unloaded: (session, { retryable }) => this.#attendance.retry(session, "ours", retryable),
     });
-    const { worker, lanes } = this;
-    const load = async (lane: LiveLane): Promise<unknown> => this.phase !== "closed" && this.commit.barrier(lane);
+    this.lanes = lanes;
+    const fence = (lane: LiveLane): void => commit.fence(lane);
+    this.#attendance = new Attendance({ store, clock, worker, lanes, open, fence });
+    this.#acceptance = new Acceptance({
+      ...{ store, ids, commit, lanes, open },
+      claimed: (lane) => this.#changed(lane),
+      unclaimed: (session) => this.#attendance.retry(session, "ours", true),
+    });
+    const submit: Submit = (lane, command, key) => this.#submit(lane, command, key);
+    const load = async (lane: LiveLane): Promise<unknown> => this.phase !== "closed" && commit.barrier(lane);
     this.cancel = new Cancels({ store, lanes, submit, load });
-    const fence = (lane: LiveLane): void => this.commit.fence(lane);
-    this.#attendance = new Attendance({ store, clock, worker, lanes, open: () => this.phase === "open", fence });
     this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });
+    const waiters = new Waiters();
+    this.questions = new Questions({ store, clock, commit, lanes, submit, waiters });
+    const over: Drive["processOver"] = (lane, call) => this.drive.processOver(lane, call);
+    const processes = new Processes({ store, clock, graceMs, feeds, commit, over, spawner: parts.spawner });
+    this.processes = processes;
+    this.ends = new Ends({ store, lanes, waiters, processes, pages: (session, from) => this.pages(session, from) });
+    this.handles = this.#processHost();
+    this.#aborts = new AbortQueue(clock);
+    const world = makeWorld(this, (lane) => open() && this.dispatch.hasSlot(lane));
+    this.drive = new Drive({ clock, graceMs, world, aborts: this.#aborts });
+    this.dispatch = new Dispatch({ slotsMax: parts.liveRunsMax, commit, begin: (lane) => this.drive.satisfy(lane) });
+    this.removal = new Removal(this, (session) => this.#attendance.removed(session));
+  }
+
+  /** What handles of processes use. */
+  #processHost(): ProcessHost {
+    const { clock, processes, lanes, cancel, ends, budget } = this;
+    return {
+      ...{ clock, processes, gate: new YieldGate(budget) },
+      info: (id) => {
+        const lane = lanes.peek(sessionOf(id));
+        return lane === undefined ? undefined : processes.list(lane).find((one) => one.id === id);
+      },
+      cancel: (id, reason) => cancel.process(id, reason),
+      settled: (id, signal) => ends.process(id, signal),
+    };
   }
 
   /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
   async start(): Promise<void> {
     await this.#attendance.start();
+    const { store, clock, removal } = this;
+    if (this.#retention !== undefined) this.retention = startRetention(this.#retention, { store, clock, removal });
   }
 
   async create(session: SessionId | undefined, made: Made): Promise<{ id: SessionId; created: Created }> {
-    this.#refuseWhenClosing();
-    const id = session ?? this.newSession();
-    const created = await this.#create(session === undefined ? this.lanes.fresh(id) : this.lanes.get(id), made);
-    return { id, created };
+    return this.#acceptance.session(session, made);
   }
 
-  /** A prompt in a session of its own, both recorded together. In a session that exists, it joins that one. */
   begin(session: SessionId | undefined, made: Made, asked: Asked): Begun {
-    const id = session ?? this.newSession();
-    if (this.phase === "open") {
-      const lane = session === undefined ? this.lanes.fresh(id) : this.lanes.get(id);
-      // Refused together with the prompt, which says why.
-      this.#create(lane, made).catch(() => {});
-    }
-    return { sessionId: id, ...this.prompt(id, { ...asked, made }) };
+    return this.#acceptance.promptIn(session, made, asked);
   }
 
-  async #create(lane: LiveLane, made: Made): Promise<Created> {
-    const created = await this.commit.submit(lane, { type: "create", ...made });
-    // A session that was absent had no lease to take.
-    if (lane.epoch === undefined) {
-      // A claim that failed may still have been made: then no other worker takes the session up, so this one must.
-      await this.lanes.claim(lane).catch((error: unknown) => {
-        this.#attendance.retry(lane.id, "ours", true);
-        throw error;
-      });
-      this.#changed(lane);
-    }
-    return created;
-  }
-
-  /** Registers a prompt in this very tick: whatever follows, also in the same tick, comes after it. */
   prompt(session: SessionId, asked: Asked): Prompted {
-    const runId = this.#ids.make("run_") as RunId;
-    if (this.phase !== "open") return { runId, accepted: Promise.reject(closing()) };
-    this.lanes.moveIn(runId, session);
-    const { prompt, delivery, key } = asked;
-    const bound = key === undefined ? undefined : { key, content: this.#content(asked) };
-    const command: CommandOf<"accept"> = {
-      type: "accept",
-      runId,
-      prompt,
-      delivery,
-      ...bound, // @fault key-not-recorded
-    };
-    const lane = this.lanes.get(session);
-    const accepted = this.commit.submit(lane, command).then(
-      (answer) => this.#accepted(lane, command, answer),
-      (error: unknown) => {
-        this.lanes.refused(lane, runId); // @fault refused-run-keeps-its-home
-        throw error;
-      },
-    );
-    return { runId, accepted };
-  }
-
-  #content({ delivery, prompt, made = {} }: Asked): string {
-    const within = Object.keys(made).length === 0 ? [] : [made];
-    return this.#ids.digest(canonical([delivery, prompt.text, prompt.data, ...within]));
+    return this.#acceptance.prompt(session, asked);
   }
 
   /** A process for the session itself. */
   async beginProcess(session: SessionId, begin: Begin): Promise<LiveProcess> {
     this.#refuseWhenClosing();
     return this.processes.begin(this.lanes.get(session), begin);
+  }
+
+  async delete(session: SessionId, reason: CancelReason): Promise<SessionDeleted> {
+    this.#refuseWhenClosing();
+    return this.removal.remove(session, reason);
   }
 
   /** Anything else that is asked of a session. */
@@ -242,7 +233,7 @@ export class Engine {
 
   /** An id that no session has. */
   newSession(): SessionId {
-    return this.#ids.make("ses_") as SessionId;
+    return this.#acceptance.newSession();
   }
 
   digest(text: string): string {
@@ -251,18 +242,18 @@ export class Engine {
 
   /** Resolves with the run's own outcome, once it is durable. Undefined: no such run. */
   async outcome(runId: RunId): Promise<Outcome | undefined> {
-    const recent = this.#outcomes.recent(runId);
+    const recent = this.ends.waiters.recent(runId);
     if (recent !== undefined) return recent;
     if (this.phase === "closed") throw gone(runId);
     const letGo = (run: RunId): ControlError => (this.phase === "closed" ? leaving(run) : elsewhere(run));
-    const loaded = (session: SessionId): Promise<LiveLane | undefined> => this.loaded(session);
+    const loaded: Engine["loaded"] = (session) => this.loaded(session);
     const { store, lanes } = this;
-    return awaitedOutcome(runId, { store, lanes, outcomes: this.#outcomes, loaded, letGo });
+    return awaitedOutcome(runId, { store, lanes, waiters: this.ends.waiters, loaded, letGo });
   }
 
-  /** Runs, waits, questions and followings that are kept in mind: none is left when nobody is there. */
+  /** Runs, waiters and followers that are kept: none is left when nothing runs and no caller waits. */
   get held(): number {
-    return this.lanes.homes + this.#outcomes.size + this.questions.size + this.#feeds.size;
+    return this.lanes.homes + this.ends.waiters.size + this.feeds.size;
   }
 
   follow(session: SessionId, from: From): AsyncGenerator<Heard, void> {
@@ -273,7 +264,7 @@ export class Engine {
   pages(session: SessionId, from: () => From): Stoppable<readonly Heard[]> {
     const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
     const said = (): ReturnType<LiveLane["said"]> => this.lanes.peek(session)?.said();
-    return followPages(this.store, this.#feeds, session, () => ({ ...from(), drives, said }));
+    return followPages(this.store, this.feeds, session, () => ({ ...from(), drives, said }));
   }
 
   // What follows from a decision (Consequences).
@@ -281,13 +272,18 @@ export class Engine {
   /** A stop is carried out in the tick of its decision, even if the store cannot record it. All else waits for that. */
   decided(lane: LiveLane, command: Command, covered: Coverage | undefined): void {
     if (covered !== undefined && "reason" in command) {
-      this.drive.stopAll(lane, covered.work, command.reason); // @fault stop-waits-for-the-disk
-      this.processes.stopAll(covered.processes); // @fault child-stop-waits-for-the-disk
+      const deadline = this.drive.deadline();
+      this.drive.stopAll(lane, covered.work, command.reason, deadline); // @fault stop-waits-for-the-disk
+      const alone = command.type === "cancel-process";
+      // @fault child-stop-waits-for-the-disk
+      this.processes.stopAll(lane, covered.processes, alone ? "alone" : deadline);
     }
     this.dispatch.note(lane); // @fault queue-stranded-after-failure:decided, queue-stranded-after-cancel:decided
   }
 
   recorded(lane: LiveLane, events: readonly Recorded[]): void {
+    // It landed after its session was loaded again: the lane that drives the session now reads it in the log.
+    if (lane.phase === "gone" && this.lanes.peek(lane.id) !== undefined) return; // @fault landed-twice
     for (const event of events) {
       // Also one whose acceptance was never answered, and one that nobody has asked for: a cancel finds it at once.
       // @fault caught-up-run-without-a-home
@@ -297,15 +293,14 @@ export class Engine {
     noteTimes(lane, events);
     lane.transcript?.note(events); // @fault transcript-stands-still:note
     if (lane.durable.live === undefined && lane.transcript?.isLarge === true) lane.transcript = undefined;
-    this.#feeds.push(lane.id, events);
+    this.feeds.push(lane.id, events);
     this.chronicle.push(lane.id, events);
     this.#tap?.(lane.id, events);
-    this.#outcomes.recorded(events);
-    this.questions.recorded(events);
+    this.ends.waiters.recorded(events);
     this.processes.recorded(events);
-    this.#hooks.recorded(lane, events);
+    this.hooks.recorded(lane, events);
     this.#limits.recorded(lane, events);
-    this.#changed(lane); // @fault queue-stranded-after-failure:recorded, queue-stranded-after-cancel:recorded
+    this.#changed(lane, events); // @fault queue-stranded-after-failure:recorded, queue-stranded-after-cancel:recorded
   }
 
   caughtUp(lane: LiveLane): void {
@@ -322,12 +317,13 @@ export class Engine {
     this.dispatch.forget(lane);
     this.#limits.leave(lane.id); // @fault limit-outlives-the-lane
     // Whoever drives it next says how they end, and not to us.
-    this.#outcomes.leave(this.lanes.moveAllOut(lane.id));
-    this.#feeds.reset(lane.id);
+    this.ends.waiters.leave(this.lanes.moveAllOut(lane.id));
+    this.feeds.reset(lane.id);
+    this.ends.fenced(lane);
     this.processes.fenced(lane); // @fault fenced-lane-leaves-children
     this.drive.letGo(lane);
     this.#attendance.left(lane.id);
-    if (kept.length === 0) return;
+    if (kept.length === 0) return; // @fault unrecorded-stop-lost-with-the-lease
     this.#keptStops.add(lane.id, kept);
     if (this.phase === "open") this.lanes.get(lane.id);
   }
@@ -336,6 +332,7 @@ export class Engine {
   stopAccepting(phase: "closing" | "parking"): void {
     this.phase = phase;
     this.dispatch.stop();
+    this.retention?.stop();
     this.#attendance.stop();
   }
 
@@ -343,21 +340,33 @@ export class Engine {
   closed(): void {
     this.phase = "closed";
     for (const lane of this.lanes.all()) this.drive.leave(lane);
+    this.#aborts.flush();
     this.commit.stop(this.lanes.all());
     this.#limits.close();
-    this.#outcomes.close();
-    this.#feeds.closeAll();
+    this.budget.watch?.close();
+    this.ends.waiters.close();
+    this.feeds.closeAll();
     this.chronicle.close();
   }
 
-  #satisfy(lane: LiveLane): void {
-    this.drive.satisfy(lane); // @fault child-stop-waits-for-the-disk:drive
-    this.processes.satisfy(lane);
+  /** The store is closed: callers that still wait for it are answered, and work that has not stopped is abandoned. */
+  left(): void {
+    const lanes = [...this.lanes.all()];
+    this.commit.leave(lanes); // @fault closed-house-keeps-callers-waiting
+    for (const lane of lanes) this.drive.abandonAll(lane);
   }
 
-  #changed(lane: LiveLane): void {
-    if (lane.refused.size > 0) this.#outcomes.leave(this.lanes.forgetRefused(lane), "absent");
-    this.#satisfy(lane);
+  #ready(lane: LiveLane): void {
+    this.#attendance.loaded(lane.id);
+    this.feeds.reset(lane.id);
+    this.#changed(lane);
+  }
+
+  /** `events`: nothing else has changed. */
+  #changed(lane: LiveLane, events?: readonly Recorded[]): void {
+    if (lane.refused.size > 0) this.ends.waiters.leave(this.lanes.forgetRefused(lane), "absent");
+    this.drive.satisfy(lane, events); // @fault child-stop-waits-for-the-disk:drive
+    this.processes.satisfy(lane);
     this.dispatch.note(lane);
     this.lanes.note(lane);
   }
@@ -365,22 +374,10 @@ export class Engine {
   async #submit<C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> {
     if (this.phase === "closed") throw closing();
     if (key === undefined) return this.commit.submit(lane, command);
-    const content = this.#ids.digest(canonical(command));
+    const content = this.#ids.digest(canonical(requestOf(command)));
     const answer: Answer<C> | Refused = await this.commit.submit(lane, { ...command, once: { key, content } });
     if (isRefused(answer) && answer.code === "conflict") throw new ControlError(answer.code, answer.message);
     return answer;
-  }
-
-  /** The caller's own answer; a prompt that would be refused may be a repeat that only the store remembers. */
-  async #accepted(lane: LiveLane, command: CommandOf<"accept">, answer: Accepted | Refused): Promise<Accepted> {
-    if (answer.kind === "refused" || answer.runId !== command.runId) this.lanes.moveOut(command.runId);
-    if (answer.kind === "accepted") return answer;
-    const { key, content } = command;
-    const row = key === undefined ? undefined : await this.store.run({ session: lane.id, key });
-    if (row === undefined || answer.code === "conflict") throw new ControlError(answer.code, answer.message);
-    const repeated = repeat(lane.durable, { runId: row.id, acceptedAt: row.acceptedAt, content: row.content }, content);
-    if (repeated.kind === "refused") throw new ControlError(repeated.code, repeated.message);
-    return repeated;
   }
 
   #refuseWhenClosing(): void {
@@ -388,8 +385,16 @@ export class Engine {
   }
 }
 
+type Submit = <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
+
 export type QueueChange = Extract<Command, { readonly type: "edit" | "move" | "withdraw" | "steer" }>;
 
 function isRefused(answer: unknown): answer is Refused {
   return (answer as Partial<Refused> | undefined)?.kind === "refused";
 }
+
+/** What is asked. Which prompts of the caller had not been answered by then is not part of it. */
+const requestOf = (command: Command): object => {
+  const { prompts: _, actor: __, ...request } = command as Command & NamedPrompts;
+  return request;
+};

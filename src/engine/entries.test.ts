@@ -13,7 +13,7 @@ const user: CancelReason = { kind: "user" };
 
 function entryOf(command: Command | undefined, more: Partial<Entry> = {}): Entry {
   const caller = { resolve: () => {}, reject: () => {}, decided: undefined };
-  return { command, ...caller, events: [], answer: undefined, ...more };
+  return { command, ...caller, events: [], memos: [], answer: undefined, ...more };
 }
 
 /** `stop`: carried out at once, and kept. `end`: a fact about the world, kept. `refusable`: rejected in trouble. */
@@ -21,11 +21,17 @@ const KINDS: Readonly<Record<Command["type"], "stop" | "end" | "refusable">> = {
   ...{ "cancel-session": "stop", "cancel-run": "stop", "cancel-key": "stop", "cancel-call": "stop" },
   ...{ "cancel-process": "stop", close: "stop" },
   ...{ "settle-turn": "end", "settle-call": "end", "settle-process": "end", "detach-process": "end" },
-  ...{ expire: "end", recover: "end", park: "end" },
+  ...{ expire: "end", recover: "end", park: "end", "keep-answer": "end" },
   ...{ create: "refusable", accept: "refusable", edit: "refusable", move: "refusable", withdraw: "refusable" },
   ...{ steer: "refusable", "cancel-question": "refusable", answer: "refusable", "set-mode": "refusable" },
   ...{ post: "refusable", start: "refusable", take: "refusable", extend: "refusable", compact: "refusable" },
-  ...{ call: "refusable", ask: "refusable", "begin-process": "refusable", "note-process": "refusable" },
+  ...{
+    "admit-call": "refusable",
+    call: "refusable",
+    ask: "refusable",
+    "begin-process": "refusable",
+    "note-process": "refusable",
+  },
 };
 
 test.each(Object.entries(KINDS))("while the store is in trouble, %s is: %s", (type, kind) => {
@@ -71,24 +77,27 @@ describe("exactStops(): the stops of what a stop covered when it was decided", (
   test.each<Command>([
     { type: "cancel-session", reason: user },
     { type: "cancel-session", reason: user, background: "keep" },
+  ])("G7: %j names its runs and processes, background ones included, and keeps the answer to its key", (command) => {
+    expect(exactStops(entryOf(command, { covered }))).toEqual(all);
+    const answer = { kind: "stopping", runs: [] };
+    const kept = { type: "keep-answer", answer, once };
+    expect(exactStops(entryOf({ ...command, once }, { covered, answer }))).toEqual([...all, kept]);
+  });
+
+  test("G7: the prompts that a lost cancel named are named again, each by its key", () => {
+    const named: Command = { type: "cancel-session", reason: user, prompts: ["k"], actor: "ann" };
+    const again: Command = { type: "cancel-key", key: "k", prompts: ["k"], actor: "ann", reason: user };
+    expect(exactStops(entryOf(named, { covered }))).toEqual([...all, again]);
+  });
+
+  test.each<Command>([
+    { type: "close", reason: user },
     { type: "cancel-key", key: "k", reason: user },
     { type: "cancel-run", runId: "run_1", reason: user },
-  ])("%j names its runs and processes, background ones included, without its idempotency key", (command) => {
-    expect(exactStops(entryOf({ ...command, once }, { covered }))).toEqual(all);
-  });
-
-  test("of a close is the close: the session has to end, whatever it accepts until then", () => {
-    const close: Command = { type: "close", reason: user };
-    expect(exactStops(entryOf({ ...close, once }, { covered }))).toEqual([close]);
-  });
-
-  test("of one call and of one process are these stops", () => {
-    const call: Command = { type: "cancel-call", callId: "call_1.1", reason: user, remind: true };
-    const ofCall = { runs: [], work: ["call_1.1"], processes: ["proc_1.1"] } as const;
-    expect(exactStops(entryOf({ ...call, once }, { covered: ofCall }))).toEqual([call]);
-    const process: Command = { type: "cancel-process", processId: "proc_1.1", reason: user };
-    const ofProcess = { runs: [], work: [], processes: ["proc_1.1"] } as const;
-    expect(exactStops(entryOf({ ...process, once }, { covered: ofProcess }))).toEqual([process]);
+    { type: "cancel-call", callId: "call_1.1", reason: user, remind: true },
+    { type: "cancel-process", processId: "proc_1.1", reason: user },
+  ])("%j is kept as it is: it names what it stops, and a retry by its key must get the same answer", (command) => {
+    expect(exactStops(entryOf({ ...command, once }, { covered }))).toEqual([{ ...command, once }]);
   });
 
   test("of what was never decided here, of what covered nothing, and of what is not a stop are none", () => {

@@ -16,8 +16,9 @@ import {
 import type { CallId, RunId } from "../core/ids.ts";
 import { type Given, given } from "../testing/given.ts";
 import { explain } from "./explain.ts";
+import { LiveCall } from "./live-call.ts";
 import { LiveLane } from "./live-lane.ts";
-import { LiveWork, type WorkOwner } from "./live-work.ts";
+import type { WorkHost } from "./run-work.ts";
 
 test("G36: an idle session says so, and that a cancel would change nothing", {
   meta: { id: "G36/idle-session-explained" },
@@ -102,7 +103,7 @@ describe("G36: in one sentence", () => {
     const live = new LiveLane("ses_1");
     live.durable = lane;
     live.epoch = by === "driver" ? 1 : undefined;
-    return explain(live, { worker: "wrk_1", processes: [], times: new Map(), mode: undefined });
+    return explain(live, { worker: "wrk_1", processes: [], times: new Map(), mode: undefined, hasSlot: true });
   }
   const live = given(...running("run_a"));
   const calling = live.and(call("call_a.1", "build"), call("call_a.2", "test"));
@@ -169,9 +170,10 @@ describe("G36: in one sentence", () => {
 test("G36: what a call waits for before it begins is told by the worker that carries it out", () => {
   const lane = new LiveLane("ses_1");
   lane.durable = given(...running("run_a"), call("call_a.1"), call("call_a.2")).lane;
-  const owner = (waits?: "slot"): WorkOwner => ({ waits, begin: () => {}, giveUp: () => {} });
-  lane.works.push(new LiveWork("call_a.1", "tool", owner()), new LiveWork("call_a.2", "tool", owner("slot")));
-  const { live } = explain(lane, { worker: "wrk_1", processes: [], times: new Map(), mode: undefined });
+  const request = { name: "tool", input: null, execute: () => 1 };
+  const make = (id: CallId): LiveCall => new LiveCall({} as WorkHost, lane, id, "tool", request);
+  lane.works.push(make("call_a.1"), Object.assign(make("call_a.2"), { waits: "slot" }));
+  const { live } = explain(lane, { worker: "wrk_1", processes: [], times: new Map(), mode: undefined, hasSlot: true });
   expect(live?.calls.map((one) => one.waits)).toEqual([undefined, "slot"]);
 });
 
@@ -183,7 +185,7 @@ test("G36: everything that goes on is told with its time, also by a worker that 
     ["run_a", 7],
     ["call_a.1", 8],
   ]);
-  expect(explain(lane, { worker: "wrk_1", processes: [], times, mode: "ask" })).toMatchObject({
+  expect(explain(lane, { worker: "wrk_1", processes: [], times, mode: "ask", hasSlot: true })).toMatchObject({
     ...{ asOf: 7, busy: true, queue: [{ runId: "run_b", text: "later" }], mode: "ask" },
     live: {
       ...{ runId: "run_a", phase: "running", reason: undefined, turn: "turn_a.1", since: 7 },
@@ -191,4 +193,14 @@ test("G36: everything that goes on is told with its time, also by a worker that 
       questions: [{ id: "ask_a.1", about: plainQuestion }],
     },
   });
+});
+
+test("G36: a run that was live before and waits for a slot is said to wait", () => {
+  const lane = new LiveLane("ses_1");
+  lane.durable = given(...running("run_a")).lane;
+  lane.epoch = 1;
+  const beside = { worker: "wrk_1", processes: [], times: new Map(), mode: undefined } as const;
+  const waits = "run_a is waiting for a free slot to continue. A cancel would stop it.";
+  expect(explain(lane, { ...beside, hasSlot: false }).summary).toBe(waits);
+  expect(explain(lane, { ...beside, hasSlot: true }).summary).not.toBe(waits);
 });

@@ -5,7 +5,6 @@ import type { Lane } from "../core/lane.ts";
 import type { Run } from "../core/run.ts";
 import type { ProcessInfo } from "../spawner.ts";
 import type { LiveLane } from "./live-lane.ts";
-import type { LiveWork } from "./live-work.ts";
 import type { Times } from "./since.ts";
 
 /** What the state of a lane alone does not tell. */
@@ -14,26 +13,27 @@ export interface Beside {
   readonly processes: readonly ProcessInfo[];
   readonly times: Times;
   readonly mode: string | undefined;
+  /** Whether the work of its live run may begin. */
+  readonly hasSlot: boolean;
 }
 
-export function explain(lane: LiveLane, { worker, processes, times, mode }: Beside): Explanation {
+export function explain(lane: LiveLane, { worker, processes, times, mode, hasSlot }: Beside): Explanation {
   const state = lane.durable;
   return {
     sessionId: state.id,
     asOf: state.head,
     busy: state.live !== undefined || state.queue.length > 0, // @fault busy-without-a-run
-    live: liveExplained(state, lane.works, times),
+    live: liveExplained(lane, times),
     queue: state.queue.map((run) => ({ runId: run.id, text: run.prompt.text })),
     steers: state.steers.map((run) => ({ runId: run.id, text: run.prompt.text })),
     processes,
     mode,
     driver: lane.epoch === undefined ? undefined : worker,
-    summary: summary(state, lane.epoch !== undefined),
+    summary: summary(state, lane.epoch !== undefined, hasSlot),
   };
 }
 
-function liveExplained(state: Lane, works: readonly LiveWork[], times: Times): LiveExplained | undefined {
-  const run = state.live;
+function liveExplained({ durable: { live: run }, works, blocked }: LiveLane, times: Times): LiveExplained | undefined {
   if (run === undefined) return undefined;
   return {
     runId: run.id,
@@ -45,15 +45,16 @@ function liveExplained(state: Lane, works: readonly LiveWork[], times: Times): L
       callId: call.id,
       name: call.name,
       phase: call.phase,
-      waits: works.find((work) => work.id === call.id)?.owner.waits,
+      waits: works.find((work) => work.id === call.id)?.waits,
       since: times.get(call.id),
     })),
     questions: run.questions,
     since: times.get(run.id),
+    blocked: blocked?.runId === run.id ? { work: blocked.work, ms: blocked.ms, at: blocked.at } : undefined,
   };
 }
 
-function summary(state: Lane, ours: boolean): string {
+function summary(state: Lane, ours: boolean, hasSlot: boolean): string {
   const behind = state.queue.length === 0 ? "" : ` ${state.queue.length} queued behind it.`;
   const run = state.live;
   if (run === undefined) {
@@ -70,6 +71,7 @@ function summary(state: Lane, ours: boolean): string {
     case "parked":
       return `${run.id} is parked until a worker takes it up.${behind}`;
     case "running":
+      if (ours && !hasSlot) return `${run.id} is waiting for a free slot to continue. A cancel would stop it.${behind}`;
       return `${run.id} is running${who}${doing(calls)}${asks(run)}. A cancel would stop it.${behind}`;
   }
 }

@@ -52,6 +52,11 @@ export class Feeds {
     this.#feeds.get(session)?.reset();
   }
 
+  /** The session was deleted: its followers end. */
+  remove(session: SessionId): void {
+    this.#feeds.get(session)?.remove();
+  }
+
   /** `at`: the last position that is durable; the delta belongs right after it. */
   delta(session: SessionId, delta: Delta, at: Seq): void {
     this.#feeds.get(session)?.delta(delta, at);
@@ -64,6 +69,8 @@ interface Kept {
 }
 
 export class Feed {
+  /** Its session was deleted. */
+  removed = false;
   /** How often something may have been missed. */
   resets = 0;
   readonly #tail = new Fifo<Kept>();
@@ -98,6 +105,11 @@ export class Feed {
     this.#bytes = 0;
     this.#first = undefined;
     this.wake();
+  }
+
+  remove(): void {
+    this.removed = true;
+    this.reset();
   }
 
   delta(delta: Delta, at: Seq): void {

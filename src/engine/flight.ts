@@ -1,18 +1,40 @@
 // One batch on its way to the store: how it is sent, and how it is found in the log.
 import type { Event, Recorded } from "../core/event.ts";
 import { PAGE_EVENTS_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
+import { memoName } from "../core/memo.ts";
 import type { Batch, Store } from "../ports.ts";
 import type { Entry, Flight, LiveLane } from "./live-lane.ts";
 
-export function batchOf(lane: LiveLane, { events, after, at }: Flight): Batch {
+/** Whether it carries the state: now and then, and when that is asked for. */
+export const hasSnapshot = ({ snapshotAt }: LiveLane, { after, entries }: Flight): boolean =>
+  after.head - snapshotAt >= SNAPSHOT_EVENTS || asksForSnapshot(entries);
+
+export const asksForSnapshot = (entries: readonly Entry[]): boolean => entries.some(({ also }) => also === "snapshot");
+
+export function batchOf(lane: LiveLane, flight: Flight): Batch {
+  const { entries, events, memos, after, at } = flight;
+  const unless = entries.flatMap(unknownMemos);
   return {
     session: lane.id,
     expected: lane.durable.head,
     events,
     at,
     ...(lane.epoch === undefined ? {} : { epoch: lane.epoch }),
-    ...(after.head - lane.snapshotAt >= SNAPSHOT_EVENTS ? { snapshot: after } : {}),
+    ...(hasSnapshot(lane, flight) ? { snapshot: after } : {}),
+    ...(memos.length === 0 ? {} : { memos }),
+    ...(unless.length === 0 ? {} : { unless }),
   };
+}
+
+/** The memos that an entry was decided without: another worker may have kept them. */
+function unknownMemos({ command, events, memos }: Entry): readonly string[] {
+  if (command === undefined || events.length + memos.length === 0) return [];
+  const { once } = command;
+  const answer = once === undefined ? [] : [memoName({ kind: "answer", key: once.key })];
+  if (command.type !== "accept" || command.key === undefined) return answer;
+  const { key, actor = "" } = command;
+  const name = memoName({ kind: "prompt", key, actor });
+  return memos.some((change) => change.type === "drop" && change.name === name) ? answer : [...answer, name];
 }
 
 /** Its events as the log has them. */
@@ -23,14 +45,20 @@ export function numbered(lane: LiveLane, { events, at }: Flight): readonly Recor
 
 /** What is in the log after the last position known here. */
 export async function readNews(store: Store, lane: LiveLane): Promise<readonly Recorded[]> {
+  const answered = [...(lane.flight?.entries ?? []), ...lane.pending]
+    .flatMap(({ flights = [] }) => flights)
+    .filter(({ isAnswered }) => isAnswered);
   const news: Recorded[] = [];
   for (;;) {
     const after = news.at(-1)?.seq ?? lane.durable.head;
     // @fault catch-up-ends-at-a-short-page:read
     const { events } = await store.read(lane.id, { after, limit: PAGE_EVENTS_MAX });
-    if (events.length === 0) return news;
+    if (events.length === 0) break;
     news.push(...events); // @fault catch-up-ends-at-a-short-page
   }
+  // What was answered before is in what was read, or nowhere.
+  for (const flight of answered) flight.isUnwritten = true;
+  return news;
 }
 
 /**

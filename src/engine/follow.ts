@@ -60,7 +60,7 @@ async function* pages(
   let cursor = await following.after;
   let caughtUp = feed.covers(cursor);
   let { resets } = feed;
-  while (!stop.stopped && !feeds.closed) {
+  while (!stop.stopped && !feeds.closed && !feed.removed) {
     if (feed.resets !== resets) caughtUp = false;
     resets = feed.resets;
     const near = feed.after(cursor);

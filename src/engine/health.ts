@@ -51,6 +51,7 @@ export const takesBeginnings = (health: Health, now: number): boolean =>
   health.kind === "well" || (health.kind === "refusing" && now >= health.until);
 
 /** Whether commands about what has begun are taken now. */
+// @fault refused-start-repeated-at-once
 export const takesCommands = (health: Health, now: number): boolean =>
   takesBeginnings(health, now) || (health.kind === "refusing" && health.scope === "new");
 

@@ -15,8 +15,9 @@ import type { CallRequest, HookedCall, Hooks, Notice } from "../ports.ts";
 import { given } from "../testing/given.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { HookRunner } from "./hooks.ts";
-import { type CallDesk, LiveCall } from "./live-call.ts";
+import { LiveCall } from "./live-call.ts";
 import { LiveLane } from "./live-lane.ts";
+import type { WorkHost } from "./run-work.ts";
 
 function runner(hooks: Hooks) {
   const clock = manualClock();
@@ -36,8 +37,7 @@ const log = past.events.map((event, index): Recorded => ({ ...event, seq: index 
 function laneWith(...calls: readonly (readonly [`call_${string}`, name: string])[]): LiveLane {
   const lane = new LiveLane("ses_1");
   const request: CallRequest = { name: "", input: null, execute: () => 1 };
-  const desk = { sessionId: "ses_1" } as Partial<CallDesk> as CallDesk;
-  for (const [id, name] of calls) lane.works.push(new LiveCall(id, name, request, desk).work);
+  for (const [id, name] of calls) lane.works.push(new LiveCall({} as WorkHost, lane, id, name, request));
   return lane;
 }
 const lane = (): LiveLane => laneWith(["call_a.1", "build"], ["call_a.2", "test"]);

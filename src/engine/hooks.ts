@@ -4,7 +4,6 @@ import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import { HOOK_MS } from "../core/limits.ts";
 import type { Clock, HookedCall, Hooks, Notify, Verdict } from "../ports.ts";
-import { LiveCall } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { checkCallJson, invalid, isObject } from "./validate.ts";
 
@@ -12,6 +11,8 @@ export class HookRunner {
   readonly #hooks: Hooks;
   readonly #clock: Clock;
   readonly #notify: Notify;
+  /** Hooks that were called and have not ended. */
+  readonly #atWork = new Set<Promise<void>>();
 
   constructor(hooks: Hooks, clock: Clock, notify: Notify) {
     this.#hooks = hooks;
@@ -58,16 +59,24 @@ export class HookRunner {
   }
 
   #settled(lane: LiveLane, { callId, outcome, result }: Recorded & { type: "call.settled" }): void {
-    const owner = lane.work(callId)?.owner;
-    // A call of an earlier life, whose end was not known: it has no handle here.
-    if (!(owner instanceof LiveCall)) return;
-    const end = { ...owner.hooked(), outcome, ...(result === undefined ? {} : { result }) };
+    const call = lane.work(callId)?.hooked();
+    // Undefined: a call of an earlier life, whose end was not known.
+    if (call === undefined) return;
+    const end = { ...call, outcome, ...(result === undefined ? {} : { result }) };
     this.#tell("afterCall", lane.id, () => this.#hooks.afterCall?.(end));
   }
 
   #tell(hook: keyof Hooks, session: SessionId, call: () => Promise<void> | void): void {
     // Reported where it failed; there is nothing else to be done about it.
-    this.#bounded(hook, session, call).catch(() => {});
+    const ended = this.#bounded(hook, session, call)
+      .catch(() => {})
+      .finally(() => this.#atWork.delete(ended));
+    this.#atWork.add(ended);
+  }
+
+  /** Resolves when no hook is at work. Each is bounded by its own limit. */
+  async idle(): Promise<void> {
+    while (this.#atWork.size > 0) await Promise.all(this.#atWork);
   }
 
   async #bounded<T>(hook: keyof Hooks, session: SessionId, call: () => Promise<T> | T): Promise<T> {

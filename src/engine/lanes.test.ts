@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/fixtures/engine.ts";
-import { ControlError } from "../core/control-error.ts";
-import { IDLE_LANES_MAX, RETRY_LAST_MS, SNAPSHOT_EVENTS } from "../core/limits.ts";
+import { ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
+import { emptyLane, evolve } from "../core/lane.ts";
+import { IDLE_LANES_MAX, LEASE_TTL_MS, RETRY_LAST_MS, SNAPSHOT_EVENTS, STORE_WAIT_MS } from "../core/limits.ts";
+import type { Run } from "../core/run.ts";
 import type { Turn } from "../ports.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
@@ -33,6 +35,75 @@ test("a lane that was let go of while it was loaded does not give the lease of i
   late.open();
   await settled();
   await expect(engine.prompt(id, asked("next")).accepted).resolves.toMatchObject({ kind: "accepted" });
+});
+
+test("G25: a run whose recovery cannot be decided is not begun again, and requests for it are refused", async () => {
+  const before = house();
+  const { id } = await before.engine.create(undefined, {});
+  const { runId, accepted } = before.engine.prompt(id, asked("live"));
+  await accepted;
+  await settled();
+  const begun: string[] = [];
+  const after = neighbour(before, { agent: async (turn) => void begun.push(turn.runId) });
+  await before.clock.advance(LEASE_TTL_MS);
+  // A snapshot in which an open question has lost what it is about.
+  after.store.load = async (session) => {
+    const loaded = await after.log.load(session);
+    if (loaded === undefined) return undefined;
+    const lane = loaded.events.reduce(evolve, loaded.snapshot ?? emptyLane(session));
+    if (lane.live === undefined) return loaded;
+    const call = { phase: "running", id: `call_${runId.slice(4)}.1`, name: "x", byEnd: true } as const;
+    const damaged = { ...lane.live, live: [call], questions: [{ owner: call.id }] } as unknown as Run;
+    return { ...loaded, events: [], snapshot: { ...lane, live: damaged } };
+  };
+  await after.engine.start();
+  await settled();
+  expect(begun).toEqual([]);
+  await expect(after.engine.prompt(id, asked("next")).accepted).rejects.toMatchObject({ code: "internal" });
+  await expect(after.engine.cancel.run(runId, { kind: "user" })).rejects.toMatchObject({ code: "internal" });
+  expect(after.notices.some(({ type }) => type === "bug")).toBe(true);
+});
+
+test("G15: a stop that was lost with the lease is recorded before the recovery, and its run is cancelled", async () => {
+  const here = engineHouse({ resume: "lose", agent: () => new Promise(() => {}) });
+  const { sessionId, runId, accepted } = here.engine.begin(undefined, {}, asked("live"));
+  await accepted;
+  here.store.trouble = { kind: "refusing", code: "store_full" };
+  await expect(here.engine.cancel.run(runId, { kind: "user" })).rejects.toMatchObject({ hint: STOP_UNRECORDED });
+  here.store.heal();
+  here.engine.commit.fence(here.engine.lanes.get(sessionId));
+  await here.clock.advance(RETRY_LAST_MS);
+  expect(await here.engine.outcome(runId)).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
+});
+
+test("G30: a batch that lands after its session was loaded again is given to followers and hooks once", async () => {
+  const tapped: number[] = [];
+  const { clock, store, engine } = engineHouse({ tap: (_, events) => tapped.push(...events.map(({ seq }) => seq)) });
+  await engine.start();
+  const { id } = await engine.create(undefined, {});
+  const received: number[] = [];
+  const following = engine.follow(id, { after: 0, signal: undefined, deltas: "without" });
+  void (async () => {
+    for await (const event of following) if ("seq" in event) received.push(event.seq);
+  })();
+  await settled();
+  const late = new Gate();
+  store.plan("append", 1, { kind: "delay", until: late });
+  engine.prompt(id, asked("late")).accepted.catch(() => {});
+  await settled();
+  engine.commit.fence(engine.lanes.get(id));
+  engine.lanes.get(id);
+  // Loading does not wait longer than this for what is on its way.
+  await clock.advance(STORE_WAIT_MS);
+  late.open();
+  await settled();
+  await engine.prompt(id, asked("next")).accepted;
+  await settled();
+  const { head } = engine.lanes.get(id).durable;
+  const all = Array.from({ length: head }, (_, index) => index + 1);
+  expect(received).toEqual(all);
+  expect(tapped).toEqual(all);
+  await following.return();
 });
 
 test("G24: a session whose claims failed while it was created is driven once the store answers", async () => {

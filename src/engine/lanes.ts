@@ -6,7 +6,7 @@
 //    decided.
 // 3. A lane is let go for room only while nothing of it is on its way: what was accepted would not be begun.
 
-import { type ControlError, toControlError } from "../core/control-error.ts";
+import { ControlError, toControlError } from "../core/control-error.ts";
 import type { Resume } from "../core/decide-run.ts";
 import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/lane.ts";
@@ -21,11 +21,11 @@ interface Parts {
   readonly clock: Clock;
   readonly worker: WorkerId;
   readonly resume: Resume;
-  readonly commit: () => Commit;
+  readonly commit: Commit;
   /** While we shut down, what another worker left is the next one's to recover. */
   readonly open: () => boolean;
-  /** What was left of it is decided; what was received since comes next. */
-  readonly recovered: (lane: LiveLane) => void;
+  /** Submits the stops that were carried out before it was lost and are not recorded. */
+  readonly stopped: (lane: LiveLane) => void;
   readonly ready: (lane: LiveLane) => void;
   /** For room. Another worker may go on with it, and nobody here would be told. */
   readonly letGo: (session: SessionId) => void;
@@ -73,7 +73,7 @@ export class Lanes {
     }
     if (lane.phase !== "loading") return;
     lane.phase = "ready";
-    this.#parts.commit().loaded(lane);
+    this.#parts.commit.loaded(lane);
   }
 
   peek(session: SessionId): LiveLane | undefined {
@@ -175,8 +175,8 @@ export class Lanes {
       // Claimed before it is read: what another driver wrote until then is in it, and later it can write nothing.
       await this.claim(lane);
       const loaded = await this.#parts.store.load(lane.id);
-      if (loaded === undefined) await this.#release(lane);
-      else lane.durable = fold(lane.id, loaded);
+      if (loaded === undefined || loaded.head === 0) await this.#release(lane);
+      if (loaded !== undefined) lane.durable = fold(lane.id, loaded);
       lane.decided = lane.durable;
       lane.snapshotAt = loaded?.snapshot?.head ?? 0;
     } catch (error) {
@@ -200,15 +200,30 @@ export class Lanes {
   #becomeReady(lane: LiveLane): void {
     for (const run of [...lane.durable.queue, ...lane.durable.steers]) this.#homes.set(run.id, lane.id);
     if (lane.durable.live !== undefined) this.#homes.set(lane.durable.live.id, lane.id);
-    lane.phase = "ready";
+    lane.phase = "recovering";
     // @fault processes-not-recovered
     const left = lane.durable.live !== undefined || lane.durable.processes.live.length > 0;
-    if (left && lane.epoch !== undefined && this.#parts.open()) {
-      void this.#parts.commit().submit(lane, { type: "recover", resume: this.#parts.resume }).catch(ignore);
-    }
-    this.#parts.recovered(lane);
-    this.#parts.commit().loaded(lane); // @fault later-cancel-sorted-first
+    // Stops come first: what was stopped before its worker lost it ends as cancelled.
+    this.#parts.stopped(lane);
+    if (left && lane.epoch !== undefined && this.#parts.open() && !this.#recover(lane)) return;
+    this.#parts.commit.loaded(lane); // @fault later-cancel-sorted-first
+    lane.phase = "ready";
     this.#parts.ready(lane);
+  }
+
+  /** False: its state contradicts itself. Then nothing of it is begun: what has been begun before is not known. */
+  #recover(lane: LiveLane): boolean {
+    let isDecided = false;
+    const recover = { type: "recover", resume: this.#parts.resume } as const;
+    const recovered = this.#parts.commit.submit(lane, recover, () => {
+      isDecided = true;
+    });
+    recovered.catch(ignore);
+    if (isDecided) return true;
+    const error = new ControlError("internal", `What was left of session ${lane.id} cannot be recovered.`);
+    this.drop(lane, error);
+    this.#parts.unloaded(lane.id, error);
+    return false;
   }
 
   /** Takes the right to drive it, unless another worker has it. */
@@ -239,7 +254,7 @@ const mayBeWritten = ({ flight, pending }: LiveLane, run: RunId): boolean =>
 function fold(session: SessionId, loaded: Loaded): Lane {
   let lane = loaded.snapshot ?? emptyLane(session);
   for (const event of loaded.events) lane = evolve(lane, event);
-  return lane;
+  return { ...lane, memos: loaded.memos };
 }
 
 const ignore = (): void => {};

@@ -1,36 +1,48 @@
-// The last look of a call before it begins, at a desk of its own: every order of what it waits for and what stops it.
+// The last check of a call before it begins, in every order of what it waits for and what stops it.
 import { describe, expect, test } from "vitest";
 import { gate } from "../../test/fixtures/belay.ts";
+import { running, call as wanted } from "../../test/fixtures/commands.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Ending } from "../core/question.ts";
 import type { CallOptions, Execute, Slots } from "../ports.ts";
+import { given } from "../testing/given.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
-import { type CallDesk, LiveCall } from "./live-call.ts";
+import { WELL } from "./health.ts";
+import { LiveCall } from "./live-call.ts";
+import { LiveLane } from "./live-lane.ts";
+import type { WorkHost } from "./run-work.ts";
+import { LoopBudget } from "./yield-gate.ts";
 
 const ignore = (): void => {};
 
+interface Own {
+  readonly ending?: Ending;
+  readonly drained?: () => Promise<void>;
+  readonly submit?: () => Promise<unknown>;
+}
+
 describe("a call begins only if nothing speaks against it in that very tick", () => {
-  /** A desk at which everything is granted and recorded, but for what a test says. */
-  const deskWith = (own: Partial<CallDesk>): CallDesk => ({
-    ...{ clock: manualClock(), sessionId: "ses_1", cwd: undefined, mode: undefined },
-    hooks: { beforeCalls: false, before: async () => undefined },
-    ...{ ended: async () => {}, gaveUp: async () => {}, limitReached: ignore, progress: ignore },
-    inquire: async () => ({ kind: "allowed" }),
-    ...{ digest: (text) => text, unsure: () => false, known: async () => {} },
-    ...{ ownsProcesses: () => false, endProcesses: async () => {}, abandonProcesses: ignore },
-    processesOf: () => {
-      throw new Error("It has none.");
-    },
-    ...own,
-  });
-  const begin = (own: Partial<CallDesk>, options: CallOptions = {}) => {
+  /** An engine that grants and records everything, but for what a test says. */
+  const hostWith = ({ ending = { kind: "allowed" }, drained = async () => {}, submit = async () => {} }: Own) =>
+    ({
+      ...{ clock: manualClock(), budget: new LoopBudget(manualClock()), phase: "open", agent: async () => "" },
+      hooks: { beforeCalls: false, before: async () => undefined },
+      questions: { ask: async () => ending },
+      commit: { submit, drained },
+      drive: { ended: () => true, forget: ignore },
+      handles: { processes: { hasPending: () => false } },
+      digest: (text: string) => text,
+    }) as unknown as WorkHost;
+  const begin = (own: Own, options: CallOptions = {}) => {
     const begun: string[] = [];
     const execute: Execute = () => void begun.push("begun");
     const request = { ...options, name: "tool", input: null, execute };
-    const live = new LiveCall("call_1.1", "tool", request, deskWith(own));
+    const lane = new LiveLane("ses_1");
+    const state = given(...running("run_1"), wanted("call_1.1")).lane;
+    Object.assign(lane, { phase: "ready", decided: state, durable: state });
+    const live = new LiveCall(hostWith(own), lane, "call_1.1", "tool", request);
     const result = live.result();
-    live.begin();
-    return { live, result, begun };
+    return { live, lane, result, begun };
   };
 
   const refusals: readonly (readonly [string, Ending, string])[] = [
@@ -46,18 +58,21 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     ],
   ];
   test.each(refusals)("not if %s", async (_, ending, message) => {
-    const { result, begun } = begin({ inquire: async () => ending }, { approval: true });
+    const { live, result, begun } = begin({ ending }, { approval: true });
+    live.begin();
     expect(await result).toEqual({ kind: "failed", callId: "call_1.1", message });
     expect(begun).toEqual([]);
   });
 
   test("not while its stop may be in the log, but once it is known that there is none", async () => {
-    let unsure = true;
     const known = gate();
-    const { result, begun } = begin({ unsure: () => unsure, known: () => known.passed });
+    const { live, lane, result, begun } = begin({ drained: () => known.passed });
+    const error = new ControlError("unavailable", "The store did not answer.");
+    lane.health = { kind: "unknown", error, until: 0, failures: 1 };
+    live.begin();
     await settled();
     expect(begun).toEqual([]);
-    unsure = false;
+    lane.health = WELL;
     known.open();
     expect(await result).toMatchObject({ kind: "completed" });
     expect(begun).toEqual(["begun"]);
@@ -73,10 +88,11 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     };
     let givenBack = 0;
     const { live, result, begun } = begin({}, { slots: slot });
+    live.begin();
     place.resolve(() => (givenBack += 1));
     // It has the place by now, and is about to go on.
     for (let step = 0; step < 3; step += 1) await Promise.resolve();
-    live.work.scope.cancel({ kind: "user" });
+    live.scope.cancel({ kind: "user" });
     expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
     expect(begun).toEqual([]);
     expect(givenBack).toBeGreaterThan(0);
@@ -91,10 +107,11 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
       },
     };
     const { live, result, begun } = begin({}, { slots: slot });
+    live.begin();
     await settled();
     let givenBack = 0;
     give(() => (givenBack += 1));
-    live.work.scope.cancel({ kind: "user" });
+    live.scope.cancel({ kind: "user" });
     expect(await result).toMatchObject({ kind: "cancelled" });
     expect(begun).toEqual([]);
     expect(givenBack).toBe(1);
@@ -102,7 +119,8 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
 
   test("and whoever waits for its end is told if that cannot be recorded any more", async () => {
     const gone = new ControlError("unavailable", "Another worker drives it now.");
-    const { result, begun } = begin({ ended: () => Promise.reject(gone) });
+    const { live, result, begun } = begin({ submit: () => Promise.reject(gone) });
+    live.begin();
     await expect(result).rejects.toBe(gone);
     expect(begun).toEqual(["begun"]);
   });

@@ -4,9 +4,9 @@ import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.
 import { slots } from "../agent/slots.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
-import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
+import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX, RESULT_CHARS_KEPT } from "../core/limits.ts";
 import type { About, Question } from "../core/question.ts";
-import type { BelayOptions } from "../library/belay.ts";
+import type { BelayOptions } from "../library/belay-options.ts";
 import type { Agent, CallOptions, CallResult, Execute, HookedCall, Slots, Verdict } from "../ports.ts";
 import type { CallProcesses, SpawnRequest } from "../spawner.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
@@ -93,14 +93,24 @@ describe("what a tool hands back", () => {
     expect(await nothing.recorded()).not.toHaveProperty("result");
   });
 
-  test("fails the call if it is too large, and what was put aside is kept", async () => {
-    const { result, recorded } = await call(({ partial }) => {
-      partial("the beginning");
-      return "x".repeat(CALL_BYTES_MAX);
-    });
-    const message = `The result of tool has ${CALL_BYTES_MAX + 2} bytes; the limit is ${CALL_BYTES_MAX}.`;
-    expect(await result).toMatchObject({ kind: "failed", message });
-    expect(await recorded()).toMatchObject({ outcome: { kind: "failed", code: "invalid" }, result: "the beginning" });
+  test("G15: a result that is too large is cut, and the call has completed", async () => {
+    const { result, recorded } = await call(() => `first${"x".repeat(CALL_BYTES_MAX)}last`);
+    const left = CALL_BYTES_MAX + 9 - RESULT_CHARS_KEPT;
+    const value = expect.stringMatching(
+      new RegExp(`^\\[The call has finished\\. .*${left} characters.*\\]\nfirstx+\n\\[… ${left} .*\\]\nx+last$`),
+    );
+    expect(await result).toMatchObject({ kind: "completed", value });
+    expect(await recorded()).toMatchObject({ outcome: { kind: "completed" }, result: value });
+  });
+
+  test("G15: a result that is not plain JSON is kept in its nearest form, and the call has completed", async () => {
+    const { result } = await call(() => new Map([["paid", 7n]]) as never);
+    expect(await result).toMatchObject({ kind: "completed", value: { paid: "7" } });
+  });
+
+  test("G15: a partial result that is not plain JSON does not make the tool fail", async () => {
+    const { result } = await call(({ partial }) => partial(new Set([1, 2]) as never));
+    expect(await result).toMatchObject({ kind: "completed" });
   });
 
   test("what was put aside is kept if it throws, and forgotten if it ends well", async () => {
@@ -186,9 +196,8 @@ describe("before a call begins, the host", () => {
     expect(rest).toEqual({ callId, name: "tool", input: { n: 1 }, runId: run.id, sessionId: session.id });
     await belay.cancel(callId, { reason: "no" });
     expect(signal?.aborted).toBe(true);
-    expect(await result).toEqual({
-      ...{ kind: "cancelled", callId, reason: { kind: "user", note: "no" }, partial: undefined, abandoned: false },
-    });
+    const stopped = { kind: "cancelled", callId, reason: { kind: "user", note: "no" }, begun: false };
+    expect(await result).toEqual({ ...stopped, partial: undefined, abandoned: false });
   });
 
   const verdict = (given: Verdict | undefined, options: CallOptions = {}) =>
@@ -487,7 +496,7 @@ describe("the processes of a call", () => {
     }
   });
 
-  test("G12: one that comes into being after its call was given up gets no time", async () => {
+  test("G12: one that comes into being at the end of the grace period is killed with it", async () => {
     const { spawner, house } = processes([{ whenStopped: "ignores" }]);
     const slow = gate();
     // One that cannot be stopped before it exists.
@@ -504,13 +513,13 @@ describe("the processes of a call", () => {
     );
     const receipt = one.belay.cancel((await one.live())?.callId ?? "");
     await calm();
-    await one.clock.advance(1_249);
+    await one.clock.advance(999);
     slow.open();
     await calm();
     expect(spawner.children[0]?.alive).toBe(true);
     await one.clock.advance(1);
     expect(spawner.children[0]?.alive).toBe(false);
-    expect(await one.result).toMatchObject({ kind: "cancelled", abandoned: true });
+    expect(await one.result).toMatchObject({ kind: "cancelled", abandoned: false });
     await receipt;
   });
 

@@ -1,96 +1,57 @@
-// One tool call that is going on: it waits for what it has to wait for, runs, and whatever becomes of it is recorded
-// before anybody hears of it.
-import type { Waits } from "../control.ts";
+// One live tool call: it waits for what it has to wait for, runs, and its end is recorded before any code receives it.
 import { type CancelReason, type Outcome, who } from "../core/cancel.ts";
 import { messageOf, toControlError } from "../core/control-error.ts";
+import { isUndecided } from "../core/decide-question.ts";
 import type { CallEnd } from "../core/decide-run.ts";
-import { type CallId, type ProcessId, type RunId, runOf } from "../core/ids.ts";
+import type { CallId } from "../core/ids.ts";
+import type { Lane } from "../core/lane.ts";
 import { CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
-import type { Approval, CallRequest, CallResult, Clock, HookedCall, Turn, Verdict, Wanted } from "../ports.ts";
-import type { CallProcesses, ProcessResult } from "../spawner.ts";
+import type { Approval, CallRequest, CallResult, HookedCall, Verdict, Wanted } from "../ports.ts";
+import type { ProcessResult } from "../spawner.ts";
 import { CallFacade } from "./call-facade.ts";
-import { LiveWork, type WorkOwner } from "./live-work.ts";
-import type { Ended, Scope } from "./scope.ts";
-import { checkApproval, checkCallJson, invalid } from "./validate.ts";
-
-/** What the host has to say to a call before it begins. */
-interface BeforeCalls {
-  readonly beforeCalls: boolean;
-  before(call: HookedCall): Promise<Verdict | undefined>;
-}
-
-/** How a call's end reaches the log, and what it may ask of the engine on the way. */
-export interface CallDesk {
-  readonly clock: Clock;
-  readonly hooks: BeforeCalls;
-  readonly sessionId: Turn["sessionId"];
-  readonly cwd: Turn["cwd"];
-  readonly mode: Turn["mode"];
-  /** It ended by itself. Undefined: it comes too late to count, and nothing is recorded. */
-  ended(work: LiveWork, end: CallEnd): Promise<unknown> | undefined;
-  gaveUp(work: LiveWork, end: CallEnd): Promise<unknown>;
-  limitReached(callId: CallId, limitMs: number): void;
-  inquire(scope: Scope, owner: CallId, about: About, deadlineMs: number | undefined): Promise<Ending>;
-  progress(callId: CallId, data: Json): void;
-  digest(text: string): string;
-  /** Whether a stop of it may be in the log that nobody here knows of yet; and when that is known. */
-  unsure(callId: CallId): boolean;
-  known(): Promise<void>;
-  /** What it may do with processes, and what becomes of those it has left going on. */
-  processesOf(call: CallHolder): CallProcesses;
-  ownsProcesses(callId: CallId): boolean;
-  endProcesses(callId: CallId): Promise<void>;
-  abandonProcesses(callId: CallId): void;
-}
-
-interface CallHolder {
-  readonly callId: CallId;
-  readonly scope: Scope;
-  heard(id: ProcessId): void;
-  isOver(): boolean;
-  keep(result: ProcessResult): void;
-}
+import { failure, stoppedLike, toResult } from "./call-result.ts";
+import { keptResult } from "./kept-result.ts";
+import type { LiveLane } from "./live-lane.ts";
+import { RunWork, type WorkHost } from "./run-work.ts";
+import type { Ended } from "./scope.ts";
+import { checkApproval, invalid } from "./validate.ts";
+import { CallProcesses } from "./work-processes.ts";
 
 /** A request, or, for a call that an earlier life asked for, the means to find out what it was. */
 export type Request = CallRequest | (() => Promise<CallRequest>);
 
-export class LiveCall implements WorkOwner {
-  readonly callId: CallId;
-  readonly name: string;
-  readonly work: LiveWork;
-  readonly desk: CallDesk;
+export class LiveCall extends RunWork {
+  declare readonly id: CallId;
   /** What is carried out: what was asked for, unless a hook has put something else in its place. */
   input: Json;
-  waits: Waits | undefined = undefined;
   #request: Request;
   #partial: Json | undefined = undefined;
   #changes: string[] | undefined = undefined;
-  #heard: ProcessId[] | undefined = undefined;
-  #returned = false;
   #giveBack: () => void = ignore;
   #answer: (result: CallResult) => void = ignore;
   #fail: (error: unknown) => void = ignore;
 
-  constructor(callId: CallId, name: string, request: Request, desk: CallDesk) {
-    this.callId = callId;
-    this.name = name;
-    this.desk = desk;
+  constructor(host: WorkHost, lane: LiveLane, id: CallId, name: string, request: Request, mayHaveBegun = false) {
+    super(host, lane, id, name);
+    this.begun = mayHaveBegun ? undefined : false;
     this.#request = request;
     this.input = typeof request === "function" ? null : request.input;
-    this.work = new LiveWork(callId, name, this);
   }
 
-  get runId(): RunId {
-    return runOf(this.callId);
-  }
-
-  /** Once begun, a call that cannot stop half-way is not told to. */
+  /** A call that cannot be interrupted is not signalled once it has begun: it has the grace period to finish. */
   get signal(): AbortSignal {
+    return this.interruptible ? this.scope.signal : new AbortController().signal;
+  }
+
+  get waitSignal(): AbortSignal {
+    return this.signal;
+  }
+
+  get interruptible(): boolean {
     const request = this.#request; // @fault other-bytes-shown:request
-    const deaf = typeof request !== "function" && request.interruptible === false;
-    return deaf ? new AbortController().signal : this.work.scope.signal;
+    return typeof request === "function" || request.interruptible !== false;
   }
 
   /** Resolves once the call's end is durable. Asked for once, by the turn that called. */
@@ -108,20 +69,20 @@ export class LiveCall implements WorkOwner {
 
   begin(): void {
     // @fault end-call-carried-out-twice
-    void this.work.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));
+    void this.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));
   }
 
   giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void {
     const outcome: Outcome =
       how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
-    // Whoever waits for its place must not wait for a call that may never end.
+    // The next call must not wait for the slot of one that may never end.
     this.#giveBack(); // @fault place-kept-by-the-abandoned
-    this.desk.abandonProcesses(this.callId);
-    this.#settle(this.desk.gaveUp(this.work, this.#end(outcome, this.#partial)), outcome, this.#partial);
+    const end = this.#end(outcome, this.#partial);
+    this.#settle(this.#record(end), end);
   }
 
   keepPartial(result: Json): void {
-    this.#partial = checkCallJson(result, `The partial result of ${this.name}`);
+    this.#partial = keptResult(result, `The partial result of ${this.name}`);
   }
 
   noteChange(what: string): void {
@@ -130,47 +91,48 @@ export class LiveCall implements WorkOwner {
     if (this.#changes.length < CHANGES_MAX) this.#changes.push(what.slice(0, NOTE_CHARS_MAX).toWellFormed());
   }
 
+  progress(data: Json): void {
+    if (this.isGone) return;
+    const { lane, host, id: callId, runId } = this;
+    host.feeds.delta(lane.id, { type: "progress", runId, callId, data }, lane.durable.head);
+  }
+
   get processes(): CallProcesses {
-    return this.desk.processesOf({
-      callId: this.callId,
-      scope: this.work.scope,
-      heard: (id) => this.#hears(id),
-      isOver: () => this.#returned,
-      keep: (result) => this.#keep(result),
-    });
+    return new CallProcesses(this);
   }
 
   /** What a process had said when the call was stopped, unless the tool has put something aside itself. */
-  #keep({ outcome: _, ...result }: ProcessResult): void {
-    this.#partial ??= checkCallJson({ ...result }, `What ${this.name} left`);
-  }
-
-  #hears(id: ProcessId): void {
-    // What it hears after it has returned, it tells nobody.
-    if (this.#returned) return; // @fault heard-after-the-return
-    this.#heard ??= [];
-    if (!this.#heard.includes(id)) this.#heard.push(id);
+  keep(kept: Omit<ProcessResult, "outcome"> & { readonly outcome?: unknown }): void {
+    const { outcome: _, ...result } = kept;
+    this.#partial ??= keptResult({ ...result }, `What ${this.name} left`);
   }
 
   /** Hook, approval, slot, and then the tool itself. A stop is heard at each of them. */
   async #carryOut(): Promise<unknown> {
+    const isResumed = typeof this.#request === "function";
     const request = await this.#requested();
-    if (this.desk.hooks.beforeCalls || request.approval !== undefined) await this.#admit(request);
+    if (this.host.hooks.beforeCalls || request.approval !== undefined) await this.#admit(request);
     if (request.slots !== undefined) await this.#takeSlot(request.slots);
     this.waits = undefined;
     let limit: (() => void) | undefined;
     try {
+      if (isResumed) await this.#admitResumed();
       // @fault begins-in-the-tick-of-its-stop:wait, begins-behind-an-interrupt
-      while (this.desk.unsure(this.callId)) await this.work.scope.until(this.desk.known());
+      while (this.#isInDoubt()) await this.scope.until(this.#known());
       // The last look, in the same tick: a stop may have come after the last thing it waited for.
       // @fault begins-in-the-tick-of-its-stop:check
-      if (this.work.scope.reason !== undefined) throw new Error("It was stopped before it began.");
+      if (this.scope.reason !== undefined) throw new Error("It was stopped before it began.");
       limit = this.#startLimit(request.timeoutMs);
+      this.begun = true; // @fault begun-not-noted
+      this.host.budget.watch?.began(this);
       return await request.execute(new CallFacade(this));
     } finally {
+      this.host.budget.watch?.ended(this);
       limit?.(); // @fault limit-left-behind
-      this.#returned = true;
-      if (this.desk.ownsProcesses(this.callId)) await this.desk.endProcesses(this.callId); // @fault leftovers-of-a-call
+      this.hasReturned = true;
+      const { processes } = this.host.handles;
+      // @fault leftovers-of-a-call
+      if (processes.hasPending(this.lane, this.id)) await processes.endOf(this.lane, this.id);
       this.#giveBack(); // @fault place-kept-by-the-finished
     }
   }
@@ -179,7 +141,7 @@ export class LiveCall implements WorkOwner {
     if (typeof this.#request === "function") {
       // One that an earlier life has asked for may have an open approval, and does nothing before it is known again.
       this.waits = "approval";
-      this.#request = await this.work.scope.until(this.#request());
+      this.#request = await this.scope.until(this.#request());
       this.input = this.#request.input;
     }
     return this.#request;
@@ -194,11 +156,39 @@ export class LiveCall implements WorkOwner {
     if (wanted !== false) await this.#ask(wanted === true ? {} : wanted);
   }
 
-  /** Whoever cannot say whether people must be asked has not said that they need not. */
+  /** While its approval is open in the log, it has not begun: the next life would begin it again. */
+  async #admitResumed(): Promise<void> {
+    if (!(await this.scope.until(this.#isAdmitted()))) {
+      throw denied("Not carried out: it was not approved.");
+    }
+  }
+
+  async #isAdmitted(): Promise<boolean> {
+    const { lane, host, id: callId } = this;
+    // Also by what is durable: an answer that is on its way may not get there.
+    if (!isUndecided(lane.decided, callId) && !isUndecided(lane.durable, callId)) return true;
+    return (await host.commit.submit(lane, { type: "admit-call", callId })) === "admitted";
+  }
+
+  /** Some stops can still be refused, and stop nothing before they are durable; but nothing begins meanwhile. */
+  #isInDoubt(): boolean {
+    const { decided, durable, health } = this.lane;
+    const stops = ({ live: run }: Lane): boolean =>
+      run?.phase === "stopping" || run?.live.find((call) => call.id === this.id)?.phase === "stopping";
+    return health.kind === "unknown" || (stops(decided) && !stops(durable));
+  }
+
+  /** Rejects if it will never be known here. */
+  async #known(): Promise<void> {
+    await this.host.commit.drained(this.lane);
+    if (this.isGone) throw new Error(`Session ${this.sessionId} is not driven from here any more.`);
+  }
+
+  /** If the callback throws, an approval is required. */
   async #judge(approval: Extract<CallRequest["approval"], (...given: never) => unknown>): Promise<Wanted> {
-    const { scope } = this.work;
+    const { scope } = this;
     try {
-      return checkApproval(await scope.until(Promise.resolve(approval(this.input, { mode: this.desk.mode }))));
+      return checkApproval(await scope.until(Promise.resolve(approval(this.input, { mode: this.mode }))));
     } catch (error) {
       if (scope.reason !== undefined) throw error;
       const note = `Whether this needs an approval could not be told: ${messageOf(error)}`;
@@ -212,23 +202,22 @@ export class LiveCall implements WorkOwner {
       kind: "approval",
       name: this.name,
       input: this.input, // @fault other-bytes-shown:input
-      digest: this.desk.digest(JSON.stringify([this.name, this.input])), // @fault other-bytes-shown:digest
+      digest: this.host.digest(JSON.stringify([this.name, this.input])), // @fault other-bytes-shown:digest
       scope: scope ?? this.name,
       ...(note === undefined ? {} : { note }),
     };
-    checkApproved(await this.desk.inquire(this.work.scope, this.callId, about, deadlineMs));
+    checkApproved(await this.inquire(about, deadlineMs));
   }
 
   async #hear(): Promise<Verdict | undefined> {
-    if (!this.desk.hooks.beforeCalls) return undefined;
+    if (!this.host.hooks.beforeCalls) return undefined;
     this.waits = "hook";
-    return this.work.scope.until(this.desk.hooks.before(this.hooked())); // @fault hook-holds-up-the-stop
+    return this.scope.until(this.host.hooks.before(this.hooked())); // @fault hook-holds-up-the-stop
   }
 
-  /** What a hook is told of it. */
-  hooked(): HookedCall {
-    const { callId, name, input, runId, desk, work } = this;
-    return { callId, name, input, runId, sessionId: desk.sessionId, signal: work.scope.signal };
+  override hooked(): HookedCall {
+    const { id: callId, name, input, runId, sessionId, scope } = this;
+    return { callId, name, input, runId, sessionId, signal: scope.signal };
   }
 
   async #takeSlot(slots: NonNullable<CallRequest["slots"]>): Promise<void> {
@@ -241,7 +230,7 @@ export class LiveCall implements WorkOwner {
       });
     });
     try {
-      await this.work.scope.until(coming); // @fault place-holds-up-the-stop
+      await this.scope.until(coming); // @fault place-holds-up-the-stop
     } catch (error) {
       takeBack(); // @fault place-kept-by-the-cancelled:queue
       this.#giveBack(); // @fault place-kept-by-the-cancelled:place
@@ -252,45 +241,65 @@ export class LiveCall implements WorkOwner {
   #startLimit(limitMs: number | undefined): (() => void) | undefined {
     if (limitMs === undefined) return undefined;
     // @fault call-limit-halved
-    return this.desk.clock.after(limitMs, () => this.desk.limitReached(this.callId, limitMs));
+    return this.host.clock.after(limitMs, () => this.#limitReached(limitMs));
+  }
+
+  #limitReached(limitMs: number): void {
+    const reason = { kind: "timeout", limitMs } as const;
+    // Refused only by a store in trouble, which keeps the cancel, or by a lane that is not ours any more.
+    this.host.commit.submit(this.lane, { type: "cancel-call", callId: this.id, reason }).catch(ignore);
   }
 
   #ended(ended: Ended<unknown>): void {
     const { outcome, result } = this.#outcomeOf(ended);
-    const recorded = this.desk.ended(this.work, this.#end(outcome, result));
-    // Too late to count: the turn is told what giving it up has recorded, and nothing else.
-    if (recorded !== undefined) this.#settle(recorded, outcome, result); // @fault late-result-told
+    const end = this.#end(outcome, result);
+    const counts = this.host.drive.ended(this.lane, this);
+    if (!counts) this.noteLate(outcome.kind);
+    // Too late to count: the turn was given what abandoning it has recorded, and gets nothing else.
+    if (counts) this.#settle(this.#record(end), end); // @fault late-result-told
   }
 
-  #settle(recorded: Promise<unknown>, outcome: Outcome, result: Json | undefined): void {
+  /** Resolves when its end is recorded, or when it is parked instead. */
+  async #record(end: CallEnd): Promise<void> {
+    const { lane, host } = this;
+    // Abandoned is cancelled, too.
+    if (this.parks && end.outcome.kind === "cancelled") return host.drive.park(lane, this);
+    try {
+      await host.commit.submit(lane, { type: "settle-call", end });
+    } finally {
+      host.drive.forget(lane, this);
+    }
+  }
+
+  #settle(recorded: Promise<unknown>, end: CallEnd): void {
     recorded.then(
-      () => this.#answer(toResult(this.callId, outcome, result)),
+      () => this.#answer(toResult(end)),
       (error: unknown) => this.#fail(toControlError(error)),
     );
   }
 
   #outcomeOf(ended: Ended<unknown>): { readonly outcome: Outcome; readonly result: Json | undefined } {
     if (ended.kind === "cancelled") {
-      // @fault partial-lost-with-the-stop
-      return { outcome: { kind: "cancelled", reason: ended.reason }, result: this.#partial };
+      const { reason } = ended;
+      // What it waited for may fail of the stop, but that is not an error of the tool.
+      const outcome = this.begun === false ? { kind: "cancelled" as const, reason } : stoppedLike(ended);
+      return { outcome, result: this.#partial }; // @fault partial-lost-with-the-stop
     }
     if (ended.kind === "failed") return { outcome: failure(ended.error), result: this.#partial };
-    try {
-      const { value } = ended;
-      const result = value === undefined ? undefined : checkCallJson(value, `The result of ${this.name}`);
-      return { outcome: { kind: "completed" }, result };
-    } catch (error) {
-      return { outcome: failure(error), result: this.#partial };
-    }
+    const { value } = ended;
+    const result = value === undefined ? undefined : keptResult(value, `The result of ${this.name}`);
+    return { outcome: { kind: "completed" }, result };
   }
 
   #end(outcome: Outcome, result: Json | undefined): CallEnd {
+    const isUnbegun = this.begun === false && outcome.kind === "cancelled"; // @fault unbegun-not-told
     return {
-      callId: this.callId,
+      callId: this.id,
       outcome,
+      ...(isUnbegun ? { begun: false } : {}),
       ...(result === undefined ? {} : { result }),
       ...(this.#changes === undefined ? {} : { changes: [...this.#changes] }), // @fault changes-not-told
-      ...(this.#heard === undefined ? {} : { heard: this.#heard }),
+      ...(this.heard === undefined ? {} : { heard: this.heard }),
     };
   }
 }
@@ -318,39 +327,5 @@ class Denied extends Error {
 }
 
 const denied = (message: string): Denied => new Denied(message);
-
-export function toResult(callId: CallId, outcome: Outcome, result: Json | undefined): CallResult {
-  switch (outcome.kind) {
-    case "completed":
-      return { kind: "completed", callId, value: result };
-    case "failed":
-      return { kind: "failed", callId, message: outcome.message };
-    case "cancelled":
-      return {
-        kind: "cancelled",
-        callId,
-        reason: outcome.reason,
-        partial: result,
-        abandoned: outcome.abandoned !== undefined,
-      };
-    case "lost":
-      return { kind: "lost", callId };
-  }
-}
-
-/** What a person or a model can use: the message, not the stack; and the code, if it has one that is a word. */
-export function failure(error: unknown): Outcome {
-  return { kind: "failed", code: codeOf(error), message: messageOf(error).slice(0, NOTE_CHARS_MAX).toWellFormed() };
-}
-
-function codeOf(error: unknown): string {
-  try {
-    const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-    return typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) ? code : "error";
-  } catch {
-    // Something that cannot be looked at.
-    return "error";
-  }
-}
 
 const ignore = (): void => {};

@@ -4,15 +4,16 @@
 // 1. `decided` = `durable` + the events of `flight` + those of `pending`, in this order.
 // 2. At most one batch of a lane is on its way to the store.
 // 3. Commands are decided in the order in which they were received, each in its tick.
+import type { BlockedExplained } from "../control.ts";
 import type { Command } from "../core/command.ts";
 import type { Coverage } from "../core/covers.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Event } from "../core/event.ts";
 import type { CallId, RunId, Seq, SessionId, Work } from "../core/ids.ts";
 import { emptyLane, type Lane } from "../core/lane.ts";
+import type { MemoChange } from "../core/memo.ts";
 import { type Health, WELL } from "./health.ts";
 import type { LiveTranscript } from "./live-transcript.ts";
-import { LiveTurn } from "./live-turn.ts";
 import type { LiveWork } from "./live-work.ts";
 
 /** A command, and the caller that waits for its answer. */
@@ -24,9 +25,17 @@ export interface Entry {
   /** Called with the answer in the tick of each decision. */
   readonly decided: ((answer: unknown) => void) | undefined;
   events: readonly Event[];
+  memos: readonly MemoChange[];
   answer: unknown;
-  /** What a stop covered when it was first decided. */
+  /** What a stop covered when it was first decided, and the run that was live then. */
   covered?: Coverage;
+  liveRun?: RunId | undefined;
+  /** Set when the caller of a stop was answered that it is carried out and not recorded yet. */
+  isReported?: true;
+  /** Given with a barrier: its batch also records the state, as what the next load starts from. */
+  readonly also?: "snapshot" | undefined;
+  /** The batches it was sent with. */
+  flights?: readonly Flight[];
 }
 
 /** A batch on its way to the store. */
@@ -34,6 +43,7 @@ export interface Flight {
   /** The commands it records, in order. */
   entries: readonly Entry[];
   readonly events: readonly Event[];
+  readonly memos: readonly MemoChange[];
   /** The state once it is written. */
   readonly after: Lane;
   /** Wall clock, for the log. */
@@ -42,6 +52,9 @@ export interface Flight {
   readonly sentAt: number;
   /** Settles when the store has answered. */
   landing?: Promise<void>;
+  /** Set when it is known that it is not in the log, and never will be. Even one that was given up on may land. */
+  isUnwritten?: true;
+  /** The store has answered: reading the log shows whether it was written. */
   isAnswered?: true;
 }
 
@@ -49,8 +62,11 @@ const NO_WAITERS: readonly (() => void)[] = [];
 
 export class LiveLane {
   readonly id: SessionId;
-  /** `loading`: commands wait in `received`. `gone`: lost to another driver, or let go; a new one must be made. */
-  phase: "loading" | "ready" | "gone" = "loading";
+  /**
+   * `loading`: commands wait in `received`. `recovering`: commands are decided, and nothing begins. `gone`: lost to
+   * another driver, or let go; a new one must be made.
+   */
+  phase: "loading" | "recovering" | "ready" | "gone" = "loading";
   decided: Lane;
   durable: Lane;
   /** Received while the lane is loading, in order. */
@@ -74,6 +90,8 @@ export class LiveLane {
   moves = 0;
   /** Since when the live run and its calls go on, by the wall clock. */
   readonly times = new Map<RunId | CallId, number>();
+  /** The last time that work of a run held up the event loop. */
+  blocked: ({ readonly runId: RunId } & BlockedExplained) | undefined = undefined;
   /** What is going on in the world for the live run. Few: an array is smaller than a map, and as fast. */
   works: LiveWork[] = [];
   /** What a model is given of the log, if a run has asked for it. */
@@ -99,14 +117,11 @@ export class LiveLane {
     );
   }
 
-  /** What its live turn has said so far, for whoever begins to listen in the middle of it. */
+  /** What its live turn has said so far, for a follower that joins in the middle of it. */
   said(): { readonly delta: Delta; readonly at: Seq } | undefined {
-    for (const { owner, phase } of this.works) {
-      if (owner instanceof LiveTurn && owner.text !== "" && (phase === "live" || phase === "stopping")) {
-        // @fault joined-in-the-middle
-        const delta = { type: "delta", runId: owner.run.id, turnId: owner.turnId, text: owner.text, from: 0 } as const;
-        return { delta, at: this.durable.head };
-      }
+    for (const work of this.works) {
+      const delta = work.said();
+      if (delta !== undefined) return { delta, at: this.durable.head };
     }
     return undefined;
   }

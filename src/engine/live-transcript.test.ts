@@ -28,7 +28,11 @@ test("G17: a conversation of which the middle is removed while it is read begins
   const lane = { id: "ses_1", durable: { head: 7, contextFrom: 1 } } as const;
   const run = { id: "run_b", prompt: { text: "now" }, acceptedAt: 6 } as Partial<Run> as Run;
   const messages = await new LiveTranscript().read(store, lane, run);
-  expect(messages).toMatchObject([{ role: "user", runId: "run_b", text: "now" }]);
+  const note = { kind: "reminder", text: expect.stringMatching(/^Earlier messages .* were removed/) };
+  expect(messages).toMatchObject([
+    { role: "note", item: note },
+    { role: "user", runId: "run_b", text: "now" },
+  ]);
 });
 
 describe("G17: the conversation that a turn is given", () => {

@@ -6,6 +6,7 @@
 // 2. It cannot be wrong, only behind: a position that is missing is read from the log.
 import type { Recorded } from "../core/event.ts";
 import { type Seq, type SessionId, turnId } from "../core/ids.ts";
+import type { Item } from "../core/inbox.ts";
 import { CONTEXT_KEPT_BYTES, PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Run } from "../core/run.ts";
 import { heapBytes } from "../core/size.ts";
@@ -18,6 +19,8 @@ interface Durable {
   readonly id: SessionId;
   readonly durable: { readonly head: Seq; readonly contextFrom: Seq };
 }
+
+const REMOVED: Item = { kind: "reminder", text: "Earlier messages of this conversation were removed to save space." };
 
 export class LiveTranscript {
   #book = new Book("model");
@@ -49,7 +52,7 @@ export class LiveTranscript {
     while (this.#cursor < lane.durable.head) {
       const page = await store.read(lane.id, { after: this.#cursor, limit: PAGE_EVENTS_MAX });
       // Other readings may have been faster; what they have noted is not noted again.
-      if ((page.gapTo ?? 0) > this.#cursor) this.#beginBehind(page.gapTo ?? 0);
+      if ((page.gapTo ?? 0) > this.#cursor) this.#beginBehind(page.gapTo ?? 0, run);
       if (page.events.length === 0) break;
       this.note(page.events);
     }
@@ -57,8 +60,9 @@ export class LiveTranscript {
   }
 
   /** What was removed while it was read is missing in the middle: what came before it is as good as removed. */
-  #beginBehind(gapTo: Seq): void {
-    this.#book = new Book("model"); // @fault transcript-with-a-hole
+  #beginBehind(gapTo: Seq, { id }: Run): void {
+    // Only a session without a summary is cut where a model would read. It begins with a run, and says so.
+    this.#book = new Book("model", { role: "note", runId: id, item: REMOVED }); // @fault transcript-with-a-hole
     this.#cursor = gapTo;
     this.#bytes = 0;
     this.#bytesBefore = 0;

@@ -1,10 +1,11 @@
 // One turn: what it says and when that is kept, what it asks for, and what is recorded of it however it ends.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { engineHouse, eventsOf, live } from "../../test/fixtures/engine.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";
-import type { BelayOptions } from "../library/belay.ts";
+import type { BelayOptions } from "../library/belay-options.ts";
 import type { Agent, Turn, TurnResult } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
@@ -390,7 +391,8 @@ describe("the calls of a turn", () => {
     await one.run.outcome;
     const reason = { kind: "user", note: "enough" };
     const callId = expect.stringMatching(/^call_/);
-    expect(results).toEqual([{ kind: "cancelled", callId, reason, partial: undefined, abandoned: false }]);
+    const stopped = { kind: "cancelled", callId, reason, begun: false };
+    expect(results).toEqual([{ ...stopped, partial: undefined, abandoned: false }]);
     expect(begun).toEqual([]);
     expect(await one.events("call.requested")).toEqual([]);
   });
@@ -520,4 +522,19 @@ describe("what people send for a run", () => {
     await one.run.outcome;
     expect(taken).toEqual([["before the turn", "in the turn"], []]);
   });
+});
+
+test("G17: a piece of text whose answer was lost is in the log once, even if the turn is then cut off", async () => {
+  const here = engineHouse();
+  await here.engine.start();
+  const { sessionId, turn } = await live(here);
+  turn.say("one ");
+  here.store.plan("append", 1, { kind: "lose-answer" });
+  await here.clock.advance(EXTEND_EVERY_MS);
+  turn.say("two");
+  await here.clock.advance(EXTEND_EVERY_MS);
+  const pieces = (await eventsOf(here, sessionId)).flatMap((event) =>
+    event.type === "turn.extended" ? event.text : [],
+  );
+  expect(pieces).toEqual(["one ", "two"]);
 });

@@ -1,137 +1,195 @@
-// One turn that is going on: what the agent is given, and what becomes of what it says.
+// One live turn: what the agent is given, and what becomes of what it returns.
 import type { CancelReason, Outcome } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { TurnEnd } from "../core/decide-run.ts";
-import type { Usage } from "../core/event.ts";
+import type { Delta } from "../core/delta.ts";
 import { type CallId, callId as makeCallId, type TurnId } from "../core/ids.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";
 import type { Json, Prompt } from "../core/prompt.ts";
-import type { About, Ending } from "../core/question.ts";
 import type { Run } from "../core/run.ts";
 import type { Message } from "../core/transcript.ts";
-import type { Agent, CallOptions, CallRequest, CallResult, Execute } from "../ports.ts";
-import type { TurnProcesses } from "../spawner.ts";
-import { type CallDesk, failure, LiveCall } from "./live-call.ts";
-import { LiveWork, type WorkOwner } from "./live-work.ts";
-import type { Ended, Scope } from "./scope.ts";
+import type { CallOptions, CallRequest, CallResult, Execute } from "../ports.ts";
+import { failure, stoppedLike, toResult } from "./call-result.ts";
+import { LiveCall } from "./live-call.ts";
+import type { LiveLane } from "./live-lane.ts";
+import { LiveTranscript } from "./live-transcript.ts";
+import { type Replay, readReplay } from "./replay.ts";
+import { RunWork, type WorkHost } from "./run-work.ts";
+import type { Ended } from "./scope.ts";
 import { TurnFacade } from "./turn-facade.ts";
 import { askOf, checkCall, checkMeter, checkResult, type Metered, type Result } from "./turn-result.ts";
 import { invalid } from "./validate.ts";
+import { TurnProcesses } from "./work-processes.ts";
 
-/** What a turn needs from the engine; what it asks answers when it is durable. */
-export interface TurnDesk extends Omit<CallDesk, "inquire"> {
-  readonly agent: Agent;
-  readonly graceMs: number;
-  /** The run as it is decided now; undefined once it is over. */
-  run(): Run | undefined;
-  extend(text: string, usage: Usage | undefined): Promise<unknown>;
-  take(): Promise<readonly Prompt[]>;
-  call(live: LiveCall, request: CallRequest): void;
-  compact(summary: string): Promise<void>;
-  stop(note: string): Promise<void>;
-  inquire(scope: Scope, owner: TurnId | CallId, about: About, deadlineMs: number | undefined): Promise<Ending>;
-  transcript(): Promise<readonly Message[]>;
-  /** The answer the log has to this call, if it was made before a crash. */
-  recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined>;
-  turnProcesses(turn: TurnHolder): TurnProcesses;
-  delta(said: Said): void;
-  turnEnded(turn: LiveTurn, ended: Ended<unknown>): void;
-  turnGivenUp(turn: LiveTurn, outcome: Outcome): void;
-}
-
-interface TurnHolder {
-  readonly turnId: TurnId;
-  readonly scope: Scope;
-  isOver(): boolean;
-}
-
-/** A piece of an answer, and how much of its kind came before it. */
-export interface Said {
-  readonly text: string;
-  readonly from: number;
-  readonly kind: "text" | "reasoning";
-}
+type Kind = "text" | "reasoning";
 
 /** How it ended, and what it wants done before the next one. */
-export interface Finished {
+interface Finished {
   readonly end: TurnEnd;
   readonly calls: readonly LiveCall[];
 }
 
-export class LiveTurn implements WorkOwner {
-  readonly turnId: TurnId;
+export class LiveTurn extends RunWork {
+  declare readonly id: TurnId;
+  /** As it was when the turn began. */
   readonly run: Run;
-  readonly desk: TurnDesk;
-  readonly work: LiveWork;
+  readonly waitSignal = undefined;
   #text = "";
   #came: readonly Prompt[];
   #dropped = 0;
   /** Models' streams may break between the halves of a character: the first one waits here for the second. */
   readonly #half = { text: "", reasoning: "" };
-  /** Characters it has said to itself. */
+  /** How many characters of reasoning it has emitted. */
   #thought = 0;
   #calls = 0;
-  /** How much of the text is on its way into the log. */
-  #kept = 0;
-  #takeBackExtend: (() => void) | undefined = undefined;
+  #replay: Promise<Replay> | undefined = undefined;
+  #cancelExtend: (() => void) | undefined = undefined;
   #meter: () => unknown = nothing;
 
-  constructor(desk: TurnDesk, run: Run, turnId: TurnId) {
-    this.desk = desk;
+  constructor(host: WorkHost, lane: LiveLane, run: Run, id: TurnId) {
+    super(host, lane, id, "turn");
     this.run = run;
-    this.turnId = turnId;
     this.#came = run.taken;
-    this.work = new LiveWork(turnId, "turn", this);
   }
 
   begin(): void {
-    const { agent } = this.desk;
-    void this.work.scope.carryOut(() => agent(new TurnFacade(this))).then((ended) => this.desk.turnEnded(this, ended));
+    // Behind the gate: an agent that asks for turn after turn, and awaits nothing, would not let the event loop turn.
+    this.gate.pass(() => {
+      const { watch } = this.host.budget;
+      watch?.began(this);
+      void this.scope
+        .carryOut(() => this.#carryOut())
+        .then((ended) => {
+          watch?.ended(this);
+          this.#ended(ended);
+        });
+    });
+  }
+
+  async #carryOut(): Promise<unknown> {
+    try {
+      return await this.host.agent(new TurnFacade(this));
+    } finally {
+      this.hasReturned = true;
+    }
   }
 
   giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void {
-    this.desk.turnGivenUp(this, { kind: "cancelled", reason, ...(how === "abandoned" ? { abandoned: ["turn"] } : {}) });
+    if (this.parks) return;
+    const outcome: Outcome = { kind: "cancelled", reason, ...(how === "abandoned" ? { abandoned: ["turn"] } : {}) };
+    void this.#settle(this.#end(outcome), []);
+  }
+
+  override said(): Delta | undefined {
+    if (this.#text === "" || (this.phase !== "live" && this.phase !== "stopping")) return undefined;
+    // @fault joined-in-the-middle
+    const delta = { type: "delta", runId: this.runId, turnId: this.id, text: this.#text, from: 0 } as const;
+    return delta;
+  }
+
+  #ended(ended: Ended<unknown>): void {
+    const { lane, host } = this;
+    if (!host.drive.ended(lane, this)) {
+      this.noteLate(ended.kind);
+      return;
+    }
+    if (this.#isParkedBy(ended)) {
+      void this.#keep();
+      return;
+    }
+    const { end, calls } = this.#finish(ended);
+    // Before they are asked for: what the state demands must be found here.
+    // @fault end-calls-begun-before-durable, end-calls-forgotten
+    for (const call of calls) lane.works.push(call);
+    if (this.parks) for (const call of calls) host.drive.stop(lane, call, { kind: "shutdown" });
+    void this.#settle(end, calls);
+  }
+
+  /** A turn that was given the end of a parked call is parked, too: it has not done what it was asked for. */
+  #isParkedBy(ended: Ended<unknown>): boolean {
+    if (!this.parks) return false;
+    if (this.lane.works.some(({ isParked }) => isParked)) return true; // @fault parked-call-ends-its-run
+    return ended.kind === "cancelled" && ended.reason.kind === "shutdown";
+  }
+
+  async #settle(end: TurnEnd, calls: readonly LiveCall[]): Promise<void> {
+    const { lane, host } = this;
+    lane.whole = this.run.id;
+    try {
+      await host.commit.submit(lane, { type: "settle-turn", end });
+    } catch {
+      // Refused only by a lane that another worker has taken over, and then that worker records how the turn ended.
+    }
+    host.drive.forget(lane, this);
+    // What was not asked for, because the run was being stopped, never comes into being.
+    const live = this.#now()?.live ?? [];
+    for (const call of calls) {
+      if (call.phase === "waiting" && !live.some(({ id }) => id === call.id)) host.drive.forget(lane, call);
+    }
+  }
+
+  /** The run as it is decided now; undefined once it is over. */
+  #now(): Run | undefined {
+    const { live } = this.lane.decided;
+    return live?.id === this.run.id ? live : undefined;
   }
 
   /** What people sent for the run. First what was taken in when this turn was asked for, or by one that was cut off. */
   async takeSteers(): Promise<readonly Prompt[]> {
     const came = this.#came;
     this.#came = [];
-    return [...came, ...(await this.desk.take())];
+    const taken = await this.host.commit.submit(this.lane, { type: "take", turnId: this.id });
+    return [...came, ...taken.map((steer) => steer.prompt)];
+  }
+
+  compact(summary: string): Promise<void> {
+    return this.host.commit.submit(this.lane, { type: "compact", turnId: this.id, summary });
+  }
+
+  async stop(note: string): Promise<void> {
+    const reason = { kind: "policy", note } as const;
+    // @fault own-stop-not-recorded
+    await this.host.commit.submit(this.lane, { type: "cancel-run", runId: this.run.id, reason });
   }
 
   get processes(): TurnProcesses {
-    const { turnId, work } = this;
-    return this.desk.turnProcesses({ turnId, scope: work.scope, isOver: () => work.phase === "ended" });
+    return new TurnProcesses(this);
   }
 
-  /** What it has said so far. */
-  get text(): string {
-    return this.#text;
+  async transcript(): Promise<readonly Message[]> {
+    const { lane, host, run, id } = this;
+    lane.transcript ??= new LiveTranscript();
+    const messages = await lane.transcript.read(host.store, lane, run);
+    // The turn that asks is not part of what it may read, unless it has made calls: those have results already.
+    const isOwn = (message: Message): boolean => message.role === "assistant" && message.turnId === id;
+    const calls = messages.some(
+      (message) => isOwn(message) && message.role === "assistant" && message.calls.length > 0,
+    );
+    return calls ? messages : messages.filter((message) => !isOwn(message));
   }
 
   /** How the turn ended, with all it has said and asked for. */
-  finish(ended: Ended<unknown>): Finished {
+  #finish(ended: Ended<unknown>): Finished {
     switch (ended.kind) {
       case "completed":
         return this.#completed(ended.value);
       case "failed":
-        return { end: this.settled(failure(ended.error)), calls: [] };
+        return { end: this.#end(failure(ended.error)), calls: [] };
       case "cancelled":
-        return { end: this.settled({ kind: "cancelled", reason: ended.reason }), calls: [] };
+        return { end: this.#end(stoppedLike(ended)), calls: [] };
     }
   }
 
   /** An end without a result of its own: what it has said, and what it is known to have cost, is kept. */
-  settled(outcome: Outcome): TurnEnd {
+  #end(outcome: Outcome): TurnEnd {
     this.#hush();
     // @fault usage-lost-with-the-stop
-    return { turnId: this.turnId, outcome, next: "end", text: this.#wholeText(), ...this.#metered() };
+    return { turnId: this.id, outcome, next: "end", text: this.#wholeText(), ...this.#metered() };
   }
 
-  /** Sends what it has said to the log, for a turn that is set down rather than ended. */
-  keep(): Promise<void> {
-    this.#takeBackExtend?.();
+  /** Sends what it has said to the log, for a turn that is parked rather than ended. */
+  #keep(): Promise<void> {
+    this.#cancelExtend?.();
     return this.#extend();
   }
 
@@ -140,19 +198,19 @@ export class LiveTurn implements WorkOwner {
     this.#meter = read;
   }
 
-  emit(given: string, kind: Said["kind"] = "text"): void {
+  emit(given: string, kind: Kind = "text"): void {
     if (typeof given !== "string") throw invalid("emit() takes a string.");
     if (kind !== "text" && kind !== "reasoning") throw invalid('emit() takes "text" or "reasoning" as its kind.');
-    if (this.work.phase !== "live" && this.work.phase !== "stopping") return; // Given up: nobody listens any more.
+    if (this.phase !== "live" && this.phase !== "stopping") return; // Abandoned: it has no effect any more.
     const whole = this.#half[kind] + given;
     const cut = /[\ud800-\udbff]/.test(whole.slice(-1)) ? whole.length - 1 : whole.length;
     this.#half[kind] = whole.slice(cut);
     this.#say(whole.slice(0, cut).toWellFormed(), kind);
   }
 
-  #say(text: string, kind: Said["kind"]): void {
+  #say(text: string, kind: Kind): void {
     if (text === "") return;
-    this.desk.delta({ text, kind, from: kind === "text" ? this.#text.length + this.#dropped : this.#thought });
+    this.#delta(text, kind);
     if (kind === "reasoning") {
       this.#thought += text.length;
       return;
@@ -160,36 +218,63 @@ export class LiveTurn implements WorkOwner {
     const room = TURN_CHARS_MAX - this.#text.length;
     this.#text += text.slice(0, room).toWellFormed();
     this.#dropped += Math.max(0, text.length - room);
-    this.#takeBackExtend ??= this.desk.clock.after(EXTEND_EVERY_MS, () => void this.#extend());
+    this.#cancelExtend ??= this.host.clock.after(EXTEND_EVERY_MS, () => void this.#extend());
+  }
+
+  #delta(text: string, kind: Kind): void {
+    if (this.isGone) return;
+    const { lane, host, id: turnId } = this;
+    const from = kind === "text" ? this.#text.length + this.#dropped : this.#thought;
+    const delta = { type: "delta", runId: this.run.id, turnId, text, from } as const;
+    host.feeds.delta(lane.id, kind === "text" ? delta : { ...delta, kind }, lane.durable.head);
   }
 
   async call(name: string, given: Json, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
     const request = checkCall({ ...options, name, input: given, execute });
     // @fault finished-call-repeated
     if (this.run.recoveries > 0 && options.again !== "begin") {
-      const recorded = await this.desk.recorded(name, request.input, options);
+      const recorded = await this.#recorded(name, request.input, options);
       if (recorded !== undefined) return recorded;
     }
-    const run = this.desk.run();
-    const asked = this.work.scope.reason ?? (run?.phase === "stopping" ? run.reason : undefined);
+    const run = this.#now();
+    const asked = this.scope.reason ?? (run?.phase === "stopping" ? run.reason : undefined);
     const callId = this.#nextCallId();
     // Nothing new begins once a stop was asked for, whether or not it is recorded yet.
-    if (asked !== undefined) return { kind: "cancelled", callId, reason: asked, partial: undefined, abandoned: false };
+    if (asked !== undefined) return toResult({ callId, outcome: { kind: "cancelled", reason: asked }, begun: false });
     // It may have ended while the log was read, and a later turn must not get its calls.
     // @fault call-of-an-ended-turn
-    if (this.work.phase === "ended")
-      throw new ControlError("busy", `${this.turnId} has ended and begins no new calls.`);
-    const live = new LiveCall(callId, name, request, this.desk);
+    if (this.phase === "ended") throw new ControlError("busy", `${this.id} has ended and begins no new calls.`);
+    const live = new LiveCall(this.host, this.lane, callId, name, request);
     const result = live.result();
     // What was said before it stands before it in the log, for whoever reads it again.
-    void this.keep();
-    this.desk.call(live, request);
+    void this.#keep();
+    this.#request(live, request);
     return result;
+  }
+
+  /** The answer the log has to this call, if it was made before a crash. */
+  async #recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined> {
+    const { lane, host, run } = this;
+    if (lane.whole === run.id) return undefined;
+    this.#replay ??= readReplay(host.store, lane.id, this.id, run.acceptedAt);
+    return (await this.#replay).take(name, input, options);
+  }
+
+  #request(live: LiveCall, request: CallRequest): void {
+    const { lane, host } = this;
+    const refuse = (error: unknown): void => {
+      host.drive.forget(lane, live);
+      live.refuse(error);
+    };
+    lane.works.push(live);
+    host.commit.submit(lane, { type: "call", ...askOf(live.id, request) }).then((answer) => {
+      if (answer.kind === "refused") refuse(new ControlError(answer.code, answer.message));
+    }, refuse);
   }
 
   /** Counted here, not read off the state: two calls of one tick must not get one id. */
   #nextCallId(): CallId {
-    this.#calls = Math.max(this.#calls, (this.desk.run() ?? this.run).calls) + 1;
+    this.#calls = Math.max(this.#calls, (this.#now() ?? this.run).calls) + 1;
     return makeCallId(this.run.id, this.#calls);
   }
 
@@ -198,33 +283,38 @@ export class LiveTurn implements WorkOwner {
     try {
       result = checkResult(value);
     } catch (error) {
-      return { end: this.settled(failure(error)), calls: [] };
+      return { end: this.#end(failure(error)), calls: [] };
     }
     this.#hush();
     const { requests, finish, parts, usage, next } = result;
-    const calls = requests.map((request) => new LiveCall(this.#nextCallId(), request.name, request, this.desk));
+    const calls = requests.map(
+      (request) => new LiveCall(this.host, this.lane, this.#nextCallId(), request.name, request),
+    );
     const end: TurnEnd = {
-      turnId: this.turnId,
+      turnId: this.id,
       outcome: completed(next === "end" ? finish : undefined),
       next,
       text: result.text === undefined ? this.#wholeText() : bounded(result.text),
       ...(usage === undefined ? {} : { usage }),
       ...(finish === undefined ? {} : { finish }),
       ...(parts === undefined ? {} : { parts }),
-      ...(calls.length === 0 ? {} : { calls: calls.map((live, index) => askOf(live.callId, requests[index])) }),
+      ...(calls.length === 0 ? {} : { calls: calls.map((live, index) => askOf(live.id, requests[index])) }),
+      ...(this.heard === undefined ? {} : { heard: this.heard }),
     };
     return { end, calls };
   }
 
   async #extend(): Promise<void> {
-    this.#takeBackExtend = undefined;
-    const from = this.#kept;
-    this.#kept = this.#text.length;
+    this.#cancelExtend = undefined;
+    // By what is decided, not by what was answered: a piece whose answer was lost may be in the log.
+    const from = this.#now()?.textChars ?? this.#text.length;
+    if (this.#text.length <= from) return;
+    const { usage } = this.#metered();
+    const piece = { turnId: this.id, text: this.#text.slice(from), ...(usage === undefined ? {} : { usage }) };
     try {
-      if (this.#kept > from) await this.desk.extend(this.#text.slice(from), this.#metered().usage);
+      await this.host.commit.submit(this.lane, { type: "extend", ...piece });
     } catch {
       // The store is in trouble, which its own notice says. Nothing is lost: the piece goes with the next one.
-      this.#kept = Math.min(this.#kept, from);
     }
   }
 
@@ -243,7 +333,7 @@ export class LiveTurn implements WorkOwner {
       this.#say(this.#half[kind].toWellFormed(), kind);
       this.#half[kind] = "";
     }
-    this.#takeBackExtend?.();
+    this.#cancelExtend?.();
   }
 
   #wholeText(): string {

@@ -1,9 +1,11 @@
 // A process in the hands of whoever started it, found it again, or follows it from another worker.
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { logOf } from "../../test/fixtures/belay.ts";
-import { calls, neighbour, notes, stage } from "../../test/fixtures/engine-processes.ts";
-import { LEASE_TTL_MS, NOTE_CHARS_MAX, TERMINAL_CELLS_MAX } from "../core/limits.ts";
+import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
+import { calls, json, neighbour, notes, stage } from "../../test/fixtures/engine-processes.ts";
+import { LEASE_TTL_MS, TERMINAL_CELLS_MAX } from "../core/limits.ts";
+import { verify } from "../core/verify.ts";
+import type { Turn } from "../ports.ts";
 import type { OutputFile, OutputPage, PageWish } from "../spawner.ts";
 import { Gate } from "../testing/gate.ts";
 import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
@@ -156,6 +158,48 @@ describe("a wait", () => {
     expect(await session.prompt("next").text()).toBe("[]");
   });
 
+  test("G22: of two calls, one of which is stopped, is told by the other and not to a turn as well", async () => {
+    const told = gate();
+    const { belay, spawner } = await stage({
+      go: async (turn) => {
+        const started = Promise.withResolvers<string>();
+        const first = turn.call("first", {}, async (call) => {
+          const handle = await call.processes.start("work");
+          started.resolve(handle.id);
+          await handle.wait();
+          return untilAborted(call.signal);
+        });
+        const second = turn.call("second", {}, async (call) => {
+          const handle = await call.processes.get(await started.promise);
+          const result = await handle.wait();
+          await told.passed;
+          return json(result);
+        });
+        await first;
+        await turn.takeSteers();
+        told.open();
+        return JSON.stringify(await second);
+      },
+      next: notes,
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    const child = await spawner.next();
+    await settled();
+    child.exit();
+    await settled();
+    const first = (await logOf(session)).find(({ type }) => type === "call.requested");
+    if (first?.type !== "call.requested") throw new Error("no call");
+    await belay.cancel(first.callId);
+    expect(JSON.parse(await run.text())).toMatchObject({ value: { outcome: { kind: "completed" } } });
+    const log = await logOf(session);
+    const taken = log.flatMap((event) => (event.type === "inbox.taken" ? event.items : []));
+    expect(taken.map(({ kind }) => kind)).toEqual(["reminder"]);
+    expect(log.find(({ type }) => type === "inbox.added")).toHaveProperty("alsoHeldBy");
+    expect(await session.prompt("next").text()).not.toContain(child.request.id);
+    expect(verify(log)).toEqual([]);
+  });
+
   test("of a call that was given up before the end leaves the result for the next turn", async () => {
     const { belay, clock, spawner } = await stage({
       go: calls(async (call) => {
@@ -174,6 +218,90 @@ describe("a wait", () => {
     const added = (await logOf(session)).find(({ type }) => type === "inbox.added");
     expect(added).not.toHaveProperty("heldBy");
     expect(JSON.parse(await session.prompt("next").text())).toHaveLength(1);
+  });
+});
+
+describe("a wait of a turn", () => {
+  const waiting = async (turn: Turn): Promise<string> =>
+    JSON.stringify(await (await turn.processes.start("work")).wait());
+
+  test("G22: that was told the result is told to no later turn, nor to the turn itself", async () => {
+    const { belay, spawner } = await stage({
+      go: async (turn) => {
+        const result = await waiting(turn);
+        await turn.takeSteers();
+        return result;
+      },
+      next: notes,
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    const child = await spawner.next();
+    await settled();
+    child.exit();
+    expect(JSON.parse(await run.text())).toMatchObject({ outcome: { kind: "completed" } });
+    const log = await logOf(session);
+    expect(log.find(({ type }) => type === "inbox.added")).toMatchObject({
+      heldBy: expect.stringMatching(/^turn_/),
+    });
+    expect(log.find(({ type }) => type === "turn.settled")).toMatchObject({ heard: [child.request.id] });
+    expect(await session.prompt("next").text()).toBe("[]");
+    expect(verify(await logOf(session))).toEqual([]);
+  });
+
+  test("G22: for a process that it has found again is not told to a later turn either", async () => {
+    const { belay, spawner } = await stage({
+      go: async (turn) => (await turn.processes.start("work")).id,
+      again: async (turn) => {
+        const [one] = await turn.processes.list();
+        return JSON.stringify(await (await turn.processes.get(one?.id ?? "")).wait());
+      },
+      next: notes,
+    });
+    const session = await belay.createSession();
+    await session.prompt("go").outcome;
+    const run = session.prompt("again");
+    const child = await spawner.next();
+    await settled();
+    child.exit();
+    expect(JSON.parse(await run.text())).toMatchObject({ processId: child.request.id });
+    expect(await session.prompt("next").text()).toBe("[]");
+  });
+
+  test("G22: that then fails leaves the result for the next turn", async () => {
+    const { belay, spawner } = await stage({
+      go: async (turn) => {
+        await waiting(turn);
+        throw new Error("no answer of the model");
+      },
+      next: notes,
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    const child = await spawner.next();
+    await settled();
+    child.exit();
+    expect(await run.outcome).toMatchObject({ kind: "failed" });
+    expect(JSON.parse(await session.prompt("next").text())).toHaveLength(1);
+  });
+
+  test("G22: that comes to its end after the turn has returned leaves the result for the next turn", async () => {
+    const { belay, spawner } = await stage({
+      go: async (turn) => {
+        const handle = await turn.processes.start("work");
+        handle.wait().catch(() => {});
+        return "not waited for";
+      },
+      next: notes,
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    const child = await spawner.next();
+    await run.outcome;
+    child.exit();
+    await settled();
+    expect(JSON.parse(await session.prompt("next").text())).toHaveLength(1);
+    expect(verify(await logOf(session))).toEqual([]);
   });
 });
 
@@ -267,7 +395,6 @@ describe("what is asked of a process that goes on", () => {
 
   test.each<readonly [string, unknown]>([
     ["a note that cannot be stored", { kind: "user", note: 10n }],
-    ["a note without an end", { kind: "user", note: "x".repeat(NOTE_CHARS_MAX + 1) }],
     ["the options of another cancel", { reason: "x" }],
     ["a kind that is Belay's own", { kind: "shutdown" }],
     ["a number", 7],

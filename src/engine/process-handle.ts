@@ -1,10 +1,11 @@
 // A process as whoever started it, or found it, holds it: also one that has ended, or that another worker has.
 import type { CancelReason, CancelReceipt, GivenReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
-import type { CallId, ProcessId, SessionId } from "../core/ids.ts";
+import { isProcessId, type ProcessId, type SessionId, sessionOf, type Work } from "../core/ids.ts";
 import type { Clock } from "../ports.ts";
 import type {
   Child,
+  Excerpt,
   ProcessHandle as Handle,
   Output,
   OutputFile,
@@ -14,60 +15,65 @@ import type {
   ProcessResult,
 } from "../spawner.ts";
 import type { Processes } from "./processes.ts";
-import type { Scope } from "./scope.ts";
 import { checkMs, checkReason, invalid, optionsOf, rejectUnknown } from "./validate.ts";
 import { checkSize } from "./validate-process.ts";
+import { GatedPages, type YieldGate } from "./yield-gate.ts";
 
-/** What a handle needs of the house. */
-export interface HandleDesk {
+/** As much of the engine as handles use. */
+export interface ProcessHost {
   readonly clock: Clock;
   readonly processes: Processes;
+  /** For handles of the host. */
+  readonly gate: YieldGate;
   info(id: ProcessId): ProcessInfo | undefined;
   cancel(id: ProcessId, reason: CancelReason): Promise<CancelReceipt>;
-  /** How it ended, once the log has it: for a process that another worker has. */
+  /** How it ended, once the log has it: for a process that has ended, or that another worker has. */
   settled(id: ProcessId, signal: AbortSignal): Promise<ProcessResult | undefined>;
 }
 
-/** The call that holds it, if one does: what it is told is not told again. */
-export interface Holder {
-  readonly callId: CallId;
-  readonly scope: Scope;
-  heard(id: ProcessId): void;
+/** The call or turn that holds it, if one does: a result it has received is not given to a later turn. */
+interface Holder {
+  readonly id: Work;
+  /** Ends its waits. */
+  readonly waitSignal: AbortSignal | undefined;
+  hears(id: ProcessId): void;
 }
 
 export class ProcessHandle implements Handle {
   readonly id: ProcessId;
   readonly sessionId: SessionId;
-  readonly #desk: HandleDesk;
+  readonly #host: ProcessHost;
+  readonly #gate: YieldGate;
   readonly #holder: Holder | undefined;
 
-  constructor(desk: HandleDesk, id: ProcessId, sessionId: SessionId, holder?: Holder) {
+  constructor(host: ProcessHost, id: ProcessId, sessionId: SessionId, gate: YieldGate, holder?: Holder) {
     this.id = id;
     this.sessionId = sessionId;
-    this.#desk = desk;
+    this.#host = host;
+    this.#gate = gate;
     this.#holder = holder;
   }
 
   get info(): ProcessInfo | undefined {
-    return this.#desk.info(this.id);
+    return this.#host.info(this.id);
   }
 
   wait(options: WaitOptions = {}): Promise<ProcessResult | undefined> {
-    return unpunished(this.#wait(options));
+    return this.#gate.settle(() => this.#wait(options));
   }
 
   async #wait(given: WaitOptions): Promise<ProcessResult | undefined> {
     const { limitMs, signal: own } = checkWait(given);
-    const { processes, clock } = this.#desk;
+    const { processes, clock } = this.#host;
     const live = processes.get(this.id);
     const holder = this.#holder;
-    const signal = either(own, holder?.scope.signal);
-    const takeBack = holder === undefined ? undefined : live?.awaitedBy(holder.callId);
+    const signal = either(own, holder?.waitSignal);
+    const takeBack = holder === undefined ? undefined : live?.awaitedBy(holder.id);
     const over = new AbortController();
     try {
-      const coming = live?.result ?? this.#elsewhere(over.signal);
+      const coming = live?.result ?? this.#host.settled(this.id, over.signal);
       const result = await orLimit(clock, coming, { limitMs, signal });
-      if (result !== undefined) holder?.heard(this.id);
+      if (result !== undefined) holder?.hears(this.id);
       return result;
     } finally {
       over.abort();
@@ -75,50 +81,61 @@ export class ProcessHandle implements Handle {
     }
   }
 
-  async #elsewhere(signal: AbortSignal): Promise<ProcessResult | undefined> {
-    return (await this.#desk.processes.ended(this.id)) ?? this.#desk.settled(this.id, signal);
-  }
-
-  async cancel(reason?: GivenReason): Promise<CancelReceipt> {
+  cancel(reason?: GivenReason): Promise<CancelReceipt> {
     // Before anything is stopped: what the store cannot take would hold up everything that comes after it.
-    return this.#desk.cancel(this.id, checkReason(reason));
+    return this.#gate.settle(() => this.#host.cancel(this.id, checkReason(reason)));
   }
 
-  async write(data: string | Uint8Array): Promise<void> {
-    if (typeof data !== "string" && !ArrayBuffer.isView(data)) throw invalid("write() takes a text or bytes.");
-    await this.#child("written to").write(data);
+  write(data: string | Uint8Array): Promise<void> {
+    return this.#gate.settle(() => {
+      if (typeof data !== "string" && !ArrayBuffer.isView(data)) throw invalid("write() takes a text or bytes.");
+      return this.#child("written to").write(data);
+    });
   }
 
   endInput(): void {
     this.#child("written to").endInput();
   }
 
-  async resize(size: { readonly columns: number; readonly rows: number }): Promise<void> {
-    checkSize(size);
-    await this.#child("resized").resize(size);
+  resize(size: { readonly columns: number; readonly rows: number }): Promise<void> {
+    return this.#gate.settle(() => {
+      checkSize(size);
+      return this.#child("resized").resize(size);
+    });
   }
 
-  async output(): Promise<OutputFile | undefined> {
-    return (await this.#live()) ?? (await this.#desk.processes.spawner()).output(this.id);
+  output(): Promise<OutputFile | undefined> {
+    return this.#gate.settle(async () => {
+      const output = await this.#output();
+      return output === undefined ? undefined : new GatedOutput(this.#gate, output);
+    });
+  }
+
+  async #output(): Promise<OutputFile | undefined> {
+    return (await this.#live()) ?? (await this.#host.processes.spawner()).output(this.id);
   }
 
   /** Of one that is only just starting, once it exists. */
   async #live(): Promise<Output | undefined> {
-    return (await this.#desk.processes.get(this.id)?.existing)?.output;
+    return (await this.#host.processes.get(this.id)?.existing)?.output;
   }
 
-  async read(wish: PageWish = {}): Promise<OutputPage | undefined> {
-    return (await this.output())?.read(wish);
+  read(wish: PageWish = {}): Promise<OutputPage | undefined> {
+    return this.#gate.settle(async () => (await this.#output())?.read(wish));
   }
 
-  async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+  follow(wish: FollowWish = {}): AsyncGenerator<OutputPage, void> {
+    return new GatedPages(this.#gate, this.#follow(wish));
+  }
+
+  async *#follow(wish: FollowWish): AsyncGenerator<OutputPage, void> {
     const live = await this.#live();
     if (live !== undefined) {
       yield* live.follow(wish);
       return;
     }
     const { signal, ...first } = wish;
-    const kept = await this.output();
+    const kept = await this.#output();
     let offset = first.offset ?? 0;
     while (kept !== undefined && signal?.aborted !== true) {
       const page = await kept.read({ ...first, offset });
@@ -130,11 +147,57 @@ export class ProcessHandle implements Handle {
   }
 
   #child(what: string): Child {
-    const child = this.#desk.processes.get(this.id)?.child;
+    const child = this.#host.processes.get(this.id)?.child;
     if (child !== undefined) return child;
     throw new ControlError("conflict", `${this.id} cannot be ${what}: it has ended, or another worker has it.`, {
       hint: "Look at its state with list(), or start another one.",
     });
+  }
+}
+
+/** Any process of a session, also one that has ended. */
+export async function findProcess(
+  host: ProcessHost,
+  session: SessionId,
+  id: string,
+  gate: YieldGate,
+  holder?: Holder,
+): Promise<ProcessHandle> {
+  if (typeof id !== "string" || !isProcessId(id)) throw invalid('The id of a process begins with "proc_".');
+  if (sessionOf(id) === session && (host.processes.get(id) !== undefined || (await host.processes.isKnown(id)))) {
+    return new ProcessHandle(host, id, session, gate, holder);
+  }
+  throw new ControlError("not_found", `There is no process ${id} in ${session}.`, {
+    hint: "Use the id that starting it gave back, or list the processes of the session.",
+  });
+}
+
+type FollowWish = NonNullable<Parameters<Handle["follow"]>[0]>;
+
+/** The output of a process, read through the gate of what holds its handle. */
+class GatedOutput implements OutputFile {
+  readonly #gate: YieldGate;
+  readonly #output: OutputFile;
+
+  constructor(gate: YieldGate, output: OutputFile) {
+    this.#gate = gate;
+    this.#output = output;
+  }
+
+  get counts(): OutputFile["counts"] {
+    return this.#output.counts;
+  }
+
+  get dir(): string {
+    return this.#output.dir;
+  }
+
+  read(wish?: PageWish): Promise<OutputPage> {
+    return this.#gate.settle(() => this.#output.read(wish));
+  }
+
+  excerpt(wish?: Omit<PageWish, "offset">): Excerpt {
+    return this.#output.excerpt(wish);
   }
 }
 

@@ -31,7 +31,8 @@ describe("what is asked for", () => {
     const { id } = await session.processes.start(["make", "all"], { ...asked, ...more });
     const { signal, ...request } = (await spawner.next()).request;
     const workspace = realpathSync(tmpdir());
-    expect(request).toStrictEqual({ ...asked, id, sessionId: session.id, command: ["make", "all"], workspace });
+    const placed = { id, sessionId: session.id, command: ["make", "all"], workspace };
+    expect(request).toStrictEqual({ ...asked, ...placed });
     expect(signal?.aborted).toBe(false);
     const [, requested, started] = await logOf(session);
     const { seq: _, at: __, ...first } = requested ?? { seq: 0, at: 0 };
@@ -42,14 +43,14 @@ describe("what is asked for", () => {
     expect(started).toMatchObject({ processId: id, pid: 1_001, tier: "namespace", profile: "workspace" });
   });
 
-  test("without any wish it has neither a directory of its own nor more grace than the house", async () => {
+  test("without options it has neither a directory nor a grace period of its own", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const { id } = await session.processes.start("work");
     const { signal: _, ...request } = (await spawner.next()).request;
-    expect(request).toStrictEqual({ id, sessionId: session.id, command: "work", graceMs: 1_500 });
+    expect(request).toStrictEqual({ id, sessionId: session.id, command: "work" });
     await session.processes.start("slow", { graceMs: 30_000 });
-    expect((await spawner.next()).request.graceMs).toBe(1_500);
+    expect((await spawner.next()).request.graceMs).toBe(30_000);
     const requested = (await logOf(session))[1];
     for (const absent of ["cwd", "lasting", "by"]) expect(requested).not.toHaveProperty(absent);
   });

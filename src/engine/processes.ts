@@ -4,11 +4,11 @@ import { Bug } from "../core/bug.ts";
 import type { CancelReason } from "../core/cancel.ts";
 import type { Answers, CommandOf } from "../core/command.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
-import { mayStart, mayStop, stopReason } from "../core/covers.ts";
+import { isStopRefusable, mayStart, mayStopProcess } from "../core/covers.ts";
 import { demandStops } from "../core/decide-process.ts";
 import type { Feedback, Recorded } from "../core/event.ts";
 import type { CallId, ProcessId, SessionId, Work } from "../core/ids.ts";
-import type { ProcessEnd } from "../core/process.ts";
+import type { Process, ProcessEnd } from "../core/process.ts";
 import type { Clock, Store } from "../ports.ts";
 import type {
   Child,
@@ -21,16 +21,19 @@ import type {
   Tier,
 } from "../spawner.ts";
 import type { Commit } from "./commit.ts";
+import { type Deadline, makeDeadline } from "./deadline.ts";
 import type { Feeds } from "./feed.ts";
 import type { LiveLane } from "./live-lane.ts";
-import { LiveProcess, noteOf, type ProcessDesk } from "./live-process.ts";
+import { LiveProcess, noteOf, type ProcessListener, type StopWithin } from "./live-process.ts";
 
 interface Parts {
   readonly store: Store;
   readonly clock: Clock;
   readonly graceMs: number;
   readonly feeds: Feeds;
-  readonly commit: () => Commit;
+  readonly commit: Commit;
+  /** A process of this call is recorded as ended, or is late. */
+  readonly over: (lane: LiveLane, call: CallId) => void;
   /** Opened when it is first needed: most programs start no processes. */
   readonly spawner: (() => Promise<Spawner>) | undefined;
 }
@@ -43,6 +46,8 @@ export interface Begin {
   readonly feedback: Feedback;
   /** The call or turn that starts it for the session. */
   readonly by?: Work;
+  /** The share of the grace period that passes before a stop of its call asks it to end. Default none. */
+  readonly share?: number;
   /** Why whoever asks begins nothing any more, if so. Looked at in the tick in which the request is sent. */
   readonly refusal?: () => ControlError | undefined;
 }
@@ -89,7 +94,7 @@ export class Processes {
     return live;
   }
 
-  async #request(lane: LiveLane, { owner, by, command, options, feedback }: Begin): Promise<LiveProcess> {
+  async #request(lane: LiveLane, { owner, by, command, options, feedback, share }: Begin): Promise<LiveProcess> {
     const { cwd, lasting } = options;
     const request: CommandOf<"begin-process"> = {
       ...{ type: "begin-process", owner, command, feedback },
@@ -100,11 +105,11 @@ export class Processes {
     let live: LiveProcess | undefined;
     const register = (answer: Answers["begin-process"]): void => {
       if (answer.kind === "refused" || live !== undefined) return;
-      live = new LiveProcess(answer.processId, owner, this.#desk(lane));
+      live = new LiveProcess(answer.processId, owner, this.#listener(lane), share);
       this.#live.set(live.id, live);
     };
     try {
-      const begun = await this.#parts.commit().submit(lane, request, register);
+      const begun = await this.#parts.commit.submit(lane, request, register);
       if (begun.kind === "refused") throw new ControlError(begun.code, begun.message);
       if (live === undefined) throw new Bug(`${begun.processId} was decided without being registered`);
       return live;
@@ -112,6 +117,7 @@ export class Processes {
       // @fault unrecorded-process-kept
       if (live !== undefined) this.#live.delete(live.id);
       live?.discard(error);
+      this.#over(lane, owner);
       throw error;
     }
   }
@@ -121,31 +127,30 @@ export class Processes {
     const { timeoutMs: _, feedback: __, lasting: ___, ...rest } = options;
     const spawner = live.starting.aborted ? undefined : await this.spawner();
     // A stop that can still be refused starts nothing and stops nothing, until it is known what becomes of it.
-    while (isInDoubt(lane, id)) await this.#parts.commit().drained(lane);
+    while (isInDoubt(lane, id)) await this.#parts.commit.drained(lane);
     // @fault started-after-its-end
     if (lane.phase === "gone" || !mayStart(lane.decided, lane.durable, id)) live.stop("at once");
     if (spawner === undefined) throw new ControlError("not_started", `${id} was stopped before it was started.`);
     const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
-    // A process must not outlast the grace period that its stop reports.
-    const graceMs = Math.min(options.graceMs ?? this.#parts.graceMs, this.#parts.graceMs);
-    return spawner.spawn({ ...rest, ...home, graceMs, id, sessionId: lane.id, command, signal: live.starting });
+    return spawner.spawn({ ...rest, ...home, id, sessionId: lane.id, command, signal: live.starting });
   }
 
   #note(lane: LiveLane, processId: ProcessId, { pid, tier, profile }: Child): void {
     // Only for people: a store in trouble may refuse it.
-    this.#parts.commit().submit(lane, { type: "note-process", processId, pid, tier, profile }).catch(ignore);
+    this.#parts.commit.submit(lane, { type: "note-process", processId, pid, tier, profile }).catch(ignore);
   }
 
   /** Refused only by a store in trouble, which keeps it, or by a lane that is not ours any more. */
   #cancel(lane: LiveLane, processId: ProcessId, reason: CancelReason): void {
-    this.#parts.commit().submit(lane, { type: "cancel-process", processId, reason }).catch(ignore);
+    this.#parts.commit.submit(lane, { type: "cancel-process", processId, reason }).catch(ignore);
   }
 
   /** Stops what the state demands to be stopped, and settles what is in the log and was never started. */
   satisfy(lane: LiveLane): void {
     const { decided, durable } = lane;
-    for (const { id, reason } of demandStops(decided)) {
-      if (mayStop(decided, durable, reason)) this.#live.get(id)?.stop();
+    const deadline = this.#deadline();
+    for (const { id, alone } of demandStops(decided)) {
+      if (mayStopProcess(decided, durable, id)) this.#live.get(id)?.stop(alone ? "alone" : deadline, "with-call");
     }
     if (lane.epoch === undefined || decided.processes.live.length === 0) return;
     for (const { id } of decided.processes.live) {
@@ -153,47 +158,54 @@ export class Processes {
       // Recorded although its caller was told that it may not be: the answer of the store was lost.
       const end = { processId: id, failed: UNBEGUN };
       // @fault unrecorded-process-stays-open
-      this.#parts.commit().submit(lane, { type: "settle-process", end }).catch(ignore);
+      this.#parts.commit.submit(lane, { type: "settle-process", end }).catch(ignore);
     }
   }
 
   /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
-  stopAll(ids: readonly ProcessId[]): void {
-    for (const id of ids) this.#live.get(id)?.stop();
+  stopAll({ decided }: LiveLane, ids: readonly ProcessId[], within: StopWithin): void {
+    for (const id of ids) {
+      const owner = decided.processes.live.find((one) => one.id === id)?.owner;
+      this.#live.get(id)?.stop(within, owner !== undefined && isCall(owner) ? "with-call" : undefined);
+    }
   }
 
   /** From now on it is the session's. False: it has ended, or is being stopped. */
   async detach(lane: LiveLane, processId: ProcessId, feedback: Feedback): Promise<boolean> {
     const live = this.#live.get(processId);
-    await this.#parts.commit().submit(lane, { type: "detach-process", processId, feedback });
+    await this.#parts.commit.submit(lane, { type: "detach-process", processId, feedback });
     // By what is recorded, not by the answer: after trouble with the store it may have been decided twice.
     return live?.detached === true;
   }
 
-  owns(lane: LiveLane, call: CallId): boolean {
-    return lane.decided.processes.live.some(({ owner }) => owner === call);
+  /** Whether a process of this call is not over: neither recorded as ended, nor past its deadline. */
+  hasPending({ decided, durable }: LiveLane, call: CallId): boolean {
+    if (decided.processes.live.length === 0 && durable.processes.live.length === 0) return false;
+    const isPending = ({ id, owner }: Process): boolean => owner === call && this.#live.get(id)?.isLate === false;
+    if (decided.processes.live.some(isPending)) return true;
+    // Its end is decided, and on its way to the log.
+    const isLeft = (id: ProcessId): boolean => decided.processes.live.some((one) => one.id === id);
+    return durable.processes.live.some((one) => isPending(one) && !isLeft(one.id));
   }
 
-  /** A call has returned: what it has left going on ends with it. Resolves when that is recorded. */
+  /** A call has returned: processes that it has left are stopped. Resolves when they are over. */
   async endOf(lane: LiveLane, call: CallId): Promise<void> {
     await this.#endAll(lane, (owner) => owner === call, { kind: "parent", id: call });
   }
 
   async #endAll(lane: LiveLane, isMeant: (owner: CallId | SessionId) => boolean, reason: CancelReason): Promise<void> {
+    const deadline = this.#deadline();
     while (lane.phase !== "gone") {
       // @fault begun-in-the-last-moment
-      const ids = lane.decided.processes.live.flatMap(({ id, owner }) => (isMeant(owner) ? [id] : []));
+      const meant = lane.decided.processes.live.flatMap(({ id, owner }) => (isMeant(owner) ? [id] : []));
+      const ids = meant.filter((id) => this.#live.get(id)?.isLate !== true);
+      const coming = ids.flatMap((id) => this.#live.get(id) ?? []);
+      for (const live of coming) live.stop(deadline);
       for (const id of ids) this.#cancel(lane, id, reason);
-      const coming = ids.flatMap((id) => this.#live.get(id)?.result ?? []);
-      // In the log and nowhere else: it is settled as never started.
+      // One that is in the log and nowhere else is settled as never started.
       if (coming.length === 0) return;
-      await Promise.allSettled(coming);
+      await Promise.allSettled(coming.map(({ over }) => over));
     }
-  }
-
-  /** A call is given up: what it has left going on is ended at once. */
-  abandon(lane: LiveLane, call: CallId): void {
-    for (const { id, owner } of lane.decided.processes.live) if (owner === call) this.#live.get(id)?.stop("at once");
   }
 
   /** Somebody else drives this lane: nothing of it may go on here. */
@@ -241,6 +253,15 @@ export class Processes {
     return this.#spawner;
   }
 
+  /** Removes the output that is kept of these. */
+  async discard(ids: readonly ProcessId[]): Promise<void> {
+    if (ids.length === 0 || this.#parts.spawner === undefined) return;
+    // Output that cannot be removed now goes when there is too much of it.
+    await this.spawner()
+      .then((spawner) => spawner.discard?.(ids))
+      .catch(ignore);
+  }
+
   list(lane: LiveLane): readonly ProcessInfo[] {
     return lane.durable.processes.live.map(({ id, owner, title, phase, feedback }) => ({
       ...{ id, owner, title, phase, feedback },
@@ -270,29 +291,41 @@ export class Processes {
     return row.outcome === undefined ? undefined : { processId: id, outcome: row.outcome };
   }
 
-  #desk(lane: LiveLane): ProcessDesk {
+  #listener(lane: LiveLane): ProcessListener {
     return {
       clock: this.#parts.clock,
-      settle: (end, waiter) => this.#settle(lane, end, waiter),
+      settle: (end, waiters) => this.#settle(lane, end, waiters),
       note: (live, output) => this.#tell(lane, live, output),
+      late: ({ owner }) => this.#over(lane, owner),
     };
   }
 
-  async #settle(lane: LiveLane, end: ProcessEnd, waiter: CallId | undefined): Promise<ProcessResult> {
+  async #settle(lane: LiveLane, end: ProcessEnd, waiters: readonly Work[]): Promise<ProcessResult> {
     const { processId } = end;
     try {
-      const told = waiter === undefined ? {} : { waiter };
       // @fault end-told-before-durable
-      await this.#parts.commit().submit(lane, { type: "settle-process", end, ...told });
+      await this.#parts.commit.submit(lane, { type: "settle-process", end, waiters });
       const recorded = this.#live.get(processId)?.recorded ?? (await this.ended(processId));
       return recorded ?? { processId, outcome: { kind: "lost" } };
     } finally {
+      const owner = this.#live.get(processId)?.owner;
       this.#live.delete(processId);
+      if (owner !== undefined) this.#over(lane, owner);
     }
   }
 
+  #over(lane: LiveLane, owner: CallId | SessionId): void {
+    if (isCall(owner)) this.#parts.over(lane, owner);
+  }
+
+  #deadline(): Deadline {
+    return makeDeadline(this.#parts.clock, this.#parts.graceMs);
+  }
+
   #tell(lane: LiveLane, live: LiveProcess, output: Output): void {
-    const { bytes, tail } = noteOf(output);
+    const note = noteOf(output);
+    if (note === undefined) return;
+    const { bytes, tail } = note;
     const { counts, lastAt } = output;
     const silenceMs = Math.max(0, Math.round(this.#parts.clock.elapsed() - lastAt));
     const delta = { type: "output", processId: live.id, bytes, lines: counts.lines, silenceMs, tail } as const;
@@ -313,9 +346,7 @@ const UNBEGUN = {
 /** Whether a stop of it is decided that can still be refused, or the log may hold one that is not known here. */
 function isInDoubt({ phase, health, decided, durable }: LiveLane, id: ProcessId): boolean {
   if (phase === "gone") return false;
-  const one = decided.processes.live.find((process) => process.id === id);
-  const reason = one === undefined ? undefined : stopReason(decided, one);
-  return health.kind === "unknown" || (reason !== undefined && !mayStop(decided, durable, reason));
+  return health.kind === "unknown" || isStopRefusable(decided, durable, id);
 }
 
 const NO_SPAWNER = (): ControlError =>
@@ -324,3 +355,5 @@ const NO_SPAWNER = (): ControlError =>
   });
 
 const ignore = (): void => {};
+
+const isCall = (owner: CallId | SessionId): owner is CallId => owner.startsWith("call_");

@@ -69,11 +69,11 @@ test("K10: of a question whose run was cancelled nothing is kept", async () => {
   const { runId, accepted } = engine.prompt(id, asked("ask"));
   await accepted;
   await settled();
-  expect(engine.questions.size).toBe(1);
+  expect(engine.ends.waiters.size).toBe(1);
   await engine.cancel.run(runId, { kind: "user" });
   await settled();
   expect(await engine.outcome(runId)).toMatchObject({ kind: "cancelled" });
-  expect(engine.questions.size).toBe(0);
+  expect(engine.ends.waiters.size).toBe(0);
 });
 
 describe("whoever asks", () => {
@@ -82,7 +82,7 @@ describe("whoever asks", () => {
     expect(clock.pending.map(({ inMs }) => inMs)).toContain(77_777);
     expect(await engine.questions.answer(id, yes, {})).toEqual({ kind: "recorded", questionId: id });
     expect(await heard).toEqual(yes);
-    expect(engine.questions.size).toBe(0);
+    expect(engine.ends.waiters.size).toBe(0);
     expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
   });
 
@@ -91,7 +91,7 @@ describe("whoever asks", () => {
       void of.ask(turn.sessionId, { type: "answer", questionId: `ask_${turn.runId.slice(4)}.1`, reply: yes });
     });
     expect(await heard).toEqual(yes);
-    expect(engine.questions.size).toBe(0);
+    expect(engine.ends.waiters.size).toBe(0);
     expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
   });
 
@@ -126,7 +126,7 @@ describe("whoever asks", () => {
     ] as const) {
       const { engine, clock, heard, id } = await asking(deadlineMs === undefined ? {} : { deadlineMs });
       await clock.advance(limitMs - 1);
-      expect(engine.questions.size).toBe(1);
+      expect(engine.ends.waiters.size).toBe(1);
       await clock.advance(1);
       expect(await heard).toEqual({ kind: "expired", limitMs });
       expect(await engine.questions.answer(id, yes, {})).toEqual({
@@ -160,7 +160,7 @@ describe("whoever asks", () => {
     await settled();
     await expect(heard).rejects.toMatchObject({ name: "AbortError" });
     await settled();
-    expect(engine.questions.size).toBe(0);
+    expect(engine.ends.waiters.size).toBe(0);
   });
 
   test.each(["store_full", "unavailable"] as const)(
@@ -170,9 +170,9 @@ describe("whoever asks", () => {
         storeOf(of).plan("append", 1, { kind: "fail", code }),
       );
       await expect(heard).rejects.toMatchObject({ code });
-      expect(engine.questions.size).toBe(0);
+      expect(engine.ends.waiters.size).toBe(0);
       await clock.advance(1_000);
-      expect(engine.questions.size).toBe(0);
+      expect(engine.ends.waiters.size).toBe(0);
       expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(76_777);
     },
   );
@@ -188,20 +188,20 @@ describe("whoever asks", () => {
       await expect(heard).rejects.toMatchObject({ code: "unavailable" });
       if (how === "answers later") late.open();
       await clock.advance(STORE_WAIT_MS);
-      expect(engine.questions.size).toBe(0);
+      expect(engine.ends.waiters.size).toBe(0);
     },
   );
 });
 
 test("an ending of a question without a waiter is not kept", async () => {
   const { engine, runId } = await asking();
-  const before = engine.questions.size;
+  const before = engine.ends.waiters.size;
   const endings = Array.from({ length: 1_000 }, (_, index) => ({
     ...questionSettled(`ask_z.${index + 1}`, { kind: "expired", limitMs: 1 }),
     ...{ seq: index + 1, at: 0 },
   }));
-  engine.questions.recorded([{ ...cancelRequested(runId), seq: 1, at: 0 }, ...endings]);
-  expect(engine.questions.size).toBe(before);
+  engine.ends.waiters.recorded([{ ...cancelRequested(runId), seq: 1, at: 0 }, ...endings]);
+  expect(engine.ends.waiters.size).toBe(before);
 });
 
 describe("whoever comes too late", () => {

@@ -1,8 +1,7 @@
-// Questions on their way: who waits for which answer, and until when. What counts is decided in the core.
+// Questions on their way: asked, answered, and withdrawn in time. What counts is decided in the core.
 import type { CancelReceipt, Outcome } from "../core/cancel.ts";
 import type { Answer, Command, CommandOf } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
 import { type QuestionId, runOf, type SessionId, type Work } from "../core/ids.ts";
 import { QUESTION_MS } from "../core/limits.ts";
 import type { About, AnswerReceipt, Ending, Reply } from "../core/question.ts";
@@ -12,12 +11,14 @@ import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { readAll } from "./replay.ts";
 import type { Scope } from "./scope.ts";
+import type { Waiters } from "./waiters.ts";
 
 interface Parts {
   readonly store: Store;
   readonly clock: Clock;
-  readonly commit: () => Commit;
-  readonly lanes: () => Lanes;
+  readonly commit: Commit;
+  readonly lanes: Lanes;
+  readonly waiters: Waiters;
   /** With an idempotency key, the same request again gets the same answer. */
   readonly submit: <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
 }
@@ -30,25 +31,19 @@ export interface Inquiry {
 
 export class Questions {
   readonly #parts: Parts;
-  readonly #waiting = new Map<QuestionId, (ending: Ending) => void>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  /** How many questions have a waiter. */
-  get size(): number {
-    return this.#waiting.size;
-  }
-
   /** Asks, and waits for the end of the question, but not longer than `scope`. */
   async ask(lane: LiveLane, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<Ending> {
     const command: CommandOf<"ask"> = { type: "ask", owner, about, deadlineMs };
-    const waiter = new Waiter(this.#waiting);
+    const waiter = new Waiter(this.#parts.waiters);
     let cancelTimer: (() => void) | undefined;
     try {
       // Registered in the tick of the decision, so that an answer recorded together with the question is not missed.
-      const submitted = this.#parts.commit().submit(lane, command, (answer) => waiter.decided(answer));
+      const submitted = this.#parts.commit.submit(lane, command, (answer) => waiter.decided(answer));
       const asked = await scope.until(submitted);
       if (asked.kind === "refused") throw new ControlError(asked.code, asked.message);
       if (asked.kind === "granted") return { kind: "allowed" };
@@ -59,14 +54,6 @@ export class Questions {
     } finally {
       cancelTimer?.(); // @fault deadline-left-behind
       waiter.leave();
-    }
-  }
-
-  recorded(events: readonly Recorded[]): void {
-    for (const event of events) {
-      if (event.type !== "question.settled") continue;
-      const resolve = this.#waiting.get(event.questionId); // @fault answer-to-the-wrong-asker
-      resolve?.(event.ending);
     }
   }
 
@@ -81,7 +68,7 @@ export class Questions {
       reply,
       ...(digest === undefined ? {} : { digest }),
     };
-    const lane = this.#parts.lanes().get(session);
+    const lane = this.#parts.lanes.get(session);
     const receipt = await this.#parts.submit(lane, command, key);
     if (receipt.kind !== "unknown") return receipt;
     const ending = await this.#ended(lane, id);
@@ -92,7 +79,7 @@ export class Questions {
   async cancel(command: CommandOf<"cancel-question">, key: string | undefined): Promise<CancelReceipt> {
     const session = await this.#sessionOf(command.questionId);
     if (session === undefined) return { kind: "unknown" };
-    const lane = this.#parts.lanes().get(session);
+    const lane = this.#parts.lanes.get(session);
     const receipt = await this.#parts.submit(lane, command, key);
     if (receipt.kind !== "unknown") return receipt;
     const ending = await this.#ended(lane, command.questionId);
@@ -100,7 +87,7 @@ export class Questions {
   }
 
   async #sessionOf(id: QuestionId): Promise<SessionId | undefined> {
-    return this.#parts.lanes().home(runOf(id)) ?? (await this.#parts.store.run(runOf(id)))?.session;
+    return this.#parts.lanes.home(runOf(id)) ?? (await this.#parts.store.run(runOf(id)))?.session;
   }
 
   /** Read off the log: rare, and as long as the run. */
@@ -116,23 +103,20 @@ export class Questions {
 
   #expire(lane: LiveLane, questionId: QuestionId, limitMs: number): void {
     // Kept through a store's trouble, and refused only by a lane that another worker has taken over.
-    this.#parts
-      .commit()
-      .submit(lane, { type: "expire", questionId, limitMs })
-      .catch(() => {});
+    this.#parts.commit.submit(lane, { type: "expire", questionId, limitMs }).catch(ignore);
   }
 }
 
 /** A waiter for the end of one question, registered by the id that the decision gave it. */
 class Waiter {
   readonly ending: Promise<Ending>;
-  readonly #all: Map<QuestionId, (ending: Ending) => void>;
-  #resolve: (ending: Ending) => void = () => {};
-  #id: QuestionId | undefined = undefined;
+  readonly #waiters: Waiters;
+  #resolve: (ending: Ending) => void = ignore;
+  #dispose: () => void = ignore;
   #left = false;
 
-  constructor(all: Map<QuestionId, (ending: Ending) => void>) {
-    this.#all = all;
+  constructor(waiters: Waiters) {
+    this.#waiters = waiters;
     this.ending = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -141,19 +125,16 @@ class Waiter {
   /** It may be decided again, and have another id then. */
   decided(answer: Answer<CommandOf<"ask">>): void {
     if (this.#left) return;
-    this.#forget();
+    this.#dispose();
     if (answer.kind !== "asked") return;
-    this.#id = answer.questionId;
-    this.#all.set(answer.questionId, this.#resolve); // @fault one-asker-at-a-time
+    this.#dispose = this.#waiters.wait(answer.questionId, (ending) => {
+      if (ending !== undefined && ending !== "absent") this.#resolve(ending);
+    });
   }
 
   leave(): void {
     this.#left = true;
-    this.#forget();
-  }
-
-  #forget(): void {
-    if (this.#id !== undefined && this.#all.get(this.#id) === this.#resolve) this.#all.delete(this.#id);
+    this.#dispose();
   }
 }
 
@@ -162,3 +143,5 @@ function outcomeOf(ending: Ending): Outcome {
   if (ending.kind === "expired") return { kind: "cancelled", reason: { kind: "timeout", limitMs: ending.limitMs } };
   return { kind: "completed" };
 }
+
+const ignore = (): void => {};

@@ -10,7 +10,7 @@ import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import { isCutOff } from "../core/transcript.ts";
 import type { CallAsked, CallOptions, CallResult, Store } from "../ports.ts";
-import { toResult } from "./live-call.ts";
+import { toResult } from "./call-result.ts";
 
 interface Asked {
   readonly name: string;
@@ -74,7 +74,7 @@ class Past {
     }
     if (event.type === "call.settled") {
       const asked = this.#asked.get(event.callId);
-      if (asked !== undefined) this.#add({ ...asked, result: toResult(event.callId, event.outcome, event.result) });
+      if (asked !== undefined) this.#add({ ...asked, result: toResult(event) });
     }
   }
 

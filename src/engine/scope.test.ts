@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import type { CancelReason } from "../core/cancel.ts";
-import { Aborted, Scope } from "./scope.ts";
+import { Aborted, type Firing, Scope } from "./scope.ts";
 
 const user = { kind: "user" } as const;
 const shutdown = { kind: "shutdown" } as const;
@@ -19,7 +19,7 @@ test("cancelling a scope cancels every scope below it, and none above", async ()
   });
   root.signal.addEventListener("abort", () => seen.push("root"));
   middle?.cancel(user);
-  expect(await ended).toEqual({ kind: "completed", value: { kind: "cancelled", reason: user } });
+  expect(await ended).toEqual({ kind: "completed", value: { kind: "cancelled", reason: user, error: "leaf" } });
   expect(seen).toEqual([]);
   expect(root.reason).toBeUndefined();
 });
@@ -109,3 +109,33 @@ function cancelWithSomethingLarge(reason: CancelReason): object {
   carryOut();
   return large;
 }
+
+test("G11: a scope whose signal fires later is cancelled now: its reason, its waits, the scopes below", async () => {
+  const later: Firing[] = [];
+  const scope = new Scope();
+  const { signal } = scope;
+  let aborted = 0;
+  signal.addEventListener("abort", () => (aborted += 1));
+  const waiting = scope.until(new Promise(() => {}));
+  let below: Scope | undefined;
+  void scope.run((child) => {
+    below = child;
+    return new Promise(() => {});
+  });
+  scope.cancel(user, { fire: (one) => later.push(one) });
+  expect([scope.reason, below?.reason, aborted, later.length]).toEqual([user, user, 0, 1]);
+  await expect(waiting).rejects.toMatchObject({ reason: user });
+  expect(await scope.run(() => "begun")).toEqual({ kind: "cancelled", reason: user });
+  for (const one of later) one.fire();
+  for (const one of later) one.fire();
+  expect([signal.aborted, aborted]).toEqual([true, 1]);
+});
+
+test("G11: a signal that has not fired yet fires when it is looked at", () => {
+  const scope = new Scope();
+  const before = scope.signal;
+  scope.cancel(user, { fire: () => {} });
+  expect(before.aborted).toBe(false);
+  expect(scope.signal.aborted).toBe(true);
+  expect(before).toBe(scope.signal);
+});

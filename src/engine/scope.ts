@@ -5,11 +5,14 @@
 // 2. The first reason wins.
 // 3. A child of a cancelled scope never begins.
 // 4. An abort becomes a value here, and nowhere else.
+// 5. The token is cancelled in the tick of the stop: `reason` and `until` see it at once. Its signal may fire later,
+//    at the latest when it is looked at.
 import type { CancelReason } from "../core/cancel.ts";
 
 export type Ended<T> =
   | { readonly kind: "completed"; readonly value: T }
-  | { readonly kind: "cancelled"; readonly reason: CancelReason }
+  /** `error`: what it threw, if that is more than the stop itself. */
+  | { readonly kind: "cancelled"; readonly reason: CancelReason; readonly error?: unknown }
   | { readonly kind: "failed"; readonly error: unknown };
 
 /**
@@ -40,7 +43,19 @@ function abortedFor(reason: CancelReason): Aborted {
   return error;
 }
 
-export class Scope {
+/** A cancelled scope whose signal is to fire. */
+export interface Firing {
+  fire(): void;
+}
+
+/** When the signals of cancelled scopes fire: now, or, of a bulk stop, soon. */
+export interface Signals {
+  fire(scope: Firing): void;
+}
+
+const AT_ONCE: Signals = { fire: (scope) => scope.fire() };
+
+export class Scope implements Firing {
   #reason: CancelReason | undefined; // @fault finished-work-called-cancelled:reason
   /** Made when somebody asks for a signal: a plain token is an eighth of its size, and most work never asks. */
   #controller: AbortController | undefined;
@@ -48,10 +63,9 @@ export class Scope {
   #hearers: Set<(reason: CancelReason) => void> | undefined;
 
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#reason !== undefined) this.#controller.abort(abortedFor(this.#reason));
-    }
+    this.#controller ??= new AbortController();
+    // Also if its turn to fire has not come: what looks at it must not begin something.
+    this.fire();
     return this.#controller.signal;
   }
 
@@ -59,13 +73,18 @@ export class Scope {
     return this.#reason;
   }
 
-  /** Requests; never waits. */
-  cancel(reason: CancelReason): void {
+  /** Requests; never waits. The token is cancelled now, and `signals` says when the abort signal fires. */
+  cancel(reason: CancelReason, signals: Signals = AT_ONCE): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    this.#controller?.abort(abortedFor(reason));
-    for (const child of this.#children ?? []) child.cancel(reason);
+    if (this.#controller !== undefined) signals.fire(this);
+    for (const child of this.#children ?? []) child.cancel(reason, signals);
     for (const hear of [...(this.#hearers ?? [])]) hear(reason);
+  }
+
+  /** Aborts the signal of a cancelled scope. Does nothing the second time. */
+  fire(): void {
+    if (this.#reason !== undefined) this.#controller?.abort(abortedFor(this.#reason));
   }
 
   /** Waits for something, but not longer than this scope: rejects when it is cancelled, whatever comes later. */
@@ -101,7 +120,27 @@ export class Scope {
       return { kind: "completed", value: await work(this) }; // @fault finished-work-called-cancelled
     } catch (error) {
       // Not "does this error smell of an abort?" but "had we asked it to stop?".
-      return this.#reason === undefined ? { kind: "failed", error } : { kind: "cancelled", reason: this.#reason };
+      return this.#reason === undefined ? { kind: "failed", error } : stopped(this.#reason, error);
     }
+  }
+}
+
+function stopped(reason: CancelReason, error: unknown): Ended<never> {
+  if (isAbort(error)) return { kind: "cancelled", reason }; // @fault error-of-a-stop-dropped
+  return { kind: "cancelled", reason, error };
+}
+
+/**
+ * Whether something thrown says no more than that it was stopped: the signal's reason, or what fetch, Node and the SDKs
+ * make of it. This decides what is kept beside the outcome, never the outcome.
+ */
+function isAbort(thrown: unknown): boolean {
+  try {
+    if (!(thrown instanceof Error)) return thrown === undefined;
+    const code = "code" in thrown ? thrown.code : undefined;
+    return thrown.name === "AbortError" || code === "ABORT_ERR" || code === "ERR_CANCELED";
+  } catch {
+    // Something that cannot be looked at.
+    return false;
   }
 }

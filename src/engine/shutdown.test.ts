@@ -1,7 +1,9 @@
 // An orderly end: what is stopped, what is set down, who is told, and that it comes to its end.
 import { describe, expect, test } from "vitest";
+import { gate } from "../../test/fixtures/belay.ts";
 import { watch } from "../../test/fixtures/commit.ts";
 import { asked, engineHouse, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
+import { HOOK_MS } from "../core/limits.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { shutDown } from "./shutdown.ts";
@@ -187,20 +189,90 @@ describe("a house that parks", () => {
     ]);
   });
 
-  test("ends a run whose turn came to its end after its calls had been set down", async () => {
+  test.each(["returns", "throws", "asks for another turn"] as const)(
+    "G25: a run is parked, not completed, if its agent %s after its call was parked",
+    async (how) => {
+      const house = engineHouse();
+      const { sessionId, turn } = await live(house);
+      const call = turn.call("write");
+      const { signal } = await call.begun;
+      house.store.close = async () => {};
+      const closed = shutDown(house.engine, "park", unlimited());
+      await turn.cancelled;
+      call.fail(signal.reason);
+      await settled();
+      if (how === "returns") turn.complete("done");
+      else if (how === "throws") turn.fail(new Error("the call was cancelled"));
+      else turn.askAgain("more");
+      expect(await closed).toEqual({ unfinished: [] });
+      const ends = (await eventsOf(house, sessionId)).slice(-3);
+      expect(ends).toMatchObject([
+        { type: "call.settled", outcome: { kind: "cancelled", reason: { kind: "shutdown" } } },
+        { type: "turn.settled", outcome: { kind: "cancelled", reason: { kind: "shutdown" } } },
+        { type: "run.parked" },
+      ]);
+      const next = neighbour(house);
+      await next.engine.start();
+      expect((await next.agent.nextTurn()).given.prompt).toEqual({ text: "live" });
+    },
+  );
+
+  test("G33: answers every caller before it reports that the store could not be closed", async () => {
     const house = engineHouse();
-    const { sessionId, runId, turn } = await live(house);
-    const call = turn.call("write");
-    const { signal } = await call.begun;
-    house.store.close = async () => {};
-    const closed = shutDown(house.engine, "park", unlimited());
-    await turn.cancelled;
-    call.fail(signal.reason);
+    const { sessionId, runId } = await live(house);
+    const outcome = watch(house.engine.outcome(runId));
+    house.store.close = () => Promise.reject(new Error("device is gone"));
+    house.store.always("append", { kind: "delay", until: new Gate() });
+    const accepted = watch(house.engine.prompt(sessionId, asked("late")).accepted);
     await settled();
-    turn.complete("done");
-    expect(await closed).toEqual({ unfinished: [] });
-    expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({
-      ...{ type: "run.settled", runId, outcome: { kind: "completed" } },
-    });
+    const closed = watch(shutDown(house.engine, "park", Promise.resolve()));
+    await settled();
+    expect(closed).toMatchObject({ is: "refused", value: { message: "device is gone" } });
+    expect([outcome.is, accepted.is]).toEqual(["refused", "refused"]);
   });
+
+  test("G25: waits for the hooks at work, within their limit", async () => {
+    const told = gate();
+    const ended: string[] = [];
+    const onOutcome = async (): Promise<void> => {
+      await told.passed;
+      ended.push("hook");
+    };
+    const house = engineHouse({ hooks: { onOutcome } });
+    const { turn } = await live(house);
+    turn.complete("done");
+    await settled();
+    const closed = watch(shutDown(house.engine, "park", unlimited()));
+    await settled();
+    expect(closed.is).toBe("waiting");
+    told.open();
+    await settled();
+    expect([closed.is, ended]).toEqual(["answered", ["hook"]]);
+  });
+
+  test("G33: a hook that does not end delays it by no more than the limit of hooks", async () => {
+    const house = engineHouse({ hooks: { onOutcome: () => new Promise<void>(() => {}) } });
+    const { turn } = await live(house);
+    turn.complete("done");
+    await settled();
+    const closed = watch(shutDown(house.engine, "park", unlimited()));
+    await house.clock.advance(HOOK_MS);
+    expect(closed.is).toBe("answered");
+  });
+
+  test.each(["turn", "call"] as const)(
+    "G33: leaves no timer, and no promise, of a %s that ignores its stop",
+    async (which) => {
+      const house = engineHouse();
+      const { turn } = await live(house);
+      const call = which === "call" ? turn.call("write") : undefined;
+      await call?.begun;
+      turn.say("so far");
+      const result = call === undefined ? undefined : watch(call.result);
+      await shutDown(house.engine, "park", Promise.resolve());
+      await settled();
+      expect(house.clock.pending).toEqual([]);
+      if (result !== undefined) expect(result.is).toBe("refused");
+    },
+  );
 });

@@ -31,18 +31,22 @@ export async function shutDown(engine: Engine, mode: ShutdownMode, limit: Promis
       open.delete(lane);
     }),
   );
-  await Promise.race([rest, limit]);
+  // @fault shutdown-cuts-hooks-off
+  await Promise.race([rest.then(() => engine.hooks.idle()), limit]);
   // Said now: a lane that loses its lease below comes to rest without having finished.
   const unfinished = [...open].map((lane) => lane.id);
   engine.closed();
   dropLoading(engine);
   const flushed = timeLimit(engine, CLOSE_MS);
   const processesClosed = engine.processes.close(); // @fault shutdown-leaves-children:close
-  await Promise.race([release(engine).then(() => engine.store.close()), flushed.reached]);
-  await Promise.race([processesClosed, flushed.reached]);
-  flushed.takeBack();
-  // A store that has not answered by now may never do.
-  engine.commit.leave(engine.lanes.all()); // @fault closed-house-keeps-callers-waiting
+  try {
+    await Promise.race([release(engine).then(() => engine.store.close()), flushed.reached]);
+  } finally {
+    await Promise.race([processesClosed, flushed.reached]);
+    flushed.cancel();
+    // A store that has not answered by now may never do.
+    engine.left();
+  }
   return { unfinished };
 }
 
@@ -91,10 +95,10 @@ async function cancel(engine: Engine, lane: LiveLane): Promise<void> {
   await engine.commit.drained(lane);
 }
 
-function timeLimit(engine: Engine, ms: number): { readonly reached: Promise<void>; readonly takeBack: () => void } {
-  let takeBack = (): void => {};
+function timeLimit(engine: Engine, ms: number): { readonly reached: Promise<void>; readonly cancel: () => void } {
+  let cancel = (): void => {};
   const reached = new Promise<void>((resolve) => {
-    takeBack = engine.clock.after(ms, resolve);
+    cancel = engine.clock.after(ms, resolve);
   });
-  return { reached, takeBack };
+  return { reached, cancel };
 }

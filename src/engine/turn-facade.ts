@@ -2,20 +2,17 @@
 import type { RunId, SessionId, TurnId } from "../core/ids.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Prompt } from "../core/prompt.ts";
-import type { About, Ending } from "../core/question.ts";
 import type { Run } from "../core/run.ts";
 import type { Clock, Spent, Turn } from "../ports.ts";
-import type { Scope } from "./scope.ts";
-import { askedOf, checkAsk, checkNote, invalid } from "./validate.ts";
+import type { RunWork } from "./run-work.ts";
+import { checkNote, invalid } from "./validate.ts";
 
 /** The live turn behind the facade. */
-export interface Behind extends Pick<Turn, "turnId" | "emit" | "call" | "takeSteers" | "meter" | "processes"> {
-  readonly run: Pick<Run, "id" | "prompt" | "attempt" | "spent" | "turns">;
-  readonly work: { readonly scope: Scope };
-  readonly desk: Pick<Turn, "sessionId" | "cwd" | "mode" | "clock" | "graceMs" | "transcript" | "compact" | "stop"> & {
-    inquire(scope: Scope, owner: TurnId, about: About, deadlineMs: number | undefined): Promise<Ending>;
+type Behind = RunWork &
+  Pick<Turn, "emit" | "call" | "takeSteers" | "meter" | "processes" | "transcript" | "compact" | "stop"> & {
+    readonly id: TurnId;
+    readonly run: Run;
   };
-}
 
 export class TurnFacade implements Turn {
   readonly #turn: Behind;
@@ -25,7 +22,7 @@ export class TurnFacade implements Turn {
   }
 
   get sessionId(): SessionId {
-    return this.#turn.desk.sessionId;
+    return this.#turn.sessionId;
   }
 
   get runId(): RunId {
@@ -33,15 +30,15 @@ export class TurnFacade implements Turn {
   }
 
   get turnId(): TurnId {
-    return this.#turn.turnId;
+    return this.#turn.id;
   }
 
   get cwd(): string | undefined {
-    return this.#turn.desk.cwd;
+    return this.#turn.lane.decided.cwd;
   }
 
   get mode(): string | undefined {
-    return this.#turn.desk.mode;
+    return this.#turn.mode;
   }
 
   get prompt(): Prompt {
@@ -58,15 +55,15 @@ export class TurnFacade implements Turn {
   }
 
   get clock(): Clock {
-    return this.#turn.desk.clock;
+    return this.#turn.host.clock;
   }
 
   get signal(): AbortSignal {
-    return this.#turn.work.scope.signal;
+    return this.#turn.scope.signal;
   }
 
   get graceMs(): number {
-    return this.#turn.desk.graceMs;
+    return this.#turn.host.graceMs;
   }
 
   get processes(): Turn["processes"] {
@@ -74,7 +71,7 @@ export class TurnFacade implements Turn {
   }
 
   get transcript(): Turn["transcript"] {
-    return () => quiet(this.#turn.desk.transcript());
+    return () => this.#turn.gate.settle(() => this.#turn.transcript());
   }
 
   get emit(): Turn["emit"] {
@@ -86,35 +83,27 @@ export class TurnFacade implements Turn {
   }
 
   get call(): Turn["call"] {
-    return (name, input, execute, options) => quiet(this.#turn.call(name, input, execute, options));
+    return (name, input, execute, options) =>
+      this.#turn.gate.settle(() => this.#turn.call(name, input, execute, options));
   }
 
   get takeSteers(): Turn["takeSteers"] {
-    return () => quiet(this.#turn.takeSteers());
+    return () => this.#turn.gate.settle(() => this.#turn.takeSteers());
   }
 
   get ask(): Turn["ask"] {
-    const { turnId, desk, work } = this.#turn;
-    return (question) => {
-      const { about, deadlineMs } = checkAsk(question);
-      return quiet(desk.inquire(work.scope, turnId, about, deadlineMs).then(askedOf));
-    };
+    return (question) => this.#turn.ask(question);
   }
 
   get compact(): Turn["compact"] {
-    return (summary) => {
-      if (typeof summary !== "string" || summary.trim() === "") throw invalid("compact() takes a summary.");
-      return quiet(this.#turn.desk.compact(summary.slice(0, SUMMARY_CHARS_MAX).toWellFormed()));
-    };
+    return (summary) =>
+      this.#turn.gate.settle(() => {
+        if (typeof summary !== "string" || summary.trim() === "") throw invalid("compact() takes a summary.");
+        return this.#turn.compact(summary.slice(0, SUMMARY_CHARS_MAX).toWellFormed());
+      });
   }
 
   get stop(): Turn["stop"] {
-    return (note) => quiet(this.#turn.desk.stop(checkNote(note)));
+    return (note) => this.#turn.gate.settle(() => this.#turn.stop(checkNote(note)));
   }
-}
-
-/** Whoever does not wait for an answer must not be taken down by its rejection; whoever does still sees it. */
-function quiet<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
 }

@@ -4,7 +4,8 @@ import type { ControlError } from "../core/control-error.ts";
 import type { Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/event.ts";
 import type { CallId } from "../core/ids.ts";
 import { CALLS_LIVE_MAX } from "../core/limits.ts";
-import type { CallRequest } from "../ports.ts";
+import { suggest } from "../core/suggest.ts";
+import type { CallOptions, CallRequest } from "../ports.ts";
 import { checkApproval, checkCallJson, checkMs, invalid, isObject } from "./validate.ts";
 
 export interface Metered {
@@ -62,10 +63,20 @@ export function checkMeter(value: unknown): Metered {
 /** A call as an agent asks for it. */
 export function checkCall(given: CallRequest): CallRequest {
   if (!isObject(given)) throw invalid("A call is an object with `name`, `input` and `execute`.");
-  const { name, input, execute, timeoutMs, provider, approval } = given;
+  const { name, input, execute, timeoutMs, provider, approval, idempotent, interruptible, slots, again, ...rest } = {
+    ...(given as CallRequest & Pick<CallOptions, "again">),
+  };
+  refuseUnknown(rest);
   if (typeof name !== "string" || name === "" || name.length > 256) throw invalid("A call's name is a short string.");
   if (typeof execute !== "function") throw invalid("A call needs a function to execute.");
   if (timeoutMs !== undefined) checkMs(timeoutMs, "timeoutMs", 2 ** 40);
+  checkFlags({ idempotent, interruptible });
+  if (again !== undefined && again !== "recorded" && again !== "begin") {
+    throw invalid('`again` of a call must be "recorded" or "begin".');
+  }
+  if (slots !== undefined && !(isObject(slots) && typeof slots.take === "function")) {
+    throw invalid("`slots` of a call must be made by slots().");
+  }
   return {
     ...given,
     name: name.toWellFormed(),
@@ -74,6 +85,26 @@ export function checkCall(given: CallRequest): CallRequest {
     // What a function says is checked when it has said it.
     ...(approval === undefined || typeof approval === "function" ? {} : { approval: checkApproval(approval) }),
   };
+}
+
+/** An approval with a slip in its name would be one that no person is asked for. */
+function refuseUnknown(rest: object): void {
+  const [key] = Object.keys(rest);
+  if (key === undefined) return;
+  const meant = suggest(key, CALL_FIELDS);
+  throw invalid(`A call has no \`${key}\`.${meant === undefined ? "" : ` Did you mean \`${meant}\`?`}`);
+}
+
+const CALL_FIELDS: readonly (keyof CallRequest | keyof CallOptions)[] = [
+  ...(["name", "input", "execute", "timeoutMs", "provider", "approval"] as const),
+  ...(["idempotent", "interruptible", "slots", "again"] as const),
+];
+
+function checkFlags(flags: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(flags)) {
+    if (value === undefined || typeof value === "boolean") continue;
+    throw invalid(`\`${name}\` of a call must be true or false (got ${typeof value}).`);
+  }
 }
 
 /** Its name and what else there is of it on the provider's side. */

@@ -42,6 +42,9 @@ const nested = (levels: number): unknown => JSON.parse(`${"[".repeat(levels)}${"
 const NOT_TEXT = [7, null, ["x"], { text: "x" }, true];
 const NO_NUMBERS = ["1", 1n, null, Number.NaN, Number.POSITIVE_INFINITY];
 
+const LONG = "n".repeat(NOTE_CHARS_MAX + 1);
+const SHORTENED = `${"n".repeat(NOTE_CHARS_MAX - 8)} … [cut]`;
+
 describe("G3: refused, with a message that says what would be right", () => {
   const PROMPT = "A prompt is a string, or an object with `text`.";
   const REASON = 'A cancel\'s `reason.kind` is "user" or "policy"; the other kinds are Belay\'s own.';
@@ -72,7 +75,7 @@ describe("G3: refused, with a message that says what would be right", () => {
     ["a reason of Belay's own", checkReason, [{ kind: "shutdown" }, { kind: "timeout" }, {}], REASON],
     ["a policy with a person", checkReason, [{ kind: "policy", note: "x", by: "ann" }], REASON],
     ["a policy without a note", checkReason, [{ kind: "policy" }], NOTE],
-    ["a note of a reason", checkReason, [{ kind: "user", note: 7 }, "n".repeat(NOTE_CHARS_MAX + 1)], NOTE],
+    ["a note of a reason", checkReason, [{ kind: "user", note: 7 }], NOTE],
     [
       "a person of a reason",
       checkReason,
@@ -157,7 +160,7 @@ describe("G3: what is too large is refused, and what just fits is not", () => {
     ],
     ["a question", checkAsk, question, QUESTION_BYTES_MAX, "A question has at most 65536 bytes."],
     ["an item", checkItem, item, ITEM_BYTES_MAX, "An item has at most 65536 bytes."],
-    ["nesting", json, (many) => nested(many + 1), JSON_DEPTH_MAX, "It is nested deeper than 64 levels."],
+    ["nesting", json, nested, JSON_DEPTH_MAX, "It is nested deeper than 64 levels."],
   ];
   test.each(rows)("%s", (_, check, sized, max, said) => {
     expect(() => take(check, sized(max))).not.toThrow();
@@ -200,6 +203,13 @@ describe("what is taken", () => {
     ["a reason as a note", checkReason, "enough", { kind: "user", note: "enough" }],
     ["a reason with nothing in it", checkReason, { kind: "user", note: undefined, by: undefined }, { kind: "user" }],
     ["a whole reason", checkReason, { kind: "user", note: "a", by: "b" }, { kind: "user", note: "a", by: "b" }],
+    ["a reason that is too long: cut and marked", checkReason, LONG, { kind: "user", note: SHORTENED }],
+    [
+      "its parts, too",
+      checkReason,
+      { kind: "user", note: LONG, by: LONG },
+      { kind: "user", note: SHORTENED, by: SHORTENED },
+    ],
     ["a policy", checkReason, { kind: "policy", note: "dear" }, { kind: "policy", note: "dear" }],
     ["the longest note", checkNote, "n".repeat(NOTE_CHARS_MAX), "n".repeat(NOTE_CHARS_MAX)],
     ["an item", checkItem, { kind: "result", text: "x" }, { kind: "result", text: "x" }],

@@ -1,5 +1,5 @@
 // What clients and tools hand in, checked before anything is recorded. Bad input leaves no trace.
-import type { CancelReason } from "../core/cancel.ts";
+import { type CancelReason, cutReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Item } from "../core/inbox.ts";
 import {
@@ -7,6 +7,7 @@ import {
   ITEM_BYTES_MAX,
   JSON_DEPTH_MAX,
   KEY_CHARS_MAX,
+  MEMOS_PER_ACTOR_MAX,
   NOTE_CHARS_MAX,
   PAGE_ROWS_MAX,
   PROMPT_BYTES_MAX,
@@ -49,9 +50,30 @@ export function checkKey(given: unknown): string | undefined {
 }
 
 /** A reason as people give it: nothing, a note, or a whole reason. */
-export function checkReason(given: unknown): CancelReason {
+/** The user that a request comes from. */
+export function checkSender(actor: unknown): { readonly actor?: string } {
+  if (actor === undefined) return {};
+  if (typeof actor !== "string" || actor.length > KEY_CHARS_MAX) throw invalid("`actor` must be a short string.");
+  return { actor };
+}
+
+/** Keys of prompts that may not have arrived. */
+export function checkKeys(given: unknown): readonly string[] {
+  if (!Array.isArray(given) || given.length > MEMOS_PER_ACTOR_MAX) {
+    throw invalid(`\`prompts\` must be a list of at most ${MEMOS_PER_ACTOR_MAX} prompts.`);
+  }
+  return given.map((one) => {
+    const key = checkKey(one);
+    if (key === undefined) throw invalid("A prompt is named by its key.");
+    return key;
+  });
+}
+
+export function checkReason(reason: unknown): CancelReason {
+  // A text that is too long is cut: nothing goes on running because of what was said about stopping it.
+  const given = cutReason(reason);
   if (given === undefined) return { kind: "user" };
-  if (typeof given === "string") return { kind: "user", note: checkNote(given) };
+  if (typeof given === "string") return { kind: "user", note: given };
   if (!isObject(given)) throw invalid("A cancel's `reason` is a string or an object with `kind`.");
   const { kind, note, by, ...rest } = given;
   rejectUnknown(rest, "A reason");
@@ -134,7 +156,6 @@ export function checkItem(given: unknown): Item {
 
 /** A copy, made of plain data only: nothing that is changed later, has a prototype or cannot be stored. */
 function checkJson(given: unknown, what: string, depth = 0): Json {
-  if (depth > JSON_DEPTH_MAX) throw invalid(`${what} is nested deeper than ${JSON_DEPTH_MAX} levels.`);
   switch (typeof given) {
     case "string":
       return given.toWellFormed();
@@ -145,6 +166,7 @@ function checkJson(given: unknown, what: string, depth = 0): Json {
       throw invalid(`${what} contains ${given}, which JSON does not have.`);
     case "object":
       if (given === null) return null;
+      if (depth >= JSON_DEPTH_MAX) throw invalid(`${what} is nested deeper than ${JSON_DEPTH_MAX} levels.`);
       // Not `map`, which passes over the holes of a list.
       if (Array.isArray(given)) return Array.from(given, (item) => checkJson(item, what, depth + 1));
       return checkObject(given, what, depth);

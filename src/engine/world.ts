@@ -4,41 +4,33 @@ import { ControlError } from "../core/control-error.ts";
 import { type CallId, runOf, type TurnId, type Work } from "../core/ids.ts";
 import type { Run } from "../core/run.ts";
 import type { CallRequest } from "../ports.ts";
-import { Desk, type DeskParts } from "./desk.ts";
 import type { World } from "./drive.ts";
 import { LiveCall } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { LiveTurn } from "./live-turn.ts";
 import { readCall } from "./replay.ts";
-import { TurnDesk } from "./turn-desk.ts";
+import type { WorkHost } from "./run-work.ts";
 
-interface Parts extends DeskParts {
-  /** False once the worker leaves. */
-  readonly begins: () => boolean;
-}
-
-export function makeWorld(parts: Parts): World {
+export function makeWorld(host: WorkHost, begins: World["begins"]): World {
   return {
-    begins: parts.begins,
+    begins,
     handle(lane, id) {
       const known = lane.work(id);
       const run = lane.decided.live;
       if (known !== undefined || run === undefined) return known;
       const made = isTurn(id)
-        ? run.turn === id && new LiveTurn(new TurnDesk(parts, lane, run, id), run, id)
-        : survives(run, id) && resumed(parts, lane, run, id);
+        ? run.turn === id && new LiveTurn(host, lane, run, id)
+        : survives(run, id) && resumed(host, lane, run, id);
       if (made === false) return undefined;
-      lane.works.push(made.work);
-      return made.work;
+      lane.works.push(made);
+      return made;
     },
     unbegun(lane, id) {
       if (isTurn(id)) return;
       // Refused only by a lane that another worker has taken over, and then it is theirs to say.
-      parts
-        .commit()
-        .submit(lane, { type: "settle-call", end: { callId: id, outcome: UNBEGUN } })
-        .catch(() => {});
+      host.commit.submit(lane, { type: "settle-call", end: { callId: id, outcome: UNBEGUN } }).catch(() => {});
     },
+    hasProcesses: (lane, call) => host.handles.processes.hasPending(lane, call),
   };
 }
 
@@ -56,14 +48,15 @@ function survives(run: Run, id: CallId): boolean {
   return run.recoveries > 0 && run.live.some((call) => call.id === id && call.byEnd === true);
 }
 
-function resumed(parts: Parts, lane: LiveLane, run: Run, id: CallId): LiveCall {
-  return new LiveCall(id, nameOf(run, id), () => resume(parts, lane, id), new Desk(parts, lane, run));
+function resumed(host: WorkHost, lane: LiveLane, run: Run, id: CallId): LiveCall {
+  const call = run.live.find((one) => one.id === id);
+  // One that may not be repeated was kept because it waited for an approval: it has done nothing.
+  const mayHaveBegun = call?.idempotent === true;
+  return new LiveCall(host, lane, id, call?.name ?? id, () => resume(host, lane, id), mayHaveBegun);
 }
 
-const nameOf = (run: Run, id: CallId): string => run.live.find((call) => call.id === id)?.name ?? id;
-
 /** What a call was that an earlier life asked for: the log has it, and the agent knows how it is carried out. */
-async function resume({ store, agent }: Parts, lane: LiveLane, callId: CallId): Promise<CallRequest> {
+async function resume({ store, agent }: WorkHost, lane: LiveLane, callId: CallId): Promise<CallRequest> {
   const row = await store.run(runOf(callId));
   const asked = row === undefined ? undefined : await readCall(store, lane.id, callId, row.acceptedAt);
   const request = asked === undefined ? undefined : agent.resume?.(asked);

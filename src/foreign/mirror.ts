@@ -122,6 +122,8 @@ export class Mirror {
     for (const path of end.kind === "failed" ? [] : changedBy(this.#news)) call.changed(path);
     if (end.kind === "completed") return result;
     if (result !== undefined) call.partial(result);
+    // Agents report a call that they have stopped as failed. What it said about that is in its partial result.
+    if (call.stopping) throw new DOMException("The agent has stopped it.", "AbortError");
     throw new Error(end.kind === "failed" ? failureOf(result) : end.why);
   }
 

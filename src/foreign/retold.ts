@@ -1,5 +1,5 @@
 // What was said so far, as text, for an agent that remembers nothing of it. Pure.
-import { who } from "../core/cancel.ts";
+import { failedWhileStopping, who } from "../core/cancel.ts";
 import type { RunId } from "../core/ids.ts";
 import type { Finish, Message, TranscriptResult } from "../core/transcript.ts";
 import { TRANSCRIPT_CHARS_MAX } from "./limits.ts";
@@ -36,7 +36,7 @@ function linesOf(message: Message): readonly string[] {
 function cutOff(finish: Finish): string {
   switch (finish.kind) {
     case "cancelled":
-      return ` [stopped by ${who(finish.reason)}]`;
+      return ` [stopped by ${who(finish.reason)}]${finish.error ? ` [${failedWhileStopping(finish.error)}]` : ""}`;
     case "failed":
       return ` [failed: ${finish.message}]`;
     case "lost":

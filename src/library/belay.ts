@@ -1,14 +1,17 @@
 // What a user types: open Belay, make sessions, stop anything.
+
 import { resolve } from "node:path";
 import type {
   AllEventsOptions,
   BeginOptions,
+  BegunCancelOptions,
   BelayControl,
   CancelAllOptions,
   CancelOptions,
   CoveredSession,
   CreateOptions,
   Explanation,
+  IdsOptions,
   Load,
   SessionsPage,
   Status,
@@ -18,92 +21,86 @@ import type {
 } from "../control.ts";
 import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/ids.ts";
 import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS } from "../core/limits.ts";
 import type { Prompt } from "../core/prompt.ts";
+import type { IdsFound } from "../core/rows.ts";
+import type { Resources, StoreStatus } from "../core/upkeep.ts";
+import type { Made } from "../engine/acceptance.ts";
+import type { PromptReceipt } from "../engine/cancels.ts";
 import { Engine } from "../engine/engine.ts";
-import { checkModes } from "../engine/modes.ts";
+import { startWatcher } from "../engine/loop-watch.ts";
 import { unpunished } from "../engine/process-handle.ts";
-import type { Made } from "../engine/prompted.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import {
   checkKey,
-  checkLimit,
+  checkKeys,
   checkMs,
   checkPrompt,
   checkReason,
+  checkSender,
   invalid,
-  isObject,
   optionsOf,
   rejectUnknown,
 } from "../engine/validate.ts";
-import type { Agent, Clock, Hooks, Ids, Notify, SessionRow, Store } from "../ports.ts";
+import type { Clock, Notify, SessionRow, Store } from "../ports.ts";
 import { Answers } from "./answers.ts";
-import { type ChooseDirectory, type Directories, directoryChoice } from "./directories.ts";
-import { cancelAll, home, live } from "./house.ts";
-import { checkTenant, checkTitle, sessionId, sessionPrefix } from "./names.ts";
-import { checkProcesses, type ProcessesOptions, spawnerDoor } from "./open-spawner.ts";
+import { type BelayOptions, checkOptions } from "./belay-options.ts";
+import { type ChooseDirectory, directoryChoice } from "./directories.ts";
+import { cancelAll, checkSessionsPage, findIds, home, live } from "./house.ts";
+import { checkTitle, promptSessionId, sessionId, sessionPrefix } from "./names.ts";
+import { OpenFiles } from "./open-files.ts";
+import { spawnerDoor } from "./open-spawner.ts";
+import { ResourceMeter } from "./resources.ts";
 import { cancelProcess, checkWait, RunHandle, WaitLimit, waitFor, waitForCall } from "./run.ts";
 import { Session } from "./session.ts";
+import { StopAlls } from "./stop-alls.ts";
 
-export interface BelayOptions {
-  /** The function that carries out a run's turns. */
-  readonly agent: Agent;
-  /** A file for the embedded SQLite store, `":memory:"` for one that forgets, or a store of your own. */
-  readonly store: string | Store;
-  /** How long work may take to stop before it is given up and named. Default 1500. */
-  readonly graceMs?: number;
-  /** Runs that are live at once. Default 1024. */
-  readonly liveRunsMax?: number;
-  /** What becomes of a run whose worker vanished: taken up again (default), or ended as `lost`. */
-  readonly onCrash?: "resume" | "lose";
-  /** What the host wants to hear of, or to have a say in. Each is bounded in time, and none can hold up a stop. */
-  readonly hooks?: Hooks;
-  /** How long a run may take altogether. Then it is cancelled, with the limit as the reason. Default: no limit. */
-  readonly runLimitMs?: number;
-  /** How commands are started, held together and ended. Nothing is opened before the first one is wanted. */
-  readonly processes?: ProcessesOptions;
-  /**
-   * Which directories a session may be given to work in. Default `workspace`: those inside `processes.workspace`, which
-   * is the working directory if it is not set. `any`: all that there are.
-   */
-  readonly directories?: Directories;
-  /** Told about things an operator should know: late results, trouble with the store. */
-  readonly onNotice?: Notify;
-  /** Told of everything that is recorded, right after it was. For counting and tracing; it must not take long. */
-  readonly onRecorded?: (sessionId: SessionId, events: readonly Recorded[]) => void;
-  /** For tests: time and ids that can be foreseen. */
-  readonly clock?: Clock;
-  readonly ids?: Ids;
+const FILES = new OpenFiles<Belay>();
+
+/**
+ * Opens the store, takes up what an earlier life left, and is ready for prompts. A file that this process has open
+ * already, with the same options, is the same Belay.
+ */
+export async function openBelay(options: BelayOptions): Promise<Belay> {
+  const { store } = checkOptions(options);
+  if (typeof store !== "string" || store === ":memory:") return open(options);
+  return FILES.open(store, options, (closed) => open(options, closed));
 }
 
-/** Opens the store, takes up what an earlier life left, and is ready for prompts. */
-export async function openBelay(options: BelayOptions): Promise<Belay> {
+async function open(options: BelayOptions, closed: () => void = ignore): Promise<Belay> {
   const { agent, store, onCrash, onNotice, clock, ids } = checkOptions(options);
   const time = clock ?? systemClock;
   const notify: Notify = harmless(onNotice, ignore) ?? ignore;
-  const door = spawnerDoor(options.processes ?? {}, store, time, (message) => notify({ type: "process", message }));
+  const { graceMs = GRACE_MS } = options;
+  const processes = { graceMs, ...options.processes };
+  const door = spawnerDoor(processes, store, time, (message) => notify({ type: "process", message }));
+  const { loopWatch = clock === undefined ? "text" : "off" } = options;
   const engine = new Engine({
     agent,
     store: typeof store === "string" ? await openStore(store, time) : store,
     clock: time,
     ids: ids ?? randomIds(time),
     notify,
-    graceMs: options.graceMs ?? GRACE_MS,
+    graceMs,
     liveRunsMax: options.liveRunsMax ?? LIVE_RUNS_MAX,
     resume: onCrash ?? "resume",
     hooks: options.hooks ?? {},
     runLimitMs: options.runLimitMs,
+    redact: options.redact,
+    retention: options.retention,
     spawner: door.open,
+    ...(loopWatch === "off" ? {} : { watch: (shared) => startWatcher(loopWatch, shared) }),
     tap: harmless(options.onRecorded, (error, session) => notify({ type: "bug", session, error })),
   });
+  const stopAlls = new StopAlls(engine);
   try {
     // Whatever an earlier life has left going on is ended before it is said to be lost.
     if (door.atOnce) await engine.processes.spawner();
     await engine.start();
+    await stopAlls.load();
   } catch (error) {
     // Nothing has begun yet, and nothing is kept from whoever tries again.
     await engine.processes.close();
@@ -111,7 +108,19 @@ export async function openBelay(options: BelayOptions): Promise<Belay> {
     throw error;
   }
   const workspace = resolve(options.processes?.workspace ?? ".");
-  return new Belay(engine, directoryChoice(options.directories ?? "workspace", workspace));
+  const meter = new ResourceMeter(time, clock === undefined);
+  const directory = directoryChoice(options.directories ?? "workspace", workspace);
+  return new Belay({ engine, directory, meter, stopAlls, onClosing: closed });
+}
+
+/** What a Belay is made of. */
+export interface BelayParts {
+  readonly engine: Engine;
+  readonly directory: ChooseDirectory;
+  readonly meter: ResourceMeter;
+  readonly stopAlls: StopAlls;
+  /** Called when it begins to close: from then on its file is opened anew. */
+  readonly onClosing: () => void;
 }
 
 export class Belay implements BelayControl {
@@ -119,12 +128,19 @@ export class Belay implements BelayControl {
   readonly questions: Answers;
   readonly #engine: Engine;
   readonly #directory: ChooseDirectory;
+  readonly #stopAlls: StopAlls;
+  readonly #onClosing: () => void;
+  readonly #meter: ResourceMeter;
   readonly #startedAt: number;
+  readonly #closed = Promise.withResolvers<void>();
   #closing: Promise<ShutdownReport> | undefined;
   #hurry: () => void = () => {};
 
-  constructor(engine: Engine, directory: ChooseDirectory) {
+  constructor({ engine, directory, meter, stopAlls, onClosing }: BelayParts) {
+    this.#meter = meter;
     this.#engine = engine;
+    this.#stopAlls = stopAlls;
+    this.#onClosing = onClosing;
     this.#directory = directory;
     this.#startedAt = engine.clock.now();
     this.questions = new Answers(engine);
@@ -132,7 +148,7 @@ export class Belay implements BelayControl {
 
   /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
   async createSession(options: CreateOptions = {}): Promise<Session> {
-    const { id, key, title, cwd, tenant, ...rest } = optionsOf(options, "createSession()");
+    const { id, key, keyOf, title, cwd, tenant, ...rest } = optionsOf(options, "createSession()");
     rejectUnknown(rest, "createSession()");
     const made = this.#made(title, cwd);
     const named = sessionId(this.#engine, { ...options, key: checkKey(key) });
@@ -160,12 +176,12 @@ export class Belay implements BelayControl {
    * was used before, it is the same session and the same run.
    */
   prompt(prompt: string | Prompt, options: BeginOptions = {}): RunHandle {
-    const { key, title, cwd, tenant, ...rest } = optionsOf(options, "prompt()");
+    const { key, keyOf, title, cwd, tenant, actor, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
     const made = this.#made(title, cwd);
-    const asked = { prompt: checkPrompt(prompt), delivery: "queue", key: checkKey(key) } as const;
-    const within = tenant === undefined ? {} : { tenant };
-    const session = sessionId(this.#engine, { key: key === undefined ? undefined : `prompt ${key}`, ...within });
+    const named = { key: checkKey(key), ...checkSender(actor) };
+    const asked = { prompt: checkPrompt(prompt), delivery: "queue", ...named } as const;
+    const session = promptSessionId(this.#engine, { key, keyOf, tenant });
     return new RunHandle(this.#engine, this.#engine.begin(session, made, asked));
   }
 
@@ -175,16 +191,14 @@ export class Belay implements BelayControl {
     return new Session(this.#engine, id);
   }
 
-  /** Sessions in order of creation. */
+  /** Sessions in order of creation, or newest first. */
   sessions(page: SessionsPage = {}): Promise<readonly SessionRow[]> {
-    const { after, limit, tenant, ...rest } = optionsOf(page, "sessions()");
-    rejectUnknown(rest, "sessions()");
-    if (after !== undefined && !isSessionId(after)) throw invalid("`after` is the id of a session.");
-    return this.#engine.store.sessions({
-      after,
-      limit: checkLimit(limit),
-      ...(tenant === undefined ? {} : { tenant: checkTenant(tenant) }),
-    });
+    return this.#engine.store.sessions(checkSessionsPage(page));
+  }
+
+  /** Ids that begin with `prefix`, live or at rest. In order, so that an exact match is first. */
+  ids(prefix: string, options: IdsOptions = {}): Promise<IdsFound> {
+    return findIds(this.#engine, prefix, options);
   }
 
   /** A handle on a run that was accepted earlier. */
@@ -226,9 +240,17 @@ export class Belay implements BelayControl {
     throw invalid('An id begins with "ses_", "run_", "call_", "proc_" or "ask_".');
   }
 
+  /** Stops the run of the prompt that `prompt()` was given with this key. */
+  async cancelPrompt(key: string, options: BegunCancelOptions = {}): Promise<PromptReceipt> {
+    const { tenant, keyOf, ...rest } = optionsOf(options, "cancelPrompt()");
+    const [named] = checkKeys([key]);
+    const session = promptSessionId(this.#engine, { key: named, keyOf, tenant });
+    return new Session(this.#engine, session as SessionId).cancelPrompt(key, rest);
+  }
+
   /** Stops everything, everywhere here: what was accepted before, and nothing after. */
   cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
-    return unpunished(cancelAll(this.#engine, options));
+    return unpunished(cancelAll(this.#engine, this.#stopAlls, options));
   }
 
   /** What is going on: an explanation of each session that is busy or has processes. */
@@ -251,10 +273,21 @@ export class Belay implements BelayControl {
 
   async status(): Promise<Status> {
     const trouble = await this.#engine.storeCheck.trouble();
-    const { phase, worker, modes } = this.#engine;
+    const { phase, worker, modes, storeSize } = this.#engine;
+    const store = trouble === undefined && phase === "open" ? await storeSize.read() : storeSize.last;
     const told = phase === "parking" ? "closing" : phase;
     const { all, start } = modes;
-    return { phase: told, worker, startedAt: this.#startedAt, load: this.load, trouble, modes: all, mode: start };
+    const about = { phase: told, worker, startedAt: this.#startedAt, load: this.load, trouble } as const;
+    return { ...about, store, resources: this.#meter.read(), modes: all, mode: start };
+  }
+
+  /** What the store held when it was last counted, by `status()`. */
+  get size(): StoreStatus | undefined {
+    return this.#engine.storeSize.last;
+  }
+
+  get resources(): Resources {
+    return this.#meter.read();
   }
 
   /** How much is going on in this worker. */
@@ -280,11 +313,22 @@ export class Belay implements BelayControl {
     return this.#closing;
   }
 
-  #close(mode: ShutdownMode): Promise<ShutdownReport> {
+  async #close(mode: ShutdownMode): Promise<ShutdownReport> {
     const limit = new Promise<void>((resolve) => {
       this.#hurry = resolve;
     });
-    return shutDown(this.#engine, mode, limit);
+    this.#onClosing();
+    try {
+      return await shutDown(this.#engine, mode, limit);
+    } finally {
+      this.#meter.close();
+      this.#closed.resolve();
+    }
+  }
+
+  /** Resolves when `close()` has finished, whichever caller began it. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -319,40 +363,6 @@ async function openStore(place: string, clock: Clock): Promise<Store> {
   }
   const { openSqliteStore } = await import("../store/sqlite/sqlite-store.ts");
   return openSqliteStore({ file: place });
-}
-
-function checkOptions(options: BelayOptions): BelayOptions {
-  if (!isObject(options)) throw invalid("openBelay() takes { agent, store }.");
-  const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, hooks, runLimitMs, ...others } = options;
-  const { processes, directories, onRecorded, ...rest } = others;
-  rejectUnknown(rest, "openBelay()");
-  if (typeof agent !== "function") throw invalid("`agent` is a function: (turn) => …");
-  checkModes(agent);
-  if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
-  if (store === "") throw invalid("`store` is empty.");
-  if (graceMs !== undefined) checkMs(graceMs, "graceMs", 600_000);
-  if (runLimitMs !== undefined) checkMs(runLimitMs, "runLimitMs", 2 ** 31 - 1);
-  if (hooks !== undefined) checkHooks(hooks);
-  if (processes !== undefined) checkProcesses(processes);
-  if (directories !== undefined && directories !== "workspace" && directories !== "any")
-    throw invalid('`directories` is "workspace" or "any".');
-  if (onNotice !== undefined && typeof onNotice !== "function") throw invalid("`onNotice` is a function.");
-  if (onRecorded !== undefined && typeof onRecorded !== "function") throw invalid("`onRecorded` is a function.");
-  if (liveRunsMax !== undefined && (!Number.isInteger(liveRunsMax) || liveRunsMax < 1)) {
-    throw invalid("`liveRunsMax` is a whole number from 1.");
-  }
-  if (onCrash !== undefined && onCrash !== "resume" && onCrash !== "lose")
-    throw invalid('`onCrash` is "resume" or "lose".');
-  return options;
-}
-
-function checkHooks(hooks: Hooks): void {
-  if (!isObject(hooks)) throw invalid("`hooks` is an object of functions.");
-  const { beforeCall, afterCall, onCancel, onOutcome, onSessionEnd, ...rest } = hooks;
-  rejectUnknown(rest, "`hooks`");
-  for (const hook of [beforeCall, afterCall, onCancel, onOutcome, onSessionEnd]) {
-    if (hook !== undefined && typeof hook !== "function") throw invalid("Each of the `hooks` is a function.");
-  }
 }
 
 function checkRemind(remind: unknown): boolean {

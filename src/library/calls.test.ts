@@ -80,18 +80,14 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     const one = await scene({ approval: true, execute: () => void begun.push("target") });
     await waitsFor(one, "approval");
     const [question] = await one.session.questions();
-    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
-      kind: "stopping",
-      first: true,
-      ended: { kind: "settled", outcome: stoppedBy },
-    });
+    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn" });
     expect(await one.session.questions()).toEqual([]);
     expect(await one.belay.questions.allow(question?.id ?? "")).toEqual({
       kind: "settled",
       ending: { kind: "withdrawn", reason: alice },
     });
     expect(begun).toEqual([]);
-    await goesOn(one, { outcome: stoppedBy }, 1);
+    await goesOn(one, { outcome: stoppedBy, begun: false }, 1);
   });
 
   test("while it waits for a slot: it never begins, and gives its place in the line away", async () => {
@@ -101,15 +97,13 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     const begun: string[] = [];
     const one = await scene({ slots: places, execute: () => void begun.push("target") });
     await waitsFor(one, "slot");
-    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
-      ended: { kind: "settled", outcome: stoppedBy },
-    });
+    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn" });
     (await giveBack.promise)();
     const free = Promise.withResolvers<() => void>();
     places.take(free.resolve);
     expect(await free.promise).toBeTypeOf("function");
     expect(begun).toEqual([]);
-    await goesOn(one, { outcome: stoppedBy }, 1);
+    await goesOn(one, { outcome: stoppedBy, begun: false }, 1);
   });
 
   test("while a hook thinks about it: it never begins, however long the hook takes", async () => {
@@ -117,11 +111,11 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     const hooks: Hooks = { beforeCall: ({ name }) => (name === "target" ? new Promise<void>(() => {}) : undefined) };
     const one = await scene({ execute: () => void begun.push("target") }, hooks);
     await waitsFor(one, "hook");
-    expect(await one.belay.cancel(one.target, { reason: alice })).toMatchObject({
-      ended: { kind: "settled", outcome: stoppedBy },
-    });
+    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn" });
+    // The same again, however soon.
+    expect((await one.belay.cancel(one.target, { reason: "again" })).kind).toMatch(/withdrawn|settled/);
     expect(begun).toEqual([]);
-    await goesOn(one, { outcome: stoppedBy }, 1);
+    await goesOn(one, { outcome: stoppedBy, begun: false }, 1);
   });
 
   test("while it runs: what it had put aside and what it had changed is kept", async () => {

@@ -17,7 +17,11 @@ describe("a session's cancel covers exactly the past", () => {
     const second = session.prompt("second");
     const receipt = session.cancel();
     const third = session.prompt("third");
-    expect(await receipt).toMatchObject({ kind: "stopping", runs: [{ runId: first.id }, { runId: second.id }] });
+    const withdrawn = { kind: "withdrawn" };
+    expect(await receipt).toEqual({
+      kind: "withdrawn",
+      runs: [first, second].map(({ id: runId }) => ({ runId, receipt: withdrawn })),
+    });
     expect(await first.outcome).toEqual(cancelled);
     expect(await second.outcome).toEqual(cancelled);
     expect(await third.outcome).toEqual({ kind: "completed" });

@@ -1,10 +1,24 @@
 // What concerns all sessions of a worker at once: what goes on, and stopping all of it.
-import type { CancelAllOptions, CoveredSession, Explanation, Within } from "../control.ts";
-import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
+
+import type { CancelAllOptions, CoveredSession, Explanation, IdsOptions, SessionsPage, Within } from "../control.ts";
+import { canonical } from "../core/canonical.ts";
+import {
+  ID_CHARS_MAX,
+  isCallId,
+  isProcessId,
+  isQuestionId,
+  isRunId,
+  isSessionId,
+  runOf,
+  type SessionId,
+  sessionOf,
+} from "../core/ids.ts";
+import type { IdsFound, SessionsAsked } from "../core/rows.ts";
 import type { Engine } from "../engine/engine.ts";
-import { optionsOf, rejectUnknown } from "../engine/validate.ts";
-import { sessionPrefix } from "./names.ts";
+import { checkKey, checkKeys, checkLimit, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
+import { checkTenant, promptSessionId, sessionPrefix } from "./names.ts";
 import { checkSessionStop, Session } from "./session.ts";
+import type { StopAlls } from "./stop-alls.ts";
 
 /** An explanation of each session that has anything going on here. */
 export async function live(engine: Engine, options: Within): Promise<readonly Explanation[]> {
@@ -18,18 +32,84 @@ export async function live(engine: Engine, options: Within): Promise<readonly Ex
 }
 
 /** Everything that was accepted before, in every session, in this very tick. */
-export async function cancelAll(engine: Engine, options: CancelAllOptions): Promise<readonly CoveredSession[]> {
-  const { tenant, ...stop } = optionsOf(options, "cancelAll()");
+export async function cancelAll(
+  engine: Engine,
+  stopAlls: StopAlls,
+  options: CancelAllOptions,
+): Promise<readonly CoveredSession[]> {
+  const { tenant, keyOf, prompts = [], key, ...stop } = optionsOf(options, "cancelAll()");
   // Also if nothing is going on that could refuse it.
-  checkSessionStop(stop, "cancelAll()");
-  const covered = await Promise.all(
-    busy(engine, sessionPrefix(tenant)).map(async (sessionId) => ({
-      sessionId,
-      receipt: await new Session(engine, sessionId).cancel(stop),
-    })),
-  );
-  return covered.filter(({ receipt }) => receipt.kind === "stopping" || receipt.kind === "withdrawn");
+  const { stop: checked } = checkSessionStop(stop, "cancelAll()");
+  checkKeys(prompts.map((one) => one.key));
+  const { actor, ...request } = checked;
+  const sender = [tenant, actor];
+  const content = engine.digest(canonical(request));
+  return stopAlls.once({ key: checkKey(key), sender, content }, async () => {
+    const named = namedPrompts(engine, prompts, { tenant, keyOf });
+    const sessions = new Set([...busy(engine, sessionPrefix(tenant)), ...named.keys()]);
+    // If this worker dies in between, what a session has recorded of it is not done again.
+    const once = key === undefined ? {} : { key: engine.digest(JSON.stringify(["stop-all", ...sender, key])) };
+    const covered = await Promise.all(
+      Array.from(sessions, async (sessionId) => ({
+        sessionId,
+        receipt: await new Session(engine, sessionId).cancel({
+          ...{ ...stop, ...once, prompts: named.get(sessionId) ?? [] },
+        }),
+      })),
+    );
+    return covered.filter(({ receipt }) => receipt.kind === "stopping" || receipt.kind === "withdrawn");
+  });
 }
+
+/** The keys of prompts that may not have arrived, by session. Those of other tenants are none of the sender's. */
+function namedPrompts(
+  engine: Engine,
+  prompts: NonNullable<CancelAllOptions["prompts"]>,
+  { tenant, keyOf }: { readonly tenant: string | undefined; readonly keyOf: string | undefined },
+): ReadonlyMap<SessionId, readonly string[]> {
+  const named = new Map<SessionId, readonly string[]>();
+  for (const { sessionId, key } of prompts) {
+    const session = sessionId ?? promptSessionId(engine, { key, keyOf, tenant }) ?? "";
+    if (!isSessionId(session) || !session.startsWith(sessionPrefix(tenant))) continue;
+    named.set(session, [...(named.get(session) ?? []), key]);
+  }
+  return named;
+}
+
+/** A page of sessions as callers ask for it. */
+export function checkSessionsPage(page: SessionsPage): SessionsAsked {
+  const { order = "oldest", after, before, limit, tenant, ...rest } = optionsOf(page, "sessions()");
+  rejectUnknown(rest, "sessions()");
+  if (order !== "oldest" && order !== "newest") throw invalid('`order` must be "oldest" or "newest".');
+  const [name, cursor, other] = order === "newest" ? ["before", before, after] : ["after", after, before];
+  if (other !== undefined) throw invalid(`With \`order: "${order}"\` the next page is asked for with \`${name}\`.`);
+  if (cursor !== undefined && !isSessionId(cursor)) throw invalid(`\`${name}\` must be the id of a session.`);
+  const rows = { limit: checkLimit(limit), ...(tenant === undefined ? {} : { tenant: checkTenant(tenant) }) };
+  return order === "newest" ? { order, before: cursor, ...rows } : { after: cursor, ...rows };
+}
+
+/** What the store has, and what it does not have: calls that have not settled, and open questions. */
+export async function findIds(engine: Engine, prefix: string, options: IdsOptions): Promise<IdsFound> {
+  const { limit: asked, tenant, ...rest } = optionsOf(options, "ids()");
+  rejectUnknown(rest, "ids()");
+  if (typeof prefix !== "string" || prefix.length > ID_CHARS_MAX) {
+    throw invalid(`A prefix must be a string of at most ${ID_CHARS_MAX} characters.`);
+  }
+  const limit = checkLimit(asked);
+  const within = tenant === undefined ? {} : { tenant: checkTenant(tenant) };
+  const stored = await engine.store.ids({ prefix, limit, ...within });
+  const open = mayBeOpen(prefix) ? (await live(engine, within)).flatMap(openIds) : [];
+  const ids = [...new Set([...stored.ids, ...open.filter((id) => id.startsWith(prefix))])].sort();
+  return { ids: ids.slice(0, limit), complete: stored.complete && ids.length <= limit };
+}
+
+/** What is named after a live run. */
+const openIds = ({ live }: Explanation): readonly string[] =>
+  live === undefined ? [] : [...live.calls.map(({ callId }) => callId), ...live.questions.map(({ id }) => id)];
+
+/** Other ids are all in the store, and need no look at what is live. */
+const mayBeOpen = (prefix: string): boolean =>
+  ["call_", "ask_"].some((kind) => kind.startsWith(prefix) || prefix.startsWith(kind));
 
 /** The session something belongs to, also while it is still being accepted. */
 export async function home(engine: Engine, id: string): Promise<SessionId | undefined> {

@@ -6,7 +6,8 @@ import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedAgent } from "../testing/scripted-agent.ts";
-import { type BelayOptions, openBelay } from "./belay.ts";
+import { openBelay } from "./belay.ts";
+import type { BelayOptions } from "./belay-options.ts";
 
 const MODES: readonly AgentMode[] = [
   { id: "ask", name: "Ask" },

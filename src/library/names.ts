@@ -19,23 +19,44 @@ export function checkTenant(tenant: string): string {
   return tenant;
 }
 
+/** A key, and whose it is. */
+interface Keyed {
+  readonly key?: string | undefined;
+  readonly keyOf?: string | undefined;
+  readonly tenant?: string | undefined;
+}
+
 /** The id of a session that is to be made or found. Undefined: any new one will do. */
 export function sessionId(
   engine: Engine,
-  { id, key, tenant }: { readonly id?: string; readonly key?: string | undefined; readonly tenant?: string },
+  { id, tenant, ...keyed }: Keyed & { readonly id?: string },
 ): SessionId | undefined {
   const prefix = sessionPrefix(tenant);
+  const { key } = keyed;
   if (id !== undefined && key !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
   if (id !== undefined) return checkSessionId(id, prefix);
   if (key === undefined && tenant === undefined) return undefined;
   // The same key makes the same id, so the store itself sees to it that there is one session.
-  const name = key === undefined ? engine.newSession().slice(4) : digest(engine, tenant, key);
+  const name = key === undefined ? engine.newSession().slice(4) : digest(engine, { ...keyed, tenant }, escaped(key));
   return `ses_${prefix.slice(4)}${name}`;
 }
 
-/** Of the key alone without a tenant, and never that of another tenant's. */
-function digest(engine: Engine, tenant: string | undefined, key: string): string {
-  const text = tenant === undefined ? key : JSON.stringify([tenant, key]);
+/** The id of the session that a prompt with this key has to itself. No key of a session gives the same one. */
+export function promptSessionId(engine: Engine, { key, keyOf, tenant }: Keyed): SessionId | undefined {
+  if (key === undefined) return sessionId(engine, { tenant });
+  return `ses_${sessionPrefix(tenant).slice(4)}${digest(engine, { keyOf, tenant }, `${PROMPT}${key}`)}`;
+}
+
+const PROMPT = "prompt ";
+const SESSION = "session ";
+
+/** Keys of sessions that begin like those of prompts are told apart; all others are digested as they are. */
+const escaped = (key: string): string => (key.startsWith(PROMPT) || key.startsWith(SESSION) ? `${SESSION}${key}` : key);
+
+/** Of the key alone without a tenant and an owner, and never that of another's. */
+function digest(engine: Engine, { tenant, keyOf }: Keyed, key: string): string {
+  const within = tenant === undefined ? key : JSON.stringify([tenant, key]);
+  const text = keyOf === undefined ? within : JSON.stringify({ keyOf, within });
   return engine.digest(text).slice(0, 32).replaceAll(/[-_]/g, "0");
 }
 

@@ -23,7 +23,10 @@ export interface ProcessesOptions {
   /** Names of variables that are let through from this program's environment. Nothing else is. */
   readonly env?: { readonly allow?: readonly string[] };
   readonly limits?: ProcessLimits;
-  /** How long a process may take to tidy up when it is stopped. Default 1500. */
+  /**
+   * How long a process may take to clean up when it is stopped by itself. Stopped together with its call or session, it
+   * has the shorter of this and the grace period of the Belay. Default that of the Belay.
+   */
   readonly graceMs?: number;
   /** A directory of cgroup v2 that was delegated to this program. */
   readonly cgroup?: string;

@@ -1,6 +1,7 @@
 // What is handed over besides the thing itself: mistakes are named, and nothing comes of them.
 import { expect, test } from "vitest";
 import { logOf, openHouse } from "../../test/fixtures/belay.ts";
+import type { LiveCall, Turn } from "../ports.ts";
 import type { Belay } from "./belay.ts";
 import type { Session } from "./session.ts";
 
@@ -50,6 +51,68 @@ test.each(Object.keys(ASKS))(
     await belay.close();
   },
 );
+
+test.each(Object.keys(ASKS))("G3: %s refuses an option that it does not know", async (name) => {
+  const { belay } = await openHouse();
+  const session = await belay.createSession();
+  const before = await logOf(session);
+  const asked = async (): Promise<unknown> => ASKS[name]?.(belay, session, { aproval: true } as never);
+  await expect(asked()).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringMatching(/has no `aproval`/),
+  });
+  expect(await logOf(session)).toEqual(before);
+  await belay.close();
+});
+
+type Inside = (turn: Turn, call: LiveCall, wild: never) => unknown;
+
+const INSIDE: Readonly<Record<string, Inside>> = {
+  "turn.call()": (turn, _, wild) => turn.call("x", {}, () => 1, wild),
+  "turn.ask()": (turn, _, wild) => turn.ask({ text: "x", ...(wild as object) }),
+  "turn.processes.start()": (turn, _, wild) => turn.processes.start("x", wild),
+  "call.ask()": (_, call, wild) => call.ask({ text: "x", ...(wild as object) }),
+  "call.processes.run()": (_, call, wild) => call.processes.run("x", wild),
+  "call.processes.start()": (_, call, wild) => call.processes.start("x", wild),
+};
+
+test.each(Object.keys(INSIDE))("G3: %s refuses an option that it does not know", async (name) => {
+  const refusals: unknown[] = [];
+  const act = async (turn: Turn): Promise<string> => {
+    await turn.call("outer", {}, async (call) => {
+      const asked = async (): Promise<unknown> => INSIDE[name]?.(turn, call, { aproval: true } as never);
+      await asked().catch((error: unknown) => refusals.push(error));
+      return null;
+    });
+    return "done";
+  };
+  const { belay } = await openHouse({ go: act });
+  await (await belay.createSession()).prompt("go").outcome;
+  expect(refusals).toMatchObject([{ code: "invalid", message: expect.stringMatching(/has no `aproval`/) }]);
+  await belay.close();
+});
+
+test("a misspelt approval of a call is refused with what was meant, and the tool is not run", async () => {
+  const begun: string[] = [];
+  const wild = { aproval: true } as object;
+  const { belay } = await openHouse({
+    call: async (turn) => (await turn.call("rm", {}, () => void begun.push("rm"), wild)).kind,
+  });
+  const session = await belay.createSession();
+  expect(await session.prompt("call").outcome).toMatchObject({
+    kind: "failed",
+    message: "A call has no `aproval`. Did you mean `approval`?",
+  });
+  expect(begun).toEqual([]);
+  const agent = () => ({ calls: [{ name: "rm", input: {}, execute: () => void begun.push("rm"), ...wild }] });
+  const other = await openHouse({}, { agent: agent as never });
+  expect(await (await other.belay.createSession()).prompt("calls").outcome).toMatchObject({
+    kind: "failed",
+    message: "A call has no `aproval`. Did you mean `approval`?",
+  });
+  expect(begun).toEqual([]);
+  await Promise.all([belay.close(), other.belay.close()]);
+});
 
 const WRONG: Readonly<Record<string, Ask>> = {
   "a session without an id": (belay) => belay.session(undefined as never),

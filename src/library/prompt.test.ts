@@ -20,6 +20,22 @@ describe("idempotency keys", () => {
     expect(begun).toEqual(["once"]);
   });
 
+  test("G35: programs that count from 1 do not meet under one key", async () => {
+    const { belay } = await openHouse();
+    const [none, ann, bob, tenants] = [
+      {},
+      { keyOf: "ann" },
+      { keyOf: "bob" },
+      { keyOf: "ann", tenant: "bob" },
+    ] as const;
+    const owners = [none, ann, bob, tenants, { tenant: "ann" }, { tenant: "bob" }];
+    const made = await Promise.all(owners.map((owner) => belay.createSession({ key: "1", ...owner })));
+    expect(new Set(made.map(({ id }) => id)).size).toBe(owners.length);
+    const begun = owners.map((owner) => belay.prompt("hello", { key: "1", ...owner }));
+    expect(new Set(begun.map(({ sessionId }) => sessionId)).size).toBe(owners.length);
+    expect((await belay.prompt("hello", { key: "1", ...ann }).accepted).repeated).toBe(true);
+  });
+
   test("G2: the key of a run that ended long ago still names it", async () => {
     const { belay, begun } = await openHouse();
     const session = await belay.createSession();
@@ -76,11 +92,11 @@ describe("idempotency keys", () => {
 
 describe("one at a time", () => {
   test("G4: runs start in the order of acceptance, each after the end of the one before, whatever it was", async () => {
-    const { belay, begun } = await openHouse({ bad: () => Promise.reject(new Error("no")), slow: waits });
+    const { belay, begun, began } = await openHouse({ bad: () => Promise.reject(new Error("no")), slow: waits });
     const session = await belay.createSession();
     const runs = ["bad", "slow", "good"].map((text) => session.prompt(text));
     expect(await runs[0]?.outcome).toEqual({ kind: "failed", code: "error", message: "no" });
-    await runs[1]?.accepted;
+    await began("slow");
     await runs[1]?.cancel();
     expect(await runs[2]?.outcome).toEqual({ kind: "completed" });
     expect(begun).toEqual(["bad", "slow", "good"]);
@@ -332,6 +348,16 @@ describe("a prompt in a session of its own", () => {
     await one.outcome;
     await expect(belay.prompt("twice", { key: "k" }).accepted).rejects.toMatchObject({ code: "conflict" });
     expect(begun).toEqual(["once"]);
+  });
+
+  test("G2: its key never names a session that was created under a key", async () => {
+    const { belay } = await openHouse();
+    for (const tenant of [{}, { tenant: "acme" }]) {
+      const ids = new Set([belay.prompt("x", { key: "x", ...tenant }).sessionId]);
+      const keys = ["x", "prompt x", "session x", "session prompt x", "session session x"];
+      for (const key of keys) ids.add((await belay.createSession({ key, ...tenant })).id);
+      expect(ids.size).toBe(keys.length + 1);
+    }
   });
 
   test("G2: the same words under one key for a session with another title or directory are a conflict", async () => {

@@ -8,7 +8,8 @@ import type { Json } from "../core/prompt.ts";
 import type { Question } from "../core/question.ts";
 import type { Agent, CallRequest, Hooks } from "../ports.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { type Belay, type BelayOptions, openBelay } from "./belay.ts";
+import { type Belay, openBelay } from "./belay.ts";
+import type { BelayOptions } from "./belay-options.ts";
 import type { Session } from "./session.ts";
 
 /** A turn that asks for these calls, and a turn that says how they ended. */

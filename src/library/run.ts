@@ -5,16 +5,16 @@ import type { Accepted } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
-import { type CallId, type ProcessId, type RunId, runOf, type Seq, type SessionId, sessionOf } from "../core/ids.ts";
+import { type CallId, type ProcessId, type RunId, type SessionId, sessionOf } from "../core/ids.ts";
 import { CALL_WAIT_MS, RECEIPT_MS_MIN, WAIT_MS_MAX } from "../core/limits.ts";
 import type { RunRow } from "../core/rows.ts";
 import { runText } from "../core/run-text.ts";
+import type { Begun } from "../engine/acceptance.ts";
 import { gone } from "../engine/closing.ts";
 import type { Engine } from "../engine/engine.ts";
 import { unrecordedStop } from "../engine/entries.ts";
 import { OVER } from "../engine/follow.ts";
 import { orLimit, ProcessHandle, unpunished } from "../engine/process-handle.ts";
-import type { Begun } from "../engine/prompted.ts";
 import { type Stop, Stoppable } from "../engine/stoppable.ts";
 import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import type { Clock } from "../ports.ts";
@@ -134,7 +134,7 @@ export class RunHandle implements RunControl {
   }
 }
 
-/** The same for one call: what became of it is read off the log. */
+/** The same for one call. */
 export async function waitForCall(
   engine: Engine,
   callId: CallId,
@@ -143,24 +143,18 @@ export async function waitForCall(
 ): Promise<CancelReceipt & Waited> {
   if (receipt.kind !== "stopping") return receipt;
   const waitMs = limit.leftMs ?? CALL_WAIT_MS;
-  const outcome = waitMs === 0 ? undefined : await callOutcome(engine, callId, receipt.since, waitMs);
+  const outcome = waitMs === 0 ? undefined : await callOutcome(engine, callId, waitMs);
   return { ...receipt, ended: outcome === undefined ? limit.reached : settledLike(outcome) };
 }
 
-/** How a call ended, if it does within `waitMs` after the position `since`. */
-async function callOutcome(engine: Engine, callId: CallId, since: Seq, waitMs: number): Promise<Outcome | undefined> {
-  const session = engine.lanes.home(runOf(callId)) ?? (await engine.store.run(runOf(callId)))?.session;
-  if (session === undefined) return undefined;
+/** How a call ended, if it does within `waitMs`. */
+async function callOutcome(engine: Engine, callId: CallId, waitMs: number): Promise<Outcome | undefined> {
   const stop = new AbortController();
   const cancelTimer = engine.clock.after(waitMs, () => stop.abort(OVER));
   try {
-    for await (const event of engine.follow(session, { after: since, signal: stop.signal, deltas: "without" })) {
-      if (event.type === "call.settled" && event.callId === callId) return event.outcome;
-    }
-    return undefined;
+    return await engine.ends.call(callId, stop.signal);
   } finally {
     cancelTimer();
-    stop.abort(OVER);
   }
 }
 
@@ -186,7 +180,7 @@ async function waitForProcess(
   receipt: CancelReceipt,
   limit: WaitLimit,
 ): Promise<CancelReceipt & Waited> {
-  const handle = new ProcessHandle(engine.handles, id, sessionOf(id));
+  const handle = new ProcessHandle(engine.handles, id, sessionOf(id), engine.handles.gate);
   const result = await handle.wait({ limitMs: limit.leftMs ?? CALL_WAIT_MS });
   return { ...receipt, ended: result === undefined ? limit.reached : settledLike(result.outcome) };
 }
@@ -249,7 +243,8 @@ export class WaitLimit {
 
   /** The receipt, if the store records the stop in time. It was carried out in any case. */
   async receipt<R extends object>(coming: Promise<R>): Promise<R> {
-    if (this.#waitMs === undefined) return coming;
+    // With 0 the caller wants the receipt, and not to wait for the end.
+    if (this.#waitMs === undefined || this.#waitMs === 0) return coming;
     const limitMs = Math.max(this.#waitMs, RECEIPT_MS_MIN);
     const receipt = await orLimit(this.#clock, coming, { limitMs });
     if (receipt !== undefined) return receipt;

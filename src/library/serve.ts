@@ -1,21 +1,25 @@
-// Belay behind HTTP, in a program of your own: a server with its sockets, or a function to mount in one you have.
+// Belay behind HTTP, in a program of your own: a server with its sockets, or functions to mount in one you have.
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BelayControl } from "../control.ts";
+import { toControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { invalid, isObject, rejectUnknown } from "../engine/validate.ts";
-import type { Actor } from "../server/exchange.ts";
-import { fetchHandler } from "../server/fetch-exchange.ts";
+import type { Actor, HttpRequest } from "../server/exchange.ts";
 import { Guard } from "../server/guard.ts";
 import { type Handler, makeHandler } from "../server/handler.ts";
+import { checkedActor, type GivenActor, HostTokens, type Verify } from "../server/host-tokens.ts";
 import { type Listener, listen, type SocketPlace, type TcpPlace } from "../server/listener.ts";
+import { Mount } from "../server/mount.ts";
+import type { Handle } from "../server/node-server.ts";
 import type { ServerAudit, ServerLog } from "../server/observer.ts";
 import { openTokens, type Tokens } from "../server/tokens.ts";
 import { version } from "./version.ts";
 
-/** Who may ask: whose token this is, or undefined if it is nobody's. */
-export type Verify = (token: string) => Actor | undefined;
-
 interface Common {
-  /** A private directory: tokens are kept in it, as digests. Or a function of your own. */
+  /**
+   * A private directory: tokens are kept in it, as digests. Or a function of your own, which may be async: what it
+   * throws is a refusal.
+   */
   readonly tokens: string | Verify;
   /** Names of this server besides those of the loopback: `belay.example.com`. */
   readonly hosts?: readonly string[];
@@ -23,18 +27,47 @@ interface Common {
   readonly origins?: readonly string[];
   readonly log?: ServerLog;
   readonly audit?: ServerAudit;
+  readonly limits?: ServerLimits;
 }
 
-export interface FetchOptions extends Common {}
+/** For one actor each. A host that asks in the name of all its users needs more than one user does. */
+export interface ServerLimits {
+  /** Event streams that are open at once. Default 32. */
+  readonly streamsPerToken?: number;
+  /** Default 20. Stops are never counted. */
+  readonly changesPerSecond?: number;
+  /** How many at once after a pause. Default 40. */
+  readonly changesBurst?: number;
+}
+
+export interface FetchOptions extends Common {
+  /** Where it is mounted, for hosts that leave that in the path: `/agents`. */
+  readonly basePath?: string;
+}
+
+/** What your server knows of a request already. */
+export interface GivenRequest {
+  /** Who asks, by your own sessions. Then no token is looked for. */
+  readonly actor?: GivenActor;
+  /** The body, as your parser has left it. */
+  readonly body?: unknown;
+}
 
 export interface ServeOptions extends Common {
   /** Default: a free port of the loopback. Anything wider needs TLS or a trusted proxy. */
   readonly at?: TcpPlace | SocketPlace;
 }
 
-/** A function from a web-standard Request to its Response, to be mounted in a server of yours. */
+/** Belay to be mounted in a server of yours. */
 export interface Mounted {
+  /** From a web-standard request to its response: Hono, Next.js, Bun, Deno. */
   fetch(request: Request): Promise<Response>;
+  /** The same, with what your server knows already. */
+  fetchAs(given: GivenRequest, request: Request): Promise<Response>;
+  /** For requests of Node: `node:http`, Express, Nest. Takes `request.body`, if a parser has left one there. */
+  node(request: IncomingMessage, response: ServerResponse): void;
+  /** The same, with what your server knows already: Fastify. */
+  nodeAs(given: GivenRequest, request: IncomingMessage, response: ServerResponse): void;
   /** Ends the streams with a last word, and keeps nobody waiting. Belay itself goes on. */
   close(): Promise<void>;
 }
@@ -49,15 +82,26 @@ export interface Serving {
 }
 
 export function fetchBelay(belay: BelayControl, options: FetchOptions): Mounted {
-  const { handler } = inside(belay, options, []);
-  return { fetch: fetchHandler(handler.handle), close: () => handler.drain() };
+  const { handler, handle } = inside(belay, options, ["basePath"]);
+  const { basePath, log } = options;
+  const onTrouble = (error: unknown, requestId: string): void =>
+    log?.error("a request has failed", { requestId, error: toControlError(error) });
+  const mount = new Mount(handle, { clock: systemClock, basePath, onTrouble });
+  const known = ({ actor, body }: GivenRequest) => ({ actor: checkedActor(actor), body });
+  return {
+    fetch: (request) => mount.fetch(request),
+    fetchAs: async (given, request) => mount.fetch(request, known(given)),
+    node: (request, response) => void mount.node(request, response),
+    nodeAs: (given, request, response) => void mount.node(request, response, known(given)),
+    close: () => handler.drain(),
+  };
 }
 
 export async function serveBelay(belay: BelayControl, options: ServeOptions): Promise<Serving> {
-  const { guard, handler, tokens } = inside(belay, options, ["at"]);
+  const { guard, handler, handle, tokens } = inside(belay, options, ["at"]);
   const { at = { kind: "tcp" } } = options;
   const local = tokens?.ensureLocal();
-  const listener: Listener = await listen(handler.handle, { place: at, clock: systemClock });
+  const listener: Listener = await listen(handle, { place: at, clock: systemClock });
   const { address } = listener;
   if (address.kind === "tcp") guard.serves(address.served);
   return {
@@ -73,22 +117,52 @@ export async function serveBelay(belay: BelayControl, options: ServeOptions): Pr
 interface Inside {
   readonly guard: Guard;
   readonly handler: Handler;
+  readonly handle: Handle;
   readonly tokens: Tokens | undefined;
 }
 
-function inside(belay: BelayControl, options: ServeOptions, others: readonly string[]): Inside {
+function inside(belay: BelayControl, options: ServeOptions & FetchOptions, others: readonly string[]): Inside {
   if (!isObject(options)) throw invalid("A server needs to know who may ask: { tokens }.");
-  const { tokens: from, hosts = [], origins = [], log, audit, at, ...rest } = options;
-  rejectUnknown(at === undefined || others.includes("at") ? rest : { ...rest, at }, "A server");
+  const { tokens: from, hosts = [], origins = [], log, audit, limits, ...rest } = options;
+  rejectUnknown(Object.fromEntries(Object.entries(rest).filter(([name]) => !others.includes(name))), "A server");
   if (typeof from !== "string" && typeof from !== "function") {
     throw invalid("`tokens` is a directory for tokens, or a function that tells whose a token is.");
   }
-  const tokens = typeof from === "string" ? openTokens({ dir: from, clock: systemClock }) : undefined;
-  const verify = typeof from === "string" ? (secret: string) => tokens?.verify(secret) : from;
-  const guard = new Guard({ tokens: { verify }, clock: systemClock, names: hosts, origins });
+  const refused = (error: unknown): void =>
+    log?.warn("a token could not be verified, and is refused", { error: toControlError(error) });
+  const kept = typeof from === "string" ? openTokens({ dir: from, clock: systemClock }) : undefined;
+  const asked = typeof from === "string" ? undefined : new HostTokens(from, refused);
+  const tokens = kept ?? asked ?? NOBODY;
+  const guard = new Guard({ tokens, clock: systemClock, names: hosts, origins, ...limitsOf(limits) });
   const parts = { control: belay, guard, clock: systemClock, version: version() };
   const told = { ...(log === undefined ? {} : { log }), ...(audit === undefined ? {} : { audit }) };
-  return { guard, tokens, handler: makeHandler({ ...parts, ...told }) };
+  const handler = makeHandler({ ...parts, ...told });
+  return { guard, tokens: kept, handler, handle: verifiedBefore(handler, asked) };
 }
 
-export type { Actor, ServerAudit, ServerLog, SocketPlace, TcpPlace };
+const NOBODY = { verify: () => undefined };
+
+/** Not a tick later where the host answers at once: requests are handled in the order in which they came. */
+function verifiedBefore(handler: Handler, tokens: HostTokens | undefined): Handle {
+  if (tokens === undefined) return handler.handle;
+  return async (request: HttpRequest) => {
+    const verified = tokens.prepare(request);
+    if (verified !== undefined) await verified;
+    return handler.handle(request);
+  };
+}
+
+function limitsOf(limits: ServerLimits = {}) {
+  const { streamsPerToken, changesPerSecond, changesBurst, ...rest } = limits;
+  rejectUnknown(rest, "`limits`");
+  for (const [name, limit] of Object.entries(limits)) {
+    if (!Number.isInteger(limit) || limit < 1) throw invalid(`\`limits.${name}\` is a whole number from 1 on.`);
+  }
+  return {
+    ...(streamsPerToken === undefined ? {} : { streamsPerToken }),
+    ...(changesPerSecond === undefined ? {} : { mutationsPerSecond: changesPerSecond }),
+    ...(changesBurst === undefined ? {} : { mutationsBurst: changesBurst }),
+  };
+}
+
+export type { Actor, GivenActor, ServerAudit, ServerLog, SocketPlace, TcpPlace, Verify };

@@ -3,10 +3,9 @@ import type { ProcessesControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Seq, SessionId } from "../core/ids.ts";
 import type { ProcessRow } from "../core/rows.ts";
-import { findProcess } from "../engine/call-processes.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { LiveLane } from "../engine/live-lane.ts";
-import { ProcessHandle } from "../engine/process-handle.ts";
+import { findProcess, ProcessHandle } from "../engine/process-handle.ts";
 import { checkLimit, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import { checkCommand, checkStart } from "../engine/validate-process.ts";
 import type { CommandLine, ProcessInfo, StartOptions } from "../spawner.ts";
@@ -26,12 +25,14 @@ export class SessionProcesses implements ProcessesControl {
     const { feedback = "next-turn", ...rest } = checkStart(options);
     const begin = { owner: this.#session, command: checked, options: rest, feedback };
     const live = await this.#engine.beginProcess(this.#session, begin);
-    return new ProcessHandle(this.#engine.handles, live.id, this.#session);
+    const { handles } = this.#engine;
+    return new ProcessHandle(handles, live.id, this.#session, handles.gate);
   }
 
   /** Any process of this session, also one that has ended. */
   get(id: string): Promise<ProcessHandle> {
-    return findProcess(this.#engine.handles, this.#session, id);
+    const { handles } = this.#engine;
+    return findProcess(handles, this.#session, id, handles.gate);
   }
 
   /** Those that are going on. */

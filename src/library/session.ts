@@ -5,6 +5,7 @@ import type {
   Explanation,
   Keyed,
   ModeOptions,
+  PromptCancelOptions,
   PromptOptions,
   QueueControl,
   QueuedRun,
@@ -23,6 +24,7 @@ import type { Question } from "../core/question.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Message } from "../core/transcript.ts";
 import { transcript } from "../core/transcript-book.ts";
+import type { SessionDeleted, Trimmed } from "../core/upkeep.ts";
 import type { PromptReceipt, SessionStop } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
 import { explain } from "../engine/explain.ts";
@@ -36,10 +38,12 @@ import {
   checkDelivery,
   checkItem,
   checkKey,
+  checkKeys,
   checkLimit,
   checkNote,
   checkPrompt,
   checkReason,
+  checkSender,
   invalid,
   optionsOf,
   rejectUnknown,
@@ -73,9 +77,10 @@ export class Session implements SessionControl {
    * does not. Throws for input that could never be accepted.
    */
   prompt(prompt: string | Prompt, options: PromptOptions = {}): RunHandle {
-    const { delivery, key, ...rest } = optionsOf(options, "prompt()");
+    const { delivery, key, actor, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
-    const checked = { prompt: checkPrompt(prompt), delivery: checkDelivery(delivery), key: checkKey(key) };
+    const named = { key: checkKey(key), ...checkSender(actor) };
+    const checked = { prompt: checkPrompt(prompt), delivery: checkDelivery(delivery), ...named };
     return new RunHandle(this.#engine, { sessionId: this.id, ...this.#engine.prompt(this.id, checked) });
   }
 
@@ -99,16 +104,18 @@ export class Session implements SessionControl {
       })),
     );
     const [runs, processes] = await Promise.all([waited, waitForAll(this.#engine, receipt.processes, limit)]);
-    return { kind: receipt.kind, runs, ...(processes === undefined ? {} : { processes }) };
+    return { ...receipt, runs, ...(processes === undefined ? {} : { processes }) };
   }
 
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
-  cancelPrompt(key: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<PromptReceipt> {
-    const { reason, key: once, ...rest } = optionsOf(options, "cancelPrompt()");
+  cancelPrompt(key: string, options: PromptCancelOptions = {}): Promise<PromptReceipt> {
+    const { reason, key: once, early = false, actor, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
-    const checked = checkKey(key);
-    if (checked === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    return this.#engine.cancel.prompt(this.id, { key: checked, reason: checkReason(reason) }, checkKey(once));
+    const [named] = checkKeys([key]);
+    if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
+    if (typeof early !== "boolean") throw invalid("`early` is true or false.");
+    const stop = { key: named, reason: checkReason(reason), ...(early ? { prompts: [named] } : {}) };
+    return this.#engine.cancel.prompt(this.id, { ...stop, ...checkSender(actor) }, checkKey(once));
   }
 
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
@@ -185,21 +192,27 @@ export class Session implements SessionControl {
   /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   async explain(): Promise<Explanation> {
     const lane = await this.#lane();
-    const { store, worker, processes, modes } = this.#engine;
+    const { store, worker, processes, modes, dispatch } = this.#engine;
     const times = await since(store, lane);
     const mode = modes.inForce(lane.durable.mode);
-    return explain(lane, { worker, times, mode, processes: processes.list(lane) });
+    return explain(lane, { worker, times, mode, processes: processes.list(lane), hasSlot: dispatch.hasSlot(lane) });
   }
 
   /**
-   * Forgets the events before a position, never those of runs without an outcome. Whoever follows from before is told
-   * of the gap. Answers the first position that is kept.
+   * Removes the events before a position. Never those of runs without an outcome, never a part of a run, and never
+   * what the next request to a model needs; the answer says which of these kept it from removing more.
    */
-  async trim(before: Seq): Promise<{ readonly kept: Seq }> {
+  async trim(before: Seq): Promise<Trimmed> {
     if (!Number.isInteger(before) || before < 1)
       throw invalid("`before` is a position in the log: a whole number from 1.");
-    await this.#lane();
-    return this.#engine.store.trim(this.id, before);
+    return this.#engine.removal.trim(this.id, before);
+  }
+
+  /** Stops everything and deletes the session permanently, with its log and the output of its processes. */
+  async delete(options: Pick<CancelOptions, "reason"> = {}): Promise<SessionDeleted> {
+    const { reason, ...rest } = optionsOf(options, "delete()");
+    rejectUnknown(rest, "delete()");
+    return this.#engine.delete(this.id, reason === undefined ? { kind: "closed" } : checkReason(reason));
   }
 
   /** Its runs, newest first. */
@@ -221,12 +234,14 @@ export class Session implements SessionControl {
 
 /** Before anything is stopped: a cancel that is refused has stopped nothing. */
 export function checkSessionStop(options: SessionCancelOptions, of: string): CheckedStop {
-  const { reason, waitMs, key, background, ...rest } = optionsOf(options, of);
+  const { reason, waitMs, key, background, prompts, actor, ...rest } = optionsOf(options, of);
   rejectUnknown(rest, of);
   if (background !== undefined && background !== "keep" && background !== "stop") {
     throw invalid('`background` is "keep" or "stop".');
   }
-  const stop = { reason: checkReason(reason), ...(background === undefined ? {} : { background }) };
+  const named = prompts === undefined || prompts.length === 0 ? {} : { prompts: checkKeys(prompts) };
+  const how = { ...(background === undefined ? {} : { background }), ...named, ...checkSender(actor) };
+  const stop = { reason: checkReason(reason), ...how };
   return { stop, once: checkKey(key), waitMs: checkWait(waitMs) };
 }
 

@@ -1,33 +1,64 @@
-// SIGINT and SIGTERM: the first shuts down in order, the second leaves at once.
+// SIGINT and SIGTERM: the first shuts down gracefully, the second does not wait.
+//
+// Invariants
+// 1. One handler for each signal in a process, however many Belays it has open, and none once they are closed.
+// 2. The process is not ended before all of them have closed.
+// 3. If the program handles the signal too, it is not ended from here: its own handler may be at work.
 import { constants } from "node:os";
 import type { Belay } from "./belay.ts";
 
+type CloseOptions = Parameters<Belay["close"]>[0];
+
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
+/** The Belays that are closed by a signal, with their options. */
+const open = new Map<Belay, CloseOptions>();
+let isClosing = false;
+
 /**
- * Closes `belay` when the process is asked to end, and then lets it end the way the signal would have ended it.
- * A second signal does not wait. The answer takes the handlers back.
+ * Closes `belay` when the process receives SIGINT or SIGTERM. When every Belay that was given here has closed, the
+ * process ends by that signal, unless the program has a handler of its own for it. A second signal ends it at once.
+ * The handlers are removed when `belay` is closed, or by the function that is returned.
  */
-export function closeOnSignals(belay: Belay, options: Parameters<Belay["close"]>[0] = {}): () => void {
-  let asked = false;
-  const takeBack = (): void => {
-    for (const signal of SIGNALS) process.removeListener(signal, onSignal);
-  };
-  const onSignal = (signal: NodeJS.Signals): void => {
-    const leave = (): void => {
-      takeBack();
-      // Died of the signal, as a shell wants to see it; where others listen too, it would not kill, so we leave.
-      if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
-      else process.exit(128 + constants.signals[signal]);
-    };
-    if (asked) {
-      leave();
-      return;
-    }
-    asked = true;
-    // Closing cannot be refused, and whatever it could not finish is recovered at the next start.
-    void belay.close(options).finally(leave);
-  };
-  for (const signal of SIGNALS) process.on(signal, onSignal);
-  return takeBack;
+export function closeOnSignals(belay: Belay, options: CloseOptions = {}): () => void {
+  // In front, so that a handler of the program that was added with `once` is still counted when the signal comes.
+  if (open.size === 0 && !isClosing) for (const signal of SIGNALS) process.prependListener(signal, onSignal);
+  open.set(belay, options);
+  const remove = (): void => forget(belay);
+  void belay.closed.then(remove);
+  return remove;
+}
+
+function forget(belay: Belay): void {
+  if (open.delete(belay) && open.size === 0 && !isClosing) removeHandlers();
+}
+
+function removeHandlers(): void {
+  for (const signal of SIGNALS) process.removeListener(signal, onSignal);
+}
+
+function onSignal(signal: NodeJS.Signals): void {
+  if (!isClosing) void closeAll(signal, process.listenerCount(signal) > 1);
+  else if (process.listenerCount(signal) > 1) process.exit(128 + constants.signals[signal]);
+  else endBy(signal);
+}
+
+/** `isHandled`: the program has a handler of its own, which ends it. */
+async function closeAll(signal: NodeJS.Signals, isHandled: boolean): Promise<void> {
+  isClosing = true;
+  // Also those that are opened meanwhile. Work that is unfinished at the limit is recovered at the next start.
+  while (open.size > 0) {
+    const closing = [...open];
+    await Promise.allSettled(closing.map(([belay, options]) => belay.close(options)));
+    for (const [belay] of closing) open.delete(belay);
+  }
+  isClosing = false;
+  if (isHandled) removeHandlers();
+  else endBy(signal);
+}
+
+/** Ends by the signal itself, so that a shell or a supervisor sees it. */
+function endBy(signal: NodeJS.Signals): void {
+  removeHandlers();
+  process.kill(process.pid, signal);
 }

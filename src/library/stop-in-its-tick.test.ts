@@ -1,6 +1,6 @@
 // A stop is decided in the tick in which it is called: nothing in front of it can hold it up, not even the store.
 import { describe, expect, test } from "vitest";
-import { openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
+import { logOf, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { STOP_UNRECORDED } from "../core/control-error.ts";
 import { LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS, STORE_WAIT_MS } from "../core/limits.ts";
 import type { Turn } from "../ports.ts";
@@ -9,6 +9,7 @@ import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
+import type { Session } from "./session.ts";
 
 async function opened(acts: Parameters<typeof openHouse>[0] = {}, options: Parameters<typeof openHouse>[1] = {}) {
   const clock = manualClock();
@@ -23,7 +24,62 @@ async function rounds(count = 8): Promise<void> {
   for (let round = 0; round < count; round += 1) await settled();
 }
 
+const typesOf = async (session: Session): Promise<readonly string[]> => (await logOf(session)).map(({ type }) => type);
+
 const cancelled = { kind: "cancelled", reason: { kind: "user" } } as const;
+
+describe("G10: a prompt and its cancel in one tick", () => {
+  test.each([{}, { key: "k" }])("are a run that is withdrawn, in one commit (options %j)", async (options) => {
+    const { session, store, begun } = await opened();
+    const commits = store.calls("append");
+    const run = session.prompt("a", options);
+    expect(await run.cancel()).toEqual({ kind: "withdrawn" });
+    expect(store.calls("append")).toBe(commits + 1);
+    expect(await run.outcome).toEqual(cancelled);
+    expect(await typesOf(session)).toEqual(["session.created", "run.accepted", "run.settled"]);
+    expect(begun).toEqual([]);
+  });
+
+  test("a prompt of its own session, too", async () => {
+    const { belay, begun } = await opened();
+    const run = belay.prompt("a", { key: "k" });
+    expect(await run.cancel()).toEqual({ kind: "withdrawn" });
+    expect(await run.outcome).toEqual(cancelled);
+    expect(begun).toEqual([]);
+  });
+
+  test("leave what came between them: a steer has its own run, an interrupt runs, the next prompt starts", async () => {
+    for (const delivery of ["queue", "steer", "interrupt"] as const) {
+      const { session, begun } = await opened();
+      const first = session.prompt("a");
+      const second = session.prompt("b", { delivery });
+      expect(await first.cancel()).toEqual({ kind: "withdrawn" });
+      expect(await second.accepted).toMatchObject({ joined: "queue" });
+      expect(await second.outcome).toEqual({ kind: "completed" });
+      expect(begun).toEqual(["b"]);
+    }
+  });
+
+  test("once the start is on its way the run is stopping", async () => {
+    const { session, begun } = await opened();
+    const run = session.prompt("a");
+    await Promise.resolve();
+    expect(await run.cancel()).toMatchObject({ kind: "stopping", first: true });
+    expect(await run.outcome).toEqual(cancelled);
+    expect(begun).toEqual([]);
+  });
+
+  test("the retry of a cancel by its key takes no start back", async () => {
+    const { session, begun } = await opened();
+    const first = session.prompt("a");
+    await session.cancel({ key: "c" });
+    await first.outcome;
+    const next = session.prompt("b");
+    expect((await session.cancel({ key: "c" })).runs.map(({ runId }) => runId)).toEqual([first.id]);
+    expect(await next.outcome).toEqual({ kind: "completed" });
+    expect(begun).toEqual(["b"]);
+  });
+});
 
 describe("G7, G11: prompts with an idempotency key", () => {
   test("a prompt, a keyed prompt and session.cancel() in one tick: no agent begins", async () => {

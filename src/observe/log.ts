@@ -46,6 +46,11 @@ export class Log {
     this.#fields = fields;
   }
 
+  /** How its lines look. */
+  get form(): LineForm {
+    return this.#setup.options.form ?? "json";
+  }
+
   /** Lines that went nowhere, because the reader was slow or gone. */
   get dropped(): number {
     return this.#setup.sink.dropped;
@@ -74,7 +79,8 @@ export class Log {
 
   #write(level: Level, msg: string, fields: Fields = {}): void {
     const { options, sink } = this.#setup;
-    const { redact, form = "json", level: least = "info" } = options;
+    const { form } = this;
+    const { redact, level: least = "info" } = options;
     if (LEVELS[level] < LEVELS[least]) return;
     try {
       const time = options.clock.now();

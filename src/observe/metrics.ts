@@ -13,6 +13,8 @@ export interface MetricAbout<L extends string = string> {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly L[];
+  /** Default SERIES_MAX. More where all label values are known beforehand. */
+  readonly seriesMax?: number;
 }
 
 export type Labels<L extends string = string> = Readonly<Record<L, string>>;
@@ -44,7 +46,7 @@ export class Metrics {
   readonly #registered = new Map<string, Registered>();
 
   counter<L extends string = never>(about: MetricAbout<L>): Counter<L> {
-    const series = new SeriesSet<L, { value: number }>(about.labels ?? [], () => ({ value: 0 }));
+    const series = new SeriesSet<L, { value: number }>(about, () => ({ value: 0 }));
     const samples = (): readonly string[] =>
       series.all().map(([labels, { value }]) => sample(about.name, labels, value));
     this.#register({ about, type: "counter", samples });
@@ -70,7 +72,7 @@ export class Metrics {
     const { name } = about;
     const bounds = [...buckets, Infinity];
     const make = (): Buckets => ({ counts: bounds.map(() => 0), sum: 0 });
-    const series = new SeriesSet<L, Buckets>(about.labels ?? [], make);
+    const series = new SeriesSet<L, Buckets>(about, make);
     const samples = (): readonly string[] => series.all().flatMap(([labels, one]) => spread(name, labels, bounds, one));
     this.#register({ about, type: "histogram", samples });
     return {
@@ -117,11 +119,13 @@ type LabelPairs = readonly (readonly [string, string])[];
 /** What is counted, once for each set of label values. */
 class SeriesSet<L extends string, S> {
   readonly #names: readonly L[];
+  readonly #max: number;
   readonly #make: () => S;
   readonly #series = new Map<string, { readonly labels: LabelPairs; readonly state: S }>();
 
-  constructor(names: readonly L[], make: () => S) {
+  constructor({ labels: names = [], seriesMax = SERIES_MAX }: MetricAbout<L>, make: () => S) {
     this.#names = names;
+    this.#max = seriesMax;
     this.#make = make;
     // Without labels there is one series, and it is there from the beginning: nothing counted yet is 0, not unknown.
     if (names.length === 0) this.#get([]);
@@ -131,7 +135,7 @@ class SeriesSet<L extends string, S> {
     const pairs = this.#names.map((name) => [name, String(labels[name] ?? "").slice(0, LABEL_CHARS_MAX)] as const);
     const known = this.#series.get(JSON.stringify(pairs));
     if (known !== undefined) return known.state;
-    return this.#get(this.#series.size < SERIES_MAX ? pairs : this.#names.map((name) => [name, "other"] as const));
+    return this.#get(this.#series.size < this.#max ? pairs : this.#names.map((name) => [name, "other"] as const));
   }
 
   all(): readonly (readonly [LabelPairs, S])[] {

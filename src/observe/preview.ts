@@ -5,10 +5,10 @@
 // 2. A text is redacted before it is cut.
 // 3. What was left out is said where it was left out.
 import type { Json } from "../core/prompt.ts";
+import { REDACTED } from "../core/token-patterns.ts";
 import { errorRecord } from "./error-record.ts";
 import { PREVIEW_DEPTH_MAX, PREVIEW_VALUES_MAX, TEXT_CHARS_MAX, TEXT_CHARS_READ_MAX } from "./limits.ts";
 import type { Redact } from "./redactor.ts";
-import { REDACTED } from "./token-patterns.ts";
 
 export interface PreviewOptions {
   readonly redact: Redact;

@@ -4,9 +4,10 @@
 // 1. Never throws. A text that cannot be looked through is not shown at all.
 // 2. Takes time in proportion to the text, whatever is in it.
 // 3. What was redacted stays so: a second time changes nothing.
+
+import { REDACTED, withoutTokens } from "../core/token-patterns.ts";
 import { SECRET_CHARS_MAX, SECRET_CHARS_MIN, SECRETS_MAX } from "./limits.ts";
 import { secretForms } from "./secret-forms.ts";
-import { REDACTED, withoutTokens } from "./token-patterns.ts";
 
 /** The text, without its secrets. */
 export type Redact = (text: string) => string;

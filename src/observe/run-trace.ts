@@ -26,7 +26,6 @@ export interface RunBegun {
   readonly runId: RunId;
   readonly at: number;
   readonly attempt: number;
-  readonly title: string;
 }
 
 export interface CancelTold {
@@ -45,6 +44,9 @@ interface OpenSpan {
   readonly since: number;
 }
 
+/** What a tool is called. A call of an agent behind Belay may be named by its whole command, which is private. */
+const TOOL_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
+
 export class RunTrace {
   readonly #begun: RunBegun;
   readonly #context: Context;
@@ -61,7 +63,7 @@ export class RunTrace {
     };
     // A root: whatever happens to be active while an event is told has nothing to do with it.
     const options = { kind: SpanKind.INTERNAL, root: true, startTime: moment(begun.at), attributes };
-    const span = begun.tracer.startSpan(`invoke_agent ${begun.title}`, options, ROOT_CONTEXT);
+    const span = begun.tracer.startSpan("invoke_agent", options, ROOT_CONTEXT);
     this.#own = { span, since: begun.at };
     this.#context = trace.setSpan(ROOT_CONTEXT, span);
   }
@@ -93,7 +95,8 @@ export class RunTrace {
     this.#end(turnId, at, outcome, used);
   }
 
-  beginCall({ callId, at }: Of<"call.requested">, name: string): void {
+  beginCall({ callId, at }: Of<"call.requested">, called: string): void {
+    const name = TOOL_NAME.test(called) ? called : "tool";
     this.#begin(callId, at, {
       name: `execute_tool ${name}`,
       kind: SpanKind.INTERNAL,

@@ -134,9 +134,9 @@ describe("a run", () => {
       ),
     );
     expect(spans.map(({ name, parent }) => [name, parent?.name])).toEqual([
-      ["invoke_agent Tidy up", undefined],
-      ["chat", "invoke_agent Tidy up"],
-      ["execute_tool read", "invoke_agent Tidy up"],
+      ["invoke_agent", undefined],
+      ["chat", "invoke_agent"],
+      ["execute_tool read", "invoke_agent"],
     ]);
     expect(spans.map(({ options, ends }) => [options.startTime, ...ends])).toEqual([
       [
@@ -244,8 +244,12 @@ test("G35: what was said is in no span, and neither is a secret in a title or a 
   );
   const told = spans.map(({ parent: _, ...span }) => span);
   expect(JSON.stringify([told, added])).not.toContain("canary");
-  expect(named("invoke_agent About [redacted]")).toBeDefined();
-  expect(Math.max(...spans.map(({ name }) => name.length))).toBeLessThan(100);
+  expect(named("invoke_agent")).toBeDefined();
+  // Names that are no tool's may be whole commands.
+  expect(spans.map(({ name }) => name).filter((name) => name.startsWith("execute_tool"))).toEqual([
+    "execute_tool tool",
+  ]);
+  expect(JSON.stringify(told)).not.toContain("xxx");
 });
 
 describe("no span stays open", () => {

@@ -7,7 +7,7 @@
 // 1. `observe` never throws, whatever the host's SDK does.
 // 2. Every span that was begun is ended: with its run, when the run is parked or taken up again, when it has to make
 //    room, and at `close`. Of a program that is killed nothing is exported, so nothing stays open either.
-// 3. What is remembered is bounded: runs, spans in a run, titles, processes.
+// 3. What is remembered is bounded: runs, spans in a run, processes.
 import { type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
 import type { CancelReason } from "../core/cancel.ts";
 import type { Recorded } from "../core/event.ts";
@@ -36,7 +36,6 @@ export class Telemetry {
   readonly #redact: Redact;
   readonly #tally = new EventTally();
   readonly #runs = new Remembered<RunId, RunTrace>(SPANS_RUNS_MAX, (run) => run.leave());
-  readonly #titles = new Remembered<SessionId, string>(SPAN_NAMES_MAX);
   /** The call that waits for a process. */
   readonly #callOf = new Remembered<ProcessId, CallId>(SPAN_NAMES_MAX);
   #faults = 0;
@@ -78,12 +77,6 @@ export class Telemetry {
 
   #hear(session: SessionId, event: Recorded): void {
     switch (event.type) {
-      case "session.created":
-        if (event.title !== undefined) this.#titles.set(session, this.#name(event.title));
-        return;
-      case "session.closed":
-        this.#titles.take(session);
-        return;
       case "session.cancel_requested":
         for (const runId of event.covers) this.#runs.get(runId)?.cancelled({ ...event, scope: "session" });
         return;
@@ -140,8 +133,7 @@ export class Telemetry {
   #begin(session: SessionId, begun: Pick<RunBegun, "runId" | "at" | "attempt">): void {
     // Somebody else drove it meanwhile: how this part of it ended was not told here.
     this.#runs.take(begun.runId)?.leave(begun.at);
-    const title = this.#titles.get(session) ?? "belay";
-    const run = new RunTrace({ ...begun, tracer: this.#tracer, redact: this.#redact, session, title });
+    const run = new RunTrace({ ...begun, tracer: this.#tracer, redact: this.#redact, session });
     this.#runs.set(begun.runId, run);
   }
 

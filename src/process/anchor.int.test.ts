@@ -103,14 +103,16 @@ describe("a tree at an anchor", () => {
     expect(told).toEqual([]);
   });
 
-  test("whose anchor was killed is found by its marks and ended, and the anchor for sure", async () => {
+  test("whose anchor was killed is found by its marks and ended, and reported as unsure", async () => {
     // By this mark everybody is looked for, so it must be nobody else's.
     const cookie = `proc_anchor.2:${randomBytes(9).toString("base64url")}`;
     const { identity } = await tree(cookie);
     const { held, leader, told } = holding(identity, { clock: systemClock, cookie });
     leader.exit = { code: null, signal: "SIGKILL" };
     // Three have left the group of the leader, and are told from strangers by their marks alone.
-    expect(await held.verify(200, [])).toEqual({ killed: 3, left: [] });
+    // Whether anybody has shed them cannot be told any more, so the anchor itself is named.
+    const { pid } = leader.identity;
+    expect(await held.verify(200, [])).toEqual({ killed: 3, left: [pid], unsure: true });
     expect(told).toEqual(["SIGKILL"]);
   });
 

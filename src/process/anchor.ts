@@ -20,15 +20,24 @@ export interface AnchorOptions {
   readonly clock: Clock;
 }
 
-/** Undefined: on this architecture nobody knows the number of the call that makes an anchor. */
-export function anchor(options: AnchorOptions): Containment | undefined {
+/**
+ * Undefined: on this architecture we do not know the number of the call that makes an anchor. `joining` starts the gate
+ * in place of the anchor itself: a tree that is also held otherwise enters there.
+ */
+export function anchor(
+  options: AnchorOptions,
+  joining: (plan: Plan) => readonly string[] = () => [],
+): Containment | undefined {
   const prctl = PRCTL[options.arch];
   if (prctl === undefined) return undefined;
   return {
     mechanism: "anchor",
     tier: "anchor",
     profiles: ["none"],
-    wrap: (plan) => ({ file: options.perl, args: ["-e", ANCHOR, String(prctl), ...gateArguments(plan)] }),
+    wrap: (plan) => ({
+      file: options.perl,
+      args: ["-e", ANCHOR, String(prctl), ...joining(plan), ...gateArguments(plan)],
+    }),
     hold: (leader, plan) => holdAnchored(leader, plan, options),
   };
 }
@@ -69,9 +78,11 @@ function holdAnchored(leader: Leader, plan: Plan, options: AnchorOptions): Held 
       await until(() => leader.exit !== undefined, { clock, waitMs: waitMs * ANCHOR_SHARE, wakes });
       // It ends so only when the kernel has told it that it has no child left, and whoever lost a parent is its child.
       if (leader.exit?.code === ANCHOR_DONE) return { killed: 0, left: [] };
+      // Killed by another process: whom it held has other parents now, and may have shed every mark.
+      const unsure = leader.exit !== undefined;
       const verified = await marked.end(end - clock.elapsed());
       leader.kill("SIGKILL");
-      return verified;
+      return unsure && verified.left.length === 0 ? { ...verified, left: [leader.identity.pid], unsure } : verified;
     },
   };
 }

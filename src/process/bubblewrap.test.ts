@@ -16,7 +16,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const root: BubblewrapOptions = {
   ...{ bwrap: "/usr/bin/bwrap", setpriv: "/usr/bin/setpriv", umount: "/usr/bin/umount" },
-  ...{ userNamespace: false, root: true, caps: true, stateDir, hidden: [], clock: manualClock() },
+  ...{ userNamespace: false, root: true, caps: true, hidden: [stateDir], clock: manualClock() },
 };
 const user: BubblewrapOptions = { ...root, userNamespace: true, root: false };
 
@@ -73,7 +73,14 @@ describe("what bubblewrap is told", () => {
         expect(textOf(bwrapArguments({ ...options, caps: false }, one))).not.toContain("pid_max");
       }
     }
-    const means = { unshare: "unshare", setpriv: "setpriv", setsid: "setsid", clock: manualClock() };
+    const means = {
+      unshare: "unshare",
+      setpriv: "setpriv",
+      setsid: "setsid",
+      mount: "mount",
+      hidden: [],
+      clock: manualClock(),
+    };
     const text = textOf(unshareArguments({ ...means, userNamespace: true, caps: false }, plan));
     expect(text).not.toContain("pid_max");
     expect(text).not.toContain("--keep-caps");
@@ -104,7 +111,7 @@ describe("what bubblewrap is told", () => {
     Object.assign(process.env, { HOME: account, TMPDIR: ours });
     const own = join(account, "work");
     const mounts = (options: BubblewrapOptions, more: Partial<Plan> = {}): string => {
-      const args = bwrapArguments({ ...options, hidden: [] }, { ...inWorkspace, workspace: own, cwd: own, ...more });
+      const args = bwrapArguments(options, { ...inWorkspace, workspace: own, cwd: own, ...more });
       return textOf(args.slice(0, args.indexOf("--chdir")));
     };
     const start = "--die-with-parent --new-session --unshare-pid --as-pid-1";
@@ -120,7 +127,8 @@ describe("what bubblewrap is told", () => {
     );
     const temporary = ["/tmp", "/var/tmp", ours].filter((one) => existsSync(one)).map((one) => `--tmpfs ${one}`);
     const secrets = `--tmpfs ${account}/.ssh --ro-bind /dev/null ${account}/.netrc`;
-    const rest = [...temporary, secrets, `--bind ${own} ${own}`, `--tmpfs ${stateDir}`].join(" ");
+    const hiding = `--tmpfs ${stateDir} --remount-ro ${stateDir}`;
+    const rest = [...temporary, secrets, `--bind ${own} ${own}`, hiding].join(" ");
     const capped = "--proc /run/belay-proc --proc /proc";
     expect(mounts(root)).toBe([start, apart, devices, "--tmpfs /run", capped, ...owned, rest].join(" "));
     const rights = "--unshare-user --cap-add CAP_SYS_ADMIN --cap-add CAP_SETPCAP";
@@ -130,15 +138,15 @@ describe("what bubblewrap is told", () => {
     );
     // The whole account is the workspace: what is secret in it is hidden after it is there.
     const whole = mounts(user, { workspace: account, cwd: account });
-    expect(whole.slice(whole.indexOf("--bind "))).toBe(`--bind ${account} ${account} ${secrets} --tmpfs ${stateDir}`);
+    expect(whole.slice(whole.indexOf("--bind "))).toBe(`--bind ${account} ${account} ${secrets} ${hiding}`);
     // And where somebody works in such a directory itself, it is theirs.
     const within = mounts(user, { workspace: join(account, ".ssh"), cwd: join(account, ".ssh") });
-    expect(within.slice(within.indexOf("--bind "))).toBe(`--bind ${account}/.ssh ${account}/.ssh --tmpfs ${stateDir}`);
+    expect(within.slice(within.indexOf("--bind "))).toBe(`--bind ${account}/.ssh ${account}/.ssh ${hiding}`);
   });
 
   test.each([
     [
-      "root keeps its rights, and is capped by accident only",
+      "root gives up what undoes mounts, and is capped by accident only",
       root,
       plan,
       "",
@@ -182,7 +190,7 @@ describe("what bubblewrap is told", () => {
       root,
       inWorkspace,
       "",
-      "echo 400 >/run/belay-proc/sys/kernel/pid_max\n/usr/bin/umount -R /run/belay-proc || exit\n",
+      "echo 300 >/run/belay-proc/sys/kernel/ns_last_pid\n/usr/bin/umount -R /run/belay-proc || exit\n",
       true,
     ],
     [
@@ -225,8 +233,36 @@ describe("what bubblewrap is told", () => {
     writeFileSync(secret, "x");
     for (const one of [plan, inWorkspace, { ...plan, profile: "none" } as const]) {
       const text = textOf(bwrapArguments({ ...user, hidden: [secret, stateDir, join(home, "absent")] }, one));
-      expect(text).toContain(`--ro-bind /dev/null ${secret} --tmpfs ${stateDir} --chdir`);
+      expect(text).toContain(`--ro-bind /dev/null ${secret} --tmpfs ${stateDir} --remount-ro ${stateDir} --chdir`);
     }
+  });
+
+  test("G38: each directory above a hidden one is a mount point, so that none can be renamed away", () => {
+    const deep = join(home, "account/.local/state/belay");
+    mkdirSync(deep, { recursive: true });
+    const pins = (options: BubblewrapOptions, one: Plan): readonly string[] =>
+      textOf(bwrapArguments(options, one)).match(/--(?:dev-)?bind (?!\/ )\S+ \S+/g) ?? [];
+    const full = pins({ ...user, hidden: [deep] }, plan);
+    const above = ["account", "account/.local", "account/.local/state"].map((path) => join(home, path));
+    expect(full).toEqual(expect.arrayContaining([home, ...above].map((path) => `--dev-bind ${path} ${path}`)));
+    // All of them before anything is covered.
+    const text = textOf(bwrapArguments({ ...user, hidden: [deep] }, plan));
+    expect(text.lastIndexOf("--dev-bind")).toBeLessThan(text.indexOf(`--tmpfs ${deep}`));
+    // In a workspace the rest is read-only, and what lies inside it is pinned as well.
+    const account = join(home, "account");
+    const inside = pins({ ...user, hidden: [deep] }, { ...inWorkspace, workspace: account, cwd: account });
+    const own = [account, ...above.slice(1)].map((path) => `--bind ${path} ${path}`);
+    expect(inside.filter((one) => one.startsWith("--bind"))).toEqual(own);
+  });
+
+  test("G38: a workspace inside a hidden directory is shown again, and nothing beside it", () => {
+    const data = join(home, "data");
+    const own = join(data, "demo");
+    mkdirSync(own, { recursive: true });
+    const text = textOf(
+      bwrapArguments({ ...user, hidden: [data], exposed: own }, { ...plan, cwd: own, workspace: own }),
+    );
+    expect(text).toContain(`--tmpfs ${data} --bind ${own} ${own} --remount-ro ${data} --chdir ${own}`);
   });
 
   test("G35: a workspace that is the system itself, or holds it, is no wall and is refused", () => {

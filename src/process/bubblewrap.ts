@@ -1,12 +1,12 @@
 // Containment by bubblewrap: a PID namespace, and for the profile `workspace` also files and a network of its own.
-import { lstatSync, realpathSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import type { Containment, Plan } from "./containment.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";
-import { capLine, dropRights, holdNamespace } from "./namespace-tree.ts";
+import { hiddenPaths, isDirectory, realPath } from "./hidden.ts";
+import { capLine, dropRights, dropUndoing, holdNamespace, UNDOING } from "./namespace-tree.ts";
 import { isWithin } from "./working-directory.ts";
 
 export interface BubblewrapOptions {
@@ -21,10 +21,10 @@ export interface BubblewrapOptions {
   readonly root: boolean;
   /** Whether the kernel counts pids per namespace. */
   readonly caps: boolean;
-  /** Belay's own directory, which no process in a workspace sees. */
-  readonly stateDir: string;
   /** What no process sees, whatever its profile: a token would let it approve its own calls. */
   readonly hidden: readonly string[];
+  /** The server's workspace, if it lies inside a hidden directory: the one part that is seen. */
+  readonly exposed?: string | undefined;
   readonly clock: Clock;
 }
 
@@ -47,15 +47,40 @@ export function bwrapArguments(options: BubblewrapOptions, plan: Plan): readonly
     ...["--die-with-parent", "--new-session", "--unshare-pid", "--as-pid-1"],
     ...(options.userNamespace ? ["--unshare-user"] : []),
     ...rights.flags,
-    ...(plan.profile === "workspace" ? workspaceMounts(options, plan, rights.secondProc) : FULL_MOUNTS),
-    ...options.hidden.flatMap(hiding),
+    ...(plan.profile === "workspace" ? workspaceMounts(options, plan, rights.secondProc) : fullMounts(options)),
+    ...hidingMounts(options, plan),
     ...["--chdir", plan.cwd, "--"],
     ...[SHELL, "-c", leaderScript(rights.before), "belay", ...rights.drop, ...gateArguments(plan)],
   ];
 }
 
 /** Everything as it is, devices included; only the view of processes is the tree's own. */
-const FULL_MOUNTS = ["--dev-bind", "/", "/", "--proc", "/proc"];
+const fullMounts = ({ hidden }: BubblewrapOptions): readonly string[] => [
+  ...["--dev-bind", "/", "/"],
+  ...hiddenPaths(hidden).pinned.flatMap((path) => ["--dev-bind", path, path]),
+  ...["--proc", "/proc"],
+];
+
+/**
+ * Covers what is hidden, and shows the workspace again should it lie inside: outermost first, so that each mount is on
+ * top of the one around it. In `workspace` all else is read-only, and only directories inside it need to be pinned.
+ */
+function hidingMounts({ hidden, exposed }: BubblewrapOptions, plan: Plan): readonly string[] {
+  const { directories, files, pinned } = hiddenPaths(hidden);
+  const inWorkspace = plan.profile === "workspace";
+  const inside = pinned.filter((path) => inWorkspace && path !== plan.workspace && isWithin(plan.workspace, path));
+  const shown = exposed === undefined || !inWorkspace || !isWithin(exposed, plan.workspace) ? exposed : plan.workspace;
+  const mounts: readonly (readonly [path: string, mount: readonly string[]])[] = [
+    ...directories.map((path) => [path, ["--tmpfs", path]] as const),
+    ...files.map((path) => [path, ["--ro-bind", "/dev/null", path]] as const),
+    ...(shown === undefined ? [] : [[shown, ["--bind", shown, shown]] as const]),
+  ];
+  return [
+    ...inside.flatMap((path) => ["--bind", path, path]),
+    ...mounts.toSorted(([one], [other]) => one.length - other.length).flatMap(([, mount]) => mount),
+    ...directories.flatMap((path) => ["--remount-ro", path]),
+  ];
+}
 
 interface Rights {
   readonly flags: readonly string[];
@@ -73,8 +98,8 @@ const CAP_RIGHTS = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
 
 /**
  * Capping the tree takes a right that the command must not have. The leader has it, uses it, and what it starts gives
- * it up. Root keeps its rights in `contain`, because there it is to be the same root as without us; a cap is then a
- * guard against accidents only. In `workspace` root gives them up too, and what its uid alone could still write to is
+ * it up. In `contain` root keeps the rights of an ordinary root, without those that undo mounts; a cap is then a guard
+ * against accidents only. In `workspace` root gives all of them up, and what its uid alone could still write to is
  * mounted read-only: so the leader needs a second view of /proc for the cap, and takes it away.
  */
 function rightsFor(options: BubblewrapOptions, plan: Plan): Rights {
@@ -85,7 +110,11 @@ function rightsFor(options: BubblewrapOptions, plan: Plan): Rights {
       return { ...NO_RIGHTS, flags: options.root ? [] : CAP_RIGHTS, before: cap, drop };
     return options.root && plan.profile === "workspace" ? { ...NO_RIGHTS, flags: ["--cap-drop", "ALL"] } : NO_RIGHTS;
   }
-  if (plan.profile !== "workspace") return { ...NO_RIGHTS, before: cap };
+  if (plan.profile !== "workspace") {
+    return options.setpriv === undefined
+      ? { ...NO_RIGHTS, before: cap, flags: UNDOING.flatMap((name) => ["--cap-drop", `CAP_${name.toUpperCase()}`]) }
+      : { ...NO_RIGHTS, before: cap, drop: dropUndoing(options.setpriv) };
+  }
   if (drop === undefined || options.umount === undefined || cap === "") {
     return { ...NO_RIGHTS, flags: ["--cap-drop", "ALL"] };
   }
@@ -98,7 +127,7 @@ function rightsFor(options: BubblewrapOptions, plan: Plan): Rights {
 function workspaceMounts(options: BubblewrapOptions, plan: Plan, secondProc: boolean): readonly string[] {
   const { workspace } = plan;
   if (isSystem(workspace)) throw tooWide(workspace);
-  const tmp = [...new Set(["/tmp", "/var/tmp", real(tmpdir()) ?? "/tmp"])].filter(isDirectory);
+  const tmp = [...new Set(["/tmp", "/var/tmp", realPath(tmpdir()) ?? "/tmp"])].filter(isDirectory);
   return [
     ...["--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...["--ro-bind", "/", "/", ...deviceMounts(plan.terminal)],
@@ -108,14 +137,13 @@ function workspaceMounts(options: BubblewrapOptions, plan: Plan, secondProc: boo
     ...["--proc", "/proc"],
     ...(options.root ? ROOT_OWNED.flatMap((path) => ["--ro-bind-try", path, path]) : []),
     ...tmp.flatMap((path) => ["--tmpfs", path]),
-    // Before the workspace, should it be below one of these; the state directory after it, should it be inside.
+    // Before the workspace, should it be below one of these.
     ...SECRETS.flatMap((name) => hiding(join(homedir(), name))),
     ...["--bind", workspace, workspace],
     ...SECRETS.flatMap((name) => {
-      const path = real(join(homedir(), name));
+      const path = realPath(join(homedir(), name));
       return path !== undefined && path !== workspace && isWithin(workspace, path) ? hiding(path) : [];
     }),
-    ...hiding(options.stateDir),
   ];
 }
 
@@ -155,19 +183,7 @@ const SECRETS = [
 
 /** Mounts that hide a path; none if it is not there. Links are followed: a mount on a link is refused or misses. */
 function hiding(path: string): readonly string[] {
-  const target = real(path);
+  const target = realPath(path);
   if (target === undefined) return [];
   return isDirectory(target) ? ["--tmpfs", target] : ["--ro-bind", "/dev/null", target];
-}
-
-function real(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-function isDirectory(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

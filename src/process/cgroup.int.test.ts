@@ -29,7 +29,12 @@ function made(setpriv?: string, look: () => Promise<readonly Seen[]> = async () 
   const clock = manualClock();
   const { watchdog, wards, told } = rememberingWatchdog();
   const census = new Census(look);
-  return { clock, wards, told, containment: cgroup({ parent, setpriv, watchdog, census, clock }) };
+  return {
+    clock,
+    wards,
+    told,
+    containment: cgroup({ parent, setpriv, perl: undefined, arch: process.arch, watchdog, census, clock }),
+  };
 }
 
 const path = (): string => join(parent, "belay.proc_cg.1.abc");

@@ -1,12 +1,16 @@
 // Containment by a control group of its own for each tree: one write ends everybody in it, whatever they have done to
 // their sessions, groups and environments.
 //
-// The kernel does not end a control group with the server. The leader dies with it; the others are ended by the
-// watchdog, and if that has died too, by the next server, which finds the group in the ledger.
+// Who may write to the files of control groups, as root may, can move itself to another one. So the leader is an anchor
+// where there is perl: it stays outside of the group, and what leaves the group is still below it (`anchor.ts`).
+//
+// The kernel does not end a control group with the server. The anchor does; what it cannot is ended by the watchdog,
+// and if that has died too, by the next server, which finds the group in the ledger.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
+import { anchor } from "./anchor.ts";
 import type { Census } from "./census.ts";
 import { quote } from "./command-line.ts";
 import type { Containment, Held, Leader, Plan, Wrapped } from "./containment.ts";
@@ -15,7 +19,7 @@ import { FORCE_WAIT_MS } from "./limits.ts";
 import { MarkedTree } from "./marked-tree.ts";
 import { askGroup, askTerminal } from "./polite.ts";
 import { childrenOf, identityOf, statOf } from "./proc.ts";
-import { sendGroup } from "./signal.ts";
+import { send, sendGroup } from "./signal.ts";
 import { until } from "./until.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -23,6 +27,9 @@ export interface CgroupOptions {
   /** The directory in which the groups of trees are made. */
   readonly parent: string;
   readonly setpriv: string | undefined;
+  /** For the anchor. Without it, the leader is a shell inside the group. */
+  readonly perl: string | undefined;
+  readonly arch: NodeJS.Architecture;
   readonly watchdog: Watchdog;
   readonly census: Census;
   readonly clock: Clock;
@@ -30,12 +37,18 @@ export interface CgroupOptions {
 
 export function cgroup(options: CgroupOptions): Containment {
   letCount(options.parent);
+  const { perl } = options;
+  const joining = (plan: Plan): readonly string[] => [SHELL, "-c", `${enter(options, plan)}\nexec "$@"`, "belay"];
+  const anchored = perl === undefined ? undefined : anchor({ ...options, perl }, joining);
   return {
     mechanism: "cgroup",
     tier: "cgroup",
     profiles: ["none"],
-    wrap: (plan) => wrap(options, plan),
-    hold: (leader, plan) => holdCgroup(leader, plan, options),
+    wrap: (plan) => ({ ...group(options, plan), ...(anchored?.wrap(plan) ?? shellLeader(options, plan)) }),
+    hold: (leader, plan) =>
+      anchored === undefined
+        ? holdCgroup(leader, plan, options)
+        : holdAnchored(leader, plan, options, anchored.hold(leader, plan)),
     close: () => options.watchdog.close(),
   };
 }
@@ -46,14 +59,20 @@ const pathOf = (parent: string, plan: Plan): string => join(parent, `belay.${pla
 /** How the leader ends if it cannot join its group. */
 const NOT_JOINED = 126;
 
-function wrap({ parent, setpriv }: CgroupOptions, plan: Plan): Wrapped {
-  const path = pathOf(parent, plan);
-  const enter = `echo 0 >${quote([`${path}/cgroup.procs`])} || exit ${NOT_JOINED}`;
-  const shell = [SHELL, "-c", leaderScript(enter), "belay", ...gateArguments(plan)] as const;
+/** The line that enters the group. */
+const enter = ({ parent }: CgroupOptions, plan: Plan): string =>
+  `echo 0 >${quote([`${pathOf(parent, plan)}/cgroup.procs`])} || exit ${NOT_JOINED}`;
+
+function shellLeader(options: CgroupOptions, plan: Plan): Pick<Wrapped, "file" | "args"> {
+  const { setpriv } = options;
+  const shell = [SHELL, "-c", leaderScript(enter(options, plan)), "belay", ...gateArguments(plan)] as const;
   const [file, ...args] = setpriv === undefined ? shell : ([setpriv, "--pdeathsig", "KILL", "--", ...shell] as const);
+  return { file, args };
+}
+
+function group({ parent }: CgroupOptions, plan: Plan): Omit<Wrapped, "file" | "args"> {
+  const path = pathOf(parent, plan);
   return {
-    file,
-    args,
     cgroup: path,
     prepare: () => {
       try {
@@ -66,6 +85,31 @@ function wrap({ parent, setpriv }: CgroupOptions, plan: Plan): Wrapped {
       write(join(path, "pids.max"), String(plan.limits.processesMax));
     },
     release: () => removeTree(path),
+  };
+}
+
+/** The anchor holds what has left the group, and the group what has killed the anchor. */
+function holdAnchored(leader: Leader, plan: Plan, options: CgroupOptions, held: Held): Held {
+  const { clock, watchdog, parent } = options;
+  const path = pathOf(parent, plan);
+  const livenessLink = undefined;
+  const forget = watchdog.watch({ pid: leader.identity.pid, cookie: plan.cookie, livenessLink, cgroup: path });
+  return {
+    ...held,
+    force: () => {
+      write(`${path}/cgroup.kill`, "1");
+      held.force();
+    },
+    verify: async (waitMs, wakes) => {
+      const end = clock.elapsed() + waitMs;
+      const [verified, empty] = await Promise.all([
+        held.verify(waitMs, wakes),
+        until(() => isEnded(path), { clock, waitMs: end - clock.elapsed(), wakes }),
+      ]);
+      if (!empty) return { killed: verified.killed, left: membersOf(path) };
+      if (verified.left.length === 0 || verified.unsure === true) forget();
+      return verified;
+    },
   };
 }
 
@@ -95,7 +139,7 @@ function holdCgroup(leader: Leader, plan: Plan, { parent, watchdog, census, cloc
       }),
     verify: async (waitMs, wakes) => {
       const end = clock.elapsed() + waitMs;
-      const empty = await until(() => !isPopulated(path), { clock, waitMs, wakes });
+      const empty = await until(() => isEnded(path), { clock, waitMs, wakes });
       if (!empty) return { killed: 0, left: membersOf(path) };
       // Who may write to the group's parent can leave it. One look, because nobody else can be there.
       const verified = await marked.end(Math.max(end - clock.elapsed(), LOOK_MS_MIN), 1);
@@ -112,7 +156,7 @@ const LOOK_MS_MIN = 100;
 export async function endCgroup(path: string, clock: Clock): Promise<void> {
   if (!existsSync(path)) return;
   write(`${path}/cgroup.kill`, "1");
-  await until(() => !isPopulated(path), { clock, waitMs: FORCE_WAIT_MS });
+  await until(() => isEnded(path), { clock, waitMs: FORCE_WAIT_MS });
   removeTree(path);
   if (existsSync(path)) throw new Error(`${path} still has members.`);
 }
@@ -125,6 +169,18 @@ function letCount(parent: string): void {
 /** Whether trees in this directory can be capped. */
 export const countsProcesses = (parent: string): boolean =>
   (read(`${parent}/cgroup.subtree_control`) ?? "").split(/\s+/).includes("pids");
+
+/**
+ * Whether no process is left. Each that is gets a signal: `cgroup.kill` passes over a process whose first thread
+ * has ended while others go on. Each is looked up again after its identity, so that no stranger has its pid by then.
+ */
+function isEnded(path: string): boolean {
+  if (!isPopulated(path)) return true;
+  const members = membersOf(path).flatMap((pid) => identityOf(pid) ?? []);
+  const still = new Set(membersOf(path));
+  for (const one of members) if (still.has(one.pid)) send(one, "SIGKILL");
+  return false;
+}
 
 /** Also counts groups that were made below. A group that is gone has nobody. */
 const isPopulated = (path: string): boolean => /^populated 1$/m.test(read(`${path}/cgroup.events`) ?? "");

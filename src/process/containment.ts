@@ -22,6 +22,8 @@ export interface Plan {
   readonly profile: Profile;
   readonly limits: ProcessLimits & { readonly processesMax: number };
   readonly terminal: boolean;
+  /** A file descriptor that the command gets besides the ordinary ones. In self-tests only. */
+  readonly tether?: number;
 }
 
 /** What is really started in place of a command. */
@@ -60,6 +62,8 @@ export interface Verified {
   readonly killed: number;
   /** Who is still there, by pid. */
   readonly left: readonly number[];
+  /** What held the tree has died before its time: whether a process is left is not known, and reported as such. */
+  readonly unsure?: true;
 }
 
 /** A tree, held. */

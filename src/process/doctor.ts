@@ -1,6 +1,7 @@
 // What holds processes on this machine, how that was tested, what it cannot do, and how to get something better.
 // Plain data: whoever shows it decides how.
 import type { Mechanism, Profile, Tier } from "../spawner.ts";
+import { unenforced } from "./attacks.ts";
 import { countsProcesses } from "./cgroup.ts";
 import { fixFor } from "./fixes.ts";
 import type { Machine } from "./machine.ts";
@@ -61,7 +62,16 @@ export async function diagnose(given: Surroundings & { readonly fresh?: boolean 
   };
 }
 
+/** What it does not do, from the table of attacks and from what this machine lacks. */
 function limitsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefined): readonly string[] {
+  const reach = unenforced(mechanism, mechanism !== "unshare" || machine.programs.mount !== undefined);
+  const can = reach.length === 0 ? [] : [`A command can ${reach.join("; or ")}.`, SEPARATE_USER];
+  return [...gapsOf(mechanism, machine, sight), ...can];
+}
+
+const SEPARATE_USER = "To keep commands away from Belay, install bubblewrap, or run Belay as a separate user.";
+
+function gapsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefined): readonly string[] {
   switch (mechanism) {
     case "bubblewrap":
       return [...capLimits(machine), "sudo and other set-user-ID programs get no rights inside."];
@@ -71,10 +81,14 @@ function limitsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefin
       return [
         SEES_ALL,
         ...(machine.cgroup !== undefined && countsProcesses(machine.cgroup) ? [] : [NO_CAP]),
+        ...(machine.programs.perl === undefined ? [LEAVES_GROUP] : []),
         "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
       ];
     case "anchor":
-      return [SEES_ALL, NO_CAP, "A program that kills its anchor on purpose, and has shed its environment, escapes."];
+      return [
+        ...[SEES_ALL, NO_CAP],
+        "A program that kills its anchor on purpose, and has shed its environment, escapes; that it may is reported.",
+      ];
     case "group":
       return [
         SEES_ALL,
@@ -97,12 +111,19 @@ const PS_LEAKS = [
   "Processes are told apart by pid and second of start: who gets the same pid within a second is taken for the same.",
 ];
 
+const LEAVES_GROUP =
+  "A program that may write to control groups can leave its own and escape: perl keeps it from that.";
 const NO_CAP = "The number of processes of a tree is not capped.";
 const SEES_ALL = "Processes see each other, and the server: keep secrets out of the server's environment.";
 
 function capLimits({ capsPerNamespace, root, programs }: Machine): readonly string[] {
   if (!capsPerNamespace) return [`${NO_CAP} That takes Linux 6.14.`];
-  if (root) return ['As root, the cap on processes is a guard against accidents only, except in "workspace".'];
+  if (root) {
+    return [
+      'As root, the cap on processes is a guard against accidents only, except in "workspace".',
+      'As root, a command reaches devices and kernel settings, and through them everything, except in "workspace".',
+    ];
+  }
   return programs.setpriv === undefined ? [`${NO_CAP} That takes setpriv: apt-get install util-linux.`] : [];
 }
 

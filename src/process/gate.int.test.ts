@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
 import { expect, test } from "vitest";
 import type { ProcessLimits } from "../spawner.ts";
 import type { Plan } from "./containment.ts";
 import { gateArguments, leaderScript } from "./gate.ts";
+import { covered, inheritedDescriptors } from "./inherited.ts";
 
 const planned = (limits: ProcessLimits, ...argv: readonly string[]): Plan => ({
   ...{ id: "proc_gate.1", cookie: "proc_gate.1:x", env: {}, cwd: "/", workspace: "/", profile: "none" },
@@ -31,8 +34,11 @@ test("limits are set in the units of a shell, and rounded up", () => {
 function gate(word: string, ...argv: readonly string[]) {
   const [file = "", ...args] = gateArguments(planned({}, ...argv));
   const script = '"$0" "$@" 3<&0 4>&1 5>/dev/null </dev/null';
-  const { stdout, status } = spawnSync("/bin/sh", ["-c", script, file, ...args], { input: word, encoding: "utf8" });
-  return { said: stdout, code: status };
+  const cover = openSync(devNull, "r+");
+  const stdio = covered(["pipe", "pipe", "inherit"] as const, inheritedDescriptors(), cover);
+  const child = spawnSync("/bin/sh", ["-c", script, file, ...args], { input: word, encoding: "utf8", stdio });
+  closeSync(cover);
+  return { said: child.stdout, code: child.status };
 }
 
 test("a gate says that it is there, and becomes the command on the word, each argument as it was", () => {
@@ -49,4 +55,15 @@ test("a leader does what comes before its command, and only then starts it", () 
   const started = ["-c", 'exec "$0" "$@" 3</dev/null 4>&1', "/bin/sh", ...args];
   expect(spawnSync("/bin/sh", started, { encoding: "utf8" }).stdout).toBe("before\ncommand\nexit 0\n");
   expect(leaderScript().split("\n").length).toBe(leaderScript("echo before").split("\n").length - 1);
+});
+
+test("G38: a gate with a file descriptor that it was not given lets nothing begin, and says which", () => {
+  const [file = "", ...args] = gateArguments(planned({}, "begun"));
+  const script = `"$0" "$@" 3<&0 4>&1 5>/dev/null 7</ </dev/null`;
+  const cover = openSync(devNull, "r+");
+  const stdio = covered(["pipe", "pipe", "pipe"] as const, inheritedDescriptors(), cover);
+  const child = spawnSync("/bin/sh", ["-c", script, file, ...args], { input: "go\n", encoding: "utf8", stdio });
+  closeSync(cover);
+  expect(child).toMatchObject({ status: 125, stdout: "" });
+  expect(child.stderr).toBe("file descriptor 7 of the server would be inherited\n");
 });

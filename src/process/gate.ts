@@ -26,14 +26,15 @@ export const SHELL = "/bin/sh";
 const NOT_LET_THROUGH = 125;
 
 /**
- * The leader's own stderr is nobody's: some shells comment on how a command has died. Polite signals to its group reach
+ * The leader's own stderr is the status pipe: some shells comment on how a command has died, which is no output of it;
+ * and if a shell cannot fork, that comment is why the command did not start. Polite signals to its group reach
  * it as well; it hears and ignores them, and the command starts with them as they should be.
  * Waiting in the foreground matters: a command in the background of a shell could not be interrupted.
  */
 export function leaderScript(before = ""): string {
   return [
     "trap : TERM INT HUP QUIT",
-    "exec 8>&2 2>/dev/null",
+    `exec 8>&2 2>&${STATUS_FD}`,
     ...(before === "" ? [] : [before]),
     // In a shell of its own, which becomes the gate: some shells redirect themselves while they wait.
     '(exec "$@" 2>&8 8>&-)',
@@ -49,6 +50,7 @@ export function leaderScript(before = ""): string {
 export function gateArguments(plan: Plan): readonly string[] {
   const script = [
     `exec ${LIVENESS_FD_OF_COMMAND}>&${LIVENESS_FD} ${LIVENESS_FD}>&-`,
+    descriptorCheck(plan.tether),
     `echo ${READY} >&${STATUS_FD}`,
     `read -r word <&${CONTROL_FD} || exit ${NOT_LET_THROUGH}`,
     `[ "$word" = ${GO.trim()} ] || exit ${NOT_LET_THROUGH}`,
@@ -57,6 +59,20 @@ export function gateArguments(plan: Plan): readonly string[] {
     'exec "$@"',
   ].join("\n");
   return [SHELL, "-c", script, "belay", ...plan.argv];
+}
+
+/** Ends the gate if it has a file that it was not given: only pipes of ours, and /dev/null in the place of others. */
+function descriptorCheck(tether = LIVENESS_FD_OF_COMMAND): string {
+  return [
+    "for fd in /proc/self/fd/*; do",
+    `fd=\${fd##*/}`,
+    `case $fd in [01234] | ${tether} | ${LIVENESS_FD_OF_COMMAND} | "*") continue ;; esac`,
+    '[ ! -e "/proc/self/fd/$fd" ] || [ "/proc/self/fd/$fd" -ef /dev/null ] || {',
+    'echo "file descriptor $fd of the server would be inherited" >&2',
+    `exit ${NOT_LET_THROUGH}`,
+    "}",
+    "done",
+  ].join("\n");
 }
 
 /** The shell counts files in blocks of 512 bytes and memory in KiB. No core dumps: they hold what was in memory. */

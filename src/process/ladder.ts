@@ -4,7 +4,7 @@
 // 1. What `stop` and `force` do, they do in the same tick.
 // 2. It is climbed once and only upwards. A second stop can shorten the wait, and nothing else.
 import type { Clock } from "../ports.ts";
-import { FORCE_WAIT_MS, GRACE_MS_MAX } from "./limits.ts";
+import { ESCAPED_AFTER_MS, GRACE_MS_MAX } from "./limits.ts";
 
 export interface Rung {
   readonly signal: "SIGTERM" | "SIGKILL";
@@ -13,7 +13,7 @@ export interface Rung {
 
 /** Polite first, so that programs can tidy up. Without a grace there is nothing to be polite about. */
 export function rungs(graceMs: number): readonly [Rung, ...Rung[]] {
-  const force: Rung = { signal: "SIGKILL", waitMs: FORCE_WAIT_MS };
+  const force: Rung = { signal: "SIGKILL", waitMs: ESCAPED_AFTER_MS };
   const waitMs = Number.isNaN(graceMs) ? 0 : Math.min(graceMs, GRACE_MS_MAX);
   return waitMs > 0 ? [{ signal: "SIGTERM", waitMs }, force] : [force];
 }

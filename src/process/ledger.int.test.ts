@@ -500,3 +500,15 @@ describe("G20: a sweep", () => {
     expect(await open({ clock: manualClock() }).sweep([])).toEqual([]);
   });
 });
+
+test("a directory that was removed with everything in it is made again, with the entries of what is live", () => {
+  const ledger = open();
+  const [first, second] = [intent("before"), intent("after")];
+  ledger.intend(first);
+  ledger.spawned(first.id, myself());
+  rmSync(join(dir, ".."), { recursive: true });
+  ledger.intend(second);
+  expect(entryOf(first.id)).toMatchObject({ phase: "spawned", child: myself() });
+  expect(entryOf(second.id)).toMatchObject({ phase: "intent" });
+  expect(statSync(dir).mode & 0o777).toBe(0o700);
+});

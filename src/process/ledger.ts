@@ -248,7 +248,19 @@ export class Ledger {
     }
   }
 
+  /** In a directory that was removed meanwhile, all that are live are written again: a sweep must find them. */
   #write(entry: Entry): void {
+    try {
+      this.#put(entry);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      makePrivate(this.#options.dir);
+      for (const own of this.#own.values()) if (own.id !== entry.id) this.#put(own);
+      this.#put(entry);
+    }
+  }
+
+  #put(entry: Entry): void {
     const { pid, startTime } = this.owner;
     const draft = join(this.#options.dir, `.${entry.id}.${pid}-${startTime}.draft`);
     try {
@@ -326,6 +338,8 @@ class Trace {
 
 const isMarked = (one: Seen, entry: Entry): boolean =>
   one.cookies.includes(entry.cookie) || (entry.phase === "spawned" && isSame(one.identity, entry.child));
+
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
 
 const SUFFIX = ".json";
 const DRAFT = /^\.proc_.+\.(\d+)-(\d+)\.draft$/;

@@ -1,14 +1,23 @@
 // Every bound of this folder, each with its reason. A limit is a decision. What is checked before anything is recorded
 // has its bounds in the core, where the engine finds them too.
 
-/** How long a tree may take to tidy up after it was asked to end. With FORCE_WAIT_MS these are G19's two seconds. */
+/** How long a tree may take to clean up after SIGTERM, unless the host says otherwise. */
 export const GRACE_MS = 1_500;
 
 /** The longest grace anybody may ask for: a cancel that takes longer is not one. */
 export const GRACE_MS_MAX = 30_000;
 
-/** How long the kernel may take to end a tree it was told to end. After that the tree has escaped, and we say so. */
+/**
+ * A process that exists this long after SIGKILL is reported as escaped. Until then it is dying: the kernel may take
+ * seconds to free the memory of a large process, and a loaded machine longer to run our checks.
+ */
+export const ESCAPED_AFTER_MS = 10_000;
+
+/** How long the self-test and the cleanup at start wait for a kill. Trees of their own are small. */
 export const FORCE_WAIT_MS = 500;
+
+/** The longest pause between two scans that find the same processes again. */
+export const SCAN_PAUSE_MS_MAX = 250;
 
 /** How long the pipes may stay open once the command has ended. A descendant that holds them longer delays nobody. */
 export const EXIT_DRAIN_MS = 250;
@@ -72,3 +81,6 @@ export const LEDGER_FILE_BYTES_MAX = 16 * 1024;
 
 /** Files of the ledger that are looked at in one start. The rest is left to the next, and counted. */
 export const LEDGER_FILES_MAX = 10_000;
+
+/** How much of its turn a command yields to the server: at 10 it gets about a tenth of what the server gets. */
+export const COMMAND_NICENESS = 10;

@@ -7,7 +7,7 @@ import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import type { Held, Leftover } from "./containment.ts";
-import { EXIT_DRAIN_MS, FORCE_WAIT_MS } from "./limits.ts";
+import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS } from "./limits.ts";
 import { LiveChild, type LiveChildOptions } from "./live-child.ts";
 import { Capture } from "./output/capture.ts";
 import type { OpenSink } from "./output/kept-file.ts";
@@ -223,7 +223,7 @@ describe("a stop", () => {
       stopped: true,
       signals: ["SIGTERM"],
     });
-    expect(waits).toEqual([FORCE_WAIT_MS]);
+    expect(waits).toEqual([ESCAPED_AFTER_MS]);
     await clock.advance(10_000);
     expect(told).toEqual(["asked at 0", "forced at 10", "over at 10"]);
   });
@@ -233,7 +233,7 @@ describe("a stop", () => {
       held: { verify: async () => ({ killed: 0, left: [PID] }) },
     });
     child.stop(100);
-    await clock.advance(100 + FORCE_WAIT_MS + EXIT_DRAIN_MS);
+    await clock.advance(100 + ESCAPED_AFTER_MS + EXIT_DRAIN_MS);
     expect(await child.ended).toMatchObject({
       ...{ code: undefined, signal: undefined, stopped: true, signals: ["SIGTERM", "SIGKILL"], escaped: [PID] },
     });
@@ -249,10 +249,10 @@ describe("a stop", () => {
     quick.leaderDies();
     await quick.clock.advance(0);
     expect(await quick.child.ended).toMatchObject({ signal: "SIGKILL", left: 0, signals: ["SIGKILL"] });
-    expect([quick.told, quick.waits]).toEqual([["forced at 0", "over at 200"], [FORCE_WAIT_MS - 200]]);
+    expect([quick.told, quick.waits]).toEqual([["forced at 0", "over at 200"], [ESCAPED_AFTER_MS - 200]]);
     const slow = staged();
     slow.child.stop(0);
-    await slow.clock.advance(FORCE_WAIT_MS - 10);
+    await slow.clock.advance(ESCAPED_AFTER_MS - 10);
     slow.hangUp();
     slow.leaderDies();
     await slow.clock.advance(0);

@@ -13,7 +13,7 @@ import type { Held, Leftover, Verified } from "./containment.ts";
 import { GO } from "./gate.ts";
 import { Input } from "./input.ts";
 import { Ladder } from "./ladder.ts";
-import { EXIT_DRAIN_MS, FORCE_WAIT_MS } from "./limits.ts";
+import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS } from "./limits.ts";
 import type { Capture } from "./output/capture.ts";
 import type { Sight } from "./sight.ts";
 import type { Exit, Started } from "./start.ts";
@@ -34,7 +34,7 @@ export interface LiveChildOptions {
   /** Undefined: it has no terminal. */
   readonly resize: ((size: { readonly columns: number; readonly rows: number }) => Promise<void>) | undefined;
   /** Called when it has ended, before anybody hears of it. Must not throw. */
-  readonly onEnded: (end: ChildEnd) => void;
+  readonly onEnded: (end: ChildEnd, unsure: boolean) => void;
 }
 
 export class LiveChild implements Child {
@@ -78,8 +78,8 @@ export class LiveChild implements Child {
     this.ended = this.#live(clock.elapsed());
   }
 
-  stop(graceMs: number = this.#options.graceMs): void {
-    this.#ladder.stop(graceMs);
+  stop(graceMs = Number.POSITIVE_INFINITY): void {
+    this.#ladder.stop(Math.min(graceMs, this.#options.graceMs));
   }
 
   write(data: string | Uint8Array): Promise<void> {
@@ -126,7 +126,7 @@ export class LiveChild implements Child {
       left: left + verified.killed,
       escaped: verified.left,
     };
-    onEnded(end);
+    onEnded(end, verified.unsure === true);
     return end;
   }
 
@@ -184,7 +184,7 @@ export class LiveChild implements Child {
   async #verify(): Promise<Verified> {
     const { held, started } = this.#options;
     // Forced by the ladder, it has what is left of the last rung, and one look in any case.
-    const waitMs = this.#ladder.on === "SIGKILL" ? Math.max(this.#ladder.leftMs, LAST_LOOK_MS) : FORCE_WAIT_MS;
+    const waitMs = this.#ladder.on === "SIGKILL" ? Math.max(this.#ladder.leftMs, LAST_LOOK_MS) : ESCAPED_AFTER_MS;
     return held.verify(waitMs, [closed(started.liveness), started.exited]);
   }
 

@@ -4,7 +4,7 @@ import { release } from "node:os";
 import { countsPerNamespace } from "./namespace-tree.ts";
 import { findProgram } from "./program.ts";
 
-const PROGRAMS = ["bwrap", "setpriv", "unshare", "setsid", "umount", "perl", "ps", "script", "stty"] as const;
+const PROGRAMS = ["bwrap", "setpriv", "unshare", "setsid", "mount", "umount", "perl", "ps", "script", "stty"] as const;
 
 export interface Machine {
   readonly platform: NodeJS.Platform;

@@ -1,4 +1,5 @@
 // Which mechanisms there are, best first, and how each is made on a given machine.
+import { join } from "node:path";
 import type { Clock } from "../ports.ts";
 import type { Mechanism, Tier } from "../spawner.ts";
 import { anchor } from "./anchor.ts";
@@ -7,11 +8,14 @@ import { Census } from "./census.ts";
 import { cgroup } from "./cgroup.ts";
 import type { Containment } from "./containment.ts";
 import { group } from "./group.ts";
+import { isDirectory, realPath } from "./hidden.ts";
 import type { Machine } from "./machine.ts";
 import { sightOn } from "./platform.ts";
+import type { TestResult } from "./self-test.ts";
 import type { Sight } from "./sight.ts";
 import { unshare } from "./unshare.ts";
 import { Watchdog } from "./watchdog.ts";
+import { isWithin } from "./working-directory.ts";
 
 export const MECHANISMS: readonly Mechanism[] = ["bubblewrap", "unshare", "cgroup", "anchor", "group"];
 
@@ -38,6 +42,8 @@ export interface Surroundings {
   /** How processes are seen. Default as this platform has it. */
   readonly sight?: Sight;
   readonly onNotice?: (text: string) => void;
+  /** Whether a mechanism works here. Default: it is tried out (`self-test.ts`). */
+  readonly test?: (mechanism: Mechanism) => Promise<TestResult>;
 }
 
 /** Undefined: this machine lacks what it is made of. Whether it works is another question (`self-test.ts`). */
@@ -54,7 +60,10 @@ export function makeContainment(mechanism: Mechanism, around: Surroundings): Con
     case "cgroup":
       return machine.cgroup === undefined
         ? undefined
-        : cgroup({ parent: machine.cgroup, setpriv, watchdog: makeWatchdog(around), census: new Census(), clock });
+        : cgroup({
+            ...{ parent: machine.cgroup, setpriv, perl, arch: process.arch, clock },
+            ...{ watchdog: makeWatchdog(around), census: new Census() },
+          });
     case "anchor":
       return perl === undefined ? undefined : anchor({ perl, arch: process.arch, census: new Census(), clock });
     case "group":
@@ -68,25 +77,43 @@ function makePsGroup({ clock, onNotice }: Surroundings, sight: Sight): Containme
   return group({ watchdog, census: new Census(() => sight.everybody()), clock, sight });
 }
 
-function makeBubblewrap({ machine, stateDir, clock, hidden = [] }: Surroundings): Containment | undefined {
+function makeBubblewrap(around: Surroundings): Containment | undefined {
+  const { machine, clock } = around;
   const { bwrap, setpriv, umount } = machine.programs;
   if (bwrap === undefined) return undefined;
   return bubblewrap({
-    ...{ bwrap, setpriv, umount, stateDir, clock, hidden },
+    ...{ bwrap, setpriv, umount, clock, ...unseen(around) },
     userNamespace: !machine.mayUnshare,
     root: machine.root,
     caps: machine.capsPerNamespace,
   });
 }
 
-function makeUnshare({ machine, clock }: Surroundings): Containment | undefined {
-  const { unshare: program, setpriv, setsid } = machine.programs;
+function makeUnshare(around: Surroundings): Containment | undefined {
+  const { machine, clock } = around;
+  const { unshare: program, setpriv, setsid, mount } = machine.programs;
   if (program === undefined || setpriv === undefined || setsid === undefined) return undefined;
   return unshare({
-    ...{ unshare: program, setpriv, setsid, clock },
+    ...{ unshare: program, setpriv, setsid, mount, clock, ...unseen(around) },
     userNamespace: !machine.mayUnshare,
     caps: machine.capsPerNamespace,
   });
 }
 
 const makeWatchdog = ({ onNotice }: Surroundings): Watchdog => new Watchdog(onNotice ?? (() => undefined));
+
+/** The directories of a state directory. Where that is the workspace too, they alone are hidden. */
+const OWN_DIRECTORIES = ["ledger", "output"];
+
+/** The one list of what a contained process must not see, and the workspace, if it lies inside. */
+export function unseen({ stateDir, workspace, hidden = [] }: Surroundings): {
+  readonly hidden: readonly string[];
+  readonly exposed: string | undefined;
+} {
+  const home = realPath(workspace);
+  const isShared = home !== undefined && realPath(stateDir) === home;
+  const all = [...(isShared ? OWN_DIRECTORIES.map((name) => join(stateDir, name)) : [stateDir]), ...hidden];
+  const around = all.flatMap((path) => realPath(path) ?? []).filter(isDirectory);
+  const isInside = home !== undefined && around.some((path) => path !== home && isWithin(path, home));
+  return { hidden: all, exposed: isInside ? home : undefined };
+}

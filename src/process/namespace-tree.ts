@@ -65,11 +65,26 @@ export function countsPerNamespace(release: string): boolean {
   return major > 6 || (major === 6 && minor >= 14);
 }
 
-/** The line of the leader that caps the tree. What cannot be capped is started all the same: doctor tells. */
+/**
+ * The lines of the leader that cap the tree. Numbers start behind the reserved ones, or those would be on top of the
+ * cap until all are used up. What cannot be capped is started all the same: doctor tells.
+ */
 export const capLine = (processesMax: number, proc = "/proc"): string =>
-  `echo ${processesMax + PIDS_RESERVED} >${proc}/sys/kernel/pid_max`;
+  [
+    `echo ${processesMax + PIDS_RESERVED} >${proc}/sys/kernel/pid_max`,
+    `echo ${PIDS_RESERVED} >${proc}/sys/kernel/ns_last_pid`,
+  ].join("\n");
 
 /** The program, and its arguments, that gives up every right a namespace has brought, for good. */
 export const dropRights = (setpriv: string): readonly string[] => [
   ...[setpriv, "--ambient-caps=-all", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"],
+];
+
+/** What lets root remove a mount, or reach what is below it another way: by file handle, device or the kernel. */
+export const UNDOING = ["sys_admin", "dac_read_search", "mknod", "sys_module", "sys_rawio", "sys_ptrace"] as const;
+
+/** The same for root, which keeps the other rights. */
+export const dropUndoing = (setpriv: string): readonly string[] => [
+  ...[setpriv, "--ambient-caps=-all", "--inh-caps=-all"],
+  ...[`--bounding-set=${UNDOING.map((name) => `-${name}`).join(",")}`, "--"],
 ];

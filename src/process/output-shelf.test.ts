@@ -86,6 +86,7 @@ describe("the shelf of outputs", () => {
     const dir = join(home, "full");
     const shelf = new OutputShelf(dir);
     rmSync(dir, { recursive: true });
+    writeFileSync(dir, "");
     expect(() => shelf.make(id(1))).toThrow(
       expect.objectContaining({
         code: "not_started",
@@ -93,6 +94,13 @@ describe("the shelf of outputs", () => {
         hint: `Make room, or make ${dir} writable.`,
       }),
     );
+  });
+
+  test("that was removed with everything in it is made again", () => {
+    const dir = join(home, "removed");
+    const shelf = new OutputShelf(dir);
+    rmSync(dir, { recursive: true });
+    expect(readdirSync(shelf.make(id(1)))).toEqual([]);
   });
 
   test("is for nobody else to read", () => {

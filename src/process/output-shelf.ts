@@ -3,7 +3,7 @@
 // Invariants
 // 1. The output of a process that is going on is never removed.
 // 2. Tidying up never fails anything else: what cannot be removed is tried again with the next one.
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
@@ -57,6 +57,8 @@ export class OutputShelf {
   make(id: ProcessId): string {
     const path = this.pathOf(id);
     try {
+      // The shelf may have been removed with everything in it. Where it cannot be made again, this fails as well.
+      if (!existsSync(this.#dir)) mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
       mkdirSync(path, { mode: 0o700 });
     } catch (error) {
       const there = error instanceof Error && "code" in error && error.code === "EEXIST";
@@ -81,6 +83,15 @@ export class OutputShelf {
   ended(id: ProcessId): void {
     if (!this.#live.delete(id)) return;
     this.#tidying = this.#tidying.then(() => this.#count([id]));
+  }
+
+  /** Removes what is kept of these, unless one of them is going on. */
+  async discard(ids: readonly ProcessId[]): Promise<void> {
+    const gone = new Set<ProcessId>();
+    for (const id of ids) if (!this.#isLive(id) && (await removed(this.pathOf(id)))) gone.add(id);
+    this.#tidying = this.#tidying.then(() => {
+      this.#kept = this.#kept.filter(({ id }) => !gone.has(id));
+    });
   }
 
   /** Resolves when nothing is being tidied up. */

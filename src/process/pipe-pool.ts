@@ -97,12 +97,22 @@ export class PipePool {
     }
   }
 
+  /** Again, if it was removed meanwhile. If it cannot be made, there are no names. */
+  #makeDirectory(): void {
+    try {
+      mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+    } catch {
+      // mkfifo fails then, and says nothing else.
+    }
+  }
+
   async #make(): Promise<void> {
     const paths = Array.from({ length: NAMES_AT_ONCE }, () => {
       this.#made += 1;
       return join(this.#dir, String(this.#made));
     });
     const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#makeDirectory();
     execFile("mkfifo", ["-m", "600", ...paths], { timeout: MAKE_MS_MAX }, (error) => resolve(error === null));
     const made = await promise;
     // In the same tick: whoever closes after it removes the directory, and before it leaves that to us.

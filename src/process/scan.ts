@@ -6,7 +6,7 @@
 // 2. Gone means found by nobody, several times in a row. A look that failed is no look.
 // 3. It ends: at its deadline at the latest, also if a look never comes back.
 import type { Clock } from "../ports.ts";
-import { EMPTY_SCANS, FORCE_WAIT_MS, SCAN_AGAIN_MS, SCAN_PAUSE_MS, STORM_ROUNDS } from "./limits.ts";
+import { EMPTY_SCANS, FORCE_WAIT_MS, SCAN_AGAIN_MS, SCAN_PAUSE_MS, SCAN_PAUSE_MS_MAX, STORM_ROUNDS } from "./limits.ts";
 import { type Identity, isStill, type Meet, nameOf } from "./proc.ts";
 import { type Sent, send } from "./signal.ts";
 
@@ -54,7 +54,9 @@ export async function endAll(ending: Ending): Promise<Ended> {
     const met = rounds.over(found === "failed" ? [] : found);
     empty = found !== "failed" && !met ? empty + 1 : 0;
     if (empty >= emptyScans) break;
-    const again = wait(clock, met ? SCAN_AGAIN_MS : pauseMs, "awake" as const);
+    // Processes that stay although they were killed are looked for less and less often.
+    const againMs = Math.min(SCAN_AGAIN_MS * 2 ** rounds.withoutNewcomers, SCAN_PAUSE_MS_MAX);
+    const again = wait(clock, met ? againMs : pauseMs, "awake" as const);
     const woken = await Promise.race([again.passed, late.passed]);
     again.forget();
     if (woken === "late") break;
@@ -74,6 +76,8 @@ class Rounds {
   #seen = false;
   #newcomers = false;
   #roundsWithNewcomers: number;
+  /** Rounds in a row that have met nobody for the first time. */
+  withoutNewcomers = 0;
   /** A look that was given up may still come back; it is not listened to any more. */
   #ended = false;
 
@@ -99,6 +103,7 @@ class Rounds {
     this.#forgetTheDead();
     if (this.#newcomers) this.#roundsWithNewcomers += 1;
     else this.#killThemAll();
+    this.withoutNewcomers = this.#newcomers ? 0 : this.withoutNewcomers + 1;
     const met = this.#seen || this.#there.size > 0;
     this.#seen = false;
     this.#newcomers = false;

@@ -117,7 +117,7 @@ describe("the self-test", () => {
   test("says of a workspace that is gone that nothing starts there", async () => {
     const gone = join(workspace, "gone");
     const result = await selfTest({ clock: systemClock, workspace: gone, make: makerOf() });
-    expect(result).toEqual({ kind: "failed", why: "it did not start" });
+    expect(result).toEqual({ kind: "failed", why: "spawn /bin/sh ENOENT" });
   });
 
   test("tells what a mechanism throws, and why there was nobody to hold", async () => {

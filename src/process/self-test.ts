@@ -7,7 +7,7 @@
 // 1. A tree under test is in no ledger, so whoever tests must not be outlived by it, also if the mechanism is none.
 //    Everybody in it waits for the end of a pipe, the tether, whose other end nobody but us has: it comes when we are
 //    gone, however we died, and then they are gone within milliseconds.
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../core/control-error.ts";
@@ -15,14 +15,19 @@ import type { Clock } from "../ports.ts";
 import type { Containment, Held, Leader, Plan } from "./containment.ts";
 import { COOKIE_NAME, makeCookie } from "./environment.ts";
 import { GO, SHELL } from "./gate.ts";
+import { spawnCovered } from "./inherited.ts";
 import { FORCE_WAIT_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
+import type { Identity } from "./proc.ts";
 import { PROC_SIGHT } from "./proc-sight.ts";
 import type { Sight } from "./sight.ts";
 import { send } from "./signal.ts";
-import { Status } from "./start.ts";
-import { within } from "./until.ts";
+import { isForkFailure, isShortage, Status, spawned } from "./start.ts";
+import { until, within } from "./until.ts";
 
-export type TestResult = { readonly kind: "passed" } | { readonly kind: "failed"; readonly why: string };
+/** `shortage`: the machine had no room for the test, so it says nothing about the mechanism. */
+export type TestResult =
+  | { readonly kind: "passed" }
+  | { readonly kind: "failed"; readonly why: string; readonly shortage?: true };
 
 /** How long one step may take, on a machine that is very busy. All of it takes a tenth of a second. */
 const STEP_MS_MAX = 5_000;
@@ -70,35 +75,49 @@ export interface Testing {
 /** Never rejects. */
 export async function selfTest(testing: Testing): Promise<TestResult> {
   const results = await Promise.all([attempt(testing, "stop"), attempt(testing, "server-killed")]);
-  const failed = results.find((why) => why !== undefined);
-  return failed === undefined ? { kind: "passed" } : { kind: "failed", why: failed };
+  const failed = results.filter((one) => one.kind === "failed");
+  return failed.find(({ shortage }) => shortage) ?? failed[0] ?? { kind: "passed" };
 }
 
 type Way = "stop" | "server-killed";
 
-/** Answers why it failed, or undefined. */
-async function attempt(testing: Testing, way: Way): Promise<string | undefined> {
+async function attempt(testing: Testing, way: Way): Promise<TestResult> {
   let trial: Trial | undefined;
   try {
     const containment = testing.make();
-    if (containment === undefined) return "what it is made of is missing";
-    trial = new Trial(containment, testing, way);
+    if (containment === undefined) return failed("what it is made of is missing");
+    trial = await Trial.begin(containment, testing, way);
     const up = await within(testing.clock, STEP_MS_MAX, trial.up());
-    if (up !== "up") return up ?? "the process to be held did not come up";
+    if (up !== "up") return failed(up ?? "the process to be held did not come up");
     trial.end();
     const gone = await within(testing.clock, STEP_MS_MAX, trial.gone);
-    return gone === undefined ? DEED[way] : undefined;
+    return gone === undefined ? failed(DEED[way]) : { kind: "passed" };
   } catch (error) {
-    return messageOf(error);
+    return failed(messageOf(error), isShortage(error));
   } finally {
     await trial?.clean();
   }
 }
 
+const failed = (why: string, shortage = isForkFailure(why)): TestResult => ({
+  ...{ kind: "failed", why },
+  ...(shortage ? { shortage } : {}),
+});
+
 const DEED: Readonly<Record<Way, string>> = {
   stop: "a process that had left its session outlived the kill",
   "server-killed": "a process outlived the server that had started it",
 };
+
+interface TrialParts {
+  readonly containment: Containment;
+  readonly plan: Plan;
+  readonly server: ChildProcess;
+  readonly release: (() => void) | undefined;
+  readonly sight: Sight;
+  readonly clock: Clock;
+  readonly way: Way;
+}
 
 /** One tree, started by a shell that stands for the server. */
 class Trial {
@@ -113,27 +132,44 @@ class Trial {
   readonly #liveness: Readable;
   readonly #status: Status;
   readonly #release: (() => void) | undefined;
+  readonly #clock: Clock;
   #held: Held | undefined;
+  #identity: Identity | undefined;
   #said = "";
   #complaint = "";
 
-  constructor(containment: Containment, { workspace, sight = PROC_SIGHT }: Testing, way: Way) {
-    this.#containment = containment;
-    this.#way = way;
-    this.#sight = sight;
-    this.#plan = planOf(workspace, sight);
-    const { file, args, prepare, release } = containment.wrap(this.#plan);
+  /** Rejects if the machine has no room for it. */
+  static async begin(containment: Containment, testing: Testing, way: Way): Promise<Trial> {
+    const { workspace, clock, sight = PROC_SIGHT } = testing;
+    const plan = planOf(workspace, sight);
+    const { file, args, prepare, release } = containment.wrap(plan);
     prepare?.();
-    this.#release = release;
-    this.#server = spawn(SHELL, ["-c", SERVER, "belay", file, ...args], {
+    const server = spawnCovered(SHELL, ["-c", SERVER, "belay", file, ...args], {
       cwd: workspace,
-      env: this.#plan.env,
+      env: plan.env,
       detached: true,
       // The last one is the tether. Nothing is ever said on it, and it is let go when all is over.
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", "pipe"],
     });
-    this.#server.on("error", () => undefined);
-    const stdio: readonly (Readable | Writable | null | undefined)[] = this.#server.stdio;
+    try {
+      await spawned(server);
+    } catch (error) {
+      release?.();
+      containment.close?.();
+      throw error;
+    }
+    return new Trial({ containment, plan, server, release, sight, clock, way });
+  }
+
+  private constructor({ containment, plan, server, release, sight, clock, way }: TrialParts) {
+    this.#clock = clock;
+    this.#containment = containment;
+    this.#way = way;
+    this.#sight = sight;
+    this.#plan = plan;
+    this.#server = server;
+    this.#release = release;
+    const stdio: readonly (Readable | Writable | null | undefined)[] = server.stdio;
     const [, stdout, stderr, control, status, liveness] = stdio;
     for (const stream of stdio) stream?.on("error", () => undefined);
     this.#control = control as Writable;
@@ -152,7 +188,8 @@ class Trial {
   /** Resolves with `up` when the hostile process is there, or with why it will not be. */
   async up(): Promise<string> {
     const first = await Promise.race([this.#status.ready.then(() => "ready"), this.gone]);
-    if (first !== "ready") return `it did not start${this.#complaint === "" ? "" : `: ${this.#complaint.trim()}`}`;
+    const complaint = `${this.#complaint.trim()} ${this.#status.complaint}`.trim();
+    if (first !== "ready") return `it did not start${complaint === "" ? "" : `: ${complaint}`}`;
     await this.#sight.look?.();
     this.#held = this.#containment.hold(this.#leader(), this.#plan);
     this.#control.write(GO);
@@ -183,6 +220,10 @@ class Trial {
     for (const stream of this.#server.stdio) stream?.destroy();
     this.#control.destroy();
     this.#liveness.destroy();
+    // A leader that ends by itself when its pipe does, as an anchor, is waited for: a test leaves nothing behind.
+    const leader = this.#identity;
+    const isGone = (): boolean => leader === undefined || !this.#sight.isStill(leader);
+    await until(isGone, { clock: this.#clock, waitMs: FORCE_WAIT_MS });
     this.#release?.();
     this.#containment.close?.();
   }
@@ -192,6 +233,7 @@ class Trial {
     const [pid] = sight.childrenOf(this.#server.pid ?? 0);
     const identity = pid === undefined ? undefined : sight.identityOf(pid);
     if (identity === undefined) throw new Error("what holds the process has died");
+    this.#identity = identity;
     const liveness = this.#liveness;
     return {
       identity,
@@ -217,7 +259,7 @@ function planOf(workspace: string, sight: Sight): Plan {
   const cookie = makeCookie(id, randomBytes(9).toString("base64url"));
   const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   return {
-    ...{ id, cookie, cwd: workspace, workspace, profile: "none", terminal: false },
+    ...{ id, cookie, cwd: workspace, workspace, profile: "none", terminal: false, tether: TETHER_FD },
     argv: sight.kind === "ps" ? [SHELL, "-c", MARKED, process.execPath] : [SHELL, "-c", HOSTILE],
     env: { PATH: path, [COOKIE_NAME]: cookie },
     limits: { processesMax: PROCESSES_MAX_DEFAULT },

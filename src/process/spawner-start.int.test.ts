@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../engine/system-clock.ts";
+import type { Clock } from "../ports.ts";
 import type { Child, SpawnRequest } from "../spawner.ts";
 import { lookAtMachine } from "./machine.ts";
 import { everybody } from "./proc.ts";
@@ -80,6 +81,22 @@ describe("a start that is stopped", () => {
     const wish = request({ command: `touch '${begun}'`, signal: abortedAtLook(2).signal });
     await expect(spawner.spawn(wish)).rejects.toMatchObject(STOPPED);
     expect(existsSync(begun)).toBe(false);
+    await leavesNothing(spawner, wish);
+  });
+
+  test("G20: is in the ledger until its leader is dead, even if the start has given up on it before", async () => {
+    // The limit for the death of the leader is over at once.
+    const after: Clock["after"] = (ms, call, kind) => {
+      if (ms !== 1_000) return systemClock.after(ms, call, kind);
+      queueMicrotask(call);
+      return () => {};
+    };
+    const spawner = await open({ clock: { ...systemClock, after } });
+    const wish = request({ signal: abortedAtLook(2).signal });
+    await expect(spawner.spawn(wish)).rejects.toMatchObject(STOPPED);
+    const file = join(dir, "ledger", `${wish.id}.json`);
+    expect(existsSync(file)).toBe(true);
+    await expect.poll(() => existsSync(file)).toBe(false);
     await leavesNothing(spawner, wish);
   });
 

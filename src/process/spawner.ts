@@ -7,6 +7,7 @@
 // 3. A start that fails leaves nothing: no process, no entry, no directory.
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { ControlError, messageOf } from "../core/control-error.ts";
@@ -18,9 +19,10 @@ import { toArguments } from "./command-line.ts";
 import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import { childEnvironment, makeCookie } from "./environment.ts";
+import { noteMechanism } from "./last-tier.ts";
 import { toLeader } from "./leader.ts";
 import { type Ledger, openLedger, type Swept } from "./ledger.ts";
-import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
+import { COMMAND_NICENESS, FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
 import { LiveChild } from "./live-child.ts";
 import { lookAtMachine, type Machine } from "./machine.ts";
 import { Capture } from "./output/capture.ts";
@@ -31,7 +33,7 @@ import { elsewhere, sightOn } from "./platform.ts";
 import type { Identity } from "./proc.ts";
 import { resolveProgram } from "./program.ts";
 import type { Sight } from "./sight.ts";
-import { abandon, reachGate, type Started, type Starting, start } from "./start.ts";
+import { abandon, gone, reachGate, type Started, type Starting, start } from "./start.ts";
 import { inTerminal, resizeTerminal } from "./terminal.ts";
 import { type Choice, choose } from "./tiers.ts";
 import { until } from "./until.ts";
@@ -94,6 +96,8 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
   const ledger = openLedger({ dir: join(dir, "ledger"), clock, sight, endCgroup: (path) => endCgroup(path, clock) });
   const swept = await sweep(ledger, clock, sight);
   const choice = await choose({ ...options, sight, machine, stateDir: dir, workspace });
+  const change = noteMechanism(dir, choice.containment.mechanism);
+  if (change !== undefined) options.onNotice?.(change);
   const pipes = new PipePool(pipesDirectory(dir, ledger.owner, sight), sight.kind === "ps");
   await pipes.fill();
   // Whatever is still in the ledger is somebody's.
@@ -172,6 +176,10 @@ class TreeSpawner implements OpenSpawner {
     return isProcessId(id) ? openOutput(this.#parts.shelf.pathOf(id)) : undefined;
   }
 
+  discard(ids: readonly ProcessId[]): Promise<void> {
+    return this.#parts.shelf.discard(ids);
+  }
+
   doctor(): Promise<Diagnosis> {
     return diagnose({
       ...this.#options,
@@ -201,6 +209,7 @@ class TreeSpawner implements OpenSpawner {
     const { mechanism } = this;
     const cgroup = wrapped.cgroup === undefined ? {} : { cgroup: wrapped.cgroup };
     ledger.intend({ id: plan.id, sessionId: request.sessionId, cookie: plan.cookie, mechanism, ...cgroup });
+    let started: Started | undefined;
     const undo = new Undo();
     undo.add(() => ledger.reaped(plan.id));
     try {
@@ -209,17 +218,14 @@ class TreeSpawner implements OpenSpawner {
       wrapped.prepare?.();
       undo.add(() => wrapped.release?.());
       const starting: Starting = { plan, wrapped, openInput: request.stdin === "open", pipes, clock };
-      const started = await start(starting);
+      started = await start(starting);
       await reachGate(started, starting);
-      try {
-        if (sight.look !== undefined) await sight.look();
-        return this.#hold({ request, plan, wrapped, started, dir });
-      } catch (error) {
-        await abandon(started, clock);
-        throw error;
-      }
+      if (sight.look !== undefined) await sight.look();
+      return this.#hold({ request, plan, wrapped, started, dir });
     } catch (error) {
-      undo.all();
+      // What has not died stays in the ledger until it has: otherwise the next life would not find it.
+      if (started === undefined || (await abandon(started, clock))) undo.all();
+      else void gone(started).then(() => undo.all());
       if (error instanceof ControlError) throw error;
       throw new ControlError("not_started", `"${plan.argv[0]}" was not started: ${messageOf(error)}`, { cause: error });
     }
@@ -235,6 +241,7 @@ class TreeSpawner implements OpenSpawner {
     if (identity === undefined) throw new ControlError("not_started", "What holds the process has died.");
     const held = this.#containment.hold(toLeader(started, identity), plan);
     ledger.spawned(plan.id, held.identity);
+    yieldTo(held.pid);
     const capture: Capture = new Capture({
       ...{ dir, clock: this.#options.clock },
       outputBytesMax: plan.limits.outputBytesMax,
@@ -247,12 +254,12 @@ class TreeSpawner implements OpenSpawner {
       graceMs: request.graceMs ?? this.#options.graceMs ?? GRACE_MS,
       hear: request.hear,
       resize: plan.terminal ? (size) => resizeTerminal(held.pid, size, machine.programs.stty) : undefined,
-      onEnded: (end) => {
+      onEnded: (end, unsure) => {
         this.#live.delete(plan.id);
         wrapped.release?.();
         // Whoever has escaped stays in the ledger: the next start will try again.
         if (end.escaped.length === 0) ledger.reaped(plan.id);
-        else this.#options.onNotice?.(`${plan.id} has escaped: ${end.escaped.join(", ")} outlived every signal.`);
+        else this.#options.onNotice?.(escapeNotice(plan.id, end.escaped, unsure));
         if (capture.trouble !== undefined) this.#options.onNotice?.(capture.trouble);
         shelf.ended(plan.id);
       },
@@ -308,6 +315,23 @@ class TreeSpawner implements OpenSpawner {
     for (const { held } of this.#live.values()) held.force();
   };
 }
+
+/**
+ * Gives a command a lower priority than ours: whatever it forks has it too, and a storm of it does not hold up a stop.
+ * It still waits at its gate, so it has no children yet.
+ */
+function yieldTo(pid: number): void {
+  try {
+    setPriority(pid, Math.max(getPriority(pid), COMMAND_NICENESS));
+  } catch {
+    // Not allowed here, or it has just died; that is met where its end is.
+  }
+}
+
+const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): string =>
+  unsure
+    ? `What held ${id} (pid ${pids.join(", ")}) was killed: whether some of its tree is left is not known.`
+    : `${id} has escaped: ${pids.join(", ")} outlived every signal.`;
 
 const stoppedBefore = (plan: Plan): ControlError =>
   new ControlError("not_started", `"${plan.argv[0]}" was not started: it was stopped before it could begin.`);

@@ -108,7 +108,7 @@ describe("a start", () => {
 
   test("of a leader that fails without a word says that it has failed", async () => {
     const wish = starting({ file: SHELL, args: ["-c", "exit 1"] });
-    const message = '"/bin/sh" was not started: what holds it has failed.';
+    const message = '"/bin/sh" was not started: what holds it has failed (it exited with code 1).';
     await expect(reachGate(await start(wish), wish)).rejects.toMatchObject({ message });
   });
 
@@ -249,7 +249,7 @@ describe("a leader that has failed", () => {
     await settled();
     expect(await Promise.race([over, "goes on"])).toBe("goes on");
     one.liveness.end();
-    await over;
+    expect(await over).toBe(true);
     expect(one.clock.elapsed()).toBe(0);
 
     const other = staged();
@@ -257,8 +257,8 @@ describe("a leader that has failed", () => {
     await other.clock.advance(999);
     expect([await Promise.race([late, "goes on"]), other.liveness.destroyed]).toEqual(["goes on", false]);
     await other.clock.advance(1);
-    await late;
-    expect(other.liveness.destroyed).toBe(true);
+    expect(await late).toBe(false);
+    expect(other.liveness.destroyed).toBe(false);
   });
 
   test("is no longer listened to once its command waits at the gate: what comes then is the command's", async () => {

@@ -1,12 +1,13 @@
 // Starts a leader and listens to it until its command waits at the gate. If anything goes wrong on the way, nothing is
 // left, and the error says what.
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { closeSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import type { Plan, Wrapped } from "./containment.ts";
 import { READY } from "./gate.ts";
+import { spawnCovered } from "./inherited.ts";
 import type { Pipe, PipePool } from "./pipe-pool.ts";
 import { signalName } from "./signal.ts";
 import { within } from "./until.ts";
@@ -74,7 +75,7 @@ async function startOnce({ plan, wrapped, openInput, pipes }: Starting): Promise
   const stderr = pipes.fromChild();
   const own = [stdin, stdout, stderr].filter((pipe) => pipe !== undefined);
   try {
-    const child = spawn(wrapped.file, wrapped.args, {
+    const child = spawnCovered(wrapped.file, wrapped.args, {
       cwd: plan.cwd,
       env: plan.env,
       // A session of its own: what is typed at the server's terminal is not for it.
@@ -97,7 +98,8 @@ async function startOnce({ plan, wrapped, openInput, pipes }: Starting): Promise
   }
 }
 
-function spawned(child: ChildProcess): Promise<void> {
+/** Rejects with what the system has said, if there was no room for it. */
+export function spawned(child: ChildProcess): Promise<void> {
   // The failure comes in the next tick; there is no pid then.
   if (child.pid !== undefined) {
     child.on("error", () => undefined);
@@ -147,6 +149,8 @@ export class Status {
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<Exit | undefined>();
   #text = "";
+  /** What a shell has said before its command was there: why it could not start it. */
+  complaint = "";
 
   constructor(stream: Readable) {
     stream.setEncoding("latin1");
@@ -172,7 +176,10 @@ export class Status {
   #hear(line: string): void {
     const [word, value = ""] = line.split(" ");
     if (word === READY) this.#ready.resolve();
-    if (!/^\d{1,3}$/.test(value)) return;
+    if (!/^\d{1,3}$/.test(value)) {
+      if (word !== READY) this.complaint = `${this.complaint} ${line}`.trim().slice(0, STATUS_CHARS_MAX);
+      return;
+    }
     if (word === "exit") this.#ended.resolve(ofShell(Number(value)));
     if (word === "code") this.#ended.resolve({ code: Number(value), signal: undefined });
     if (word === "signal") this.#ended.resolve({ code: undefined, signal: signalName(Number(value)) });
@@ -204,23 +211,38 @@ export async function reachGate(started: Started, { clock, plan }: Starting): Pr
   }
   if (first === "exited") await within(clock, RETRY_PAUSES_MS[0] ?? 0, closed(started.stderr));
   await abandon(started, clock);
-  const words = complaint.text();
+  const words = [complaint.text(), started.status.complaint].filter(Boolean).join(" ");
+  const { exitCode, signalCode } = started.child;
+  const end = exitCode === null ? `ended by ${signalCode ?? "an unknown signal"}` : `exited with code ${exitCode}`;
+  const how = words === "" ? ` (it ${end})` : ` and says "${words}"`;
   throw new ControlError(
     "not_started",
     first === undefined
       ? `"${plan.argv[0]}" was not started: what holds it was not ready within ${START_MS_MAX / 1000} s.`
-      : `"${plan.argv[0]}" was not started: what holds it has failed${words === "" ? "" : ` and says "${words}"`}.`,
-    { hint: "Run `belay doctor`: it tests what holds processes, and says how to mend it." },
+      : `"${plan.argv[0]}" was not started: what holds it has failed${how}.`,
+    {
+      hint: isForkFailure(words)
+        ? NO_ROOM
+        : "Run `belay doctor`: it tests what holds processes, and says how to mend it.",
+    },
   );
 }
 
-/** Ends a leader whose command was never let through its gate: without the word, the gate ends by itself. */
-export async function abandon(started: Started, clock: Clock): Promise<void> {
-  const { child, stdin, stdout, stderr, control, liveness } = started;
+/**
+ * Ends a leader whose command was never let through its gate: without the word, the gate ends by itself. Answers
+ * whether all of it is gone. It may not be: the kernel does not kill a process that is in the middle of a disk access.
+ */
+export async function abandon(started: Started, clock: Clock): Promise<boolean> {
+  const { child, stdin, stdout, stderr, control } = started;
   child.kill("SIGKILL");
   for (const stream of [stdin, stdout, stderr, control]) stream?.destroy();
-  await within(clock, ABANDON_MS_MAX, Promise.all([started.exited, closed(liveness)]));
-  liveness.destroy();
+  return (await within(clock, ABANDON_MS_MAX, gone(started))) === true;
+}
+
+/** Resolves when the leader has ended and no process holds its liveness pipe. */
+export async function gone({ exited, liveness }: Started): Promise<true> {
+  await Promise.all([exited, closed(liveness)]);
+  return true;
 }
 
 const closed = (stream: Readable): Promise<void> =>
@@ -241,7 +263,14 @@ function listen(stream: Readable): { readonly stop: () => void; readonly text: (
   };
 }
 
-const isShortage = (error: unknown): boolean => ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"].includes(codeOf(error));
+/** As shells and bubblewrap word EAGAIN and ENOMEM of fork(2) and clone(2). */
+export const isForkFailure = (words: string): boolean =>
+  /fork|resource temporarily unavailable|cannot allocate memory/i.test(words);
+
+export const NO_ROOM =
+  "Wait until other processes have ended, or raise the limits on processes, open files and memory.";
+
+export const isShortage = (error: unknown): boolean => ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"].includes(codeOf(error));
 
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
@@ -257,7 +286,7 @@ function toControlError(error: unknown, plan: Plan): ControlError {
   }
   if (isShortage(error)) {
     return new ControlError("not_started", `"${program}" was not started: the machine has no room for it (${code}).`, {
-      hint: "Wait until other processes have ended, or raise the limits on processes, open files and memory.",
+      hint: NO_ROOM,
       cause: error,
     });
   }

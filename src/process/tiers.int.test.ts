@@ -6,13 +6,13 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "v
 import { ControlError } from "../core/control-error.ts";
 import type { Mechanism } from "../spawner.ts";
 import { manualClock } from "../testing/manual-clock.ts";
+import { unenforced } from "./attacks.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import type { Machine } from "./machine.ts";
-import { MECHANISMS } from "./mechanisms.ts";
+import { MECHANISMS, TIER_OF } from "./mechanisms.ts";
 import { notesOnPlatform } from "./platform.ts";
 import { PROC_SIGHT } from "./proc-sight.ts";
 import type { TestResult } from "./self-test.ts";
-import { keyOf, saveResults } from "./test-results.ts";
 import { type Choosing, choose } from "./tiers.ts";
 
 let dir: string;
@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const PROGRAMS = ["bwrap", "setpriv", "unshare", "setsid", "perl", "script"];
+const PROGRAMS = ["bwrap", "setpriv", "unshare", "setsid", "mount", "perl", "script"];
 
 /** A machine that has everything. */
 const rich = (): Machine => ({
@@ -31,12 +31,9 @@ const rich = (): Machine => ({
 
 /** On which all but these have failed. */
 function on(machine: Machine, ...passed: readonly Mechanism[]): Choosing {
-  const results = MECHANISMS.map((one): [Mechanism, TestResult] => [
-    one,
-    passed.includes(one) ? { kind: "passed" } : { kind: "failed", why: `no ${one}` },
-  ]);
-  saveResults(dir, keyOf(machine, PROC_SIGHT), Object.fromEntries(results));
-  return { machine, stateDir: dir, workspace: dir, clock: manualClock(), sight: PROC_SIGHT };
+  const test = async (one: Mechanism): Promise<TestResult> =>
+    passed.includes(one) ? { kind: "passed" } : { kind: "failed", why: `no ${one}` };
+  return { machine, stateDir: dir, workspace: dir, clock: manualClock(), sight: PROC_SIGHT, test };
 }
 
 describe("the mechanism", () => {
@@ -64,14 +61,21 @@ describe("the mechanism", () => {
     containment.close?.();
   });
 
-  test("is tested anew if that is asked for, whatever was found out before", async () => {
-    const asked = { ...on(rich(), "anchor"), mechanism: "anchor" } as const;
-    expect((await choose(asked)).containment.mechanism).toBe("anchor");
-    // There is no perl where this machine has its own.
-    await expect(choose({ ...asked, fresh: true })).rejects.toMatchObject({
-      message: expect.stringContaining("anchor: it did not start"),
+  test("a test that had no room refuses the start instead of choosing a lower tier", async () => {
+    const test = async (one: Mechanism): Promise<TestResult> =>
+      one === "bubblewrap" ? { kind: "failed", why: "spawn EMFILE", shortage: true } : { kind: "passed" };
+    await expect(choose({ ...on(rich()), test })).rejects.toMatchObject({
+      code: "uncontained",
+      message: "Whether bubblewrap holds processes here could not be tested: spawn EMFILE.",
+      hint: expect.stringContaining("raise the limits"),
     });
-    await expect(choose(asked)).rejects.toMatchObject({ message: expect.stringContaining("anchor: it did not start") });
+  });
+
+  test("a result file in the state directory does not lower the tier of the next start", async () => {
+    const results = { bubblewrap: { kind: "failed", why: "x" }, group: { kind: "passed" } };
+    writeFileSync(join(dir, "containment.json"), JSON.stringify({ key: "any", results }));
+    const { containment } = await choose(on(rich(), "bubblewrap", "group"));
+    expect(containment.tier).toBe("namespace");
   });
 
   test("may be as sure as is required, or surer", async () => {
@@ -196,10 +200,23 @@ describe("the doctor", () => {
     // What we ask for is written there, over what the kernel has said; this is no kernel, which would say it again.
     writeFileSync(join(dir, "cgroup.subtree_control"), "_____ cpu pids");
     const { mechanisms } = await told(rich());
-    expect(mechanisms.find(({ mechanism }) => mechanism === "cgroup")?.limits).toEqual([
+    expect(mechanisms.find(({ mechanism }) => mechanism === "cgroup")?.limits.slice(0, 2)).toEqual([
       "Processes see each other, and the server: keep secrets out of the server's environment.",
       "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
     ]);
+  });
+
+  test("G38: says what a command can do to Belay, by mechanism, as the table of attacks has it", async () => {
+    const diagnosis = await told(rich());
+    for (const mechanism of MECHANISMS) {
+      const limits = limitsOf(diagnosis, mechanism);
+      for (const words of unenforced(mechanism, true)) expect(limits).toContain(words);
+      expect(limits.includes("run Belay as a separate user")).toBe(TIER_OF[mechanism] !== "namespace");
+    }
+    const { mount: _, ...programs } = rich().programs;
+    expect(limitsOf(await told({ ...rich(), programs }), "unshare")).toContain("A command can read or change");
+    const { perl: __, ...others } = rich().programs;
+    expect(limitsOf(await told({ ...rich(), programs: others }), "cgroup")).toContain("can leave its own and escape");
   });
 
   test("says who escapes the lower tiers", async () => {

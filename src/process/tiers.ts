@@ -1,5 +1,10 @@
 // Finds the surest way to hold processes on this machine: the first mechanism, best first, that is there and has proven
 // itself in a test.
+//
+// Invariants
+// 1. What a test has found out is kept in the memory of this program alone, and only if it passed: no file that a
+//    command could write to, and no shortage of an hour ago, makes a later start choose less.
+// 2. A test that could not be run for want of resources decides nothing: the start is refused, not softened.
 import { ControlError } from "../core/control-error.ts";
 import type { Mechanism, Tier } from "../spawner.ts";
 import type { Containment } from "./containment.ts";
@@ -8,13 +13,15 @@ import { isAtLeast, MECHANISMS, makeContainment, type Surroundings, TIER_OF } fr
 import { sightOn } from "./platform.ts";
 import { selfTest, type TestResult } from "./self-test.ts";
 import type { Sight } from "./sight.ts";
-import { keyOf, loadResults, saveResults, type TestResults } from "./test-results.ts";
+import { NO_ROOM } from "./start.ts";
+
+export type TestResults = Readonly<Partial<Record<Mechanism, TestResult>>>;
 
 export interface Choosing extends Surroundings {
   /** This one and no other. */
   readonly mechanism?: Mechanism;
   readonly requireTier?: Tier;
-  /** Tests again, whatever was found out before. */
+  /** Tests again, whatever this program has found out before. */
   readonly fresh?: boolean;
 }
 
@@ -32,6 +39,7 @@ export async function choose(choosing: Choosing): Promise<Choice> {
   for (const mechanism of wanted) {
     const result = await tests.of(mechanism);
     const containment = result.kind === "passed" ? makeContainment(mechanism, choosing) : undefined;
+    if (result.kind === "failed" && result.shortage === true) throw noRoom(mechanism, result.why);
     if (containment === undefined) {
       passedOver[mechanism] = result;
       continue;
@@ -45,36 +53,39 @@ export async function choose(choosing: Choosing): Promise<Choice> {
   throw refusal(choosing, undefined, passedOver);
 }
 
-/** Tests each mechanism once, and remembers it. */
+/** What has passed in this program, by mechanism and machine. */
+const passed = new Set<string>();
+
+/** Tests each mechanism, unless this program has seen it pass. */
 export class Tests {
   readonly #around: Surroundings;
-  readonly #key: string;
+  readonly #fresh: boolean;
   readonly #sight: Sight | undefined;
-  #results: TestResults;
 
   constructor(choosing: Surroundings & { readonly fresh?: boolean }) {
     this.#around = choosing;
+    this.#fresh = choosing.fresh === true;
     this.#sight = choosing.sight ?? sightOn(choosing.machine.platform, choosing.clock);
-    this.#key = keyOf(choosing.machine, this.#sight);
-    this.#results = choosing.fresh === true ? {} : loadResults(choosing.stateDir, this.#key);
   }
 
   async of(mechanism: Mechanism): Promise<TestResult> {
-    const known = this.#results[mechanism];
-    if (known !== undefined) return known;
-    const { clock, workspace, stateDir } = this.#around;
+    const { clock, workspace, machine, test } = this.#around;
+    if (test !== undefined) return test(mechanism);
+    const key = JSON.stringify([mechanism, this.#sight?.kind, machine]);
+    if (passed.has(key) && !this.#fresh) return { kind: "passed" };
     const make = (): Containment | undefined => makeContainment(mechanism, this.#around);
-    const result = await selfTest({
-      clock,
-      workspace,
-      make,
-      ...(this.#sight === undefined ? {} : { sight: this.#sight }),
-    });
-    this.#results = { ...this.#results, [mechanism]: result };
-    saveResults(stateDir, this.#key, this.#results);
+    const sight = this.#sight === undefined ? {} : { sight: this.#sight };
+    const result = await selfTest({ clock, workspace, make, ...sight });
+    if (result.kind === "passed") passed.add(key);
+    else passed.delete(key);
     return result;
   }
 }
+
+const noRoom = (mechanism: Mechanism, why: string): ControlError =>
+  new ControlError("uncontained", `Whether ${mechanism} holds processes here could not be tested: ${why}.`, {
+    hint: NO_ROOM,
+  });
 
 function refusal(choosing: Choosing, there: Tier | undefined, passedOver: TestResults): ControlError {
   const { requireTier, mechanism, machine } = choosing;

@@ -136,7 +136,7 @@ while read -r what slot rest; do
     -) unset "tree_$slot" ;;
   esac
 done
-cookies= links= slot=0
+cookies= links= cgroups= slot=0
 while [ "$slot" -lt "$max" ]; do
   eval "rest=\\\${tree_$slot-}"
   slot=$((slot + 1))
@@ -144,7 +144,10 @@ while [ "$slot" -lt "$max" ]; do
   read -r pid cookie link cgroup <<END
 $rest
 END
-  [ "$cgroup" = - ] || echo 1 >"$cgroup/cgroup.kill"
+  if [ "$cgroup" != - ]; then
+    echo 1 >"$cgroup/cgroup.kill"
+    cgroups="$cgroups $cgroup"
+  fi
   grep -aqF -e "$cookie" "/proc/$pid/environ" && kill -KILL "-$pid"
   cookies="$cookies -e $cookie"
   [ "$link" = - ] || links="$links -o -lname $(echo "$link" | sed 's/[][]/\\\\&/g')"
@@ -156,7 +159,9 @@ empty=0 round=0
 while [ "$empty" -lt ${EMPTY_LOOKS} ] && [ "$round" -lt ${ROUNDS_MAX} ]; do
   # Killed as it is found: who hops from pid to pid is elsewhere when the look is over.
   found=$({
-    grep -alF $lines $cookies /proc/[0-9]*/environ
+    # A process whose first thread has ended is passed over by cgroup.kill, and shows its environment in the others.
+    for cgroup in $cgroups; do sed 's:^:/proc/:' "$cgroup/cgroup.procs"; done
+    grep -alF $lines $cookies /proc/[0-9]*/task/[0-9]*/environ
     [ -z "$links" ] || find /proc/[0-9]*/fd -maxdepth 1 -false $links
   } | while read -r path; do
     pid=\${path#/proc/}

@@ -47,7 +47,7 @@ export async function answerOf(response: Response): Promise<HttpAnswer> {
 
 const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-store",
+  "cache-control": "no-store, no-transform",
   "x-accel-buffering": "no",
 } as const;
 

@@ -23,7 +23,12 @@ export type Pieces = AsyncIterator<string, "complete" | "cut">;
 export type Reply =
   | { readonly kind: "json"; readonly status: number; readonly body: unknown }
   | { readonly kind: "text"; readonly status: number; readonly type: string; readonly text: string }
-  | { readonly kind: "events"; readonly status: number; readonly source: Source }
+  | {
+      readonly kind: "events";
+      readonly status: number;
+      readonly source: Source;
+      readonly receive?: (text: string) => void;
+    }
   | { readonly kind: "empty"; readonly status: number };
 
 type ReplyAs<Status, Answer extends RouteAnswer> = Answer extends { readonly kind: "json" }

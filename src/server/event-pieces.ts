@@ -73,11 +73,14 @@ function* pieces(page: readonly Heard[], texts: EventTexts): Generator<string, v
 /** Never between the two halves of one character. */
 export function* slices(frame: string): Generator<string, void> {
   for (let from = 0; from < frame.length; ) {
-    const end = from + PIECE_CHARS_MAX;
-    const to = isLowSurrogate(frame.charCodeAt(end)) ? end - 1 : end;
+    const to = characterEnd(frame, from + PIECE_CHARS_MAX);
     yield frame.slice(from, to);
     from = to;
   }
 }
+
+/** Here, or one before if this is inside a character. */
+export const characterEnd = (text: string, end: number): number =>
+  isLowSurrogate(text.charCodeAt(end)) ? end - 1 : end;
 
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;

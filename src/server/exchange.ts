@@ -10,12 +10,16 @@ export interface HttpRequest {
   readonly query: URLSearchParams;
   /** By a name in lower case. A header that came more than once is joined with a comma. */
   header(name: string): string | undefined;
+  /** Who asks, where the server that Belay is mounted in has found that out itself. Then no token is looked for. */
+  readonly actor?: Actor | undefined;
   /** How it came in. On a private socket the mode of the file has said who may ask. */
   readonly via: "tcp" | "socket" | "fetch";
   /** The whole body as text. Rejects with `invalid` beyond `bytesMax`, without having read more. */
   body(bytesMax: number): Promise<string>;
   /** Whoever asked is gone. Nothing but the answering of this request ends with it. */
   readonly signal: AbortSignal;
+  /** It came over a stream that is shared, which counts as one whatever it carries. */
+  readonly shared?: boolean | undefined;
   /** It asks for a WebSocket instead of an answer. Undefined: it does not. */
   readonly upgrade?: Upgrade | undefined;
 }
@@ -35,7 +39,8 @@ export interface MessageSocket {
   readonly readyState: number;
   /** Bytes that were sent, and not taken yet. */
   readonly bufferedAmount: number;
-  send(text: string): void;
+  /** `done`: it has left, or never will. */
+  send(text: string, done?: () => void): void;
   ping(): void;
   close(code?: number, reason?: string): void;
   /** Without a word. */

@@ -1,10 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { HttpAnswer, HttpRequest } from "./exchange.ts";
-import { fetchHandler } from "./fetch-exchange.ts";
 import { Guard } from "./guard.ts";
 import { Denial } from "./guard-denial.ts";
+import { READER_STALL_MS } from "./limits.ts";
 import { SECURITY_HEADERS } from "./listener-headers.ts";
+import { Mount, type MountOptions } from "./mount.ts";
+import type { Handle } from "./node-server.ts";
+
+function fetchHandler(handle: Handle, options: Partial<MountOptions> = {}): (request: Request) => Promise<Response> {
+  const mount = new Mount(handle, { clock: manualClock(), ...options });
+  return (request) => mount.fetch(request);
+}
 
 const ok = (body: HttpAnswer["body"]): HttpAnswer => ({ status: 200, headers: { "content-type": "text/plain" }, body });
 
@@ -52,7 +59,9 @@ describe("a web request", () => {
     expect(await statusOf("http://localhost/", { host: "localhost:80" })).toBe(200);
     expect(await statusOf("http://evil.com:3000/")).toBe(421);
     expect(await statusOf("http://localhost:3000/", { host: "evil.com" })).toBe(421);
-    expect(await statusOf("http://evil.com/", { host: "localhost:3000" })).toBe(421);
+    expect(await statusOf("http://evil.com/")).toBe(421);
+    // A framework that puts a name of its own into the address: what the client has sent decides.
+    expect(await statusOf("http://0.0.0.0:3000/", { host: "localhost:3000" })).toBe(200);
     expect(await statusOf("http://localhost:3000/", { origin: "https://evil.com" })).toBe(403);
   });
 
@@ -100,5 +109,27 @@ describe("a web stream", () => {
     expect(seen).toEqual({ asked: 1, left: 1 });
     const head = await handler(new Request("http://localhost/", { method: "HEAD" }));
     expect([await head.text(), seen.left, seen.asked]).toEqual(["", 2, 1]);
+  });
+
+  test("a reader that takes nothing for a minute is let go", async () => {
+    const clock = manualClock();
+    const { seen, pieces } = counted(9);
+    const answer = await fetchHandler(async () => ok(pieces), { clock })(new Request("http://localhost/"));
+    const reader = answer.body?.getReader();
+    await reader?.read();
+    await clock.advance(READER_STALL_MS - 1);
+    expect(seen.left).toBe(0);
+    await clock.advance(1);
+    expect(seen.left).toBe(1);
+    await expect(reader?.read()).rejects.toThrow(/taken nothing/);
+  });
+
+  test("what a parser of the host has read is taken from it, and never for an empty body", async () => {
+    const mount = new Mount(async (request) => ok(await request.body(100)), { clock: manualClock() });
+    const read = post('{"a":1}');
+    await read.json();
+    expect((await mount.fetch(read)).status).toBe(400);
+    expect(await (await mount.fetch(read, { body: { a: 1 } })).text()).toBe('{"a":1}');
+    expect((await mount.fetch(read, { body: "x".repeat(101) })).status).toBe(413);
   });
 });

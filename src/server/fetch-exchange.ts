@@ -2,54 +2,34 @@
 //
 // Invariants
 // 1. Nothing is pulled from a stream before its reader asks for it, and a reader that leaves ends it.
-import { toControlError } from "../core/control-error.ts";
-import type { HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";
-import { Denial, errorAnswer } from "./guard-denial.ts";
+import type { Clock } from "../ports.ts";
+import type { Actor, HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";
+import { READER_STALL_MS } from "./limits.ts";
 import { headersOf } from "./listener-headers.ts";
-import { compressed, decodeUtf8, notUtf8, tooLarge } from "./node-exchange.ts";
-import type { Handle } from "./node-server.ts";
-import { requestIds } from "./request-id.ts";
+import { compressed, decodeUtf8, notUtf8, parsedBody, tooLarge, withoutBase } from "./node-exchange.ts";
 
-export interface FetchOptions {
-  /** Something that no request should be able to bring about. For the log. */
-  readonly onTrouble?: (thrown: unknown, requestId: string) => void;
+export interface FetchArrival {
+  readonly id: string;
+  readonly basePath?: string | undefined;
+  readonly actor?: Actor | undefined;
+  /** The body, if a parser of the host has read it. */
+  readonly body?: unknown;
 }
 
-export function fetchHandler(handle: Handle, options: FetchOptions = {}): (request: Request) => Promise<Response> {
-  const nextId = requestIds();
-  return async (request) => {
-    const id = nextId();
-    const answer = await handle(translated(request, id)).catch((thrown: unknown): HttpAnswer => {
-      if (thrown instanceof Denial) return thrown.answer(id);
-      options.onTrouble?.(thrown, id);
-      const error = toControlError(thrown);
-      return errorAnswer(error.code === "internal" ? error : toControlError(undefined), { status: 500, requestId: id });
-    });
-    return response(request, answer, id);
-  };
-}
-
-function translated(request: Request, id: string): HttpRequest {
+export function fetchRequest(request: Request, { id, basePath, actor, body }: FetchArrival): HttpRequest {
   const url = new URL(request.url);
   return {
     id,
+    actor,
     method: request.method === "HEAD" ? "GET" : request.method,
-    path: url.pathname,
+    path: withoutBase(url.pathname, basePath),
     query: url.searchParams,
-    // Whoever made the request from a connection has put the Host into its address, or left the header, or both. Where
-    // they differ somebody is being led astray, and the guard finds no name of ours in the two of them.
-    header: (name) => (name === "host" ? hostOf(request, url) : (request.headers.get(name) ?? undefined)),
+    // The header is what the client has sent. Frameworks put a name of their own into the address.
+    header: (name) => request.headers.get(name) ?? (name === "host" ? url.host : undefined),
     via: "fetch",
-    body: (bytesMax) => readBody(request, bytesMax),
+    body: async (bytesMax) => parsedBody(body, request.bodyUsed, bytesMax) ?? (await readBody(request, bytesMax)),
     signal: request.signal,
   };
-}
-
-function hostOf(request: Request, url: URL): string {
-  const header = request.headers.get("host")?.toLowerCase();
-  // An address leaves out the port that goes without saying; a header may have it.
-  const said = `${url.hostname}:${url.protocol === "https:" ? 443 : 80}`;
-  return header === undefined || header === url.host || header === said ? url.host : `${header}, ${url.host}`;
 }
 
 async function readBody(request: Request, bytesMax: number): Promise<string> {
@@ -69,24 +49,44 @@ async function readBody(request: Request, bytesMax: number): Promise<string> {
   return text;
 }
 
-function response(request: Request, answer: HttpAnswer, id: string): Response {
+export function fetchResponse(request: Request, answer: HttpAnswer, { id, clock }: ResponseParts): Response {
   const { status, body } = answer;
   const headers = headersOf(answer, id);
   if (request.method === "HEAD" && typeof body === "object") void body.return?.().catch(() => {});
   const wanted = request.method === "HEAD" || body === undefined ? null : body;
-  return new Response(typeof wanted === "string" || wanted === null ? wanted : stream(wanted), { status, headers });
+  return new Response(typeof wanted === "string" || wanted === null ? wanted : stream(wanted, clock), {
+    status,
+    headers,
+  });
 }
 
-function stream(pieces: Outpour): ReadableStream<Uint8Array> {
+interface ResponseParts {
+  readonly id: string;
+  readonly clock: Clock;
+}
+
+function stream(pieces: Outpour, clock: Clock): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
+  let takeBack = (): void => {};
   return new ReadableStream(
     {
       async pull(controller) {
+        takeBack();
         const piece = await pieces.next();
-        if (piece.done === true) controller.close();
-        else controller.enqueue(encoder.encode(piece.value));
+        if (piece.done === true) return controller.close();
+        controller.enqueue(encoder.encode(piece.value));
+        // A reader that takes nothing is let go, and its place is free for another.
+        takeBack = clock.after(
+          READER_STALL_MS,
+          () => {
+            controller.error(new Error("The reader has taken nothing for too long."));
+            void pieces.return?.().catch(() => {});
+          },
+          "idle",
+        );
       },
       async cancel() {
+        takeBack();
         await pieces.return?.();
       },
     },

@@ -31,15 +31,18 @@ const protocolsOf = (request: HttpRequest): readonly string[] =>
  */
 export function isJson(request: HttpRequest): boolean {
   const type = request.header("content-type");
-  if (type === undefined) return request.method === "DELETE" && !hasBody(request);
+  if (type === undefined) return request.method === "DELETE" && hasNoBody(request);
   return /^application\/json[ \t]*(;|$)/i.test(type);
 }
 
-/** A length nobody can read counts as one: whoever reads the body will refuse it. */
-function hasBody(request: HttpRequest): boolean {
-  if (request.header("transfer-encoding") !== undefined) return true;
+/**
+ * Whether the headers say that there is no body. A length nobody can read counts as one: whoever reads the body will
+ * refuse it. A type without a length announces a body.
+ */
+export function hasNoBody(request: HttpRequest): boolean {
+  if (request.header("transfer-encoding") !== undefined) return false;
   const length = request.header("content-length");
-  return length !== undefined && !/^0+$/.test(length);
+  return length === undefined ? request.header("content-type") === undefined : /^0+$/.test(length);
 }
 
 const SECRETS: ReadonlySet<string> = new Set(["token", "access_token", "auth_token", "api_key", "authorization"]);

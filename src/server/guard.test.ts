@@ -185,7 +185,7 @@ describe("once the route is known", () => {
   });
 
   test.each([
-    ...["-", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"],
+    ...["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"],
     ...["text/plain; application/json", "application/json, text/plain", "text/json", ""],
   ])("a mutation of type %j is refused", (type) => {
     const headers = { ...bearer("writer"), "content-type": type };
@@ -211,6 +211,19 @@ describe("once the route is known", () => {
     expect(denial(ask({ "content-length": "2" })).status).toBe(415);
     expect(denial(ask({ "transfer-encoding": "chunked" })).status).toBe(415);
   });
+});
+
+test("G7: a stop without a body needs no type; anything else does", () => {
+  const ask = (needs: Needs, headers: Readonly<Record<string, string>>) =>
+    guard.admit(request({ method: "POST", headers: { ...bearer("writer"), ...headers } }), needs);
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  for (const headers of [{}, { "content-length": "0" }, { ...form, "content-length": "0" }]) {
+    expect(ask(CANCEL, headers)).toMatchObject({ kind: "admitted" });
+    expect(denial(ask(PROMPT, headers)).status).toBe(415);
+  }
+  for (const headers of [form, { ...form, "content-length": "2" }, { "transfer-encoding": "chunked" }]) {
+    expect(denial(ask(CANCEL, headers)).status).toBe(415);
+  }
 });
 
 describe("the lockout", () => {

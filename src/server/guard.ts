@@ -7,7 +7,7 @@
 import type { Clock } from "../ports.ts";
 import { type Actor, type HttpAnswer, type HttpRequest, TOKEN_SCOPES, type TokenScope } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";
-import { authorizationOf, bearerOf, isJson, namedSecret } from "./guard-headers.ts";
+import { authorizationOf, bearerOf, hasNoBody, isJson, namedSecret } from "./guard-headers.ts";
 import { Hosts, type Served } from "./host.ts";
 import { MUTATIONS_BURST, MUTATIONS_PER_SECOND, STREAM_RETRY_S, STREAMS_PER_TOKEN_MAX } from "./limits.ts";
 import { Lockout } from "./lockout.ts";
@@ -55,7 +55,11 @@ export interface Gatekeeper {
 
 export interface GuardOptions {
   /** Whose token this is; undefined if nobody's. `Tokens` is the real one. */
-  readonly tokens: { verify(secret: string): Actor | undefined };
+  readonly tokens: {
+    verify(secret: string): Actor | undefined;
+    /** The same for whoever was let in before. Default `verify`. */
+    again?(secret: string): Actor | undefined;
+  };
   readonly clock: Clock;
   /** Names of this server besides those of the loopback: `belay.example.com`. */
   readonly names?: readonly string[];
@@ -139,14 +143,18 @@ export class Guard implements Gatekeeper {
 
   /** Less than before counts as no: they ask again, and are looked at anew. Not a guess, so no lockout comes of it. */
   still(request: HttpRequest, { name, tenant, scopes }: Actor): boolean {
+    // Whom the host has let in stays until the host ends the request.
+    if (request.actor !== undefined) return true;
     const header = authorizationOf(request);
     if (header === undefined) return request.via === "socket";
     const secret = bearerOf(header);
-    const now = secret === undefined ? undefined : this.#tokens.verify(secret);
+    const { again = this.#tokens.verify } = this.#tokens;
+    const now = secret === undefined ? undefined : again.call(this.#tokens, secret);
     return now?.name === name && now.tenant === tenant && [...scopes].every((scope) => now.scopes.has(scope));
   }
 
   #actorOf(request: HttpRequest): Actor | Denial {
+    if (request.actor !== undefined) return request.actor;
     const header = authorizationOf(request);
     // Not sending a token is no guess.
     if (header === undefined) return request.via === "socket" ? LOCAL : unauthenticated("This needs a token.");
@@ -169,7 +177,7 @@ export class Guard implements Gatekeeper {
       return new Denial(403, "forbidden", "This concerns the whole server, and the token is for one tenant.");
     }
     if (!needs.mutation) return undefined;
-    if (!isJson(request)) return notJson();
+    if (!isJson(request) && !(needs.stop === true && hasNoBody(request))) return notJson();
     // A stop always gets through, and takes nothing from the bucket: whoever prompts too fast can still stop.
     if (needs.stop === true) return undefined;
     return this.change(actor);

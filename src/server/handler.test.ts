@@ -171,6 +171,27 @@ describe("errors have one shape", () => {
     expect(calls).toEqual([]);
   });
 
+  test("strangers choose no label of the metrics: they are counted under no route", async () => {
+    const counted: string[] = [];
+    const metrics = { answered: (route: string) => counted.push(route), streams() {}, acp() {}, text: () => "" };
+    const guard = new Guard({ tokens: { verify: () => undefined }, clock: manualClock() });
+    guard.serves({ scheme: "http", port: 4000 });
+    const handler = makeHandler({
+      ...{ control: recordingControl(undefined).control, guard, clock: manualClock(), version: "0", metrics },
+    });
+    for (const host of ["127.0.0.1:4000", "evil.example"]) {
+      await handler.handle(plainRequest({ target: "/v1/sessions", headers: { host } }));
+    }
+    await handler.handle(plainRequest({ target: "/v1/health", headers: { host: "127.0.0.1:4000" } }));
+    expect(counted.slice(0, 2)).toEqual(["none", "none"]);
+  });
+
+  test("G35: a key that names a session is the asker's own", async () => {
+    const { control, calls } = recordingControl(undefined);
+    await serve(control).ask("POST", "/v1/runs", '{"prompt":"x"}', { "idempotency-key": "1" });
+    expect(calls[0]?.given).toMatchObject([expect.anything(), { key: "1", keyOf: expect.any(String) }]);
+  });
+
   test("a key that cannot make it be done once is refused where doing it twice would matter", async () => {
     const { ask } = serve(recordingControl(undefined).control);
     const answer = await ask("POST", "/v1/processes/proc_a.1/input", '{"data":"y"}', { "idempotency-key": "k" });

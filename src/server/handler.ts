@@ -17,7 +17,7 @@ import { ACP_PATH } from "./acp-http.ts";
 import { AuditDesk } from "./audit-desk.ts";
 import type { Doings, Reply } from "./doing.ts";
 import { EventTexts } from "./event-text.ts";
-import { type Actor, type HttpAnswer, type HttpRequest, SWITCHED } from "./exchange.ts";
+import { type Actor, type HttpAnswer, type HttpRequest, type Outpour, SWITCHED, type Upgrade } from "./exchange.ts";
 import type { Gatekeeper } from "./guard.ts";
 import { Denial } from "./guard-denial.ts";
 import { houseDoings } from "./house-doings.ts";
@@ -27,7 +27,9 @@ import { OpenStreams } from "./open-streams.ts";
 import { checkKey } from "./request-headers.ts";
 import { type Match, matchRoute } from "./route-match.ts";
 import { sessionDoings } from "./session-doings.ts";
+import { SharedStreams } from "./shared-streams.ts";
 import { failed } from "./status-code.ts";
+import { pourInto } from "./stream-socket.ts";
 import { checkKinds, isOwn, missing } from "./tenancy.ts";
 import { Waiting } from "./waiting.ts";
 import { workDoings } from "./work-doings.ts";
@@ -94,7 +96,8 @@ export class Handler {
       failed: (error, { id }) => this.#log.warn("a stream of events has failed", { requestId: id, error }),
       changed: (open) => metrics?.streams(open),
     });
-    const parts = { control, texts, waiting: this.#waiting, audit, metrics, now: () => clock.now() };
+    const shared = new SharedStreams(this.handle);
+    const parts = { control, texts, shared, waiting: this.#waiting, audit, metrics, now: () => clock.now() };
     let document: string | undefined;
     const openApi = (): string => {
       document ??= openApiText(version);
@@ -114,10 +117,11 @@ export class Handler {
     const match = request.path === ACP_PATH ? acpMatch(request.method) : matchRoute(request.method, request.path);
     const one: Case = { request, match, actor: undefined, body: undefined, headers: {} };
     const { answer, told } = await this.#settle(one);
-    if (match.kind === "found" && isMutation(match.route)) await this.#note(one, match, told);
+    if (match.kind === "found" && isNoted(match.route, told)) await this.#note(one, match, told);
     if (match.kind === "acp" && told.answer === "refused") await this.#noteAcp(one, match, told);
     const { status } = answer;
-    this.#options.metrics?.answered(nameOf(match), status);
+    // A stranger chooses no label: whoever was not let in is counted together.
+    this.#options.metrics?.answered(one.actor === undefined ? "none" : nameOf(match), status);
     this.#log.debug("answered", { requestId: request.id, method: request.method, path: request.path, status });
     if (answer === SWITCHED) return answer;
     return { ...answer, headers: { ...one.headers, ...answer.headers, "x-request-id": request.id } };
@@ -144,7 +148,7 @@ export class Handler {
       }
       const found = requireFound(one.match);
       const reply = await this.#do(one, found);
-      return { answer: this.#encoded(reply, one), told: toldOf(reply) };
+      return { answer: await this.#encoded(reply, one), told: toldOf(reply) };
     } catch (thrown) {
       const { error, answer } = failed(thrown, one.request.id);
       this.#tell(error, one);
@@ -185,7 +189,7 @@ export class Handler {
     return admission.actor;
   }
 
-  #encoded(reply: Reply, { actor, request }: Case): HttpAnswer {
+  async #encoded(reply: Reply, { actor, request }: Case): Promise<HttpAnswer> {
     switch (reply.kind) {
       case "json":
         return { status: reply.status, headers: JSON_HEADERS, body: JSON.stringify(reply.body) };
@@ -193,10 +197,24 @@ export class Handler {
         return { status: reply.status, headers: { "content-type": reply.type }, body: reply.text };
       case "events": {
         if (actor === undefined) throw new ControlError("internal", "A stream was opened for nobody.");
-        return { status: reply.status, headers: SSE_HEADERS, body: this.#streams.open(reply.source, actor, request) };
+        const events = this.#streams.open(reply.source, actor, request);
+        if (request.upgrade === undefined || reply.receive === undefined) {
+          return { status: reply.status, headers: SSE_HEADERS, body: events };
+        }
+        return this.#switch(request.upgrade, events, reply.receive);
       }
       case "empty":
         return { status: reply.status, headers: {}, body: undefined };
+    }
+  }
+
+  async #switch(upgrade: Upgrade, events: Outpour, receive: (text: string) => void): Promise<HttpAnswer> {
+    try {
+      void pourInto({ socket: await upgrade.accept({}), events, receive, clock: this.#options.clock });
+      return SWITCHED;
+    } catch (thrown) {
+      void events.return?.();
+      throw thrown;
     }
   }
 
@@ -228,6 +246,10 @@ export class Handler {
   }
 }
 
+/** What carries others is recorded if it is refused; what it carries is recorded by itself. */
+const isNoted = (route: Route, { answer }: Answered["told"]): boolean =>
+  isMutation(route) && (route.carrier !== true || answer === "refused");
+
 const nameOf = (match: Match | Acp): string =>
   match.kind === "found" ? match.name : match.kind === "acp" ? "acp" : "none";
 
@@ -246,7 +268,7 @@ const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" } as co
 
 const SSE_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-store",
+  "cache-control": "no-store, no-transform",
   // Proxies that collect an answer before they hand it on would hold back every event.
   "x-accel-buffering": "no",
 } as const;

@@ -1,22 +1,26 @@
 // The answers to the routes about the whole house.
+import { checkBody } from "../api/check.ts";
 import { type HOUSE_ROUTES, METRICS_TYPE } from "../api/house-routes.ts";
-import type { BelayControl, CoveredSession } from "../control.ts";
+import { streamMessage } from "../api/request.ts";
+import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { runOf, tenantPrefix } from "../core/ids.ts";
 import type { SessionRow } from "../ports.ts";
-import { keyed, reasonBy, within } from "./asker.ts";
+import type { StreamUp } from "../wire/stream-message.ts";
+import { keyed, ownKeyed, ownKeys, reasonBy, within } from "./asker.ts";
 import { type Doings, reply } from "./doing.ts";
 import { allPieces } from "./event-pieces.ts";
 import type { EventTexts } from "./event-text.ts";
-import { KeptAnswers } from "./kept-answers.ts";
 import { ROWS_DEFAULT } from "./limits.ts";
 import type { ServerAudit, ServerMetrics } from "./observer.ts";
+import type { SharedStreams } from "./shared-streams.ts";
 import type { Waiting } from "./waiting.ts";
 
 export interface HouseParts {
   readonly control: BelayControl;
   readonly texts: EventTexts;
   readonly waiting: Waiting;
+  readonly shared: SharedStreams;
   /** The document. Made when it is first asked for. */
   readonly openApi: () => string;
   readonly now: () => number;
@@ -45,7 +49,7 @@ function aboutItself({ control, waiting, openApi, audit, metrics }: HouseParts) 
     openapi: async () => ({ kind: "text", status: 200, type: "application/json; charset=utf-8", text: openApi() }),
     metrics: async () => {
       if (metrics === undefined) throw new ControlError("not_found", "This server keeps no metrics.");
-      return { kind: "text", status: 200, type: METRICS_TYPE, text: metrics.text() };
+      return { kind: "text", status: 200, type: METRICS_TYPE, text: await metrics.text() };
     },
     status: async () => reply(200, await control.status()),
     audit: async ({ actor, query }) => {
@@ -58,20 +62,24 @@ function aboutItself({ control, waiting, openApi, audit, metrics }: HouseParts) 
 }
 
 /** What goes on in it. */
-function aboutAll({ control, texts }: HouseParts) {
-  const kept = new KeptAnswers<readonly CoveredSession[]>();
+function aboutAll({ control, texts, shared }: HouseParts) {
   return {
     live: async ({ actor }) => reply(200, { sessions: await control.live(within(actor)) }),
     // Sent again because its answer was lost, it must not stop what has begun since.
     cancelAll: async ({ actor, body, key }) => {
       const { reason, ...rest } = body;
-      const options = { ...rest, ...within(actor), reason: reasonBy(actor, reason) };
-      return reply(200, { sessions: await kept.once(actor, key, body, () => control.cancelAll(options)) });
+      const sender = { ...within(actor), ...ownKeys(actor), actor: actor.name };
+      const options = { ...rest, ...sender, ...keyed(key), reason: reasonBy(actor, reason) };
+      return reply(200, { sessions: await control.cancelAll(options) });
     },
     listSessions: async ({ actor, query }) => {
       const { limit = ROWS_DEFAULT, ...rest } = query;
       const sessions = await control.sessions({ ...rest, limit, ...within(actor) });
       return reply(200, { sessions, next: sessions.length < limit ? null : (sessions.at(-1)?.id ?? null) });
+    },
+    findIds: async ({ actor, query }) => {
+      const { prefix, ...rest } = query;
+      return reply(200, await control.ids(prefix, { ...rest, ...within(actor) }));
     },
     allEvents: async ({ actor, query, request }) => {
       const header = request.header("last-event-id");
@@ -82,6 +90,20 @@ function aboutAll({ control, texts }: HouseParts) {
         status: 200,
         source: (signal) => allPieces(control.events({ ...from, ...within(actor), signal }), texts),
       };
+    },
+    stream: async ({ actor, request }) => {
+      const stream = shared.make(actor, request);
+      return {
+        kind: "events",
+        status: 200,
+        source: (signal) => shared.frames(stream, signal),
+        receive: (text) => stream.receive(checkBody(streamMessage, text) as StreamUp),
+      };
+    },
+    sendToStream: async ({ actor, body }) => {
+      const stream = shared.find(body.stream, actor);
+      for (const message of body.messages) stream.receive(message);
+      return reply(202, {});
     },
     allQuestions: async ({ actor }) => {
       const explanations = await control.live(within(actor));
@@ -102,14 +124,19 @@ function beginnings({ control, now }: HouseParts) {
       }
       const existed = body.id !== undefined && (await exists(control, body.id));
       const from = now();
-      const session = await control.createSession({ ...body, ...keyed(key), ...within(actor) });
+      const session = await control.createSession({ ...body, ...ownKeyed(actor, key), ...within(actor) });
       const row = await session.row();
       return existed || (key !== undefined && !isNew(row, from)) ? reply(200, row) : reply(201, row);
     },
     beginRun: async ({ actor, body, key }) => {
       const { prompt, ...rest } = body;
-      const run = control.prompt(prompt, { ...rest, ...keyed(key), ...within(actor) });
+      const named = { ...ownKeyed(actor, key), ...within(actor), actor: actor.name };
+      const run = control.prompt(prompt, { ...rest, ...named });
       return reply(202, { ...(await run.accepted), sessionId: run.sessionId });
+    },
+    cancelBegun: async ({ actor, params, body, key }) => {
+      const options = { ...body, reason: reasonBy(actor, body.reason), ...keyed(key), actor: actor.name };
+      return reply(200, await control.cancelPrompt(params.key, { ...options, ...ownKeys(actor), ...within(actor) }));
     },
   } satisfies Partial<Doings>;
 }

@@ -12,6 +12,16 @@ export const MUTATIONS_BURST = 40;
 
 /** Event streams of one token. A browser, a few command lines and a bridge are below ten. */
 export const STREAMS_PER_TOKEN_MAX = 32;
+/** Requests that one shared stream answers at once: each may hold one window of text for its reader. */
+export const STREAM_REQUESTS_MAX = 512;
+/** The first of an answer that comes in pieces; each next one may be twice as long, up to a piece. */
+export const STREAM_FIRST_CHARS = 512;
+/** Stops are taken beyond that: what is followed keeps none of them out. */
+export const STREAM_STOPS_MAX = 1_024;
+/** Whole answers that wait to be sent on one shared stream. Beyond, its client asks and does not read: it is ended. */
+export const STREAM_UNSENT_MAX = 4_096;
+/** How often a WebSocket that streams is asked for a sign of life. One that gives none until the next time is dead. */
+export const SOCKET_PING_MS = 30_000;
 /** How often the tokens of open streams are looked at again. A stream may be open for days, and its token revoked. */
 export const STREAM_CHECK_MS = 1_000;
 /** When to ask for a stream again that was one too many. */
@@ -23,8 +33,6 @@ export const TOKENS_MAX = 256;
 export const TOKENS_FILE_BYTES_MAX = 1024 * 1024;
 /** How long a change of `tokens.json` by another program may go unnoticed. */
 export const TOKENS_CHECK_MS = 1_000;
-/** The same for a token we do not know: it may have been made just now. Guesses cost a look at a file, ten a second. */
-export const TOKENS_MISS_CHECK_MS = 100;
 /** Writing the tokens takes milliseconds. Whoever has been at it for longer than this has died of it. */
 export const TOKENS_WRITE_MS_MAX = 10_000;
 /** After a rotation the old secret may go on, so that programs can be told the new one; never for longer than this. */
@@ -110,7 +118,5 @@ export const STRANGERS_NOTED_MAX = 60;
 export const STRANGERS_WINDOW_MS = 60_000;
 /** Runs whose outcomes somebody waits for, or has waited for: more than can be live and queued in a busy house. */
 export const OUTCOMES_AWAITED_MAX = 65_536;
-/** Answers about the whole house that are kept by their keys. They are sent again within a minute, or not at all. */
-export const ANSWERS_KEPT_MAX = 256;
 /** Rows of a list, if nobody says how many. */
 export const ROWS_DEFAULT = 100;

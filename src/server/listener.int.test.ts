@@ -83,6 +83,12 @@ describe("a private socket", () => {
     expect(lstatSync(path, { throwIfNoEntry: false })).toBeUndefined();
   });
 
+  test("a directory that Belay did not make keeps its mode: one that others may look into is refused", async () => {
+    mkdirSync(join(root, "run"), { mode: 0o755 });
+    await expect(onSocket()).rejects.toMatchObject({ code: "forbidden", hint: expect.stringContaining("chmod 700") });
+    expect(modeOf(join(root, "run"))).toBe("755");
+  });
+
   test("that a dead server has left is replaced", { meta: { id: "crash/stale-socket-replaced" } }, async () => {
     mkdirSync(join(root, "run"), { mode: 0o700 });
     // The second name of a socket outlives the server that takes the first away.

@@ -12,7 +12,7 @@ import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import { Denial } from "./guard-denial.ts";
 import type { Served } from "./host.ts";
-import { closeSocketFile, prepareSocket } from "./listener-socket.ts";
+import { prepareSocket } from "./listener-socket.ts";
 import { type Handle, type NodeLimits, NodeServer } from "./node-server.ts";
 
 export interface TcpPlace {
@@ -56,6 +56,8 @@ export interface Listener {
   readonly connections: number;
   /** Reads certificate and key again; connections that are open keep theirs. Without TLS it does nothing. */
   reload(): void;
+  /** Takes the file of a socket away, if it is still this one's. For a program that has no time to close. */
+  hide(): void;
   /** Takes no more connections, ends idle ones, lets answers finish; after `limitMs` ends those as well. */
   close(options?: { readonly limitMs?: number }): Promise<void>;
 }
@@ -69,11 +71,16 @@ const PROXY_HEADER = "x-belay-proxy";
 export async function listen(handle: Handle, options: ListenOptions): Promise<Listener> {
   const { place, clock, limits, onTrouble } = options;
   if (place.kind === "socket") {
-    await prepareSocket(place.path, clock);
+    const file = await prepareSocket(place.path, clock);
     const node = new NodeServer({ handle, clock, via: "socket", limits, onTrouble });
-    await opened(node, { path: place.path });
-    closeSocketFile(place.path);
-    return listener(node, { kind: "socket", path: place.path }, () => {});
+    try {
+      await opened(node, { path: file.draft });
+      file.place();
+    } catch (error) {
+      file.remove();
+      throw error;
+    }
+    return listener(node, { address: { kind: "socket", path: place.path }, reload: () => {}, hide: file.remove });
   }
   const host = bindable(place);
   const { tls } = place;
@@ -81,20 +88,30 @@ export async function listen(handle: Handle, options: ListenOptions): Promise<Li
   const admitted = place.trustedProxy === undefined ? handle : behind(place.trustedProxy, handle);
   const node = new NodeServer({ handle: admitted, clock, via: "tcp", tls: read(), limits, onTrouble });
   await opened(node, { host, port: place.port ?? 0 });
-  return listener(node, addressOf(node, place), () => {
+  const reload = (): void => {
     const pair = read();
     if (pair !== undefined && node.server instanceof TlsServer) node.server.setSecureContext(pair);
-  });
+  };
+  return listener(node, { address: addressOf(node, place), reload, hide: () => {} });
 }
 
-function listener(node: NodeServer, address: Address, reload: () => void): Listener {
+interface Listening extends Pick<Listener, "address" | "reload"> {
+  /** Nobody finds it from now on. */
+  readonly hide: () => void;
+}
+
+function listener(node: NodeServer, { address, reload, hide }: Listening): Listener {
   return {
     address,
     get connections() {
       return node.connections;
     },
     reload,
-    close: ({ limitMs = CLOSE_LIMIT_MS } = {}) => node.close(limitMs),
+    hide,
+    close: ({ limitMs = CLOSE_LIMIT_MS } = {}) => {
+      hide();
+      return node.close(limitMs);
+    },
   };
 }
 

@@ -7,7 +7,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
-import type { HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";
+import type { Actor, HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";
 import { READER_STALL_MS, TARGET_CHARS_MAX, UNWANTED_BYTES_MAX } from "./limits.ts";
 import { headersOf } from "./listener-headers.ts";
@@ -17,12 +17,18 @@ export const GONE = new ControlError("disconnected", "Whoever asked is gone.");
 
 export interface Arrival {
   readonly id: string;
-  readonly via: "tcp" | "socket";
+  readonly via: HttpRequest["via"];
   readonly message: IncomingMessage;
   readonly response: ServerResponse;
   /** Whether the sender waits to be told before it sends the body (`Expect: 100-continue`). */
   readonly sender: "sending" | "waiting";
   readonly clock: Clock;
+  /** Where it is mounted in another server. */
+  readonly basePath?: string | undefined;
+  /** Who asks, if that server knows. */
+  readonly actor?: Actor | undefined;
+  /** The body, if a parser of that server has read it. */
+  readonly parsed?: unknown;
 }
 
 export class NodeExchange implements HttpRequest {
@@ -30,7 +36,8 @@ export class NodeExchange implements HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
-  readonly via: "tcp" | "socket";
+  readonly via: HttpRequest["via"];
+  readonly actor: Actor | undefined;
   readonly #arrival: Arrival;
   #controller: AbortController | undefined;
   #poured: Outpour | undefined;
@@ -45,7 +52,8 @@ export class NodeExchange implements HttpRequest {
     this.via = via;
     // Whoever asks for the head is told what a GET would say, without its body.
     this.method = message.method === "HEAD" ? "GET" : (message.method ?? "");
-    this.path = path;
+    this.path = withoutBase(path, arrival.basePath);
+    this.actor = arrival.actor;
     this.query = query;
     this.#told = sender === "sending";
   }
@@ -68,6 +76,11 @@ export class NodeExchange implements HttpRequest {
     return this.#arrival.response.headersSent;
   }
 
+  /** Whether all of it has come in. */
+  get received(): boolean {
+    return this.#arrival.message.complete;
+  }
+
   header(name: string): string | undefined {
     return headerOf(this.#arrival.message, name);
   }
@@ -75,6 +88,13 @@ export class NodeExchange implements HttpRequest {
   body(bytesMax: number): Promise<string> {
     const flaw = this.#bodyFlaw(bytesMax);
     if (flaw !== undefined) return Promise.reject(flaw);
+    const { message, parsed, via } = this.#arrival;
+    try {
+      const text = via === "fetch" ? parsedBody(parsed, message.readableDidRead, bytesMax) : undefined;
+      if (text !== undefined) return Promise.resolve(text);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     if (!this.#told) this.#arrival.response.writeContinue();
     this.#told = true;
     return readBody(this.#arrival.message, bytesMax);
@@ -173,6 +193,27 @@ const SLICE_BYTES = 64 * 1024;
 
 /** A character has at most four bytes, so this is less than a slice. */
 const SHORT_CHARS = SLICE_BYTES / 4;
+
+/** Below where it is mounted. A host that takes that off itself has left nothing to take off. */
+export const withoutBase = (path: string, base: string | undefined): string =>
+  base !== undefined && path.startsWith(`${base}/`) ? path.slice(base.length) : path;
+
+/**
+ * The text of a body that a parser of the host has read. Undefined: nobody has read it yet. Throws if it was read and
+ * is gone: an empty one would mean something else than what was sent.
+ */
+export function parsedBody(parsed: unknown, isRead: boolean, bytesMax: number): string | undefined {
+  if (parsed === undefined) {
+    if (!isRead) return undefined;
+    throw new Denial(400, "invalid", "The body of this request was read before it reached Belay, and is gone.", {
+      hint: "Hand on what your body parser has made of it, or mount Belay before the parser.",
+    });
+  }
+  const bytes = parsed instanceof Uint8Array ? decodeUtf8(parsed) : undefined;
+  const text = typeof parsed === "string" ? parsed : (bytes ?? JSON.stringify(parsed));
+  if (Buffer.byteLength(text) > bytesMax) throw tooLarge(bytesMax);
+  return text;
+}
 
 /** What stands in the request line, undecoded. */
 export function targetOf({ url = "" }: IncomingMessage): Pick<HttpRequest, "path" | "query"> {

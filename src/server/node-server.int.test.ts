@@ -540,3 +540,26 @@ describe("closing", () => {
     expect(bodyOf(await first.all)).toBe("fine");
   });
 });
+
+test("garbage behind a request that is not answered yet does not take its answer", async () => {
+  const gate = new Gate();
+  let asked = 0;
+  const server = await serve(async () => {
+    asked += 1;
+    await gate.opened;
+    return ok("stopped");
+  });
+  const client = dial(server);
+  client.socket.write("POST /cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+  await until(() => asked === 1);
+  let broken = false;
+  server.server.once("clientError", () => {
+    broken = true;
+  });
+  client.socket.write("\u0000 no request at all\r\n\r\n");
+  await until(() => broken);
+  gate.open();
+  const answer = await client.all;
+  expect([statusOf(answer), answer.match(/HTTP\/1\.1/g)?.length]).toEqual([200, 1]);
+  expect(answer).toContain("stopped");
+});

@@ -52,6 +52,8 @@ export class NodeServer {
   readonly #nextId = requestIds();
   /** Every connection, with what is being answered on it. */
   readonly #connections = new Map<Duplex, Set<NodeExchange>>();
+  /** Something that is no request has come in: nothing more is read, and what is owed is still answered. */
+  readonly #broken = new WeakSet<Duplex>();
   #closing = false;
 
   constructor(options: NodeServerOptions) {
@@ -113,7 +115,7 @@ export class NodeServer {
     response.once("close", () => {
       exchange.leave();
       inFlight.delete(exchange);
-      if (this.#closing && inFlight.size === 0) socket.destroySoon();
+      if ((this.#closing || this.#broken.has(socket)) && !isOwed(inFlight)) socket.destroySoon();
     });
     void this.#answer(exchange, response, inFlight.size);
   }
@@ -168,15 +170,26 @@ export class NodeServer {
   /** What is not HTTP, or takes too long. There is no request to answer, so the answer is written by hand. */
   #malformed(error: Error, socket: Duplex): void {
     const code = "code" in error ? error.code : undefined;
-    const begun = [...(this.#connections.get(socket) ?? [])].some((exchange) => exchange.begun);
+    const inFlight = this.#connections.get(socket) ?? NONE;
+    const begun = [...inFlight].some((exchange) => exchange.begun && !exchange.received);
     if (!socket.writable || code === "ECONNRESET" || begun) {
       socket.destroy();
+      return;
+    }
+    // What is said next would be taken for the answer to a request before this one. They are answered, and that is all.
+    if (isOwed(inFlight)) {
+      this.#broken.add(socket);
       return;
     }
     const id = this.#nextId();
     socket.end(rawAnswer(malformed(code).answer(id), id), () => socket.destroy());
   }
 }
+
+const NONE: ReadonlySet<NodeExchange> = new Set();
+
+/** Whether an answer is owed to a request that came in whole. */
+const isOwed = (inFlight: ReadonlySet<NodeExchange>): boolean => [...inFlight].some(({ received }) => received);
 
 function makeServer(options: NodeServerOptions): Server {
   const bounds = { ...DEFAULTS, ...options.limits };

@@ -21,7 +21,7 @@ export interface UpgradeArrival {
 }
 
 /** Subprotocols that we say we speak. Who offers any, and is told none, gives up. */
-const SPOKEN: ReadonlySet<string> = new Set(["belay.acp", "acp"]);
+const SPOKEN: ReadonlySet<string> = new Set(["belay.acp", "acp", "belay.stream"]);
 
 export class NodeUpgrade implements HttpRequest, Upgrade {
   readonly id: string;

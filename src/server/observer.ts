@@ -49,7 +49,7 @@ export interface ServerMetrics {
   /** Connections that speak ACP. */
   acp(open: number): void;
   /** What Prometheus reads. */
-  text(): string;
+  text(): string | Promise<string>;
 }
 
 const quiet = (): void => {};

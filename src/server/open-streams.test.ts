@@ -6,6 +6,7 @@ import type { Actor, HttpAnswer, Outpour, TokenScope } from "./exchange.ts";
 import { Guard } from "./guard.ts";
 import { makeHandler } from "./handler.ts";
 import { STREAM_CHECK_MS, TOKEN_FAILURES_MAX } from "./limits.ts";
+import { OpenStreams } from "./open-streams.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -140,4 +141,25 @@ test("G35: whoever waits for an outcome is not told it once the token is revoked
   holding.verify = () => undefined;
   await run.cancel();
   expect((await answer).status).toBe(401);
+});
+
+test("a stream whose source cannot begin holds no place", () => {
+  let taken = 0;
+  const guard = {
+    stream: () => {
+      taken += 1;
+      const release = (): void => {
+        taken -= 1;
+      };
+      return { kind: "opened", release } as const;
+    },
+  };
+  const parts = { clock: manualClock(), guard, failed: () => {}, changed: () => {} };
+  const streams = new OpenStreams(parts as unknown as ConstructorParameters<typeof OpenStreams>[0]);
+  const source = (): never => {
+    throw new Error("there is nothing to follow");
+  };
+  const actor = { name: "ann", scopes: new Set<"read">(["read"]), tenant: undefined };
+  expect(() => streams.open(source, actor, plainRequest({ target: "/" }))).toThrow("nothing to follow");
+  expect(taken).toBe(0);
 });

@@ -18,6 +18,8 @@ export interface StreamParts {
   readonly changed: (open: number) => void;
 }
 
+const COUNTED = { kind: "opened", release: (): void => {} } as const;
+
 /** Whose a stream is. */
 interface Reader {
   readonly actor: Actor;
@@ -42,10 +44,10 @@ export class OpenStreams {
 
   open(source: Source, actor: Actor, request: HttpRequest): Outpour {
     if (this.#closing) throw new ControlError("shutting_down", "The server is shutting down.");
-    const pass = this.#parts.guard.stream(actor);
+    const pass = request.shared === true ? COUNTED : this.#parts.guard.stream(actor);
     if (pass.kind === "denied") throw pass.denial;
     const stream: Outpouring = new Outpouring({
-      source,
+      source: (signal) => begun(() => source(signal), pass.release),
       clock: this.#parts.clock,
       failed: (failure) => this.#parts.failed(failure, request),
       ended: () => {
@@ -101,5 +103,15 @@ export class OpenStreams {
 
   #lookLater(): () => void {
     return this.#parts.clock.after(STREAM_CHECK_MS, () => this.#look(), "idle");
+  }
+}
+
+/** A source that cannot even begin holds no place. */
+function begun<T>(begin: () => T, release: () => void): T {
+  try {
+    return begin();
+  } catch (error) {
+    release();
+    throw error;
   }
 }

@@ -1,13 +1,14 @@
 // A directory that only its owner can look into: what lies in it needs no other protection.
-import { chmodSync, lstatSync, mkdirSync, type Stats } from "node:fs";
+import { lstatSync, mkdirSync, type Stats } from "node:fs";
 import { ControlError, messageOf } from "../core/control-error.ts";
 
 const OTHERS = 0o077;
 const OTHERS_WRITE = 0o022;
 
 /**
- * Makes it if it is missing. One of ours that others can look into is closed to them; one they can write to is refused,
- * because nobody knows what they have put there, and because it may be a place that is meant to be open, like /tmp.
+ * Makes it if it is missing, closed to others. One that was there before is never changed: it may be a place that is
+ * meant to be open, like /run, and closing it would lock out everything else that uses it. If others may look into it,
+ * it is refused.
  */
 export function openPrivateDirectory(path: string): void {
   make(path);
@@ -17,7 +18,12 @@ export function openPrivateDirectory(path: string): void {
   if ((found.mode & OTHERS_WRITE) !== 0) {
     throw refused(`Others may write to ${path}, so it is no place for secrets.`, "Use a directory of its own.");
   }
-  if ((found.mode & OTHERS) !== 0) chmodSync(path, 0o700);
+  if (isOpenToOthers(found)) {
+    throw refused(
+      `Others may look into ${path}, so it is no place for secrets. It was there before, and is left as it is.`,
+      `Use a directory of its own, which Belay makes; or, if nothing else uses this one: chmod 700 ${path}`,
+    );
+  }
 }
 
 function make(path: string): void {

@@ -4,7 +4,7 @@ import type { BelayControl, SessionControl } from "../control.ts";
 import type { QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import { runOf } from "../core/ids.ts";
-import { keyed, reasonBy } from "./asker.ts";
+import { keyed, reasonBy, requireScope } from "./asker.ts";
 import { type Ask, type Doings, reply } from "./doing.ts";
 import { sessionPieces } from "./event-pieces.ts";
 import type { EventTexts } from "./event-text.ts";
@@ -23,9 +23,11 @@ export function sessionDoings(parts: SessionParts): Doings<keyof typeof SESSION_
 function prompts({ control }: SessionParts) {
   return {
     // Registered before anything is awaited: the order of arrival is the order of acceptance.
-    promptSession: async ({ params, body, key }) => {
+    promptSession: async ({ actor, params, body, key }) => {
       const { prompt, ...rest } = body;
-      const run = control.session(params.session).prompt(prompt, { ...rest, ...keyed(key) });
+      // It stops the live run, whose ever that is.
+      if (rest.delivery === "interrupt") requireScope(actor, "cancel", "A prompt that interrupts");
+      const run = control.session(params.session).prompt(prompt, { ...rest, ...keyed(key), actor: actor.name });
       return reply(202, { ...(await run.accepted), sessionId: run.sessionId });
     },
     changeQueue: async (ask) => reply(200, unrefused(await change(control.session(ask.params.session), ask))),
@@ -48,7 +50,7 @@ function stops({ control }: SessionParts) {
   return {
     cancelSession: async ({ actor, params, body, key }) => {
       const { reason, ...rest } = body;
-      const options = { ...rest, ...keyed(key), reason: reasonBy(actor, reason) };
+      const options = { ...rest, ...keyed(key), actor: actor.name, reason: reasonBy(actor, reason) };
       return reply(200, await control.session(params.session).cancel(options));
     },
     // Without a reason it was closed, and that is the reason.
@@ -58,12 +60,17 @@ function stops({ control }: SessionParts) {
       return reply(200, await control.session(params.session).close({ ...why, ...keyed(key) }));
     },
     cancelPrompt: async ({ actor, params, body, key }) => {
-      const options = { reason: reasonBy(actor, body.reason), ...keyed(key) };
+      const options = { ...body, reason: reasonBy(actor, body.reason), ...keyed(key), actor: actor.name };
       return reply(200, await control.session(params.session).cancelPrompt(params.key, options));
     },
     withdrawRun: async ({ actor, params, body, key }) => {
       const options = { reason: reasonBy(actor, body.reason), ...keyed(key) };
       return reply(200, unrefused(await control.session(params.session).queue.withdraw(params.run, options)));
+    },
+    deleteSession: async ({ actor, params, body }) => {
+      const { reason } = body;
+      const why = reason === undefined ? {} : { reason: reasonBy(actor, reason) };
+      return reply(200, await control.session(params.session).delete(why));
     },
     trim: async ({ params, body }) => reply(200, await control.session(params.session).trim(body.before)),
   } satisfies Partial<Doings>;

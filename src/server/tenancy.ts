@@ -6,7 +6,16 @@
 import type { ParamName } from "../api/route.ts";
 import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
-import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, tenantPrefix } from "../core/ids.ts";
+import {
+  isCallId,
+  isProcessId,
+  isQuestionId,
+  isRunId,
+  isSessionId,
+  type ProcessId,
+  type SessionId,
+  tenantOf,
+} from "../core/ids.ts";
 import { KEY_CHARS_MAX } from "../core/limits.ts";
 import type { Actor } from "./exchange.ts";
 
@@ -33,8 +42,9 @@ export function isOwn(control: BelayControl, actor: Actor, params: Params): bool
   const { tenant } = actor;
   if (tenant === undefined) return true;
   const { session, process } = params;
-  if (session !== undefined) return session.startsWith(tenantPrefix(tenant));
-  if (process !== undefined) return process.startsWith(`proc_${tenant}.`);
+  // Their kinds were checked before.
+  const own = session ?? process;
+  if (own !== undefined) return tenantOf(own as SessionId | ProcessId) === tenant;
   const id = params.run ?? params.call ?? params.question;
   return id === undefined ? true : isAtHome(control, tenant, id);
 }
@@ -42,7 +52,7 @@ export function isOwn(control: BelayControl, actor: Actor, params: Params): bool
 /** What is nobody's is asked for like one's own: its receipt says that there is none. */
 async function isAtHome(control: BelayControl, tenant: string, id: string): Promise<boolean> {
   const home = await control.home(id);
-  return home === undefined || home.startsWith(tenantPrefix(tenant));
+  return home === undefined || tenantOf(home) === tenant;
 }
 
 /** What is said of something that is not the asker's: that it is not there. */

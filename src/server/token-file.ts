@@ -38,6 +38,16 @@ export function readTokens(dir: string): readonly TokenEntry[] {
   return found === undefined ? [] : decodeTokens(found.text);
 }
 
+/** Tells one directory from another that was put in its place. */
+export function directoryOf(dir: string): string {
+  try {
+    const found = lstatSync(dir, { bigint: true, throwIfNoEntry: false });
+    return found === undefined ? "none" : `${found.dev}.${found.ino}`;
+  } catch (thrown) {
+    return String(codeOf(thrown));
+  }
+}
+
 /** What changes whenever the file does. A file that cannot be looked at has a version too: that of its trouble. */
 export function versionOf(dir: string): string {
   try {

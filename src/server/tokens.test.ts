@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -19,8 +20,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
-import { TOKENS_CHECK_MS, TOKENS_MAX, TOKENS_MISS_CHECK_MS, TOKENS_WRITE_MS_MAX } from "./limits.ts";
-import { decodeTokens, digestOf, encodeTokens, type TokenEntry } from "./token.ts";
+import { TOKENS_CHECK_MS, TOKENS_MAX, TOKENS_WRITE_MS_MAX } from "./limits.ts";
+import { decodeTokens, digestOf, encodeTokens, makeSecret, type TokenEntry } from "./token.ts";
 import { readLocalToken } from "./token-file.ts";
 import { openTokens, type Tokens } from "./tokens.ts";
 
@@ -150,11 +151,32 @@ describe("two programs with the same tokens", () => {
     expect(server.verify(secret)).toBeUndefined();
   });
 
-  test("what one has just added, the other looks for before it says no", async () => {
+  test("what one has just added, the other accepts at once, also right after a token that it refused", () => {
     const [server, command] = [open(), open()];
-    await clock.advance(TOKENS_MISS_CHECK_MS);
-    const { secret } = command.add({ name: "ci", scopes: ["read"] });
-    expect(server.verify(secret)?.name).toBe("ci");
+    for (const name of ["ci", "cd"]) {
+      expect(server.verify(makeSecret())).toBeUndefined();
+      const { secret } = command.add({ name, scopes: ["read"] });
+      expect(server.verify(secret)?.name).toBe(name);
+    }
+  });
+
+  test("G38: a directory that was put in the place of the data directory makes no token valid", async () => {
+    const troubles: ControlError[] = [];
+    const tokens = openTokens({ dir, clock, onTrouble: (trouble) => troubles.push(trouble) });
+    const { secret } = tokens.add({ name: "ci", scopes: ["read"] });
+    renameSync(dir, `${dir}.old`);
+    const forged = openTokens({ dir, clock }).add({ name: "ci", scopes: ["admin"] });
+    expect(tokens.verify(forged.secret)).toBeUndefined();
+    await clock.advance(TOKENS_CHECK_MS);
+    expect(tokens.verify(forged.secret)).toBeUndefined();
+    expect(tokens.verify(secret)).toBeUndefined();
+    expect(() => tokens.rotate("ci")).toThrow(/is not the directory that it was/);
+    expect(troubles.map(({ code }) => code)).toEqual(["forbidden"]);
+    // Back in its place, it counts again.
+    rmSync(dir, { recursive: true });
+    renameSync(`${dir}.old`, dir);
+    await clock.advance(TOKENS_CHECK_MS);
+    expect(tokens.verify(secret)?.name).toBe("ci");
   });
 
   test("a file that is gone takes all tokens with it; one that makes no sense does too, and is told once", async () => {
@@ -240,8 +262,13 @@ describe("where they lie", () => {
     expect([dir, list(), local()].map(modeOf)).toEqual(["700", "600", "600"]);
   });
 
-  test("what others can only read is closed to them", () => {
+  test("a directory that others may look into is refused, and left as it is", () => {
     mkdirSync(dir, { mode: 0o755 });
+    expect(open).toThrow(/Others may look into/);
+    expect(modeOf(dir)).toBe("755");
+  });
+
+  test("a file that others can read is closed to them", () => {
     open().add({ name: "ci", scopes: ["read"] });
     chmodSync(list(), 0o644);
     open();

@@ -10,7 +10,7 @@ import { ControlError, toControlError } from "../core/control-error.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Clock } from "../ports.ts";
 import { type Actor, TOKEN_SCOPES, type TokenScope } from "./exchange.ts";
-import { TOKEN_GRACE_MS_MAX, TOKENS_CHECK_MS, TOKENS_MAX, TOKENS_MISS_CHECK_MS } from "./limits.ts";
+import { TOKEN_GRACE_MS_MAX, TOKENS_CHECK_MS, TOKENS_MAX } from "./limits.ts";
 import { openPrivateDirectory } from "./private-directory.ts";
 import {
   digestOf,
@@ -24,7 +24,15 @@ import {
   type TokenEntry,
   type TokenInfo,
 } from "./token.ts";
-import { type Change, changeTokens, localTokenFile, lookAtLocalToken, readTokens, versionOf } from "./token-file.ts";
+import {
+  type Change,
+  changeTokens,
+  directoryOf,
+  localTokenFile,
+  lookAtLocalToken,
+  readTokens,
+  versionOf,
+} from "./token-file.ts";
 
 export interface TokensOptions {
   /** Where `tokens.json` and `token` lie. Made if it is missing; closed to others. */
@@ -73,6 +81,8 @@ export class Tokens {
   readonly #dir: string;
   readonly #clock: Clock;
   readonly #onTrouble: (trouble: ControlError) => void;
+  /** Which directory it was at the start. Another one in its place may be anybody's. */
+  readonly #directory: string;
   #valid: readonly Valid[] = [];
   #version: string;
   #checkedAt: number;
@@ -82,7 +92,8 @@ export class Tokens {
     this.#clock = clock;
     this.#onTrouble = onTrouble;
     this.#checkedAt = clock.elapsed();
-    this.#version = versionOf(dir);
+    this.#directory = directoryOf(dir);
+    this.#version = `${this.#directory} ${versionOf(dir)}`;
     this.#valid = validOf(readTokens(dir));
   }
 
@@ -93,8 +104,9 @@ export class Tokens {
     const digest = digestOf(secret);
     const actor = this.#find(digest);
     if (actor !== undefined) return actor;
-    // Somebody may have added it a moment ago.
-    return this.#check(TOKENS_MISS_CHECK_MS) ? this.#find(digest) : undefined;
+    // It may have been added a moment ago. One look at the file's version is cheap, and a token that was just printed
+    // must not be refused.
+    return this.#check(0) ? this.#find(digest) : undefined;
   }
 
   list(): readonly TokenInfo[] {
@@ -182,6 +194,7 @@ export class Tokens {
   }
 
   #change(change: (tokens: readonly TokenEntry[]) => Change & { readonly entry: TokenEntry }): TokenInfo {
+    this.#mustBeSame();
     const { entry } = changeTokens(this.#dir, this.#clock, change);
     this.#check(0);
     return infoOf(entry);
@@ -196,15 +209,24 @@ export class Tokens {
     return found;
   }
 
+  #mustBeSame(): void {
+    if (directoryOf(this.#dir) === this.#directory) return;
+    throw new ControlError("forbidden", `${this.#dir} is not the directory that it was when the server started.`, {
+      hint: "No token is valid until it is back. Find out which program has renamed or replaced it.",
+    });
+  }
+
   /** Looks whether the file has changed, unless that was looked at less than `ageMs` ago. Answers whether it had. */
   #check(ageMs: number): boolean {
     const now = this.#clock.elapsed();
     if (now - this.#checkedAt < ageMs) return false;
     this.#checkedAt = now;
-    const version = versionOf(this.#dir);
+    const version = `${directoryOf(this.#dir)} ${versionOf(this.#dir)}`;
     if (version === this.#version) return false;
     try {
-      this.#valid = validOf(readTokens(this.#dir));
+      const tokens = readTokens(this.#dir);
+      this.#mustBeSame();
+      this.#valid = validOf(tokens);
     } catch (thrown) {
       // A machine that is out of file handles says nothing about the tokens: the file is looked at again.
       if (isShortage(thrown)) return false;

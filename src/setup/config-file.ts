@@ -80,7 +80,7 @@ const isCode = (path: string): boolean => !path.endsWith(".json");
 
 /** What somebody else's file must not decide: what is run, who is asked, and where keys and words are sent. */
 function powersOf(config: BelayConfig): readonly string[] {
-  const { agent, acp, tools, mode, directories, providers = {}, processes, server } = config;
+  const { agent, acp, tools, mode, directories, providers = {}, processes, server, retention } = config;
   return [
     ...(agent === undefined ? [] : [`the agent ${agent}`]),
     ...(acp === undefined ? [] : [`the agent ${acp.join(" ")}`]),
@@ -93,6 +93,7 @@ function powersOf(config: BelayConfig): readonly string[] {
     }),
     ...(processes === undefined ? [] : ["how commands are run"]),
     ...(server === undefined ? [] : ["how the server is reached"]),
+    ...(retention === undefined ? [] : ["what is deleted and when"]),
   ];
 }
 

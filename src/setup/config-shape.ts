@@ -27,6 +27,8 @@ const path = z
 const whole = (what: string, max: number, min = 1) => z.int(what).min(min, what).max(max, what);
 const ms = (max: number) => whole(`is a whole number of milliseconds from 1 to ${max}`, max);
 const count = (max: number) => whole(`is a whole number from 1 to ${max}`, max);
+const amount = whole("must be a whole number above 0", Number.MAX_SAFE_INTEGER);
+const days = z.number("must be a number of days above 0").positive("must be a number of days above 0");
 const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
   z.enum(words, `is one of ${words.join(", ")}`);
 const names = (what: string, pattern: RegExp) =>
@@ -69,6 +71,19 @@ const SHAPE = z.strictObject(
     tools: path.optional(),
     instructions: z
       .union([z.string().max(TEXT_CHARS_MAX), z.strictObject({ file: path })], 'is a text, or { "file": PATH }')
+      .optional(),
+    retention: z
+      .strictObject(
+        {
+          perSession: z
+            .strictObject({ days: days.optional(), events: amount.optional(), bytes: amount.optional() }, OBJECT)
+            .optional(),
+          overall: z
+            .strictObject({ days: days.optional(), sessions: amount.optional(), bytes: amount.optional() }, OBJECT)
+            .optional(),
+        },
+        OBJECT,
+      )
       .optional(),
     limits: z
       .strictObject(

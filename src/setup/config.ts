@@ -1,5 +1,6 @@
 // What can be configured, as people write it down. Everything is optional.
 import type { PermissionMode } from "../agent/permission.ts";
+import type { Retention } from "../core/retention.ts";
 import type { Directories } from "../library/directories.ts";
 import type { Mechanism, Profile, Tier } from "../spawner.ts";
 
@@ -22,6 +23,8 @@ export interface BelayConfig {
   readonly tools?: string;
   /** What the model is told besides our own words: a text, or a file with one. */
   readonly instructions?: string | { readonly file: string };
+  /** What is kept of each session and of all. Default: everything. */
+  readonly retention?: Retention;
   readonly limits?: LimitsConfig;
   readonly processes?: ProcessesConfig;
   readonly server?: ServerConfig;

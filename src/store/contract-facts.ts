@@ -66,7 +66,7 @@ export const batch = (
   session: SessionId,
   expected: Seq,
   events: readonly Event[],
-  more: Partial<Pick<Batch, "at" | "epoch" | "snapshot">> = {},
+  more: Partial<Pick<Batch, "at" | "epoch" | "snapshot" | "memos" | "unless">> = {},
 ): Batch => ({ session, expected, events, at: 1_000, ...more });
 
 /** Appends, and insists that it was. Answers the new head. */

@@ -227,7 +227,7 @@ function loading({ opened }: Suite): void {
       const first = [created(SES), accepted("run_1", { key: "k" }), accepted("run_2"), ...started("run_1")];
       const snapshot = fold(SES, first);
       await store.append(batch(SES, 0, first, { snapshot }));
-      expect(await store.load(SES)).toStrictEqual({ snapshot, events: [], head: 5 });
+      expect(await store.load(SES)).toStrictEqual({ snapshot, events: [], head: 5, memos: [] });
 
       await add(store, SES, 5, [settled("run_1")]);
       const loaded = await store.load(SES);

@@ -9,6 +9,7 @@ import {
   callSettled,
   created,
   headOf,
+  processRequested,
   refusedAs,
   SES,
   settled,
@@ -19,6 +20,7 @@ import type { Suite } from "./contract-suite.ts";
 export function rowContract(suite: Suite): void {
   found(suite);
   listed(suite);
+  named(suite);
   guarded(suite);
 }
 
@@ -111,6 +113,20 @@ function listed({ opened }: Suite): void {
       expect(await store.session("ses_none")).toBeUndefined();
     });
 
+    it("lists sessions newest first, in pages", async () => {
+      const { store } = opened();
+      for (const id of ["ses_z", "ses_m", "ses_x.1", "ses_a"] as const) await add(store, id, 0, [created(id)]);
+      const newest = async (before: SessionId | undefined, limit: number, within = {}): Promise<readonly string[]> =>
+        (await store.sessions({ order: "newest", before, limit, ...within })).map(({ id }) => id);
+      expect(await newest(undefined, 10)).toEqual(["ses_a", "ses_x.1", "ses_m", "ses_z"]);
+      expect(await newest(undefined, 2)).toEqual(["ses_a", "ses_x.1"]);
+      expect(await newest("ses_x.1", 1)).toEqual(["ses_m"]);
+      expect(await newest("ses_z", 10)).toEqual([]);
+      expect(await newest("ses_none", 10)).toEqual([]);
+      expect(await newest(undefined, 10, { tenant: "x" })).toEqual(["ses_x.1"]);
+      expect(await newest("ses_a", 10, { tenant: "x" })).toEqual(["ses_x.1"]);
+    });
+
     it("lists the sessions of one tenant, and no others", async () => {
       const { store } = opened();
       const ids = ["ses_a.2", "ses_ab.1", "ses_a.1", "ses_a", "ses_b.1", "ses_a.3", "ses_A.1"] as const;
@@ -121,6 +137,48 @@ function listed({ opened }: Suite): void {
       expect(await within("ses_a.2", 1)).toEqual(["ses_a.1"]);
       expect(await within("ses_a.3", 10)).toEqual([]);
       expect((await store.sessions({ after: undefined, limit: 10 })).map(({ id }) => id)).toEqual(ids);
+    });
+  });
+}
+
+function named({ opened }: Suite): void {
+  describe("finding ids by their prefix", () => {
+    it("finds sessions, runs, settled calls and processes, whether they have ended or not", async () => {
+      const { store } = opened();
+      await add(store, "ses_b", 0, [created("ses_b"), accepted("run_b1"), ...started("run_b1")]);
+      await add(store, "ses_b", 4, [callSettled("run_b1", 1, { kind: "lost" }), processRequested("ses_b", 1)]);
+      await add(store, "ses_b-2", 0, [created("ses_b-2"), accepted("run_b"), settled("run_b")]);
+      const ids = async (prefix: string): Promise<readonly string[]> => (await store.ids({ prefix, limit: 9 })).ids;
+      expect(await ids("ses_b")).toEqual(["ses_b", "ses_b-2"]);
+      expect(await ids("ses_b-")).toEqual(["ses_b-2"]);
+      expect(await ids("run_")).toEqual(["run_b", "run_b1"]);
+      expect(await ids("call_b1.1")).toEqual(["call_b1.1"]);
+      expect(await ids("proc_b.")).toEqual(["proc_b.1"]);
+      expect(await ids("ses_B")).toEqual([]);
+      expect(await ids("ses_%")).toEqual([]);
+      expect(await ids("")).toEqual(["call_b1.1", "proc_b.1", "run_b", "run_b1", "ses_b", "ses_b-2"]);
+    });
+
+    it("says whether there may be more than it lists, and lists an exact match first", async () => {
+      const { store } = opened();
+      for (const id of ["ses_a3", "ses_a1", "ses_a", "ses_a2"] as const) await add(store, id, 0, [created(id)]);
+      expect(await store.ids({ prefix: "ses_a", limit: 2 })).toEqual({ ids: ["ses_a", "ses_a1"], complete: false });
+      expect(await store.ids({ prefix: "ses_a", limit: 3 })).toMatchObject({ complete: false });
+      expect(await store.ids({ prefix: "ses_a", limit: 4 })).toMatchObject({ complete: true });
+      expect(await store.ids({ prefix: "ses_a3", limit: 1 })).toEqual({ ids: ["ses_a3"], complete: true });
+    });
+
+    it("G35: finds nothing of another tenant", async () => {
+      const { store } = opened();
+      for (const id of ["ses_x.1", "ses_x", "ses_y.1"] as const)
+        await add(store, id, 0, [created(id), accepted(`run_${id.slice(4)}`), processRequested(id, 1)]);
+      const ids = async (prefix: string): Promise<readonly string[]> =>
+        (await store.ids({ prefix, limit: 9, tenant: "x" })).ids;
+      expect(await ids("ses_")).toEqual(["ses_x.1"]);
+      expect(await ids("run_")).toEqual(["run_x.1"]);
+      expect(await ids("proc_x.1")).toEqual(["proc_x.1.1"]);
+      expect(await ids("ses_y")).toEqual([]);
+      expect(await ids("")).toEqual(["proc_x.1.1", "run_x.1", "ses_x.1"]);
     });
   });
 }

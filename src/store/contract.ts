@@ -6,10 +6,12 @@ import { afterEach, beforeEach, describe } from "vitest";
 import { growthContract } from "./contract-growth.ts";
 import { leaseContract } from "./contract-leases.ts";
 import { logContract } from "./contract-log.ts";
+import { memoContract } from "./contract-memos.ts";
 import { processContract } from "./contract-processes.ts";
 import { rowContract } from "./contract-rows.ts";
 import type { Opened, Suite } from "./contract-suite.ts";
 import { trimContract } from "./contract-trim.ts";
+import { upkeepContract } from "./contract-upkeep.ts";
 
 export function storeContract(name: string, open: () => Promise<Opened>): void {
   describe(`${name} is a store`, () => {
@@ -33,5 +35,7 @@ export function storeContract(name: string, open: () => Promise<Opened>): void {
     processContract(suite);
     leaseContract(suite);
     trimContract(suite);
+    upkeepContract(suite);
+    memoContract(suite);
   });
 }

@@ -9,7 +9,7 @@ import type { SessionId } from "../core/ids.ts";
 import type { Clock, Store } from "../ports.ts";
 import type { Gate } from "./gate.ts";
 
-export type StoreVerb = Exclude<keyof Store, "workers">;
+export type StoreVerb = Exclude<keyof Store, "workers" | "upkeep">;
 
 type StoreCode = Extract<ControlCode, `store_${string}` | "unavailable" | "internal">;
 
@@ -97,12 +97,16 @@ export class FaultyStore implements Store {
   runs: Store["runs"] = (session, page) => this.#meet("runs", () => this.#store.runs(session, page));
   session: Store["session"] = (id) => this.#meet("session", () => this.#store.session(id));
   sessions: Store["sessions"] = (page) => this.#meet("sessions", () => this.#store.sessions(page));
+  ids: Store["ids"] = (asked) => this.#meet("ids", () => this.#store.ids(asked));
   unattended: Store["unattended"] = (limit) => this.#meet("unattended", () => this.#store.unattended(limit));
   claim: Store["claim"] = (...asked) => this.#meet("claim", () => this.#store.claim(...asked));
   renew: Store["renew"] = (...asked) => this.#meet("renew", () => this.#store.renew(...asked));
   release: Store["release"] = (...asked) => this.#meet("release", () => this.#store.release(...asked));
   trim: Store["trim"] = (session: SessionId, before) => this.#meet("trim", () => this.#store.trim(session, before));
   ready = (): Promise<void> => this.#meet("ready", async () => this.#store.ready?.());
+  get upkeep(): Store["upkeep"] {
+    return this.#store.upkeep;
+  }
   close: Store["close"] = () => this.#meet("close", () => this.#store.close());
 
   async #meet<T>(verb: StoreVerb, call: () => Promise<T>): Promise<T> {

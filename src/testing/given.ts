@@ -7,6 +7,7 @@ import { decide } from "../core/decide.ts";
 import type { Event } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/lane.ts";
+import { remember } from "../core/memo.ts";
 
 const SESSION: SessionId = "ses_1";
 
@@ -38,8 +39,10 @@ export class Given {
     const events = [...this.events];
     for (const command of commands) {
       const decided = decide(lane, command);
-      assert.notEqual(decided.events.length, 0, `given ${describe(command)}: it changed nothing`);
+      const { memos = [] } = decided;
+      assert.notEqual(decided.events.length + memos.length, 0, `given ${describe(command)}: it changed nothing`);
       lane = decided.events.reduce(evolve, lane);
+      lane = { ...lane, memos: memos.reduce(remember, lane.memos) };
       events.push(...decided.events);
     }
     return new Given(lane, events);

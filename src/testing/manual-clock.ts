@@ -50,6 +50,15 @@ export class ManualClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
+  /** A real turn of the event loop, whatever time this clock shows. */
+  immediate(call: () => void): void {
+    immediates += 1;
+    setImmediate(() => {
+      immediates -= 1;
+      call();
+    });
+  }
+
   /** What would fire if the clock went on, soonest first. */
   get pending(): readonly PendingTimer[] {
     return [...this.#timers].toSorted(soonest).map(({ at, idle }) => ({ inMs: at - this.#elapsed, idle }));
@@ -110,9 +119,17 @@ export class ManualClock implements Clock {
   }
 }
 
+/** Turns of the event loop that are asked for and have not come, on all clocks. */
+let immediates = 0;
+
+/** Beyond this, what asks for turns of the event loop is a loop without end. */
+const TURNS_MAX = 1_000;
+
 /** Resolves when nothing is left to do but to wait: every promise that could settle has settled. */
-export function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+export async function settled(): Promise<void> {
+  for (let turns = 0; turns === 0 || (immediates > 0 && turns < TURNS_MAX); turns += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 const soonest = (one: Timer, other: Timer): number => one.at - other.at || one.order - other.order;

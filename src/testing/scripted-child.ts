@@ -6,7 +6,6 @@
 // 3. Between a fatal signal and the verification of its death it is dying: it still exists, and `ended` is pending.
 import { Bug } from "../core/bug.ts";
 import { ControlError } from "../core/control-error.ts";
-import { PROCESS_GRACE_EXTRA_MS } from "../core/limits.ts";
 import type { Clock } from "../ports.ts";
 import type { Child, ChildEnd, Mechanism, Profile, SpawnRequest, Tier } from "../spawner.ts";
 import { ScriptedOutput } from "./scripted-output.ts";
@@ -24,7 +23,7 @@ export type Manner = "dies" | "ignores" | "exits" | "exited" | "escapes";
  * `{ afterMs }`: this much later, as when the kernel takes 700 ms to free the memory of a large process. `never`: not
  * at all, although SIGKILL was sent too; `ended` settles only if the test calls `verifyDeath()`.
  * Combines with every manner. One that ignores the polite signal dies of SIGKILL, so the time counts from there; one
- * that escapes is given up this long after SIGKILL (default 250 ms).
+ * that escapes is given up this long after SIGKILL (default 10 s).
  */
 export type DeathVerified = { readonly afterMs: number } | "never";
 
@@ -86,7 +85,7 @@ export class ScriptedChild implements Child {
     this.output = new ScriptedOutput(`/scripted/${request.id}`, clock.elapsed());
     this.#clock = clock;
     this.#graceMs = request.graceMs ?? parts.graceMs;
-    this.deathVerified = parts.deathVerified ?? { afterMs: parts.manner === "escapes" ? PROCESS_GRACE_EXTRA_MS : 0 };
+    this.deathVerified = parts.deathVerified ?? { afterMs: parts.manner === "escapes" ? ESCAPED_AFTER_MS : 0 };
     this.#beganAt = clock.elapsed();
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -127,7 +126,8 @@ export class ScriptedChild implements Child {
     if (stream === "stdout") this.request.hear?.(Buffer.from(text));
   }
 
-  stop(graceMs: number = this.#graceMs): void {
+  stop(givenMs = Number.POSITIVE_INFINITY): void {
+    const graceMs = Math.min(givenMs, this.#graceMs);
     this.stops.push(graceMs);
     if (this.end !== undefined) return;
     if (this.stops.length === 1 && this.manner === "exited") this.#end({ code: 0, signal: undefined });
@@ -224,5 +224,8 @@ export class ScriptedChild implements Child {
     if (this.dying) throw new Bug(`${this.request.id} cannot ${what}: it is dying`);
   }
 }
+
+/** As with real processes. */
+const ESCAPED_AFTER_MS = 10_000;
 
 const ignore = (): void => {};

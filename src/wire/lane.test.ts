@@ -11,6 +11,7 @@ import {
   park,
   plainQuestion,
   post,
+  recover,
   running,
   setMode,
   settleAsking,
@@ -19,6 +20,7 @@ import {
   settleTurn,
   wanted,
 } from "../../test/fixtures/commands.ts";
+import { decide } from "../core/decide.ts";
 import type { Event } from "../core/event.ts";
 import { emptyLane, evolve } from "../core/lane.ts";
 import { given, givenNoSession } from "../testing/given.ts";
@@ -106,6 +108,16 @@ describe("a snapshot", () => {
     const { processes: _, ...rest } = lane;
     const inbox = lane.inbox.map((one) => one.item);
     expect(decodeLane(JSON.stringify({ v: 1, lane: { ...rest, inbox } }))).toStrictEqual(lane);
+  });
+
+  it("G25: is read also if it was written before recoveries and texts were counted", () => {
+    const { lane } = given(...running("run_a"));
+    const { recoveries: _, textChars: __, ...run } = lane.live ?? {};
+    const older = decodeLane(JSON.stringify({ v: 1, lane: { ...lane, live: run } }));
+    expect(older).toStrictEqual(lane);
+    // A run that was recovered looks into the log before it repeats a call: NaN would say that it was not.
+    const events = decide(older, recover()).events;
+    expect(events.reduce(evolve, older).live).toMatchObject({ recoveries: 1 });
   });
 
   it("is read also if it was written before there were questions, costs and an inbox", () => {

@@ -2,11 +2,13 @@
 //
 // Invariants
 // 1. A lane read back equals the lane written, fields that are undefined included: JSON drops them, we put them back.
-// 2. A snapshot of a higher version is refused as `store_newer`.
+// 2. Memos are not in it: they are loaded with the session, as they stand.
+// 3. A snapshot of a higher version is refused as `store_newer`.
 import { Bug } from "../core/bug.ts";
 import type { Seq } from "../core/ids.ts";
 import type { Item, Waits } from "../core/inbox.ts";
 import type { Lane, Waiting } from "../core/lane.ts";
+import { NO_MEMOS } from "../core/memo.ts";
 import { NO_PROCESSES } from "../core/process.ts";
 import { NOTHING_SPENT, type Run } from "../core/run.ts";
 import { corrupt, isObject, parse, requireVersion } from "./event.ts";
@@ -17,7 +19,8 @@ const VERSION = 1;
 export function encodeLane(lane: Lane, head: Seq): string {
   if (lane.head !== head)
     throw new Bug(`the snapshot of ${lane.id} is of ${lane.head}, but its log will be at ${head}`);
-  return JSON.stringify({ v: VERSION, lane });
+  const { memos: _, ...kept } = lane;
+  return JSON.stringify({ v: VERSION, lane: kept });
 }
 
 export function decodeLane(text: string): Lane {
@@ -42,6 +45,7 @@ export function decodeLane(text: string): Lane {
     inbox: (lane.inbox ?? []).map(restoreWaits),
     grants: lane.grants ?? [],
     processes: lane.processes ?? NO_PROCESSES,
+    memos: NO_MEMOS,
     // Before this was known, everything was read.
     contextFrom: lane.contextFrom ?? 1,
   };
@@ -54,6 +58,8 @@ const restoreWaits = (one: Waits | Item): Waits => ("item" in one ? one : { item
 
 const restoreRun = (run: Run): Run => ({
   ...run,
+  recoveries: run.recoveries ?? 0,
+  textChars: run.textChars ?? 0,
   taken: run.taken ?? [],
   key: run.key,
   content: run.content,

@@ -36,19 +36,36 @@ export function callTests(scene: Scene): void {
       expect(session.said).toBe("[read_file cancelled][search completed]");
     });
 
+    test.each(["session/cancel_tool_call", "_belay/tool_call/cancel"])(
+      "is carried out as a notification: %s",
+      async (name) => {
+        const session = await scene.session();
+        const g = scene.gate();
+        const asked = session.prompt(`call read_file ${g}; say on`);
+        await scene.gates.reached(g);
+        const toolCallId = await session.call("read_file");
+        await session.peer.notify(name, { sessionId: session.id, toolCallId, reason: "x".repeat(5_000) });
+        expect((await asked.ended).stopReason).toBe("end_turn");
+        expect(session.said).toBe("[read_file cancelled]on");
+      },
+    );
+
     test("by the other name for it, with its own words", async () => {
       const session = await scene.session();
       const g = scene.gate();
       const asked = session.prompt(`call read_file ${g}`);
       await scene.gates.reached(g);
       const callId = await session.call("read_file");
-      const alias = (call_id: string) =>
-        session.request("session/cancel_tool_call", { call_id, reason: "enough", timeout_ms: 60_000 });
-      expect(await alias(callId)).toEqual({
+      const alias = (call_id: string, reason = "enough") =>
+        session.request("session/cancel_tool_call", { call_id, reason, timeout_ms: 600_000 });
+      expect(await alias(callId)).toMatchObject({
         ...{ status: "cancelled", callId, call_id: callId, tool: "read_file", reason: "enough" },
+        receipt: { kind: "stopping", first: true },
       });
       await asked.ended;
-      expect(await alias(callId)).toMatchObject({ status: "already_cancelled" });
+      expect(await alias(callId, "again")).toMatchObject({
+        ...{ status: "already_cancelled", reason: "enough", receipt: { kind: "settled" } },
+      });
       expect(await alias("call_nowhere")).toMatchObject({ status: "not_found" });
       expect((await session.refused("session/cancel_tool_call", {})).code).toBe(-32602);
     });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Scene } from "./scene.ts";
-import { belayOf } from "./transcript.ts";
+import { belayOf, fieldsOf, textOf } from "./transcript.ts";
 
 /** How many processes of this machine have this word in what they were started with; one that is about to become
  *  its `sleep` has it in the script of the shell it still is. */
@@ -51,6 +51,26 @@ export function cancelTests(scene: Scene): void {
       expect(ends.map(({ stopReason }) => stopReason)).toEqual(["cancelled", "cancelled", "cancelled"]);
       expect((await after.ended).stopReason).toBe("end_turn");
       expect(session.said).toBe("oneafter");
+    });
+
+    test("that names a run of another session stops neither", async () => {
+      const [here, there] = [await scene.session(), await scene.session()];
+      const [g, h] = [scene.gate(), scene.gate()];
+      const mine = here.prompt(`say here; gate ${g}`);
+      const theirs = there.prompt(`say there; gate ${h}`);
+      await scene.gates.reached(g);
+      await scene.gates.reached(h);
+      const explained = await there.request("_belay/session/explain");
+      const runId = textOf(fieldsOf(explained.live).runId);
+      expect(runId).toMatch(/^run_/);
+      await here.cancel({ _meta: { belay: { runId } } });
+      // Received behind the cancel, so answered with what it has done.
+      const { live } = await there.request("_belay/session/explain");
+      expect(fieldsOf(live).phase).toBe("running");
+      scene.gates.open(g);
+      scene.gates.open(h);
+      expect((await mine.ended).stopReason).toBe("end_turn");
+      expect((await theirs.ended).stopReason).toBe("end_turn");
     });
 
     test("before the first word", async () => {

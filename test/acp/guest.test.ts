@@ -85,6 +85,17 @@ describe("G35: what a guest may not do is refused, and not done", () => {
     await left(client);
   });
 
+  test("another tenant's run is told of like one that is nobody's: not even its session is named", async () => {
+    const run = belay.prompt("hello", { tenant: "other" });
+    const { runId } = await run.accepted;
+    await run.outcome;
+    const client = await connected({ guest: { ...guest("read", "cancel"), tenant: "bob" } });
+    const others = await client.ask("_belay/run/cancel", { runId });
+    expect(others.result).toEqual((await client.ask("_belay/run/cancel", { runId: "run_nowhere" })).result);
+    expect(client.transcript.shown).not.toContain(run.sessionId);
+    await left(client);
+  });
+
   test("a guest that may not look finds nothing", async () => {
     const { id } = await belay.createSession({ cwd: tmpdir() });
     const client = await connected({ guest: guest("prompt") });

@@ -85,8 +85,12 @@ function wrongWith(book: Book, { by, message }: Said, method: string | undefined
   return isOwn(method) ? [] : ["not a method of the protocol in this direction"];
 }
 
-/** Methods beside the protocol have an underscore; one that other agents came up with has none. */
-const isOwn = (method: string): boolean => method.startsWith("_") || method === "session/cancel_tool_call";
+/**
+ * Methods beside the protocol have an underscore; one that other agents came up with has none. A stop is a notification
+ * in the protocol; sent as a request it is answered all the same.
+ */
+const isOwn = (method: string): boolean =>
+  method.startsWith("_") || method === "session/cancel_tool_call" || method === "session/cancel";
 
 const checked = ({ ajv }: Book, validate: ValidateFunction, value: unknown): readonly string[] =>
   validate(value) ? [] : [ajv.errorsText(validate.errors)];

@@ -84,7 +84,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
   });
 
   test("G19: the end of its input while a tree runs that does not listen: answered, dead, gone", async () => {
-    const shell = new Shell();
+    const shell = Shell.withDataElsewhere();
     const editor = await Editor.open(shell, ...ACP);
     const session = await editor.newSession(shell.home);
     const tree = new Tree(shell.home);
@@ -96,7 +96,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
   });
 
   test("G19: an editor that is killed takes it along, and the tree", async () => {
-    const shell = new Shell();
+    const shell = Shell.withDataElsewhere();
     const started = JSON.stringify([MAIN, ...ACP]);
     const killed = new Editor(shell.command(process.execPath, "-e", `(${asEditor})(${started})`));
     await killed.ask("initialize", { protocolVersion: 1, clientCapabilities: {} });

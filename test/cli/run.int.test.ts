@@ -6,27 +6,51 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
 import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
 import { identityOf } from "../../src/process/proc.ts";
-import { AGENT, jsonLines, MAIN, Shell } from "../fixtures/shell.ts";
+import { AGENT, ASKED, jsonLines, MAIN, Shell } from "../fixtures/shell.ts";
 
 const HERE = ["run", "--agent", AGENT] as const;
 
 // Each of them starts a command line or several, on a machine that may be busy with other tests.
 describe("belay run without a server", { timeout: 60_000 }, () => {
-  test("ps meanwhile names the process that works on the home alone; once that is killed, it does not", async () => {
+  test("G27: it is seen and stopped from any other shell, like one of a server", async () => {
     const shell = new Shell();
     const run = shell.start(...HERE, "wait here");
     await run.sees(/here\n/);
-    const meanwhile = await shell.belay("ps");
-    expect(meanwhile.code).toBe(EXIT_CODE.disconnected);
-    expect(meanwhile.err).toContain(`process ${run.child.pid} works alone on its store`);
-    expect(meanwhile.err).toMatch(/Ctrl-C.*belay serve/);
-    run.signal("SIGKILL");
-    await run.ended;
+    expect((await shell.belay("ps")).out).toMatch(/run_\w+ +run +running/);
+    expect((await shell.belay("stop-all", "--yes")).code).toBe(0);
+    expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
     const after = await shell.belay("ps");
-    expect(after.code).toBe(EXIT_CODE.disconnected);
-    expect(after.err).not.toContain("works alone");
-    // Nor has looking kept anybody from the store.
-    expect((await shell.belay(...HERE, "say hello")).code).toBe(0);
+    expect({ code: after.code, err: after.err }).toMatchObject({
+      code: EXIT_CODE.disconnected,
+      err: expect.stringContaining("No server is running"),
+    });
+  });
+
+  test("a second one joins it, and has its run stopped by itself when the first was killed", async () => {
+    const shell = new Shell();
+    const first = shell.start(...HERE, "wait here");
+    await first.sees(/here\n/);
+    const second = shell.start(...HERE, "wait there");
+    await second.sees(/there\n/);
+    expect((await shell.belay("ps")).out.match(/run_\w+ +run /g)).toHaveLength(2);
+    first.signal("SIGKILL");
+    await first.ended;
+    second.signal("SIGINT");
+    expect(await second.ended).toBe(EXIT_OUTCOME.cancelled);
+  });
+
+  test("a server that is started meanwhile waits for its end, and takes over then", async () => {
+    const shell = new Shell();
+    const run = shell.start(...HERE, "wait here");
+    await run.sees(/here\n/);
+    const server = shell.start("serve", "--no-tcp", "--agent", AGENT);
+    await server.sees(/waiting for the end of a run/);
+    run.signal("SIGINT");
+    expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
+    await server.sees(/is ready/);
+    expect((await shell.belay("ps")).code).toBe(0);
+    server.signal("SIGTERM");
+    expect(await server.ended).toBe(0);
   });
 
   describe("what it leaves", () => {
@@ -101,7 +125,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
   });
 
   test("--cwd is where its session works: below the workspace, or anywhere if that is allowed", async () => {
-    const shell = new Shell();
+    const shell = Shell.withDataElsewhere();
     const [inside, beside] = [join(shell.home, "in"), mkdtempSync(join(tmpdir(), "belay-beside-"))];
     mkdirSync(inside);
     onTestFinished(() => rmSync(beside, { recursive: true, force: true }));
@@ -218,14 +242,15 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(question.out).toBe("colour: withdrawn\n");
     });
 
-    test("on a terminal the exact bytes are shown, with nothing hidden, and y lets it go on", async () => {
+    test("on a terminal the exact bytes are shown, with nothing hidden, and the code shown lets it go on", async () => {
       const run = new Shell().onTerminal(...HERE, "write x.txt");
-      await run.sees(/lways in this session\): /);
+      const first = await run.sees(ASKED);
       expect(run.out).toContain('"text": "\\u{202e}evil"');
       expect(run.out).not.toContain("\u202e");
-      run.type("perhaps\n");
-      await run.sees(/lways in this session\): [\s\S]*lways in this session\): /);
-      run.type("y\n");
+      run.type("y\r");
+      const second = await run.sees(/Type [\s\S]*Type (\w{4}) to allow it .*: /);
+      expect(second).not.toBe(first);
+      run.type(`${second}\r`);
       await run.sees(/write_file: completed/);
       expect(await run.ended).toBe(0);
     });
@@ -233,20 +258,20 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
     test("on a terminal n denies it, with a reason; a question is answered by a line", async () => {
       const shell = new Shell();
       const denied = shell.onTerminal(...HERE, "write x.txt");
-      await denied.sees(/lways in this session\): /);
-      denied.type("n not today\n");
+      await denied.sees(ASKED);
+      denied.type("n not today\r");
       await denied.sees(/denied by the user: not today/);
       expect(await denied.ended).toBe(0);
       const asked = shell.onTerminal(...HERE, "ask");
-      await asked.sees(/Which colour\? \(red, green\)[\s\S]*Answer: /);
-      asked.type("green\n");
+      await asked.sees(/│ Which colour\?[\s\S]*│ +red[\s\S]*Answer: /);
+      asked.type("green\r");
       await asked.sees(/colour: green/);
       expect(await asked.ended).toBe(0);
     });
 
     test("whoever leaves the question open with Ctrl-D cannot come back to it, so it is denied", async () => {
       const run = new Shell().onTerminal(...HERE, "write x.txt");
-      await run.sees(/lways in this session\): /);
+      await run.sees(ASKED);
       run.type("\u0004");
       await run.sees(/nobody can give it here: denied/);
       expect(await run.ended).toBe(0);
@@ -254,7 +279,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
 
     test("Ctrl-C at the question cancels the run", async () => {
       const run = new Shell().onTerminal(...HERE, "write x.txt");
-      await run.sees(/lways in this session\): /);
+      await run.sees(ASKED);
       run.type("\u0003");
       await run.sees(/cancelled \(Ctrl-C\)/);
       expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);

@@ -13,9 +13,10 @@ describe.runIf(here().includes("bubblewrap"))("a command (where bubblewrap works
     const shell = new Shell({ OPENAI_API_KEY_FILE: keyFile });
     writeFileSync(join(shell.home, keyFile), "key-of-the-provider");
     const socket = join(shell.home, "named.sock");
-    await shell.serve("--socket", socket, "--require", "namespace");
+    const home = join(shell.home, "data");
+    await shell.serve("--home", home, "--socket", socket, "--require", "namespace");
     await shell.belay(
-      "run",
+      ...["run", "--home", home],
       `shell cat ${keyFile} > seen; test -S ${socket} && echo reached >> seen; echo done >> seen`,
     );
     expect(readFileSync(join(shell.home, "seen"), "utf8")).toBe("done\n");

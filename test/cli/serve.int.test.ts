@@ -214,13 +214,12 @@ describe("belay serve", { timeout: 60_000 }, () => {
       const shell = new Shell();
       await shell.serve();
       const run = shell.onTerminal("run", "write first.txt second.txt");
-      await run.sees(/"first.txt"[\s\S]*lways in this session\): /);
+      await run.sees(/"first.txt"[\s\S]*to allow it .*: /);
       const { out } = await shell.belay("approve", "--json");
       const question = /"(ask_[^"]+)"/.exec(out)?.[1] ?? "";
       expect((await shell.belay("deny", question)).code).toBe(0);
       // One at a time: the second would not be asked while the first still is.
-      await run.sees(/"second.txt"[\s\S]*lways in this session\): /);
-      run.type("y\n");
+      run.type(`${await run.sees(/"second.txt"[\s\S]*Type (\w{4}) to allow it .*: /)}\r`);
       await run.sees(/write_file: failed, completed/);
       expect(await run.ended).toBe(0);
     });

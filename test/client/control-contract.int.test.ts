@@ -1,9 +1,11 @@
-// One suite, three ways: the library itself, and the client over TCP and over a private socket.
+// One suite: the library itself, and the client over TCP, with six connections, in a host, and over a private socket.
 import { expectTypeOf, test } from "vitest";
 import { type BelayClient, type ConnectOptions, connectBelay } from "../../src/client/belay-client.ts";
 import type { BelayControl } from "../../src/control.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { Agent } from "../../src/ports.ts";
+import { withConnections } from "../fixtures/few-connections.ts";
+import { inMemoryServer } from "../fixtures/in-memory-server.ts";
 import { type RealServer, realServer } from "../fixtures/real-server.ts";
 import { controlContract } from "./control-contract.ts";
 import type { Opened } from "./control-stage.ts";
@@ -34,4 +36,20 @@ controlContract("library", async (agent) => {
   return { control, close: async () => void (await control.close({ mode: "cancel" })) };
 });
 controlContract("client over TCP", (agent) => overServer(agent, ({ url, token }) => ({ url, token })));
+controlContract("client with six connections, as a browser has", (agent) =>
+  overServer(agent, ({ url, token }) => ({ url, token, streams: "shared", fetch: withConnections(6) })),
+);
+controlContract("client of a host that mounts the fetch handler", async (agent) => {
+  const belay = await library(agent);
+  const { close, ...server } = inMemoryServer(belay);
+  const control = await connectBelay({ ...server, streams: "shared" });
+  return {
+    control,
+    close: async () => {
+      await control.close();
+      await close();
+      await belay.close({ mode: "cancel" });
+    },
+  };
+});
 controlContract("client over a socket", (agent) => overServer(agent, ({ socket }) => ({ socket })));

@@ -2,7 +2,7 @@
 // with the library and once with the client, it shows that changing one line is enough.
 import { realpathSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { RunControl } from "../../src/control.ts";
+import type { RunControl, SessionsPage } from "../../src/control.ts";
 import { controlContractStops } from "./control-contract-stops.ts";
 import { factsOf, MODES, type Open, staged } from "./control-stage.ts";
 
@@ -86,6 +86,27 @@ export function controlContract(name: string, open: Open): void {
       const ids = (await control.sessions()).map(({ id }) => id);
       expect(ids).toEqual(expect.arrayContaining([run.sessionId, "ses_mine", keyed.id]));
       expect((await control.sessions({ after: ids[0] ?? "", limit: 1 })).map(({ id }) => id)).toEqual([ids[1]]);
+    });
+
+    test("sessions are listed newest first, and ids are found by their prefix", async () => {
+      const { agent, session, control } = await staged(open);
+      for (const id of ["ses_p", "ses_p-2"]) await control.createSession({ id });
+      const newest = async (page: SessionsPage): Promise<readonly string[]> =>
+        (await control.sessions({ order: "newest", ...page })).map(({ id }) => id);
+      expect(await newest({ limit: 2 })).toEqual(["ses_p-2", "ses_p"]);
+      expect(await newest({ before: "ses_p", limit: 1 })).toEqual([session.id]);
+      await expect((async () => newest({ after: "ses_p" }))()).rejects.toMatchObject({ code: "invalid" });
+      expect(await control.ids("ses_p")).toEqual({ ids: ["ses_p", "ses_p-2"], complete: true });
+      expect(await control.ids("ses_p", { limit: 1 })).toEqual({ ids: ["ses_p"], complete: false });
+      expect(await control.ids("nothing")).toEqual({ ids: [], complete: true });
+      await expect((async () => control.ids("x".repeat(129)))()).rejects.toMatchObject({ code: "invalid" });
+      const run = session.prompt("a live call");
+      const turn = await agent.nextTurn();
+      void turn.given.call("slow", {}, () => new Promise(() => {}));
+      for await (const event of session.events()) if (event.type === "call.requested") break;
+      const number = run.id.slice(4);
+      expect((await control.ids(`call_${number}`)).ids).toEqual([`call_${number}.1`]);
+      expect((await control.ids(run.id)).ids).toEqual([run.id]);
     });
 
     test("a session works in the directory it was given, and in none that may not be chosen", async () => {
@@ -255,10 +276,23 @@ export function controlContract(name: string, open: Open): void {
       (await agent.nextTurn()).complete();
       expect((await factsOf(run)).map(({ type }) => type)).toContain("inbox.taken");
       const head = (await session.explain()).asOf;
-      const { kept } = await session.trim(head);
+      const { kept, removed } = await session.trim(head);
+      expect(removed).toBe(kept - 1);
       // Never more than what is known without it, which of a short log is all.
       expect(kept).toBeGreaterThanOrEqual(1);
       expect(kept).toBeLessThanOrEqual(head);
+    });
+
+    test("a session is deleted with everything in it", async () => {
+      const { agent, session, control } = await staged(open);
+      const run = session.prompt("hello");
+      (await agent.nextTurn()).complete();
+      await run.outcome;
+      expect(await session.delete({ reason: "not needed" })).toMatchObject({ kind: "deleted", sessionId: session.id });
+      await expect(session.row()).rejects.toMatchObject({ code: "not_found" });
+      await expect(control.run(run.id)).rejects.toMatchObject({ code: "not_found" });
+      await expect(session.delete()).rejects.toMatchObject({ code: "not_found" });
+      expect((await control.status()).store).toMatchObject({ sessions: expect.any(Number) });
     });
 
     test("a session has the mode of its agent until another is set, and none that the agent has not", async () => {
@@ -311,7 +345,7 @@ export function controlContract(name: string, open: Open): void {
       const heard: string[] = [];
       for await (const event of run) heard.push(event.type);
       expect(heard).toEqual(["gap"]);
-      expect(await run.text()).toBe("");
+      await expect(run.text()).rejects.toMatchObject({ code: "not_found" });
       expect(await run.outcome).toEqual({ kind: "completed" });
     });
   });

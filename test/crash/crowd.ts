@@ -244,7 +244,7 @@ export class Crowd {
     const stopping =
       stop === "session"
         ? this.#record("cancel-session", sessionId, {}, () => session.cancel())
-        : this.#record("cancel-prompt", sessionId, { label }, () =>
+        : this.#record("cancel-prompt", sessionId, { label, early: true }, () =>
             stop === "handle" ? run.cancel() : session.cancelPrompt(sent.key),
           );
     return Promise.all([this.#noteRun(sent, by, run), stopping]);

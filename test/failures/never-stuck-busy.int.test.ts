@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { verifyAtRest } from "../../src/core/verify.ts";
-import type { BelayOptions } from "../../src/library/belay.ts";
+import type { BelayOptions } from "../../src/library/belay-options.ts";
 import type { RunHandle } from "../../src/library/run.ts";
 import type { Session } from "../../src/library/session.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";

@@ -3,6 +3,8 @@
 import { Engine } from "../../src/engine/engine.ts";
 import { Belay } from "../../src/library/belay.ts";
 import { directoryChoice } from "../../src/library/directories.ts";
+import { ResourceMeter } from "../../src/library/resources.ts";
+import { StopAlls } from "../../src/library/stop-alls.ts";
 import type { Agent, Clock, Ids, Notice, Store } from "../../src/ports.ts";
 import type { ManualClock } from "../../src/testing/manual-clock.ts";
 import { type ScriptedSpawner, scriptedSpawner } from "../../src/testing/scripted-spawner.ts";
@@ -51,7 +53,13 @@ export class Life {
       tap: undefined,
       runLimitMs: parts.runLimitMs,
     });
-    this.belay = new Belay(this.engine, directoryChoice("workspace", "/"));
+    this.belay = new Belay({
+      engine: this.engine,
+      directory: directoryChoice("workspace", "/"),
+      meter: new ResourceMeter(clock, false),
+      stopAlls: new StopAlls(this.engine),
+      onClosing: () => {},
+    });
   }
 
   /** Timers that keep a program alive. */

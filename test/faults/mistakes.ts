@@ -29,6 +29,11 @@ export const MISTAKES: readonly Mistake[] = [
         .become(`${inline((entry: Entry) => entry.resolve(entry.answer), at.whenTrue().value().arg(0, 2))};`),
   ),
   mistake(
+    "reported-stop-behind-an-end",
+    "A stop was reported as carried out, and an end received before it settles the run in front of it.",
+    (at) => at.condition().become("true"),
+  ),
+  mistake(
     "closed-house-keeps-callers-waiting",
     "A caller that waits for a store that hangs waits without end, also when the engine has closed.",
     (at) => at.remove(),

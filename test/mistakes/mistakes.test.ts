@@ -5,11 +5,12 @@ import { MISTAKES as ACP } from "../acp/mistakes.ts";
 import { MISTAKES as CRASH } from "../crash/mistakes.ts";
 import { MISTAKES as FAULTS } from "../faults/mistakes.ts";
 import { MISTAKES as POWER, SMALL_RESERVE } from "../power/mistakes.ts";
+import { MISTAKES as SHUTDOWN } from "../shutdown/mistakes.ts";
 import { SMALL_CACHES, SMALL_SHELF, MISTAKES as SOAK } from "../soak/mistakes.ts";
 import { changedBy } from "./changed-by.ts";
 import { currentMarks, type Mistake } from "./mistake.ts";
 
-const SUITES = { sim: CORPUS, acp: ACP, crash: CRASH, faults: FAULTS, power: POWER, soak: SOAK };
+const SUITES = { sim: CORPUS, acp: ACP, crash: CRASH, faults: FAULTS, power: POWER, shutdown: SHUTDOWN, soak: SOAK };
 const SETTINGS: readonly Mistake[] = [SMALL_RESERVE, SMALL_CACHES, SMALL_SHELF];
 const all = [...Object.values(SUITES).flat(), ...SETTINGS].filter(({ edits }) => Object.keys(edits).length > 0);
 

@@ -43,9 +43,9 @@ export interface RequestTypes {
   /** The outcome of a run. Undefined: there is no such run. */
   outcome: { readonly params: { readonly runId: RunId }; readonly value: Outcome | undefined };
   "cancel-run": Cancel<{ readonly runId: RunId }>;
-  /** Of the prompt with this label, by its key or in the tick in which it was sent. */
+  /** Of the prompt with this label, by its key or in the tick it was sent in. `early`: it may not have arrived. */
   "cancel-prompt": {
-    readonly params: { readonly label: string } & Noted;
+    readonly params: { readonly label: string; readonly early?: true } & Noted;
     readonly value: CancelReceipt & Waited & { readonly runId?: RunId };
   };
   /** Also to close the session. `keep`: processes in the background keep running. */

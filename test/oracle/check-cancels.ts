@@ -47,9 +47,6 @@ interface Stoppable extends Pick<LoggedRun, "outcome" | "settledAt"> {
 const meant = ({ aliases }: LogIndex, runId: RunId, { kind }: CancelReceipt): RunId =>
   kind === "unknown" ? runId : (aliases.get(runId) ?? runId);
 
-/** Codes after which it is not known what was written: a stop is then decided on a batch that may turn out missing. */
-const IN_DOUBT: ReadonlySet<string> = new Set(["unavailable", "internal"]);
-
 class CancelCheck {
   readonly #history: CallerHistory;
   readonly #index: LogIndex;
@@ -97,8 +94,6 @@ class CancelCheck {
     const { runId } = request.params;
     const run = this.#index.runs.get(runId);
     if (run === undefined || run.outcome?.kind === "cancelled") return;
-    // Its turn had failed of the same trouble before the stop, which was recorded behind that.
-    if (run.outcome?.kind === "failed" && IN_DOUBT.has(run.outcome.code)) return;
     this.#report("falseReceipts", `The stop of ${runId} was carried out; it ended as ${print(run.outcome)}.`, "G28");
   }
 
@@ -161,7 +156,9 @@ class CancelCheck {
     const own = isBy(call?.cancel?.at, headOf(request)) ? call?.cancel : undefined;
     const cancels = [own ?? this.#index.runs.get(runOf(callId))?.cancel];
     this.#stoppable(request, { id: callId, seq, outcome, settledAt, cancels }, receipt);
-    if (receipt.kind === "withdrawn") this.#false(`${callId} was reported as withdrawn, which calls never are.`);
+    if (receipt.kind === "withdrawn" && call?.begun !== false) {
+      this.#false(`${callId} was reported as withdrawn, and the log does not say that it had not begun.`);
+    }
   }
 
   #process(request: CancelRequest, processId: ProcessId, receipt: Receipt): void {
@@ -206,6 +203,10 @@ class CancelCheck {
   #prompt(request: RequestOf<"cancel-prompt">, receipt: Receipt & { readonly runId?: RunId }): void {
     const { label } = request.params;
     const run = this.#index.labels.get(label)?.[0];
+    if (request.params.early === true && receipt.kind === "withdrawn" && receipt.runId === undefined) {
+      this.#awaited(label, run);
+      return;
+    }
     if (receipt.kind !== "unknown") {
       if (run === undefined) this.#report("lost", `${label} was reported as ${receipt.kind}, and is not in the log.`);
       else this.#run(request, run.runId, receipt);
@@ -215,6 +216,16 @@ class CancelCheck {
       return;
     }
     if (this.#isKnown(request, run)) this.#false(`${label} had been accepted, and its cancel reported it as unknown.`);
+  }
+
+  /** A prompt that was cancelled before it arrived may never arrive. If it does, it is withdrawn. */
+  #awaited(label: string, run: LoggedRun | undefined): void {
+    if (run === undefined || (run.started !== true && run.outcome?.kind === "cancelled")) return;
+    this.#report(
+      "falseReceipts",
+      `${label} was cancelled before it arrived, and ended as ${print(run.outcome)}.`,
+      "G7",
+    );
   }
 
   /** A key may be used for the first time after its cancel; a prompt that was received before it is known. */

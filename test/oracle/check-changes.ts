@@ -82,14 +82,14 @@ function checkStarted(request: ChangeRequest, index: LogIndex, lie: Lie): void {
   lie(`${runId} was reported as started, and it had not started.`);
 }
 
-/** A run that waits in the queue is known there. A steer waits elsewhere, and a move may name an unknown neighbour. */
+/** A run that waits, in the queue or to be taken in, is known. A move may name an unknown neighbour. */
 function checkUnknown({ params, moment }: ChangeRequest, index: LogIndex, lie: Lie): void {
   const run = params.runId === undefined ? undefined : index.runs.get(params.runId);
   if (run === undefined || moment === undefined || params.event.type === "run.moved") return;
   const { head } = moment;
   const waits = isBy(run.seq, head) && !isBy(run.startedAt, head) && !isBy(run.settledAt, head);
-  if (!waits || run.accepted.delivery === "steer" || isBy(run.steeredAt, head)) return;
-  lie(`${run.runId} was reported as unknown, and it was in the queue.`);
+  if (!waits) return;
+  lie(`${run.runId} was reported as unknown, and it was waiting.`);
 }
 
 function checkRefused(request: ChangeRequest, code: string, index: LogIndex, lie: Lie): void {

@@ -46,6 +46,8 @@ export interface LoggedCall {
   readonly name: string;
   readonly idempotent: boolean;
   cancel: LoggedCancel | undefined;
+  /** False: it ended without having begun. */
+  begun: boolean;
   outcome: Outcome | undefined;
   settledAt: Seq | undefined;
 }
@@ -194,12 +196,13 @@ export class LogIndex {
       this.works.add(callId);
       this.calls.set(callId, {
         ...{ callId, runId, seq, name: event.name, idempotent: event.idempotent === true },
-        ...{ cancel: undefined, outcome: undefined, settledAt: undefined },
+        ...{ cancel: undefined, begun: true, outcome: undefined, settledAt: undefined },
       });
       return;
     }
     const call = this.calls.get(callId);
     if (call === undefined) return;
+    if (event.begun === false) call.begun = false;
     if (event.type === "call.settled") settle(call, { outcome: event.outcome }, seq);
     else call.cancel ??= { at: seq, reason: event.reason, remind: event.remind === true };
   }
@@ -220,8 +223,11 @@ export class LogIndex {
     const process = this.processes.get(processId);
     if (process === undefined) return;
     if (event.type === "process.settled") settle(process, { outcome: event.outcome }, seq);
-    else if (event.type === "process.detached") process.detachedAt ??= seq;
-    else process.cancel ??= { at: seq, reason: event.reason };
+    else if (event.type === "process.detached") {
+      process.detachedAt ??= seq;
+      // Its call was over before it was dead: it is being stopped.
+      if (event.dying !== undefined) process.cancel ??= { at: seq, reason: event.dying };
+    } else process.cancel ??= { at: seq, reason: event.reason };
   }
 }
 

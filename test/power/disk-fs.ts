@@ -7,6 +7,10 @@ export const FOLDER = "/disk";
 
 interface Stats {
   readonly size: number;
+  /** The store reads these as bigints. A file keeps its number for as long as it exists. */
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly nlink: bigint;
   isDirectory(): boolean;
   isFile(): boolean;
 }
@@ -17,11 +21,25 @@ let lastDescriptor = 100;
 export const existsSync = (path: string): boolean => path === FOLDER || disk().file(path) !== undefined;
 
 export function statSync(path: string, options: { readonly throwIfNoEntry?: boolean } = {}): Stats | undefined {
-  if (path === FOLDER) return { size: 0, isDirectory: () => true, isFile: () => false };
+  if (path === FOLDER) return { size: 0, dev: 1n, ino: 1n, nlink: 1n, isDirectory: () => true, isFile: () => false };
   const file = disk().file(path);
-  if (file !== undefined) return { size: file.size, isDirectory: () => false, isFile: () => true };
+  if (file !== undefined) {
+    const [dev, ino, nlink] = [1n, numberOf(file), 1n];
+    return { size: file.size, dev, ino, nlink, isDirectory: () => false, isFile: () => true };
+  }
   if (options.throwIfNoEntry === false) return undefined;
   throw new DiskError("ENOENT");
+}
+
+const numbers = new WeakMap<SimFile, bigint>();
+let lastNumber = 1n;
+
+function numberOf(file: SimFile): bigint {
+  const known = numbers.get(file);
+  if (known !== undefined) return known;
+  lastNumber += 1n;
+  numbers.set(file, lastNumber);
+  return lastNumber;
 }
 
 export const realpathSync = (path: string): string => path;

@@ -6,11 +6,14 @@ import { lastError, memory, sqlite } from "./disk-vfs.ts";
 
 export type Value = string | number | bigint | null;
 type Row = Record<string, Value>;
+/** By position, or one object with the values by name. */
+type Values = readonly Value[] | readonly [Readonly<Record<string, Value>>];
 
 const native = {
   bindDouble: sqlite("bind_double"),
   bindInt64: sqlite("bind_int64"),
   bindNull: sqlite("bind_null"),
+  bindParameterIndex: sqlite("bind_parameter_index"),
   bindText: sqlite("bind_text"),
   changes: sqlite("changes"),
   clearBindings: sqlite("clear_bindings"),
@@ -132,7 +135,7 @@ export class StatementSync {
     }
   }
 
-  run(...values: readonly Value[]): { readonly changes: number; readonly lastInsertRowid: number } {
+  run(...values: Values): { readonly changes: number; readonly lastInsertRowid: number } {
     this.#bind(values);
     while (this.#step());
     return {
@@ -141,18 +144,18 @@ export class StatementSync {
     };
   }
 
-  get(...values: readonly Value[]): Row | undefined {
+  get(...values: Values): Row | undefined {
     this.#bind(values);
     const row = this.#step() ? this.#row() : undefined;
     native.reset(this.#pointer);
     return row;
   }
 
-  all(...values: readonly Value[]): Row[] {
+  all(...values: Values): Row[] {
     return [...this.iterate(...values)];
   }
 
-  *iterate(...values: readonly Value[]): Generator<Row, void> {
+  *iterate(...values: Values): Generator<Row, void> {
     this.#bind(values);
     try {
       while (this.#step()) yield this.#row();
@@ -176,13 +179,24 @@ export class StatementSync {
     return false;
   }
 
-  #bind(values: readonly Value[]): void {
+  #bind(values: Values): void {
     native.reset(this.#pointer);
     native.clearBindings(this.#pointer);
-    for (const [index, value] of values.entries()) {
-      const code = this.#bindOne(index + 1, value);
+    for (const [at, value] of this.#placed(values)) {
+      const code = this.#bindOne(at, value);
       if (code !== OK) throw this.#error(code);
     }
+  }
+
+  #placed(values: Values): readonly (readonly [at: number, value: Value])[] {
+    const [first] = values;
+    if (typeof first !== "object" || first === null) {
+      return (values as readonly Value[]).map((value, index) => [index + 1, value]);
+    }
+    return Object.entries(first).map(([name, value]) => [
+      withText(`$${name}`, (text) => native.bindParameterIndex(this.#pointer, text)),
+      value,
+    ]);
   }
 
   #bindOne(at: number, value: Value): number {

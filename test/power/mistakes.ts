@@ -57,12 +57,7 @@ const SOURCES: readonly Mistake[] = [
   source("epoch-not-heard", "A block of epochs is handed out whether or not its commit succeeded.", (at) => {
     const rows = at.value();
     return rows.become(
-      inline(
-        (statement: StatementSync, pid: number, since: number) => statement.iterate(pid, since),
-        rows.target(),
-        rows.arg(0, 2),
-        rows.arg(1, 2),
-      ),
+      inline((statement: StatementSync, since: number) => statement.iterate(since), rows.target(), rows.arg(0, 1)),
     );
   }),
   source("header-believed", "A file that was being made when the power failed is refused at every start.", (at) =>

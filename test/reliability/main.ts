@@ -13,6 +13,7 @@ import { say } from "../run/suite.ts";
 import { shortcomings } from "./demand.ts";
 import { FIGURES_FOLDER, readFigures } from "./figure.ts";
 import { PAGE, render } from "./page.ts";
+import { plotOf } from "./plot.ts";
 import { commandWith, record } from "./record.ts";
 import { SUITES, suiteNamed, TESTER_SUITES } from "./suite-words.ts";
 
@@ -43,6 +44,8 @@ async function keep(name: string, more: readonly string[]): Promise<void> {
   const figure = await record(commandWith(suite.command, more));
   mkdirSync(join(ROOT, FIGURES_FOLDER), { recursive: true });
   writeFileSync(join(ROOT, FIGURES_FOLDER, `${name}.json`), `${JSON.stringify(figure, undefined, 2)}\n`);
+  const plot = plotOf(suite, figure);
+  if (plot !== undefined) writeFileSync(join(ROOT, FIGURES_FOLDER, `${name}.svg`), plot);
   const problems = shortcomings(suite, figure);
   for (const problem of problems) say(problem);
   say(`${problems.length === 0 ? "kept" : "kept, though it does not hold"}: ${JSON.stringify(figure.result)}`);

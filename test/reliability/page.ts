@@ -136,6 +136,7 @@ function measured(suite: Suite, figure: Figure): string {
     ...["| | |", "|---|---|", ...rows],
     "",
     ...eachApart(suite, figure),
+    ...(suite.plot === undefined ? [] : [`![${suite.title}](figures/${suite.name}.svg)`, ""]),
     `${sentence(suite, figure)}${when}, commit ${commit}, ${seed}, [figure](${FIGURES_FOLDER.replace(/^docs\//, "")}/` +
       `${suite.name}.json).`,
   ].join("\n");

@@ -31,5 +31,7 @@ export interface Suite {
   readonly apart?: { readonly key: string; readonly one: string; readonly shown: Readonly<Record<string, string>> };
   /** What one trial is, for the rule of three: the count of trials, and the word for one. */
   readonly trials?: { readonly count: string; readonly one: string };
+  /** Samples over time, each drawn as a line: their list, their time in seconds, and what is drawn of each. */
+  readonly plot?: { readonly key: string; readonly at: string; readonly shown: Readonly<Record<string, string>> };
   readonly demands: Demands;
 }

@@ -103,4 +103,38 @@ const soak: Suite = {
   demands: { ends: "holds", zero: ["leaks", "zombies", "wrong"], atLeast: { minutes: 10 }, some: ["runs", "faults"] },
 };
 
-export const MACHINERY: readonly Suite[] = [crash, trees, parentKill, soak];
+const steady: Suite = {
+  name: "steady",
+  title: "Steady load with retention",
+  promised:
+    "With retention on, a store does not grow: its size, the memory and CPU of the program, the time a start takes " +
+    "and the time a cancel takes stay what they are.",
+  attacked:
+    "One store under prompts at a fixed rate, with calls, summaries and cancels in sessions that come and go. " +
+    "Retention cuts sessions and deletes the idlest ones all the time. Now and then a copy is taken while it runs, " +
+    "verified by opening it, and the time of that start is measured.",
+  violation:
+    "A median of the last third of the time that is more than a quarter above that of the second third, in any of " +
+    "the five; a run that ends otherwise than it should.",
+  command: ["steady", "--minutes", "60", "--seed", "1"],
+  shown: {
+    ...{ minutes: "minutes", runs: "runs", sessions: "sessions", cancels: "cancels" },
+    wrong: "runs that ended otherwise than they should",
+  },
+  apart: {
+    key: "change",
+    one: "measured",
+    shown: { before: "second third", after: "last third", growth: "times as much" },
+  },
+  plot: {
+    key: "series",
+    at: "atSeconds",
+    shown: {
+      ...{ storeMB: "store, MB", memoryMB: "memory, MB", cpuMsPerRun: "CPU of a run, ms" },
+      ...{ startMs: "start, ms", cancelMs: "slowest of 100 cancels, ms" },
+    },
+  },
+  demands: { ends: "holds", zero: ["wrong"], empty: ["grown"], atLeast: { minutes: 5 }, some: ["runs", "cancels"] },
+};
+
+export const MACHINERY: readonly Suite[] = [crash, trees, parentKill, soak, steady];

@@ -47,9 +47,13 @@ function isPath(literal: ts.StringLiteralLike): boolean {
   );
 }
 
-/** Files that others find by a path which is put together at run time stay where they are. */
+/**
+ * A file stays where it is if a path to it is composed at run time, or if it is an entry point of the package, which
+ * `tsconfig.json` and `package.json` name.
+ */
 export function canMove(root: string, path: string): boolean {
   if (!/^src\/[a-z]+\/[a-z-]+\.ts$/.test(path) || path.startsWith("src/store/")) return false;
+  if (readFileSync(join(root, "tsconfig.json"), "utf8").includes(`"./${path}"`)) return false;
   const text = readFileSync(join(root, path), "utf8");
-  return !text.includes("import.meta.url") && !/-thread\.ts$|\/file-search\.ts$/.test(path);
+  return !text.includes("import.meta.url") && !/-thread\.ts$|\/file-search\.ts$|\/main\.ts$/.test(path);
 }

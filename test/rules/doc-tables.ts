@@ -17,10 +17,13 @@ import type { Event } from "../../src/core/event.ts";
 import * as coreLimits from "../../src/core/limits.ts";
 import { INSTRUMENTS } from "../../src/observe/instruments.ts";
 import * as observeLimits from "../../src/observe/limits.ts";
+import { ATTACKS, type Attack, ENFORCEMENT } from "../../src/process/attacks.ts";
+import { MECHANISMS } from "../../src/process/mechanisms.ts";
 import * as serverLimits from "../../src/server/limits.ts";
 import { STATUS } from "../../src/server/status-code.ts";
 import * as sqliteLimits from "../../src/store/sqlite/limits.ts";
 import { nodes, parse, ROOT, sources } from "../fixtures/repository.ts";
+import { shutdownTable } from "../shutdown/situations.ts";
 import { ROOMS, roomOf } from "./import-rules.ts";
 
 interface Table {
@@ -34,6 +37,7 @@ export const TABLES: readonly Table[] = [
   { page: "docs/operating.md", name: "limits", make: () => limits("src/core/limits.ts", coreLimits) },
   { page: "docs/models.md", name: "agent limits", make: () => limits("src/agent/limits.ts", agentLimits) },
   { page: "docs/operating.md", name: "sqlite limits", make: () => limits("src/store/sqlite/limits.ts", sqliteLimits) },
+  { page: "docs/operating.md", name: "shutdown", make: () => table(...shutdownTable()) },
   { page: "docs/events.md", name: "events", make: events },
   { page: "docs/events.md", name: "codes", make: codes },
   { page: "docs/models.md", name: "file limits", make: () => limits("src/agent/file-limits.ts", fileLimits) },
@@ -45,6 +49,7 @@ export const TABLES: readonly Table[] = [
   { page: "docs/server.md", name: "observe limits", make: () => limits("src/observe/limits.ts", observeLimits) },
   { page: "docs/client.md", name: "client limits", make: () => limits("src/client/limits.ts", clientLimits) },
   { page: "docs/bridge.md", name: "bridge limits", make: () => limits("src/bridge/limits.ts", bridgeLimits) },
+  { page: "SECURITY.md", name: "attacks", make: attacks },
   { page: "docs/cli.md", name: "exit codes", make: () => table(["code", "means"], exitMeanings()) },
 ];
 
@@ -58,6 +63,15 @@ function withTable(text: string, { name, make }: Table): string {
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
   if (from === -1 || to === -1) throw new Error(`There is no place for the table of ${name}.`);
   return text.slice(0, from) + begin + make() + text.slice(to);
+}
+
+/** What a command can do to the Belay that runs it, by mechanism. */
+function attacks(): string {
+  const rows = (Object.keys(ATTACKS) as readonly Attack[]).map((attack) => [
+    ATTACKS[attack],
+    ...MECHANISMS.map((mechanism) => ENFORCEMENT[attack][mechanism]),
+  ]);
+  return table(["a command that tries to", ...MECHANISMS], rows);
 }
 
 /** What each event tells. A record, so that the compiler notices one that is missing here. */

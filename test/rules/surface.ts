@@ -24,6 +24,32 @@ function entries(): ReadonlyMap<string, string> {
 }
 
 export function surface(): Surface {
+  const { files, program, checker } = read();
+  return Object.fromEntries([...files].map(([subpath, file]) => [subpath, namesOf(checker, program, file)]));
+}
+
+/** The doc comments of every public name and of its members. */
+export function publicComments(): readonly { readonly where: string; readonly text: string }[] {
+  const { files, program, checker } = read();
+  const found = new Map<ts.Symbol, { readonly where: string; readonly text: string }>();
+  const add = (symbol: ts.Symbol): void => {
+    const origin = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    if (found.has(origin)) return;
+    const where = `${origin.declarations?.[0]?.getSourceFile().fileName.slice(ROOT.length + 1)} ${origin.name}`;
+    found.set(origin, { where, text: ts.displayPartsToString(origin.getDocumentationComment(checker)) });
+    for (const member of [...(origin.members?.values() ?? [])]) add(member);
+  };
+  for (const file of files.values()) for (const symbol of exportsOf(checker, program, file)) add(symbol);
+  return [...found.values()];
+}
+
+interface Sources {
+  readonly files: ReadonlyMap<string, string>;
+  readonly program: ts.Program;
+  readonly checker: ts.TypeChecker;
+}
+
+function read(): Sources {
   const files = entries();
   const missing = [...files.values()].filter((file) => !existsSync(join(ROOT, file)));
   if (missing.length > 0) throw new Error(`package.json exports what does not exist: ${missing.join(", ")}`);
@@ -39,16 +65,17 @@ export function surface(): Surface {
     [...files.values()].map((file) => join(ROOT, file)),
     options,
   );
-  const checker = program.getTypeChecker();
-  return Object.fromEntries([...files].map(([subpath, file]) => [subpath, namesOf(checker, program, file)]));
+  return { files, program, checker: program.getTypeChecker() };
+}
+
+function exportsOf(checker: ts.TypeChecker, program: ts.Program, file: string): readonly ts.Symbol[] {
+  const source = program.getSourceFile(join(ROOT, file));
+  const module = source === undefined ? undefined : checker.getSymbolAtLocation(source);
+  return module === undefined ? [] : checker.getExportsOfModule(module);
 }
 
 function namesOf(checker: ts.TypeChecker, program: ts.Program, file: string): readonly string[] {
-  const source = program.getSourceFile(join(ROOT, file));
-  const module = source === undefined ? undefined : checker.getSymbolAtLocation(source);
-  if (module === undefined) return [];
-  return checker
-    .getExportsOfModule(module)
+  return exportsOf(checker, program, file)
     .map((symbol) => (isOnlyAType(checker, symbol) ? `type ${symbol.name}` : symbol.name))
     .toSorted();
 }

@@ -24,6 +24,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   bannedWords,
   noFocusedTests,
   noSleeps,
+  noNumberedParameters,
 };
 
 function fileSize({ path, text }: SourceText): readonly string[] {
@@ -192,6 +193,14 @@ function noSleeps(file: SourceText): readonly string[] {
     if (name === "sleep" || (name === "setTimeout" && waits)) findings.push(`${at(file, node)}: waits for time`);
   }
   return findings;
+}
+
+/** Node before 22.20 and 24.7 cannot bind them: `column index out of range`. */
+function noNumberedParameters({ path, text }: SourceText): readonly string[] {
+  if (!path.startsWith("src/store/sqlite/")) return [];
+  return text
+    .split("\n")
+    .flatMap((line, index) => (/\?[1-9]/.test(line) ? [`${path}:${index + 1}: a numbered SQL parameter`] : []));
 }
 
 // Said in pieces, so that this file does not find itself.

@@ -46,6 +46,7 @@ describe("each rule bites", () => {
     ["noFocusedTests", "src/core/a.test.ts", `describe.${"skip"}("a", () => {});`],
     ["noFocusedTests", "src/core/a.test.ts", `it.concurrent.${"todo"}("a");`],
     ["noFocusedTests", "src/store/contract.ts", 'test.skip.each([])("a", () => {});'],
+    ["noNumberedParameters", "src/store/sqlite/a.ts", 'sql("DELETE FROM event WHERE seq < ?1");'],
     ["noSleeps", "src/core/a.test.ts", "await sleep(1);"],
     ["noSleeps", "src/core/a.test.ts", `setTimeout(${"resolve"}, 10);`],
     ["noSleeps", "test/a.test.ts", "await timers.setTimeout(100);"],

@@ -7,7 +7,8 @@ import { ROOT } from "../fixtures/repository.ts";
 const ask = (command: string, ...flags: readonly string[]) =>
   spawnSync(process.execPath, [join(ROOT, command), ...flags], { encoding: "utf8" });
 
-const SUITES = ["crash", "damage", "faults", "mutate", "power", "soak", "trees"].map((name) => `test/${name}/main.ts`);
+const NAMES = ["crash", "damage", "faults", "mutate", "power", "soak", "steady", "trees"];
+const SUITES = NAMES.map((name) => `test/${name}/main.ts`);
 
 describe("a suite that is asked for something it does not have", () => {
   test.each([...SUITES, "sim/main.ts", "bench/main.ts"])("says what there is, and not where it fell: %s", (suite) => {

@@ -133,11 +133,30 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
           expected: { status: 401, code: "unauthenticated" },
         },
   "the ids of another tenant": (name, route) => {
-    if (paramsOf(route.path).length === 0) return undefined;
+    // A key alone is the sender's own: what it names is looked for among the sender's sessions.
+    if (paramsOf(route.path).every((param) => param === "key")) return undefined;
     const request = valid(name, idsOf("other"));
     const expected = { status: 404, code: "not_found" };
     return { request: { ...request, headers: { ...request.headers, authorization: "Bearer acme" } }, expected };
   },
+  "a tenant's token for the operator's session of the same name": (name, route) => {
+    // A process of the operator's session `ses_acme` is `proc_acme.1`: whose it is, is not how its id begins.
+    const named = paramsOf(route.path).filter((param) => param === "session" || param === "process");
+    if (named.length === 0) return undefined;
+    const request = valid(name, { ...idsOf(undefined), session: "ses_acme", process: "proc_acme.1" });
+    const expected = { status: 404, code: "not_found" };
+    return { request: { ...request, headers: { ...request.headers, authorization: "Bearer acme" } }, expected };
+  },
+  "a prompt that interrupts, from a token that may not cancel": (name) =>
+    name !== "promptSession"
+      ? undefined
+      : {
+          request: {
+            ...withHeaders(name, { authorization: "Bearer no-cancel" }),
+            body: JSON.stringify({ prompt: "stop that", delivery: "interrupt" }),
+          },
+          expected: { status: 403, code: "forbidden" },
+        },
   "a tenant's token for what is the house's": (name, { house }) =>
     house === undefined
       ? undefined
@@ -172,7 +191,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   "a token in the query": (name) => {
     const request = withHeaders(name, { authorization: undefined });
     return {
-      request: { ...request, target: `${request.target}?token=house` },
+      request: { ...request, target: `${request.target}${request.target.includes("?") ? "&" : "?"}token=house` },
       expected: { status: 400, code: "invalid" },
     };
   },
@@ -218,14 +237,15 @@ describe("the matrix would notice", () => {
       const { calls, answer } = await attempt(valid(name));
       if (calls.length === 0) silent.push(`${name} ${answer.status}`);
     }
-    expect(silent).toEqual(["health 200", "openapi 200"]);
+    expect(silent).toEqual(["health 200", "openapi 200", "stream 200", "sendToStream 404"]);
   });
 
   test("a tenant's request names its tenant wherever there is no id to tell", async () => {
     const unnamed: string[] = [];
     for (const name of ROUTE_NAMES) {
-      const { scope, house, path } = routeOf(name);
-      if (scope === "public" || house !== undefined || paramsOf(path).length > 0) continue;
+      const { scope, house, path, carrier } = routeOf(name);
+      // What a stream carries is admitted by itself.
+      if (scope === "public" || house !== undefined || carrier || paramsOf(path).length > 0) continue;
       const request = valid(name);
       const { calls, answer } = await attempt({
         ...request,

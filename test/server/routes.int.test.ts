@@ -27,9 +27,18 @@ async function storePlace(kind: string): Promise<string> {
 
 const ASK = { id: "ask", name: "Ask", description: "People are asked." } as const;
 
+/** Resolves when the tool has begun. */
+let digging = Promise.withResolvers<void>();
+
 const ACTS = {
   wait: waits,
-  tool: (turn) => turn.call("dig", { deep: true }, (call) => untilAborted(call.signal)).then(({ kind }) => kind),
+  tool: (turn) =>
+    turn
+      .call("dig", { deep: true }, (call) => {
+        digging.resolve();
+        return untilAborted(call.signal);
+      })
+      .then(({ kind }) => kind),
   approve: (turn) => turn.call("pay", { sum: 3 }, () => "paid", { approval: true }).then(({ kind }) => kind),
   ask: (turn) => turn.ask({ text: "Which way?", options: ["left"] }).then((asked) => JSON.stringify(asked)),
 } satisfies Parameters<typeof openServedHouse>[0];
@@ -79,6 +88,7 @@ async function begun(house: ServedHouse, text: string): Promise<{ session: strin
 describe.each(["memory", "sqlite"])("on %s:", (kind) => {
   test("what the server says of itself", async () => {
     const house = await open(kind);
+    expect((await ask(house, "GET", "/v1/ids?prefix=ses_")).body).toMatchObject({ complete: true });
     expect((await ask(house, "GET", "/healthz")).body).toEqual({ status: "ok" });
     expect((await ask(house, "GET", "/readyz")).body).toEqual({ status: "ready" });
     expect(JSON.parse((await ask(house, "GET", "/openapi.json")).text)).toMatchObject({ openapi: "3.1.1" });
@@ -193,8 +203,10 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
 
   test("a run, a call, a prompt by its key and everything at once are cancelled", async () => {
     const house = await open(kind);
+    digging = Promise.withResolvers<void>();
     const dig = await begun(house, "tool");
     const call = `call_${dig.run.slice(4)}.1`;
+    await digging.promise;
     const stopped = await ask(house, "POST", `/v1/calls/${call}/cancel`, { body: { remind: false, waitMs: 60_000 } });
     expect(stopped.body).toMatchObject({
       kind: "stopping",
@@ -207,6 +219,10 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
       kind: "withdrawn",
       runId: field(later, "runId"),
     });
+    // Before the prompt that begins a session of its own has arrived.
+    const early = { body: { early: true } };
+    expect((await ask(house, "POST", "/v1/prompts/k9/cancel", early)).body).toEqual({ kind: "withdrawn" });
+    expect((await ask(house, "POST", "/v1/prompts/k10/cancel")).body).toEqual({ kind: "unknown" });
     expect((await ask(house, "POST", `/v1/runs/${run}/cancel`, { body: { waitMs: 60_000 } })).body).toMatchObject({
       ended: { kind: "settled" },
     });
@@ -285,6 +301,15 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
   });
 });
 
+test("a session is deleted with everything in it", async () => {
+  const house = await open("sqlite");
+  const { session, run } = await begun(house, "wait");
+  const deleted = await ask(house, "POST", `/v1/sessions/${session}/delete`);
+  expect(deleted.body).toMatchObject({ kind: "deleted", sessionId: session });
+  expect((await ask(house, "GET", `/v1/sessions/${session}`)).status).toBe(404);
+  expect((await ask(house, "GET", `/v1/runs/${run}`)).status).toBe(404);
+});
+
 /** Resolves once somebody was asked something in this session. */
 async function asked(house: ServedHouse, session: string): Promise<void> {
   for await (const event of house.belay.session(session).events()) if (event.type === "question.asked") return;
@@ -293,5 +318,5 @@ async function asked(house: ServedHouse, session: string): Promise<void> {
 afterAll(() => {
   // Streams without an end have tests of their own.
   const unvisited = ROUTE_NAMES.filter((name) => !visited.has(name));
-  expect(unvisited).toEqual(["allEvents", "sessionEvents"]);
+  expect(unvisited).toEqual(["allEvents", "stream", "sendToStream", "sessionEvents"]);
 });

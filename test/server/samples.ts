@@ -9,6 +9,7 @@ const BODIES: Readonly<Record<string, Json>> = {
   Item: { kind: "reminder", text: "tea" },
   TrimBody: { before: 1 },
   InputBody: { data: "yes\n" },
+  StreamMessages: { stream: "req_x.1", messages: [] },
   ResizeBody: { columns: 80, rows: 24 },
 };
 
@@ -27,8 +28,12 @@ export function idsOf(tenant: string | undefined): Ids {
   };
 }
 
+/** Queries without which a request is refused. */
+const QUERIES: Readonly<Record<string, string>> = { "/v1/ids": "?prefix=ses_" };
+
 export const pathOf = (route: Route, ids: Ids): string =>
-  route.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name]));
+  route.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name])) +
+  (QUERIES[route.path] ?? "");
 
 /** The body of a valid request, as text; undefined if it has none. */
 export function bodyOf(route: Route): string | undefined {

@@ -53,7 +53,7 @@ test("what was missed comes first, then what happens; each fact is one, with its
   const response = await house.open("GET", `/v1/sessions/${id}/events`);
   expect(response.headers).toMatchObject({
     "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-store",
+    "cache-control": "no-store, no-transform",
     "x-accel-buffering": "no",
   });
   const run = house.belay.session(id).prompt("more");

@@ -13,6 +13,8 @@ export interface Shape {
   readonly end: "asked" | "forced" | "alone";
   /** Somebody of it has an empty environment, and so no cookie to be found by in a later life. */
   readonly bare?: true;
+  /** Where it kills what holds it, so that its end is reported as not verified. */
+  readonly unsure?: readonly Mechanism[];
   /** What its output holds in the end, if it was asked. */
   readonly says?: readonly string[];
   /** Where somebody of it survives, and why that is so. Documented, not excused. */
@@ -20,6 +22,16 @@ export interface Shape {
   /** Where somebody of it survives a server that is killed, besides. */
   readonly leaksWithoutServer?: Readonly<Partial<Record<Mechanism, string>>>;
 }
+
+/** Its first thread has ended, and another goes on. What is seen of it by its pid is a dead process. */
+export const THREADS = (mark: string): string =>
+  `perl -Mthreads -e '${[
+    "$| = 1;",
+    'threads->create(sub { print "up\\n"; sleep 1 while 1 })->detach;',
+    // exit(2) of this thread alone, not exit_group(2).
+    "my %exit = (x86_64 => 60, aarch64 => 93); use Config; my ($arch) = split /-/, $Config{archname};",
+    "select undef, undef, undef, 0.05; syscall($exit{$arch}, 0);",
+  ].join(" ")}' ${mark}`;
 
 const SHEDS = "it leaves its session, sheds its environment and closes every file: nothing marks it any more";
 
@@ -106,9 +118,28 @@ export const SHAPES: readonly Shape[] = [
     end: "asked",
   },
   {
+    name: "first thread exited",
+    command: (mark) => `${THREADS(mark)} & wait`,
+    end: "asked",
+  },
+  {
+    name: "moves to another control group",
+    command: (mark) => `${MOVES}; setsid ${sleeper(mark)} & wait`,
+    end: "asked",
+  },
+  {
+    name: "moves to another control group and sheds everything",
+    command: (mark) =>
+      `${MOVES}; env -i setsid sh -c '(sh -c "${CLOSES}; echo up; exec sleep ${mark} >&-" &)'; sleep ${mark}`,
+    bare: true,
+    end: "asked",
+    leaks: { group: SHEDS },
+  },
+  {
     name: "kills its leader",
     command: (mark) => `setsid ${sleeper(mark)} & kill -KILL $PPID; wait`,
     end: "asked",
+    unsure: ["cgroup", "anchor"],
     leaksWithoutServer: { anchor: "without its anchor only a server ends it: this one, if it lives, or the next one" },
   },
   {
@@ -120,6 +151,10 @@ export const SHAPES: readonly Shape[] = [
   },
 ];
 
+/** Who may write there is in another control group afterwards. */
+export const MOVES =
+  "for group in /sys/fs/cgroup /sys/fs/cgroup/unified; do echo 0 > $group/cgroup.procs; done 2>/dev/null";
+
 /** Who gets away where processes are seen with `ps`, and why. By the name of its shape. */
 export const ESCAPES_PS: Readonly<Record<string, "unmarked" | "too fast" | "unnoticed">> = {
   "empty environment": "unmarked",
@@ -127,6 +162,7 @@ export const ESCAPES_PS: Readonly<Record<string, "unmarked" | "too fast" | "unno
   "pid hopper": "too fast",
   "pid hopper, empty environment": "too fast",
   "sheds everything": "unnoticed",
+  "moves to another control group and sheds everything": "unnoticed",
 };
 
 /** Leaves itself behind every two milliseconds: another pid, another session. */
@@ -135,7 +171,7 @@ function hopper(mark: string): string {
 }
 
 /** All but the one it still has to say `up` on, which it closes as it goes on. */
-const CLOSES = `exec ${[0, 2, 3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}>&-`).join(" ")}`;
+export const CLOSES = `exec ${[0, 2, 3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}>&-`).join(" ")}`;
 
 /** A number that sleeps for months and that nobody else has: what `sleep` is given, and what is looked for. */
 export const markOf = (unique: number): string => `8${String(unique).padStart(9, "0")}.5`;
@@ -145,13 +181,23 @@ export function marked(marks: readonly string[]): ReadonlyMap<string, readonly n
   const found = new Map<string, number[]>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    const text = read(`/proc/${name}/cmdline`);
-    const mark = text === "" ? undefined : marks.find((one) => text.includes(one));
+    // A process whose first thread has ended shows its arguments in the others only, and looks dead.
+    const tasks = tasksOf(name);
+    const text = tasks.map((task) => read(`/proc/${name}/task/${task}/cmdline`)).join(" ");
+    const mark = text.trim() === "" ? undefined : marks.find((one) => text.includes(one));
     // A process that is dead and not yet reaped has no arguments; the state is asked for all the same.
-    if (mark === undefined || /\) [ZXx] /.test(read(`/proc/${name}/stat`))) continue;
+    if (mark === undefined || (tasks.length === 1 && /\) [ZXx] /.test(read(`/proc/${name}/stat`)))) continue;
     found.set(mark, [...(found.get(mark) ?? []), Number(name)]);
   }
   return found;
+}
+
+function tasksOf(pid: string): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
 }
 
 export const survivorsOf = (mark: string): readonly number[] => marked([mark]).get(mark) ?? [];

@@ -42,7 +42,8 @@ describe.each(here())("trees held by %s", (mechanism) => {
     const leak = shape.leaks?.[mechanism];
     // Where it is documented to survive, it must: otherwise the page that says so is wrong.
     expect(survivorsOf(mark).length > 0).toBe(leak !== undefined);
-    expect(end.escaped).toEqual([]);
+    // Without its leader it cannot be known whether all have ended, and that is reported.
+    expect(end.escaped).toHaveLength(shape.unsure?.includes(mechanism) === true ? 1 : 0);
     for (const words of shape.says ?? []) expect(child.output.excerpt().head).toContain(words);
   });
 });

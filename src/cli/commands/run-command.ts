@@ -16,7 +16,7 @@ export function runCommand(): Command {
     .argument("[prompt]", "what to do; from stdin if it is - or left out in a pipe")
     .addOption(new Option("--session <id>", "in this session, or the beginning of its id").conflicts("new"))
     .option("--new", "in a session of its own (the default)")
-    .option("--title <text>", "of the new session")
+    .addOption(new Option("--title <text>", "of the new session").conflicts("session"))
     .addOption(new Option("--cwd <dir>", "where the new session works (default: the workspace)").conflicts("session"))
     .option("--key <key>", "the same prompt with the same key again is the same run, not a second one")
     .option("--file <file>", "goes with the prompt; may be given several times", collected)

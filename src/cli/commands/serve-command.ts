@@ -39,6 +39,9 @@ export function serveCommand(): Command {
     .addOption(new Option("--home <dir>", "where Belay keeps its things (else BELAY_HOME)").helpGroup(REST))
     .addOption(new Option("--store <file>", "default belay.db in the home; :memory: forgets").helpGroup(REST))
     .addOption(
+      new Option("--retention <limits>", "what is kept, such as days=90,bytes=2GB,session-days=30").helpGroup(REST),
+    )
+    .addOption(
       new Option("--on-stop <what>", "what becomes of live runs when it ends")
         .choices(["park", "cancel"])
         .default("park")

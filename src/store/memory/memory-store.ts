@@ -5,7 +5,7 @@
 //    the order of things by the order in which it calls.
 // 2. Holds texts, not the caller's objects: what is read is what a database would give back.
 import { ControlError } from "../../core/control-error.ts";
-import type { Event, Recorded } from "../../core/event.ts";
+import type { Recorded } from "../../core/event.ts";
 import {
   type CallId,
   type ProcessId,
@@ -16,13 +16,26 @@ import {
   type WorkerId,
 } from "../../core/ids.ts";
 import { PAGE_CHARS_MAX } from "../../core/limits.ts";
-import { type CallRow, type KeyedRun, type ProcessRow, type RunRow, rowChange } from "../../core/rows.ts";
+import {
+  type CallRow,
+  type IdsAsked,
+  type IdsFound,
+  type KeyedRun,
+  keysOf,
+  type ProcessRow,
+  type RunRow,
+  rowChange,
+  type SessionsAsked,
+} from "../../core/rows.ts";
+import type { StoreTrimmed, Upkeep } from "../../core/upkeep.ts";
 import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
 import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";
 import { decodeLane, encodeLane } from "../../wire/lane.ts";
 import { Growth } from "../growth.ts";
 import { Leases } from "../leases.ts";
+import { Memos } from "./memos.ts";
 import { Book, Draft, type KeptProcess, type KeptRun } from "./projection.ts";
+import { cutOf, forgetRows, forgetSession } from "./removal.ts";
 
 /** One append. */
 interface Row {
@@ -43,6 +56,7 @@ interface Log {
 export class MemoryStore implements Store {
   readonly #book = new Book();
   readonly #logs = new Map<SessionId, Log>();
+  readonly #memos = new Memos();
   readonly #growth = new Growth();
   readonly #leases: Leases;
   #epoch = 0;
@@ -59,8 +73,12 @@ export class MemoryStore implements Store {
     const log = this.#logs.get(session);
     const head = log?.head ?? 0;
     if (head !== expected) return { kind: "moved", head };
-    const taken = this.#taken(session, events);
+    const taken = this.#taken(batch);
     if (taken.length > 0) return { kind: "taken", runs: taken };
+    const recalled = this.#memos.named(session, batch.unless ?? []);
+    if (recalled.length > 0) return { kind: "recalled", memos: recalled };
+    const crowded = this.#memos.crowded(batch);
+    if (crowded.length > 0) return { kind: "crowded", actors: crowded };
 
     const data = encodeEvents(events);
     const lane = snapshot === undefined ? undefined : encodeLane(snapshot, head + events.length);
@@ -69,19 +87,20 @@ export class MemoryStore implements Store {
       const change = rowChange(event, head + index + 1);
       if (change !== undefined) draft.apply(change, at);
     });
+    this.#memos.write(batch);
+    if (log === undefined && events.length === 0) return { kind: "appended", head };
     draft.keep();
     this.#write(log ?? this.#begin(session), { first: head + 1, count: events.length, at, data }, lane);
     this.#growth.note(session, head + events.length);
     return { kind: "appended", head: head + events.length };
   }
 
-  #taken(session: SessionId, events: readonly Event[]): readonly KeyedRun[] {
+  #taken({ session, events, memos }: Batch): readonly KeyedRun[] {
     const keys = this.#book.sessions.get(session)?.keys;
-    return events.flatMap((event): readonly KeyedRun[] => {
-      const key = event.type === "run.accepted" ? event.key : undefined;
-      const id = key === undefined ? undefined : keys?.get(key);
+    return keysOf(events, memos).flatMap((key): readonly KeyedRun[] => {
+      const id = keys?.get(key);
       const run = id === undefined ? undefined : this.#book.runs.get(id);
-      if (key === undefined || run === undefined) return [];
+      if (run === undefined) return [];
       return [{ key, runId: run.id, acceptedAt: run.acceptedAt, content: run.content }];
     });
   }
@@ -89,9 +108,10 @@ export class MemoryStore implements Store {
   async load(session: SessionId): Promise<Loaded | undefined> {
     this.#requireOpen();
     const log = this.#logs.get(session);
-    if (log === undefined) return undefined;
+    const memos = this.#memos.of(session);
+    if (log === undefined) return memos.length === 0 ? undefined : { snapshot: undefined, events: [], head: 0, memos };
     const snapshot = log.snapshot === undefined ? undefined : decodeLane(log.snapshot.data);
-    return { snapshot, events: eventsAfter(log, log.snapshot?.seq ?? 0, EVERYTHING), head: log.head };
+    return { snapshot, events: eventsAfter(log, log.snapshot?.seq ?? 0, EVERYTHING), head: log.head, memos };
   }
 
   async read(session: SessionId, { after, limit }: { readonly after: Seq; readonly limit: number }): Promise<Page> {
@@ -162,17 +182,31 @@ export class MemoryStore implements Store {
     return this.#sessionRow(id);
   }
 
-  async sessions({ after, limit, tenant }: Parameters<Store["sessions"]>[0]): Promise<readonly SessionRow[]> {
+  async sessions(asked: SessionsAsked): Promise<readonly SessionRow[]> {
     this.#requireOpen();
+    const newest = asked.order === "newest";
+    const ids = newest ? [...this.#book.sessions.keys()].reverse() : this.#book.sessions.keys();
+    const cursor = newest ? asked.before : asked.after;
     const found: SessionRow[] = [];
-    let passed = after === undefined;
-    for (const id of this.#book.sessions.keys()) {
-      if (found.length >= limit) break;
-      const row = passed && (tenant === undefined || tenantOf(id) === tenant) ? this.#sessionRow(id) : undefined;
+    let passed = cursor === undefined;
+    for (const id of ids) {
+      if (found.length >= asked.limit) break;
+      const row = passed && isWithin(id, asked.tenant) ? this.#sessionRow(id) : undefined;
       if (row !== undefined) found.push(row);
-      passed ||= id === after;
+      passed ||= id === cursor;
     }
     return found;
+  }
+
+  async ids({ prefix, limit, tenant }: IdsAsked): Promise<IdsFound> {
+    this.#requireOpen();
+    const { sessions, runs, calls, processes } = this.#book;
+    const found: string[] = [];
+    for (const id of sessions.keys()) if (id.startsWith(prefix) && isWithin(id, tenant)) found.push(id);
+    for (const rows of [runs, calls, processes])
+      for (const { id, session } of rows.values())
+        if (id.startsWith(prefix) && isWithin(session, tenant)) found.push(id);
+    return { ids: found.sort().slice(0, limit), complete: found.length <= limit };
   }
 
   #sessionRow(id: SessionId): SessionRow | undefined {
@@ -210,21 +244,57 @@ export class MemoryStore implements Store {
     this.#leases.release(session, worker);
   }
 
-  async trim(session: SessionId, before: Seq): Promise<{ readonly kept: Seq }> {
+  async trim(session: SessionId, before: Seq): Promise<StoreTrimmed> {
     this.#requireOpen();
     const log = this.#logs.get(session);
-    if (log === undefined) return { kept: 1 };
-    let kept = Math.min(before, (log.snapshot?.seq ?? 0) + 1);
     const part = this.#book.sessions.get(session);
-    for (const id of part?.open ?? []) kept = Math.min(kept, this.#book.runs.get(id)?.acceptedAt ?? kept);
-    for (const id of part?.openProcesses ?? []) {
-      kept = Math.min(kept, this.#book.processes.get(id)?.requestedAt ?? kept);
-    }
-    log.keptFrom = Math.max(log.keptFrom, kept);
-    const first = log.rows.findIndex((row) => row.first + row.count > log.keptFrom);
-    log.rows.splice(0, first === -1 ? log.rows.length : first);
-    return { kept: log.keptFrom };
+    if (log === undefined || part === undefined) return { kept: 1, removed: 0, more: false };
+    const [cut, limit] = cutOf(this.#book, part, log, Math.min(before, log.head + 1));
+    const kept = Math.max(log.keptFrom, cut);
+    const removed = kept - log.keptFrom;
+    log.keptFrom = kept;
+    log.rows.splice(0, rowAfter(log.rows, kept - 1));
+    forgetRows(this.#book, part, kept);
+    return { kept, removed, ...(limit === undefined || kept >= before ? {} : { limit }), more: false };
   }
+
+  readonly upkeep: Upkeep = {
+    remove: async (session) => {
+      this.#requireOpen();
+      const log = this.#logs.get(session);
+      const part = this.#book.sessions.get(session);
+      if (log === undefined || part === undefined) return "absent";
+      if (part.open.size + part.openProcesses.size > 0 || log.snapshot?.seq !== log.head) return "busy";
+      forgetSession(this.#book, session);
+      this.#logs.delete(session);
+      this.#growth.note(session, Number.POSITIVE_INFINITY);
+      return "done";
+    },
+    survey: async ({ after, limit }) => {
+      this.#requireOpen();
+      const all = [...this.#book.sessions].slice(after, after + limit);
+      return all.map(([id, { createdAt }], index) => {
+        const { keptFrom: kept = 1, head = 0, rows = [] } = this.#logs.get(id) ?? {};
+        const [since, at] = [rows[0]?.at ?? createdAt, rows.at(-1)?.at ?? createdAt];
+        return { id, cursor: after + index + 1, kept, head, since, at };
+      });
+    },
+    within: async (session, limits) => {
+      this.#requireOpen();
+      const log = this.#logs.get(session);
+      return log === undefined ? 1 : withinOf(log, limits);
+    },
+    usage: async () => {
+      this.#requireOpen();
+      let bytes = 0;
+      for (const { rows, snapshot } of this.#logs.values()) {
+        bytes += snapshot?.data.length ?? 0;
+        for (const { data } of rows) bytes += data.length;
+      }
+      return { bytes, freeBytes: 0 };
+    },
+    reclaim: async () => 0,
+  };
 
   async close(): Promise<void> {
     this.#closed = true;
@@ -248,10 +318,29 @@ export class MemoryStore implements Store {
   }
 }
 
+/** The first position from which on nothing is older, and all of it is no larger. */
+function withinOf(
+  { rows, keptFrom, head }: Log,
+  { at, bytes }: { readonly at?: number; readonly bytes?: number },
+): Seq {
+  const young = at === undefined ? keptFrom : (rows.find((row) => row.at >= at)?.first ?? head + 1);
+  let from = head + 1;
+  for (let [index, left] = [rows.length - 1, bytes ?? Number.POSITIVE_INFINITY]; index >= 0; index -= 1) {
+    const row = rows[index];
+    left -= row?.data.length ?? 0;
+    if (left < 0) break;
+    from = row?.first ?? from;
+  }
+  return Math.max(young, bytes === undefined ? keptFrom : from, keptFrom);
+}
+
 interface Bounds {
   readonly events: number;
   readonly chars: number;
 }
+
+const isWithin = (session: SessionId, tenant: string | undefined): boolean =>
+  tenant === undefined || tenantOf(session) === tenant;
 
 const EVERYTHING: Bounds = { events: Number.POSITIVE_INFINITY, chars: Number.POSITIVE_INFINITY };
 

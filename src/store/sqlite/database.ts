@@ -53,6 +53,24 @@ export function openReadOnly(file: string): Database {
   });
 }
 
-export function userVersion(database: Database): number {
-  return Number(database.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+export const userVersion = (database: Database): number => pragma(database, "user_version");
+
+/** Pages that are freed are kept in a list, and given back in small steps. */
+export const INCREMENTAL = 2;
+
+export const autoVacuum = (database: Database): number => pragma(database, "auto_vacuum");
+
+export interface Pages {
+  readonly pageBytes: number;
+  readonly pages: number;
+  readonly freePages: number;
 }
+
+export const pagesOf = (database: Database): Pages => ({
+  pageBytes: pragma(database, "page_size"),
+  pages: pragma(database, "page_count"),
+  freePages: pragma(database, "freelist_count"),
+});
+
+const pragma = (database: Database, name: string): number =>
+  Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);

@@ -44,7 +44,7 @@ export function requireWhole(database: Database, file: string): void {
   const small = statSync(file).size <= FULL_CHECK_BYTES;
   const checks = small
     ? ["integrity_check(1)"]
-    : ["quick_check(store)", "quick_check(session)", "quick_check(snapshot)"];
+    : ["quick_check(store)", "quick_check(session)", "quick_check(snapshot)", "quick_check(memo)"];
   for (const check of checks) {
     const said = database.prepare(`PRAGMA ${check}`).get();
     const verdict = Object.values(said ?? {})[0];

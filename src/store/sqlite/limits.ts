@@ -32,3 +32,9 @@ export const ROOM_BYTES_MIN = 256 * 1024;
 
 /** How old the mark beside the file may become while commits go on. To move the log into the file takes far longer. */
 export const MARK_EVERY_MS = 100;
+
+/** Pages that one step gives back to the file system: about 2 ms of the writer. */
+export const RECLAIM_PAGES = 256;
+
+/** A file of an older version up to this size is rewritten once, within a second, so that it can shrink. */
+export const REWRITE_BYTES_MAX = 64 * 1024 * 1024;

@@ -1,10 +1,16 @@
 // The queries, each on one consistent state of the file. In the reader's thread: a large page delays no commit.
+
 import type { StatementSync } from "node:sqlite";
 import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/ids.ts";
 import { PAGE_CHARS_MAX } from "../../core/limits.ts";
+import type { Memo } from "../../core/memo.ts";
+import type { IdsAsked, IdsFound, SessionsAsked } from "../../core/rows.ts";
 import { damaged, requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
-import { HEAD } from "./statements.ts";
+import { HEAD } from "./head.ts";
+import { idQueries } from "./id-reader.ts";
+import { memoQuery } from "./memo-table.ts";
+import { type UpkeepVerbs, upkeepQueries } from "./upkeep-reader.ts";
 
 /** One append: decoded by whoever asked, because texts travel between threads faster than objects. */
 export interface EventRow {
@@ -50,7 +56,7 @@ export interface StoredSession {
 }
 
 /** What may be asked of the reader, and what it answers. */
-export interface ReaderVerbs {
+export interface ReaderVerbs extends UpkeepVerbs {
   load: {
     readonly ask: SessionId;
     readonly answer: {
@@ -58,6 +64,7 @@ export interface ReaderVerbs {
       readonly snapshot: string | null;
       readonly after: Seq;
       readonly rows: readonly EventRow[];
+      readonly memos: readonly Memo[];
     } | null;
   };
   read: {
@@ -79,9 +86,10 @@ export interface ReaderVerbs {
   };
   session: { readonly ask: SessionId; readonly answer: StoredSession | null };
   sessions: {
-    readonly ask: { readonly after: SessionId | null; readonly limit: number; readonly tenant: string | null };
+    readonly ask: SessionsAsked;
     readonly answer: readonly StoredSession[];
   };
+  ids: { readonly ask: IdsAsked; readonly answer: IdsFound };
   /** Sessions with runs or processes that have no outcome, by number, so that they can be gone through in pages. */
   open: {
     readonly ask: { readonly after: number; readonly limit: number };
@@ -92,7 +100,7 @@ export interface ReaderVerbs {
 type Answers = { readonly [V in keyof ReaderVerbs]: (ask: ReaderVerbs[V]["ask"]) => ReaderVerbs[V]["answer"] };
 
 /** The queries on one connection. */
-export function queries(database: Database): Answers {
+export function queries(database: Database, file = ""): Answers {
   const sql = (text: string): StatementSync => database.prepare(text);
   const run = `SELECT run.id, session.id AS session, run.phase, accepted_at AS acceptedAt, settled_at AS settledAt,
     key, content, outcome, run.sum, outcome_sum AS outcomeSum FROM run JOIN session ON session.number = run.session`;
@@ -100,8 +108,9 @@ export function queries(database: Database): Answers {
     outcome, outcome_sum AS outcomeSum FROM process JOIN session ON session.number = process.session`;
   const standing = sql(`SELECT number, kept_from AS keptFrom, ${HEAD} AS head FROM session WHERE id = ?`);
   const snapshot = sql("SELECT seq, data, sum FROM snapshot WHERE session = ?");
-  const rows = sql(`SELECT seq, count, at, data, sum FROM event WHERE session = ?1
-    AND seq >= COALESCE((SELECT MAX(seq) FROM event WHERE session = ?1 AND seq <= ?2), 0) ORDER BY seq`);
+  const rows = sql(`SELECT seq, count, at, data, sum FROM event WHERE session = $session
+    AND seq >= COALESCE((SELECT MAX(seq) FROM event WHERE session = $session AND seq <= $from), 0) ORDER BY seq`);
+  const memosOf = memoQuery(database);
   const runById = sql(`${run} WHERE run.id = ?`);
   const runByKey = sql(`${run} WHERE session.id = ? AND key = ?`);
   const call = sql(`SELECT call.id, session.id AS session, settled_at AS settledAt, outcome,
@@ -111,29 +120,26 @@ export function queries(database: Database): Answers {
     AND requested_at < ? ORDER BY requested_at DESC LIMIT ?`);
   const runs = sql(`${run} WHERE run.session = (SELECT number FROM session WHERE id = ?) AND accepted_at < ?
     ORDER BY accepted_at DESC LIMIT ?`);
-  const session = `SELECT id, ${HEAD} AS head, created_at AS createdAt, title, cwd, phase, sum FROM session`;
-  const afterOne = "number > CASE WHEN ?1 IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = ?1) END";
-  const sessionById = sql(`${session} WHERE id = ?`);
-  const sessions = sql(`${session} WHERE ${afterOne} ORDER BY number LIMIT ?2`);
-  const within = sql(`${session} WHERE tenant = ?3 AND ${afterOne} ORDER BY number LIMIT ?2`);
   // Both halves come out of their index in order, and are merged: no more is read than the page asks for.
   const open = sql(`SELECT open.number, session.id FROM (
-      SELECT session AS number FROM run WHERE phase <> 'settled' AND session > ?1
-      UNION SELECT session FROM process WHERE outcome IS NULL AND session > ?1
-      ORDER BY number LIMIT ?2
+      SELECT session AS number FROM run WHERE phase <> 'settled' AND session > $after
+      UNION SELECT session FROM process WHERE outcome IS NULL AND session > $after
+      ORDER BY number LIMIT $limit
     ) AS open JOIN session ON session.number = open.number ORDER BY open.number`);
 
   return {
     load: (session) => {
       const found = standing.get(session);
-      if (found === undefined) return null;
+      const memos = memosOf(session);
+      if (found === undefined)
+        return memos.length === 0 ? null : { head: 0, snapshot: null, after: 0, rows: [], memos };
       const log = { session, number: Number(found.number), rows };
       const kept = snapshot.get(log.number);
       const after = kept === undefined ? 0 : Number(kept.seq);
       const head = Number(found.head);
       const lane = kept === undefined ? null : String(kept.data);
       if (lane !== null) requireSum(sumIn(kept), sumOf([session, after], lane), `the snapshot of ${session}`);
-      return { head, snapshot: lane, after, rows: allRows(log, after, head) };
+      return { head, snapshot: lane, after, rows: allRows(log, after, head), memos };
     },
     read: ({ session, after, limit }) => {
       const found = standing.get(session);
@@ -150,12 +156,38 @@ export function queries(database: Database): Answers {
     processes: ({ session, before, limit }) =>
       processes.all(session, before, limit).map((found) => storedEnd<StoredProcess>(found)),
     runs: ({ session, before, limit }) => runs.all(session, before, limit).map(storedRun),
+    ...sessionQueries(sql),
+    ids: idQueries(database),
+    ...upkeepQueries(database, file),
+    open: ({ after, limit }) => open.all({ after, limit }) as unknown as { number: number; id: SessionId }[],
+  };
+}
+
+/** Sessions, by id and in pages. */
+function sessionQueries(sql: (text: string) => StatementSync): Pick<Answers, "session" | "sessions"> {
+  const session = `SELECT id, ${HEAD} AS head, created_at AS createdAt, title, cwd, phase, sum FROM session`;
+  const afterOne = "number > CASE WHEN $from IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = $from) END";
+  const beforeOne = `number < CASE WHEN $from IS NULL THEN ${Number.MAX_SAFE_INTEGER}
+    ELSE (SELECT number FROM session WHERE id = $from) END`;
+  const sessionById = sql(`${session} WHERE id = ?`);
+  const oldest = {
+    all: sql(`${session} WHERE ${afterOne} ORDER BY number LIMIT $limit`),
+    tenant: sql(`${session} WHERE tenant = $tenant AND ${afterOne} ORDER BY number LIMIT $limit`),
+  };
+  const newest = {
+    all: sql(`${session} WHERE ${beforeOne} ORDER BY number DESC LIMIT $limit`),
+    tenant: sql(`${session} WHERE tenant = $tenant AND ${beforeOne} ORDER BY number DESC LIMIT $limit`),
+  };
+  return {
     session: (id) => orNull(sessionById.get(id), storedSession),
-    sessions: ({ after, limit, tenant }) => {
-      const found = tenant === null ? sessions.all(after, limit) : within.all(after, limit, tenant);
+    sessions: (asked) => {
+      const { limit, tenant } = asked;
+      const [ordered, cursor] = asked.order === "newest" ? [newest, asked.before] : [oldest, asked.after];
+      const from = cursor ?? null;
+      const page = { from, limit };
+      const found = tenant === undefined ? ordered.all.all(page) : ordered.tenant.all({ ...page, tenant });
       return found.map(storedSession);
     },
-    open: ({ after, limit }) => open.all(after, limit) as unknown as { number: number; id: SessionId }[],
   };
 }
 
@@ -195,7 +227,7 @@ function pageOf(log: Log, { after, limit }: { after: Seq; limit: number }): Even
   const found: EventRow[] = [];
   let last = after;
   let characters = 0;
-  for (const row of log.rows.iterate(log.number, after + 1)) {
+  for (const row of log.rows.iterate({ session: log.number, from: after + 1 })) {
     const { sum, ...one } = row as unknown as EventRow & { readonly sum: number | null };
     if (last >= after + limit || characters > PAGE_CHARS_MAX) break;
     if (found.length === 0 ? one.seq > after + 1 : one.seq !== last + 1) {

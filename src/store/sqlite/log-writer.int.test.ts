@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SQLInputValue, StatementSync } from "node:sqlite";
@@ -425,17 +425,17 @@ describe("a trim that fails", () => {
     const { writer, close } = openFile(join(directory, "belay.db"), { open });
     const events = [created(SES), accepted("run_1"), settled("run_1")];
     append(writer, batch(SES, 0, events, { snapshot: fold(SES, events) }));
-    expect(() => writer.trim(SES, 3)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+    expect(() => writer.trim(SES, 4)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
     expect(append(writer, batch(SES, 3, [accepted("run_2")]))).toEqual([appended(4)]);
     expect(counted.connections).toBe(1);
     const kept = (): unknown => writer.with((one) => one.prepare("SELECT kept_from FROM session").get()?.kept_from);
     expect(kept()).toBe(1);
     failing = false;
-    expect(writer.trim(SES, 3)).toBe(3);
-    expect(kept()).toBe(3);
+    expect(writer.trim(SES, 2)).toMatchObject({ kept: 2, removed: 1 });
+    expect(kept()).toBe(2);
     // The first append holds what is kept, and stays.
     expect(logged(writer)).toBe(4);
-    expect(writer.trim(SES, 4)).toBe(4);
+    expect(writer.trim(SES, 4)).toMatchObject({ kept: 4, removed: 2 });
     expect(logged(writer)).toBe(1);
     close();
   });
@@ -539,3 +539,32 @@ function canMount(): boolean {
     rmSync(probe, { recursive: true, force: true });
   }
 }
+
+describe("a session that is deleted", () => {
+  it("goes in steps, and its pages are given back to the file system", () => {
+    const file = join(directory, "belay.db");
+    const { writer, close } = openFile(file);
+    const text = "x".repeat(2_000);
+    let head = 0;
+    for (let index = 0; index < 600; index += 1) {
+      const run = `run_${index}` as const;
+      const events = [...(index === 0 ? [created(SES)] : []), accepted(run, { text }), settled(run)];
+      append(writer, batch(SES, head, events));
+      head += events.length;
+    }
+    expect(writer.remove(SES)).toBe("busy");
+    append(writer, batch(SES, head, [], { snapshot: { ...fold(SES, [created(SES)]), head } }));
+    const steps = [];
+    do steps.push(writer.remove(SES));
+    while (steps.at(-1) === "more");
+    // Two full steps of events, one of rows and the rest.
+    expect(steps.length).toBeGreaterThan(3);
+    expect(steps.at(-1)).toBe("done");
+    const size = (): number => statSync(file).size;
+    const before = size();
+    while (writer.reclaim() > 0);
+    expect(size()).toBeLessThan(before / 4);
+    expect(append(writer, batch(SES, 0, [created(SES)]))).toEqual([appended(1)]);
+    close();
+  });
+});

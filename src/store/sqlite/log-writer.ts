@@ -4,15 +4,19 @@
 // 1. A group of appends is one transaction. If one of them cannot be, the group is taken back and each is tried alone:
 //    only the bad one fails.
 // 2. What is answered is true. When a commit fails in the middle, the connection is thrown away and the file is asked.
-// 3. Heads in memory are those of committed appends; those of the transaction that is going on stand aside.
+// 3. Nothing is answered as written unless the file is still there, under its one name, and ours.
+// 4. Heads in memory are those of committed appends; those of the transaction that is going on stand aside.
 import { ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
+import type { StoreTrimmed } from "../../core/upkeep.ts";
 import { sumOf } from "./checksum.ts";
-import { type Database, orClosed } from "./database.ts";
-import { HEADS_MAX } from "./limits.ts";
+import { autoVacuum, type Database, INCREMENTAL, orClosed, pagesOf } from "./database.ts";
+import { HEADS_MAX, RECLAIM_PAGES } from "./limits.ts";
 import type { Mark } from "./mark.ts";
 import type { PackedBatch, PackedChange, Written } from "./message.ts";
+import { type Ownership, TakenOver } from "./ownership.ts";
 import { Recent } from "./recent.ts";
+import type { Removal } from "./removal.ts";
 import type { Reserve } from "./reserve.ts";
 import { Statements } from "./statements.ts";
 import { fullError, troubleError, troubleOf } from "./trouble.ts";
@@ -28,7 +32,9 @@ export interface LogWriterOptions {
   /** A connection that is ready for use. Asked for again after trouble. */
   readonly connect: () => Database;
   /** Hears of one session of each commit, once that is durable. */
-  readonly mark?: Pick<Mark, "note">;
+  readonly mark?: Pick<Mark, "note" | "forget">;
+  /** Asked before and after each transaction, and in it. */
+  readonly ownership?: Pick<Ownership, "require" | "requireOwner">;
 }
 
 export class LogWriter {
@@ -47,19 +53,47 @@ export class LogWriter {
     try {
       return this.#write(batches);
     } catch (error) {
+      if (error instanceof TakenOver) return batches.map(() => ({ kind: "fenced" }));
       if (isFinal(error)) return batches.map(() => this.#failed(error));
       return batches.map((batch) => (batches.length === 1 ? this.#second(batch, error) : this.#alone(batch)));
     }
   }
 
-  /** The first position that is kept from now on. */
-  trim(session: SessionId, before: Seq): Seq {
-    const statements = this.#connected();
-    statements.begin.run();
+  /** Removes events that are not wanted any more, a bounded number of rows. */
+  trim(session: SessionId, before: Seq): StoreTrimmed {
+    return this.#transaction((removal) => removal.trim(session, before));
+  }
+
+  /** One step of deleting a session. */
+  remove(session: SessionId): "more" | "done" | "absent" | "busy" {
+    // Its mark would say that the store has lost what was deleted.
+    this.#options.mark?.forget(session);
+    const step = this.#transaction((removal) => removal.remove(session));
+    if (step === "done") this.#heads.delete(session);
+    return step;
+  }
+
+  /** Gives unused pages back to the file system, a bounded number. Answers how many bytes are left. */
+  reclaim(): number {
     try {
-      const kept = statements.trim(session, before);
+      const { database } = this.#connected();
+      database.exec(`PRAGMA incremental_vacuum(${RECLAIM_PAGES})`);
+      if (autoVacuum(database) !== INCREMENTAL) return 0;
+      const { pageBytes, freePages } = pagesOf(database);
+      if (freePages === 0) database.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      return freePages * pageBytes;
+    } catch (error) {
+      throw troubleError(error, this.#options.file);
+    }
+  }
+
+  #transaction<A>(act: (removal: Removal) => A): A {
+    const statements = this.#connected();
+    try {
+      this.#begin(statements);
+      const answer = act(statements.removal);
       statements.commit.run();
-      return kept;
+      return answer;
     } catch (error) {
       this.#rollBack();
       throw troubleError(error, this.#options.file);
@@ -68,11 +102,12 @@ export class LogWriter {
 
   /** Writes a page, to see whether that can be done. Throws what an append would be told. */
   probe(): void {
-    const { reserve, file } = this.#options;
+    const { reserve, file, ownership } = this.#options;
+    ownership?.require("new");
     if (!reserve.hasRoom() || reserve.isTight()) throw fullError(file);
     const statements = this.#connected();
     try {
-      statements.begin.run();
+      this.#begin(statements);
       statements.touch.run();
       statements.commit.run();
     } catch (error) {
@@ -120,7 +155,7 @@ export class LogWriter {
     const statements = this.#connected();
     let answers: readonly Written[] | undefined;
     try {
-      statements.begin.run();
+      this.#begin(statements);
       answers = batches.map((batch) => this.#stage(statements, batch));
       statements.commit.run(); // @fault commit-not-heard
     } catch (error) {
@@ -129,8 +164,28 @@ export class LogWriter {
       this.#drop();
       if (answers === undefined || !this.#landed(batches, answers)) throw error;
     }
+    this.#requireKept();
     this.#keepHeads();
     return answers;
+  }
+
+  /** A transaction of the owner's, in the file that its name leads to. */
+  #begin(statements: Statements): void {
+    const { ownership } = this.#options;
+    ownership?.require("any");
+    statements.begin.run();
+    ownership?.requireOwner(statements.owner.get()?.since);
+  }
+
+  /** A file that was removed meanwhile has the appends, and nobody knows who will read it. */
+  #requireKept(): void {
+    try {
+      this.#options.ownership?.require("any");
+    } catch {
+      this.#staged.clear();
+      this.#heads.clear();
+      throw unknown(this.#options.file);
+    }
   }
 
   #stage(statements: Statements, batch: PackedBatch): Written {
@@ -139,7 +194,14 @@ export class LogWriter {
     if ((standing?.head ?? 0) !== expected) return { kind: "moved", head: standing?.head ?? 0 };
     const taken = standing === undefined ? [] : statements.takenKeys(standing.number, batch);
     if (taken.length > 0) return { kind: "taken", runs: taken };
-    if (isNew(batch) && !this.#options.reserve.hasRoom()) throw fullError(this.#options.file);
+    const recalled = statements.memos.recalled(batch);
+    if (recalled.length > 0) return { kind: "recalled", memos: recalled };
+    const crowded = statements.memos.crowded(batch);
+    if (crowded.length > 0) return { kind: "crowded", actors: crowded };
+    if (isNew(batch)) this.#requireRoom();
+    statements.memos.write(batch);
+    // Memos alone, of a session that does not exist.
+    if (standing === undefined && count === 0) return { kind: "appended", head: 0 };
     const number = statements.project(standing?.number, batch);
     if (count > 0) {
       const sum = sumOf([session, expected + 1, count, batch.at], batch.data);
@@ -151,6 +213,12 @@ export class LogWriter {
     }
     this.#staged.set(session, { number, head: expected + count }); // @fault marked-too-early
     return { kind: "appended", head: expected + count };
+  }
+
+  #requireRoom(): void {
+    const { reserve, file, ownership } = this.#options;
+    ownership?.require("new");
+    if (!reserve.hasRoom()) throw fullError(file);
   }
 
   #standing(statements: Statements, session: SessionId): Standing | undefined {
@@ -188,6 +256,8 @@ export class LogWriter {
 
   #connected(): Statements {
     if (this.#statements === undefined) {
+      // A connection to a file that is not there would make an empty one.
+      this.#options.ownership?.require("any");
       this.#statements = orClosed(this.#options.connect(), (database) => new Statements(database));
     }
     return this.#statements;

@@ -131,6 +131,15 @@ describe("a file", () => {
     openFile(file).close();
   });
 
+  it("of which the session that was recorded last was deleted is no older for it", () => {
+    const opened = openFile(file, { markEveryMs: 0 });
+    left.push(opened);
+    const events = [created(SES), accepted("run_1"), settled("run_1")];
+    append(opened, batch(SES, 0, events, { snapshot: fold(SES, events) }));
+    expect(opened.writer.remove(SES)).toBe("done");
+    openFile(killed()).close();
+  });
+
   it("that was trimmed is no older for it", () => {
     const opened = openFile(file, { markEveryMs: 0 });
     left.push(opened);

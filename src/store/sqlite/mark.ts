@@ -9,12 +9,13 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
 import { type Database, userVersion } from "./database.ts";
-import { HEAD } from "./statements.ts";
+import { HEAD } from "./head.ts";
 
 export class Mark {
   readonly #path: string;
   readonly #everyMs: number;
   #at = Number.NEGATIVE_INFINITY;
+  #session: SessionId | undefined;
 
   /** `everyMs`: how old it may become while commits go on. */
   constructor(file: string, everyMs: number) {
@@ -29,9 +30,18 @@ export class Mark {
     this.#at = now;
     try {
       writeFileSync(this.#path, `${head} ${session}\n`);
+      this.#session = session;
     } catch {
       // A disk that is full. What it said before is still true.
     }
+  }
+
+  /** This session is about to be deleted: a mark that names it would be false. The next commit writes another. */
+  forget(session: SessionId): void {
+    if (this.#session !== session) return;
+    this.remove();
+    this.#session = undefined;
+    this.#at = Number.NEGATIVE_INFINITY;
   }
 
   remove(): void {

@@ -4,7 +4,9 @@
 // writing them to disk. The layout is known in this file only.
 import type { ControlCode, ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
-import { type KeyedRun, type RowChange, rowChange } from "../../core/rows.ts";
+import type { MemoChange } from "../../core/memo.ts";
+import { type RowChange, rowChange, type StoreKnows } from "../../core/rows.ts";
+import type { StoreTrimmed } from "../../core/upkeep.ts";
 import type { Batch } from "../../ports.ts";
 import { encodeEvents, encodeOutcome } from "../../wire/event.ts";
 import { encodeLane } from "../../wire/lane.ts";
@@ -17,7 +19,9 @@ export interface WriterVerbs {
   open: { readonly ask: null; readonly answer: number };
   epochs: { readonly ask: null; readonly answer: number };
   append: { readonly ask: readonly Cell[]; readonly answer: readonly Cell[] };
-  trim: { readonly ask: { readonly session: SessionId; readonly before: Seq }; readonly answer: Seq };
+  trim: { readonly ask: { readonly session: SessionId; readonly before: Seq }; readonly answer: StoreTrimmed };
+  remove: { readonly ask: SessionId; readonly answer: "more" | "done" | "absent" | "busy" };
+  reclaim: { readonly ask: null; readonly answer: number };
   ready: { readonly ask: null; readonly answer: null };
   close: { readonly ask: null; readonly answer: null };
 }
@@ -53,6 +57,9 @@ export interface PackedBatch {
   readonly data: string;
   readonly snapshot: string | null;
   readonly changes: readonly PackedChange[];
+  readonly memos: readonly MemoChange[];
+  /** Names of memos. */
+  readonly unless: readonly string[];
 }
 
 const CHANGE_TYPES: readonly RowChange["type"][] = [
@@ -65,13 +72,14 @@ const CHANGE_TYPES: readonly RowChange["type"][] = [
   "insert-process",
   "settle-process",
 ];
-const BATCH_CELLS = 7;
+const BATCH_CELLS = 8;
 const CHANGE_CELLS = 5;
 
-export function packBatch(cells: Cell[], { session, expected, events, at, snapshot }: Batch): void {
+export function packBatch(cells: Cell[], { session, expected, events, at, snapshot, memos, unless }: Batch): void {
   const lane = snapshot === undefined ? null : encodeLane(snapshot, expected + events.length);
   cells.push(session, expected, events.length, Math.trunc(at), encodeEvents(events), lane, 0);
   const counter = cells.length - 1;
+  cells.push(memos === undefined && unless === undefined ? null : JSON.stringify([memos ?? [], unless ?? []]));
   let changes = 0;
   let seq = expected;
   for (const event of events) {
@@ -88,6 +96,7 @@ export function unpackBatches(cells: readonly Cell[]): readonly PackedBatch[] {
   const batches: PackedBatch[] = [];
   for (let start = 0; start < cells.length; ) {
     const changes = cells[start + 6] as number;
+    const [memos, unless] = memosIn(cells[start + 7] as string | null);
     batches.push({
       session: cells[start] as SessionId,
       expected: cells[start + 1] as number,
@@ -96,11 +105,18 @@ export function unpackBatches(cells: readonly Cell[]): readonly PackedBatch[] {
       data: cells[start + 4] as string,
       snapshot: cells[start + 5] as string | null,
       changes: unpackChanges(cells, start + BATCH_CELLS, changes),
+      memos,
+      unless,
     });
     start += BATCH_CELLS + changes * CHANGE_CELLS;
   }
   return batches;
 }
+
+type PackedMemos = readonly [readonly MemoChange[], readonly string[]];
+
+const NO_MEMOS: PackedMemos = [[], []];
+const memosIn = (cell: string | null): PackedMemos => (cell === null ? NO_MEMOS : (JSON.parse(cell) as PackedMemos));
 
 function packChange(cells: Cell[], change: RowChange): void {
   const type = CHANGE_TYPES.indexOf(change.type);
@@ -144,22 +160,27 @@ function unpackChanges(cells: readonly Cell[], start: number, count: number): re
 
 /** What became of one append. */
 export type Written =
+  | { readonly kind: "fenced" }
   | { readonly kind: "appended" | "moved"; readonly head: Seq }
-  | { readonly kind: "taken"; readonly runs: readonly KeyedRun[] }
+  | StoreKnows
   | { readonly kind: "failed"; readonly code: ControlCode; readonly message: string };
 
 const WRITTEN_CELLS = 3;
 
 export function packWritten(cells: Cell[], written: Written): void {
   if (written.kind === "failed") cells.push(written.code, null, written.message);
-  else if (written.kind === "taken") cells.push(written.kind, null, JSON.stringify(written.runs));
-  else cells.push(written.kind, written.head, null);
+  else if (written.kind === "fenced") cells.push(written.kind, null, null);
+  else if (isKnown(written.kind)) cells.push(written.kind, null, JSON.stringify(written));
+  else if ("head" in written) cells.push(written.kind, written.head, null);
 }
 
 export function unpackWritten(cells: readonly Cell[], index: number): Written {
   const start = index * WRITTEN_CELLS;
   const kind = cells[start];
   if (kind === "appended" || kind === "moved") return { kind, head: cells[start + 1] as number };
-  if (kind === "taken") return { kind, runs: JSON.parse(cells[start + 2] as string) as readonly KeyedRun[] };
+  if (kind === "fenced") return { kind };
+  if (isKnown(kind)) return JSON.parse(cells[start + 2] as string) as StoreKnows;
   return { kind: "failed", code: kind as ControlCode, message: cells[start + 2] as string };
 }
+
+const isKnown = (kind: Cell | undefined): boolean => kind === "taken" || kind === "recalled" || kind === "crowded";

@@ -2,14 +2,24 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ControlError } from "../../core/control-error.ts";
-import { type Database, openDatabase, orClosed, useWriteAheadLog } from "./database.ts";
+import {
+  autoVacuum,
+  type Database,
+  INCREMENTAL,
+  openDatabase,
+  orClosed,
+  pagesOf,
+  useWriteAheadLog,
+} from "./database.ts";
+import type { Owner } from "./file-identity.ts";
 import { requireLocal } from "./file-system.ts";
 import { requireOurs, requireWhole } from "./inspect.ts";
-import { MARK_EVERY_MS, RESERVE_BYTES } from "./limits.ts";
+import { MARK_EVERY_MS, RESERVE_BYTES, REWRITE_BYTES_MAX } from "./limits.ts";
 import { LogWriter } from "./log-writer.ts";
 import { Mark, requireNewest, requireThere } from "./mark.ts";
 import { migrate } from "./migrate.ts";
-import { lockPath, takeEpochs, takeLock } from "./owner.ts";
+import { lockPath, requireAlone, takeEpochs, takeLock, takeOwnership } from "./owner.ts";
+import { Ownership, requireOneName } from "./ownership.ts";
 import { Reserve } from "./reserve.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { troubleError } from "./trouble.ts";
@@ -35,18 +45,22 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
     // Before the lock too, so that nothing is put beside a file that is not ours. With a lock's file there, an owner
     // may be alive in this process, and reading the header by hand would drop the locks that it has on the database.
     if (!existsSync(lockPath(file))) requireOurs(file, MIGRATIONS);
+    requireOneName(file);
     const lock = takeLock(file);
     try {
+      requireOneName(file);
       requireOurs(file, MIGRATIONS);
       prepare(file);
+      const owner = own(openDatabase(file));
+      const ownership = new Ownership(file, lock, owner);
       const mark = new Mark(file, markEveryMs);
       const reserve = new Reserve(`${file}.reserve`, RESERVE_BYTES);
-      const writer = new LogWriter({ file, reserve, connect, mark });
-      const owner = { pid: process.pid, since: Date.now() };
+      const writer = new LogWriter({ file, reserve, connect, mark, ownership });
       const close = (): void => {
         try {
-          // Before its end: from here on the log is moved into the file, and goes.
-          mark.remove();
+          // Before its end: from here on the log is moved into the file, and goes. A file that is not there any more
+          // leaves its mark: the next start must not take its absence for a beginning.
+          if (isOwned(ownership)) mark.remove();
           writer.close();
         } finally {
           lock.release();
@@ -66,6 +80,24 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
       useWriteAheadLog(database);
       return database;
     });
+  }
+}
+
+/** With a connection of its own, so that the writer has only those that it can make again. */
+function own(database: Database): Owner {
+  try {
+    return takeOwnership(database, process.pid);
+  } finally {
+    database.close();
+  }
+}
+
+function isOwned(ownership: Ownership): boolean {
+  try {
+    ownership.require("any");
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -90,9 +122,26 @@ function prepare(file: string): void {
     requireWhole(database, file);
     requireNewest(database, file);
     migrate(database, MIGRATIONS);
+    if (autoVacuum(database) !== INCREMENTAL) rewrite(database);
     // The header of the file itself must tell the version: that is where the next one looks first.
     database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   } finally {
     database.close();
+  }
+  requireAlone(file);
+}
+
+/**
+ * A file gives space back only once it was rewritten in that mode. Not before its first table is made: a power cut
+ * would leave a file that does not say whose it is. A large file of an older version is left as it is.
+ */
+function rewrite(database: Database): void {
+  const { pages, pageBytes } = pagesOf(database);
+  if (pages * pageBytes > REWRITE_BYTES_MAX) return;
+  try {
+    database.exec(`PRAGMA auto_vacuum = ${INCREMENTAL}`);
+    database.exec("VACUUM");
+  } catch {
+    // There is no space for a second copy. It is as good as before, and tried again at the next start.
   }
 }

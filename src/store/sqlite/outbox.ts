@@ -104,7 +104,7 @@ export class Outbox {
         continue;
       }
       // @fault acknowledged-before-the-commit:note, call-begun-before-its-record:note
-      if (written.kind !== "taken") this.#note(one.session, written.head);
+      if ("head" in written) this.#note(one.session, written.head);
       one.resolve(written);
     }
   }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase } from "./database.ts";
 import { EPOCH_BLOCK } from "./limits.ts";
 import { migrate } from "./migrate.ts";
-import { canonicalPath, lockPath, takeEpochs, takeLock } from "./owner.ts";
+import { canonicalPath, lockPath, takeEpochs, takeLock, takeOwnership } from "./owner.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 let directory = "";
@@ -57,8 +57,8 @@ describe("the right to a file", () => {
     const database = openDatabase(file);
     migrate(database, MIGRATIONS);
     expect(told()).toBe(`${file} is in use.`);
-    takeEpochs(database, { pid: 4711, since: Date.parse("2026-03-04T05:06:07.089Z") });
-    expect(told()).toBe(`${file} is in use by process 4711 since 2026-03-04T05:06:07.089Z.`);
+    const { since } = takeOwnership(database, 4711);
+    expect(told()).toBe(`${file} is in use by process 4711 since ${new Date(since).toISOString()}.`);
     database.close();
     lock.release();
     takeLock(file).release();
@@ -78,8 +78,31 @@ describe("the right to a file", () => {
   it("comes with epochs that lie above all before", () => {
     const database = openDatabase(file);
     migrate(database, MIGRATIONS);
-    const owner = { pid: 1, since: 1 };
+    const owner = takeOwnership(database, 1);
     expect([takeEpochs(database, owner), takeEpochs(database, owner)]).toEqual([0, EPOCH_BLOCK]);
     database.close();
+  });
+
+  it("G26: gets a higher number with each opening, and the owner before gets no epochs", () => {
+    const database = openDatabase(file);
+    migrate(database, MIGRATIONS);
+    const first = takeOwnership(database, 1);
+    const second = takeOwnership(database, 1);
+    expect(second.since).toBeGreaterThan(first.since);
+    expect(() => takeEpochs(database, first)).toThrow(expect.objectContaining({ code: "store_locked" }));
+    expect(takeEpochs(database, second)).toBe(0);
+    database.close();
+  });
+
+  it("is taken again when its file was removed, unless another program was faster", () => {
+    const lock = takeLock(file);
+    rmSync(lockPath(file));
+    lock.keep();
+    expect(told()).toContain("in use");
+    rmSync(lockPath(file));
+    const other = takeLock(file);
+    expect(() => lock.keep()).toThrow(expect.objectContaining({ code: "store_locked" }));
+    other.release();
+    lock.release();
   });
 });

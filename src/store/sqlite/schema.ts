@@ -126,4 +126,25 @@ ALTER TABLE call ADD COLUMN outcome_sum INTEGER;
 ALTER TABLE process ADD COLUMN outcome_sum INTEGER;
 `;
 
-export const MIGRATIONS: Migrations = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+/**
+ * An index of the calls of a session, so that it can be deleted without reading those of others; and what a session
+ * remembers besides its log, by the id of the session, because that may not exist yet.
+ */
+const VERSION_5 = `
+CREATE INDEX call_of_session ON call (session, settled_at);
+
+CREATE TABLE memo (
+  session TEXT    NOT NULL,
+  name    TEXT    NOT NULL,
+  actor   TEXT,
+  at      INTEGER NOT NULL,
+  data    TEXT    NOT NULL,
+  sum     INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX one_memo_per_name ON memo (session, name);
+CREATE INDEX memo_of_actor ON memo (actor, at) WHERE actor IS NOT NULL;
+CREATE INDEX memo_in_time ON memo (at);
+`;
+
+export const MIGRATIONS: Migrations = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];

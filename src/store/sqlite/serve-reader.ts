@@ -44,7 +44,7 @@ class ReaderDesk {
 
   #connect(): Opened {
     const database = this.#open(this.#file);
-    return { database, answers: queries(database) };
+    return { database, answers: queries(database, this.#file) };
   }
 
   #drop(): void {

@@ -93,6 +93,10 @@ class WriterDesk {
         const { session, before } = ask as { readonly session: SessionId; readonly before: number };
         return this.#theFile().writer.trim(session, before);
       }
+      case "remove":
+        return this.#theFile().writer.remove(ask as SessionId);
+      case "reclaim":
+        return this.#theFile().writer.reclaim();
       case "ready":
         this.#theFile().writer.probe();
         return null;

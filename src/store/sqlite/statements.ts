@@ -2,19 +2,17 @@
 import type { StatementSync } from "node:sqlite";
 import { ControlError } from "../../core/control-error.ts";
 import type { RunId, Seq, SessionId } from "../../core/ids.ts";
-import type { KeyedRun } from "../../core/rows.ts";
+import { type KeyedRun, keysOf } from "../../core/rows.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
+import { HEAD } from "./head.ts";
+import { MemoTable } from "./memo-table.ts";
 import type { PackedBatch, PackedChange } from "./message.ts";
-
-/** A session's head: where its last append ends, or its snapshot if retention has taken all the rest. */
-export const HEAD = `COALESCE(
-  (SELECT seq + count - 1 FROM event WHERE event.session = session.number ORDER BY seq DESC LIMIT 1),
-  (SELECT seq FROM snapshot WHERE snapshot.session = session.number),
-  0)`;
+import { Removal } from "./removal.ts";
 
 export class Statements {
   readonly database: Database;
+  readonly memos: MemoTable;
   readonly begin: StatementSync;
   readonly commit: StatementSync;
   readonly rollback: StatementSync;
@@ -24,6 +22,8 @@ export class Statements {
   readonly eventAt: StatementSync;
   readonly checkpoint: StatementSync;
   readonly touch: StatementSync;
+  readonly owner: StatementSync;
+  readonly removal: Removal;
   readonly #insertSession: StatementSync;
   readonly #closeSession: StatementSync;
   readonly #insertRun: StatementSync;
@@ -34,12 +34,10 @@ export class Statements {
   readonly #insertCall: StatementSync;
   readonly #insertProcess: StatementSync;
   readonly #settleProcess: StatementSync;
-  readonly #trimmable: StatementSync;
-  readonly #keepFrom: StatementSync;
-  readonly #forget: StatementSync;
 
   constructor(database: Database) {
     this.database = database;
+    this.memos = new MemoTable(database);
     const sql = (text: string): StatementSync => database.prepare(text);
     this.begin = sql("BEGIN IMMEDIATE"); // @fault no-transaction:begin
     this.commit = sql("COMMIT"); // @fault no-transaction:commit
@@ -56,6 +54,8 @@ export class Statements {
     this.checkpoint = sql("PRAGMA wal_checkpoint(TRUNCATE)");
     // Changed and not merely set: SQLite writes no page that would be the same. Epochs only have to rise.
     this.touch = sql("UPDATE store SET epoch = epoch + 1 WHERE id = 1");
+    this.owner = sql("SELECT owner_since AS since FROM store WHERE id = 1");
+    this.removal = new Removal(database);
     this.#insertSession = sql("INSERT INTO session (id, created_at, title, cwd, sum) VALUES (?, ?, ?, ?, ?)");
     this.#closeSession = sql("UPDATE session SET phase = 'closed' WHERE number = ?");
     this.#insertRun = sql("INSERT INTO run (id, session, accepted_at, key, content, sum) VALUES (?, ?, ?, ?, ?, ?)");
@@ -73,13 +73,6 @@ export class Statements {
     this.#settleProcess = sql(
       "UPDATE process SET settled_at = ?, outcome = ?, outcome_sum = ? WHERE id = ? AND session = ?",
     );
-    this.#trimmable = sql(`
-      SELECT number, kept_from AS kept, COALESCE((SELECT seq FROM snapshot WHERE session = number), 0) + 1 AS snapshot,
-        (SELECT MIN(accepted_at) FROM run WHERE session = number AND phase <> 'settled') AS run,
-        (SELECT MIN(requested_at) FROM process WHERE session = number AND outcome IS NULL) AS process
-      FROM session WHERE id = ?`);
-    this.#keepFrom = sql("UPDATE session SET kept_from = ? WHERE number = ?");
-    this.#forget = sql("DELETE FROM event WHERE session = ?1 AND seq < ?2 AND seq + count <= ?2");
   }
 
   /** Changes the rows that follow from a batch. Answers the number of its session. */
@@ -102,10 +95,10 @@ export class Statements {
   }
 
   /** The keys of this batch that have a run already. Looked up in its transaction, so no other batch fails for them. */
-  takenKeys(session: number, { changes }: PackedBatch): readonly KeyedRun[] {
+  takenKeys(session: number, { changes, memos }: PackedBatch): readonly KeyedRun[] {
+    const accepted = changes.flatMap(({ type, first }) => (type === "insert-run" && first !== null ? first : []));
     const runs: KeyedRun[] = [];
-    for (const { type, first: key } of changes) {
-      if (type !== "insert-run" || key === null) continue;
+    for (const key of [...accepted, ...keysOf([], memos)]) {
       const found = this.#runByKey.get(session, key);
       if (found === undefined) continue;
       const run = found as {
@@ -118,17 +111,6 @@ export class Statements {
       runs.push({ key, runId: run.id, acceptedAt: run.acceptedAt, content: run.content ?? undefined });
     }
     return runs;
-  }
-
-  /** Forgets what is before `before`, as far as the snapshot and what has no outcome allow. Answers what is kept. */
-  trim(session: SessionId, before: Seq): Seq {
-    const found = this.#trimmable.get(session);
-    if (found === undefined) return 1;
-    const open = [found.run, found.process].filter((seq) => seq !== null).map(Number);
-    const kept = Math.max(Number(found.kept), Math.min(before, Number(found.snapshot), ...open));
-    this.#keepFrom.run(kept, Number(found.number));
-    this.#forget.run(Number(found.number), kept);
-    return kept;
   }
 
   #change(session: number, { type, id, at, first, second }: PackedChange): void {

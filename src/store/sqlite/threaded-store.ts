@@ -8,7 +8,8 @@
 //    them would have to outlive the process. Their epochs come from the file, and rise over restarts.
 import { ControlError } from "../../core/control-error.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/ids.ts";
-import type { CallRow, ProcessRow, RunRow } from "../../core/rows.ts";
+import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked } from "../../core/rows.ts";
+import type { StoreTrimmed, Upkeep } from "../../core/upkeep.ts";
 import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
 import { decodeLane } from "../../wire/lane.ts";
 import { Growth } from "../growth.ts";
@@ -18,6 +19,7 @@ import { EPOCH_BLOCK, HEADS_MAX } from "./limits.ts";
 import type { ReaderVerbs } from "./log-reader.ts";
 import type { WriterVerbs } from "./message.ts";
 import { Outbox } from "./outbox.ts";
+import { TakenOver } from "./ownership.ts";
 import { Recent } from "./recent.ts";
 import { type Start, Thread } from "./thread.ts";
 
@@ -35,7 +37,7 @@ export async function openThreadedStore({ file, clock, start }: Opening): Promis
   try {
     const epoch = await writer.request("open", null);
     const reader = new Thread<ReaderVerbs>("reader", { file }, start);
-    return new ThreadedStore({ writer, reader, epoch, clock });
+    return new ThreadedStore({ file, writer, reader, epoch, clock });
   } catch (error) {
     await writer.end();
     throw error;
@@ -43,6 +45,7 @@ export async function openThreadedStore({ file, clock, start }: Opening): Promis
 }
 
 interface Parts {
+  readonly file: string;
   readonly writer: Thread<WriterVerbs>;
   readonly reader: Thread<ReaderVerbs>;
   readonly epoch: number;
@@ -51,6 +54,7 @@ interface Parts {
 
 class ThreadedStore implements Store {
   readonly workers = "one";
+  readonly #file: string;
   readonly #writer: Thread<WriterVerbs>;
   readonly #reader: Thread<ReaderVerbs>;
   readonly #outbox: Outbox;
@@ -60,8 +64,11 @@ class ThreadedStore implements Store {
   #epoch: number;
   #epochEnd: number;
   #closing: Promise<void> | undefined;
+  /** Another program has opened the file: nothing is driven from here any more. */
+  #isTakenOver = false;
 
-  constructor({ writer, reader, epoch, clock }: Parts) {
+  constructor({ file, writer, reader, epoch, clock }: Parts) {
+    this.#file = file;
     this.#writer = writer;
     this.#reader = reader;
     this.#outbox = new Outbox(writer, (session, head) => this.#note(session, head));
@@ -73,15 +80,17 @@ class ThreadedStore implements Store {
   async append(batch: Batch): Promise<Appended> {
     this.#requireOpen();
     if (this.#leases.fences(batch.session, batch.epoch)) return { kind: "fenced" };
-    return this.#outbox.add(batch);
+    const appended = await this.#outbox.add(batch);
+    if (appended.kind === "fenced") this.#isTakenOver = true;
+    return appended;
   }
 
   async load(session: SessionId): Promise<Loaded | undefined> {
     const loaded = await this.#ask("load", session);
     if (loaded === null) return undefined;
-    const { head, after, rows } = loaded;
+    const { head, after, rows, memos } = loaded;
     const snapshot = loaded.snapshot === null ? undefined : decodeLane(loaded.snapshot);
-    return { snapshot, events: eventsOf(rows, after, head - after), head };
+    return { snapshot, events: eventsOf(rows, after, head - after), head, memos };
   }
 
   async read(session: SessionId, { after, limit }: { readonly after: Seq; readonly limit: number }): Promise<Page> {
@@ -136,8 +145,12 @@ class ThreadedStore implements Store {
     return found === null ? undefined : sessionRow(found);
   }
 
-  async sessions({ after, limit, tenant }: Parameters<Store["sessions"]>[0]): Promise<readonly SessionRow[]> {
-    return (await this.#ask("sessions", { after: after ?? null, limit, tenant: tenant ?? null })).map(sessionRow);
+  async sessions(asked: SessionsAsked): Promise<readonly SessionRow[]> {
+    return (await this.#ask("sessions", asked)).map(sessionRow);
+  }
+
+  ids(asked: IdsAsked): Promise<IdsFound> {
+    return this.#ask("ids", asked);
   }
 
   async unattended(limit: number): Promise<readonly SessionId[]> {
@@ -154,6 +167,7 @@ class ThreadedStore implements Store {
 
   async claim(session: SessionId, worker: WorkerId, ttlMs: number): Promise<Claim> {
     this.#requireOpen();
+    if (this.#isTakenOver) throw new TakenOver(this.#file);
     if (this.#epoch + 1 >= this.#epochEnd) await this.#takeEpochs();
     return this.#leases.claim(session, worker, ttlMs, () => {
       this.#epoch += 1;
@@ -171,10 +185,30 @@ class ThreadedStore implements Store {
     this.#leases.release(session, worker);
   }
 
-  async trim(session: SessionId, before: Seq): Promise<{ readonly kept: Seq }> {
+  async trim(session: SessionId, before: Seq): Promise<StoreTrimmed> {
     this.#requireOpen();
     this.#outbox.flush();
-    return { kept: await this.#writer.request("trim", { session, before }) };
+    return this.#writer.request("trim", { session, before });
+  }
+
+  readonly upkeep: Upkeep = {
+    remove: (session) => this.#remove(session),
+    survey: (page) => this.#ask("survey", page),
+    within: (session, limits) => this.#ask("within", { session, ...limits }),
+    usage: () => this.#ask("usage", null),
+    reclaim: async () => {
+      this.#requireOpen();
+      return this.#writer.request("reclaim", null);
+    },
+  };
+
+  async #remove(session: SessionId): ReturnType<Upkeep["remove"]> {
+    this.#requireOpen();
+    this.#outbox.flush();
+    const step = await this.#writer.request("remove", session);
+    // Its followers look, and find that it is gone.
+    if (step === "done") this.#note(session, undefined);
+    return step;
   }
 
   async ready(): Promise<void> {

@@ -1,0 +1,26 @@
+// Mistakes that show while a store refuses, hangs or answers late.
+import { mistake } from "../../test/mistakes/mistake.ts";
+import type { Bug } from "./bug.ts";
+
+const TROUBLE: readonly Bug[] = [
+  mistake(
+    "doubtful-batch-dropped",
+    "A batch that the store has not answered is dropped once the log was read without it, and lands after that.",
+    (at) => at.value().value().become("false"),
+  ),
+  mistake(
+    "late-batch-not-read",
+    "A batch that lands after it was given up on is taken for one that was not written.",
+    (at) => at.condition().become("true"),
+  ),
+  mistake(
+    "unrecorded-stop-lost-with-the-lease",
+    "A stop that was carried out and not recorded is forgotten when the worker loses the session.",
+    (at) => at.condition().become("true"),
+  ),
+  mistake("refused-start-repeated-at-once", "A start that the store has refused is sent again without a pause.", (at) =>
+    at.value().value().operand(1, 2).operand(1, 2).drop(),
+  ),
+];
+
+export const TROUBLE_BUGS: readonly Bug[] = TROUBLE.map((one) => ({ ...one, focus: "store-trouble" }));

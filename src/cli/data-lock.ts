@@ -1,0 +1,50 @@
+// The right to a data directory: the lock of its store, taken before anything else in it is touched.
+//
+// Invariants
+// 1. One program has it at a time. The operating system ends it with the process, however that dies.
+// 2. The socket and the note of a data directory are written by its holder alone. A holder that comes finds only what a
+//    dead one has left, and removes it.
+import { rmSync } from "node:fs";
+import { ControlError } from "../core/control-error.ts";
+import type { Store } from "../ports.ts";
+import { canonicalPath, takeLock } from "../store/sqlite/owner.ts";
+import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
+import { troubleError } from "../store/sqlite/trouble.ts";
+import type { Home } from "./home.ts";
+
+export interface DataLock {
+  /** Open, unless everything is kept in memory. */
+  readonly store: Store | ":memory:";
+  /** Closes the store, if it is still open, and gives the right back. */
+  release(): Promise<void>;
+}
+
+/** Takes the right, or throws `store_locked` and says who has it. `store`: a file, or `:memory:`. */
+export async function takeDataDirectory(home: Home, store: string): Promise<DataLock> {
+  const lock = isOwn(home, store) ? undefined : lockOf(home);
+  try {
+    const opened = store === ":memory:" ? store : await openSqliteStore({ file: store });
+    rmSync(home.serverFile, { force: true });
+    const release = async (): Promise<void> => {
+      if (opened !== ":memory:") await opened.close();
+      lock?.release();
+    };
+    return { store: opened, release };
+  } catch (error) {
+    lock?.release();
+    throw error;
+  }
+}
+
+const isOwn = ({ storeFile }: Home, store: string): boolean => canonicalPath(store) === canonicalPath(storeFile);
+
+/** For a store that is kept elsewhere, the one that the directory would have is locked as well. */
+function lockOf({ dir, storeFile }: Home): { release(): void } {
+  const file = canonicalPath(storeFile);
+  try {
+    return takeLock(file);
+  } catch (error) {
+    if (!(error instanceof ControlError) || error.code !== "store_locked") throw troubleError(error, file);
+    throw new ControlError("store_locked", `The data directory ${dir} is in use.`, { cause: error });
+  }
+}

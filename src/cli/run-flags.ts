@@ -1,0 +1,36 @@
+// The options of `belay run`, and which of them ask for an agent.
+import { ControlError } from "../core/control-error.ts";
+import type { Delivery } from "../core/prompt.ts";
+import type { DoorOptions } from "./door-options.ts";
+import type { AgentFlags } from "./serve-words.ts";
+
+export interface RunFlags extends DoorOptions, AgentFlags {
+  readonly session?: string;
+  readonly title?: string;
+  readonly cwd?: string;
+  readonly key?: string;
+  readonly file?: readonly string[];
+  readonly delivery?: Delivery;
+  readonly json?: boolean;
+  readonly detach?: boolean;
+  readonly timeout?: string;
+  readonly patience: string;
+  readonly local?: boolean;
+}
+
+const AGENT_FLAGS = [
+  ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
+];
+
+/** The first option that asks for an agent. */
+export const givenAgent = (flags: RunFlags): string | undefined =>
+  AGENT_FLAGS.find((name) => flags[name] !== undefined);
+
+/** A server has an agent of its own, and who asks for another one should not get this one. */
+export function refuseAgent(flags: RunFlags, where: string): void {
+  const given = givenAgent(flags);
+  if (given === undefined) return;
+  throw new ControlError("invalid", `--${given} is for runs without a server, and this one goes to ${where}.`, {
+    hint: "Start the server with it; or run without one, on a store of its own: --store FILE.",
+  });
+}

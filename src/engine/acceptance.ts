@@ -1,0 +1,146 @@
+// How prompts and sessions are accepted.
+//
+// Invariants
+// 1. A prompt is registered in the tick in which it is called: whatever follows, even in that tick, comes after it.
+// 2. It is answered when its acceptance is durable.
+import { canonical } from "../core/canonical.ts";
+import type { Accepted, CommandOf, Created, Refused } from "../core/command.ts";
+import { ControlError } from "../core/control-error.ts";
+import { repeat } from "../core/decide.ts";
+import type { RunId, SessionId } from "../core/ids.ts";
+import type { Delivery, Prompt } from "../core/prompt.ts";
+import type { Ids, Store } from "../ports.ts";
+import { closing } from "./closing.ts";
+import type { Commit } from "./commit.ts";
+import type { Lanes } from "./lanes.ts";
+import type { LiveLane } from "./live-lane.ts";
+
+export interface Asked {
+  readonly prompt: Prompt;
+  readonly delivery: Delivery;
+  readonly key: string | undefined;
+  /** The user that sent it, where several share one Belay. */
+  readonly actor?: string;
+  /** What its session is made with, if that is asked together with it: under the same key it has to be the same. */
+  readonly made?: Made;
+}
+
+export interface Prompted {
+  readonly runId: RunId;
+  readonly accepted: Promise<Accepted>;
+}
+
+/** The same, in a session that may have to be made first. */
+export interface Begun extends Prompted {
+  readonly sessionId: SessionId;
+}
+
+/** What a session is made with. */
+export type Made = Pick<CommandOf<"create">, "title" | "cwd">;
+
+interface Parts {
+  readonly store: Store;
+  readonly ids: Ids;
+  readonly commit: Commit;
+  readonly lanes: Lanes;
+  readonly open: () => boolean;
+  /** A session was created and is driven from here, or its claim has failed and may have been made all the same. */
+  readonly claimed: (lane: LiveLane) => void;
+  readonly unclaimed: (session: SessionId) => void;
+}
+
+export class Acceptance {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  async session(session: SessionId | undefined, made: Made): Promise<{ id: SessionId; created: Created }> {
+    if (!this.#parts.open()) throw closing();
+    const lane = this.#laneOf(session);
+    return { id: lane.id, created: await this.#create(lane, made) };
+  }
+
+  /** A prompt in a session of its own, both recorded together. In a session that exists, it joins that one. */
+  promptIn(session: SessionId | undefined, made: Made, asked: Asked): Begun {
+    if (!this.#parts.open()) return { sessionId: session ?? this.newSession(), ...this.#refused() };
+    const lane = this.#laneOf(session);
+    // Refused together with the prompt, which says why.
+    this.#create(lane, made).catch(() => {});
+    return { sessionId: lane.id, ...this.prompt(lane.id, { ...asked, made }) };
+  }
+
+  prompt(session: SessionId, asked: Asked): Prompted {
+    const { ids, commit, lanes } = this.#parts;
+    if (!this.#parts.open()) return this.#refused();
+    const runId = ids.make("run_") as RunId;
+    lanes.moveIn(runId, session);
+    const { prompt, delivery, key, actor } = asked;
+    const bound = key === undefined ? undefined : { key, content: this.#content(asked) };
+    const command: CommandOf<"accept"> = {
+      type: "accept",
+      runId,
+      prompt,
+      delivery,
+      ...(actor === undefined ? {} : { actor }),
+      ...bound, // @fault key-not-recorded
+    };
+    const lane = lanes.get(session);
+    const accepted = commit.submit(lane, command).then(
+      (answer) => this.#accepted(lane, command, answer),
+      (error: unknown) => {
+        lanes.refused(lane, runId); // @fault refused-run-keeps-its-home
+        throw error;
+      },
+    );
+    return { runId, accepted };
+  }
+
+  /** An id that no session has. */
+  newSession(): SessionId {
+    return this.#parts.ids.make("ses_") as SessionId;
+  }
+
+  #refused(): Prompted {
+    return { runId: this.#parts.ids.make("run_") as RunId, accepted: Promise.reject(closing()) };
+  }
+
+  #laneOf(session: SessionId | undefined): LiveLane {
+    const { lanes } = this.#parts;
+    return session === undefined ? lanes.fresh(this.newSession()) : lanes.get(session);
+  }
+
+  async #create(lane: LiveLane, made: Made): Promise<Created> {
+    const { commit, lanes, claimed, unclaimed } = this.#parts;
+    const created = await commit.submit(lane, { type: "create", ...made });
+    // A session that was absent had no lease to take.
+    if (lane.epoch === undefined) {
+      // A claim that failed may still have been made: then no other worker takes the session up, so this one must.
+      await lanes.claim(lane).catch((error: unknown) => {
+        unclaimed(lane.id);
+        throw error;
+      });
+      claimed(lane);
+    }
+    return created;
+  }
+
+  #content({ delivery, prompt, made = {} }: Asked): string {
+    const within = Object.keys(made).length === 0 ? [] : [made];
+    return this.#parts.ids.digest(canonical([delivery, prompt.text, prompt.data, ...within]));
+  }
+
+  /** The caller's own answer; a prompt that would be refused may be a repeat that only the store remembers. */
+  async #accepted(lane: LiveLane, command: CommandOf<"accept">, answer: Accepted | Refused): Promise<Accepted> {
+    const { lanes, store } = this.#parts;
+    if (answer.kind === "refused" || answer.runId !== command.runId) lanes.moveOut(command.runId);
+    if (answer.kind === "accepted") return answer;
+    const { key, content } = command;
+    const row = key === undefined ? undefined : await store.run({ session: lane.id, key });
+    if (row === undefined || answer.code === "conflict") throw new ControlError(answer.code, answer.message);
+    const repeated = repeat(lane.durable, { runId: row.id, acceptedAt: row.acceptedAt, content: row.content }, content);
+    if (repeated.kind === "refused") throw new ControlError(repeated.code, repeated.message);
+    return repeated;
+  }
+}

@@ -1,0 +1,181 @@
+// Watches whether the event loop turns while work is live. Code that spins on promises of its own, or blocks, cannot be
+// stopped from its own thread; it is detected from another one, and named.
+//
+// Invariants
+// 1. The thread decides whether the loop was blocked. This side only counts beats, and keeps the names current.
+// 2. Nothing here keeps a program alive, and a program without threads works without it.
+import { Worker } from "node:worker_threads";
+import type { BlockedExplained } from "../control.ts";
+import type { RunId, SessionId } from "../core/ids.ts";
+import type { Clock, Notify } from "../ports.ts";
+import { BEAT_MS, WatchMemory } from "./loop-watch-memory.ts";
+
+/** A turn or call that runs code of an agent or a tool. */
+export interface Watched {
+  readonly sessionId: SessionId;
+  readonly runId: RunId;
+  readonly name: string;
+}
+
+/** What the thread is given. `form`: of the line it writes. */
+export interface WatchData {
+  readonly shared: SharedArrayBuffer;
+  readonly form: "text" | "json";
+}
+
+/** As much of a thread as is used here. */
+export interface Watcher {
+  terminate(): unknown;
+}
+
+/** Undefined: no thread can be started here. */
+export type StartWatch = (shared: SharedArrayBuffer) => Watcher | undefined;
+
+interface Parts {
+  readonly clock: Clock;
+  readonly start: StartWatch;
+  /** The loop turns again after `ms`. `works`: the one that was entered last, else all that were live. */
+  readonly blocked: (works: readonly Watched[], ms: number) => void;
+}
+
+export class LoopWatch {
+  readonly #parts: Parts;
+  readonly #memory = new WatchMemory();
+  /** With the place of its name. */
+  readonly #live = new Map<Watched, number>();
+  /** Whose name is in which place. */
+  readonly #places: (Watched | undefined)[] = [];
+  /** The live work that is listed, for when none was entered since. */
+  #listed: readonly Watched[] = [];
+  #entered: Watched | undefined = undefined;
+  #thread: Watcher | undefined = undefined;
+  #phase: "unused" | "watching" | "closed" = "unused";
+  #clearTimer: (() => void) | undefined = undefined;
+  #beatAt = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Code of this work is about to run for the first time. */
+  began(work: Watched): void {
+    this.#live.set(work, 0);
+    if (this.#phase === "unused") {
+      this.#phase = "watching";
+      this.#thread = this.#parts.start(this.#memory.shared);
+    }
+    if (this.#clearTimer === undefined && this.#thread !== undefined) this.#beat();
+    this.entered(work);
+  }
+
+  /** Code of this work continues, with an answer of Belay's. */
+  entered(work: Watched): void {
+    if (this.#thread === undefined) return;
+    if (this.#memory.blocked) this.#report();
+    if (this.#entered === work) return;
+    this.#entered = work;
+    this.#memory.enter(this.#placeOf(work));
+  }
+
+  #placeOf(work: Watched): number {
+    const known = this.#live.get(work) ?? 0;
+    if (known !== 0 && this.#places[known] === work) return known;
+    const place = this.#memory.name(nameOf(work));
+    this.#places[place] = work;
+    if (this.#live.has(work)) this.#live.set(work, place);
+    return place;
+  }
+
+  /** No code of it runs any more. */
+  ended(work: Watched): void {
+    this.#live.delete(work);
+  }
+
+  close(): void {
+    this.#phase = "closed";
+    this.#clearTimer?.();
+    this.#thread?.terminate();
+    this.#thread = undefined;
+  }
+
+  #beat(): void {
+    if (this.#memory.blocked) this.#report();
+    const live = this.#live.size > 0;
+    this.#beatAt = this.#parts.clock.elapsed();
+    this.#memory.beat(live);
+    this.#entered = undefined;
+    this.#listed = first(this.#live.keys(), NAMED_MAX);
+    this.#memory.list(this.#listed.map(nameOf).join(", "));
+    this.#clearTimer = live ? this.#parts.clock.after(BEAT_MS, () => this.#beat(), "idle") : undefined;
+  }
+
+  #report(): void {
+    this.#memory.blocked = false;
+    this.#parts.blocked(
+      this.#entered === undefined ? this.#listed : [this.#entered],
+      this.#parts.clock.elapsed() - this.#beatAt,
+    );
+  }
+}
+
+const nameOf = ({ sessionId, runId, name }: Watched): string => `${name} of ${runId} in ${sessionId}`;
+
+/** Works that are named if none was entered since the last beat. */
+const NAMED_MAX = 8;
+
+interface House {
+  readonly clock: Clock;
+  readonly notify: Notify;
+  /** The session in memory. */
+  readonly lane: (
+    session: SessionId,
+  ) => { blocked: ({ readonly runId: RunId } & BlockedExplained) | undefined } | undefined;
+}
+
+/** Names what held up the event loop in a notice, and in the explanation of its session. */
+export function loopWatch(
+  start: StartWatch | undefined,
+  { clock, notify, lane: laneOf }: House,
+): LoopWatch | undefined {
+  if (start === undefined) return undefined;
+  const blocked = (works: readonly Watched[], elapsedMs: number): void => {
+    const ms = Math.round(elapsedMs);
+    for (const { sessionId, runId, name } of works) {
+      const lane = laneOf(sessionId);
+      if (lane !== undefined) lane.blocked = { runId, work: name, ms, at: clock.now() };
+    }
+    const named = works.map(({ sessionId, runId, name }) => ({ sessionId, runId, work: name }));
+    notify({ type: "blocked", works: named, ms });
+  };
+  return new LoopWatch({ clock, start, blocked });
+}
+
+function first<T>(all: Iterable<T>, countMax: number): readonly T[] {
+  const some: T[] = [];
+  for (const one of all) {
+    if (some.length === countMax) break;
+    some.push(one);
+  }
+  return some;
+}
+
+/** Undefined: no thread can be started here, as in a bundle that has only one file. */
+export function startWatcher(form: WatchData["form"], shared: SharedArrayBuffer): Watcher | undefined {
+  // Sources run as they are in development; a build has only the compiled modules.
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const data: WatchData = { shared, form };
+  try {
+    const worker = new Worker(new URL(`./loop-watch-thread.${extension}`, import.meta.url), {
+      workerData: data,
+      execArgv: [],
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
+    });
+    worker.unref();
+    // Without its module it ends at once, and the loop is not watched.
+    worker.on("error", () => {});
+    return worker;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,94 @@
+// What `openBelay()` takes, checked before anything is opened.
+import type { Recorded } from "../core/event.ts";
+import type { SessionId } from "../core/ids.ts";
+import type { Retention } from "../core/retention.ts";
+import { checkModes } from "../engine/modes.ts";
+import { checkMs, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
+import { checkRetention } from "../engine/validate-retention.ts";
+import type { Agent, Clock, Hooks, Ids, Notify, Store } from "../ports.ts";
+import type { Directories } from "./directories.ts";
+import { checkProcesses, type ProcessesOptions } from "./open-spawner.ts";
+
+export interface BelayOptions {
+  /** The function that carries out a run's turns. */
+  readonly agent: Agent;
+  /** A file for the embedded SQLite store, `":memory:"` for one that forgets, or a store of your own. */
+  readonly store: string | Store;
+  /** How long work may take to stop before it is given up and named. Default 1500. */
+  readonly graceMs?: number;
+  /** Runs that are live at once. Default 1024. */
+  readonly liveRunsMax?: number;
+  /** What becomes of a run whose worker vanished: taken up again (default), or ended as `lost`. */
+  readonly onCrash?: "resume" | "lose";
+  /** What the host wants to hear of, or to have a say in. Each is bounded in time, and none can hold up a stop. */
+  readonly hooks?: Hooks;
+  /** How long a run may take altogether. Then it is cancelled, with the limit as the reason. Default: no limit. */
+  readonly runLimitMs?: number;
+  /** How commands are started, held together and ended. Nothing is opened before the first one is wanted. */
+  readonly processes?: ProcessesOptions;
+  /**
+   * Which directories a session may be given to work in. Default `workspace`: those inside `processes.workspace`, which
+   * is the working directory if it is not set. `any`: all that there are.
+   */
+  readonly directories?: Directories;
+  /**
+   * What is kept of each session (`perSession`: `days`, `events`, `bytes`) and of all (`overall`: `days`, `sessions`,
+   * `bytes`). What is over is removed in the background, never what is going on. Default: everything is kept.
+   */
+  readonly retention?: Retention;
+  /** Told about things an operator should know: late results, trouble with the store. */
+  readonly onNotice?: Notify;
+  /**
+   * Watches from a thread whether code of the agent or a tool blocks the event loop while work is live, and writes a
+   * line to standard error, as text (default) or JSON. `off`: there is no such thread. With a `clock` there is none.
+   */
+  readonly loopWatch?: "text" | "json" | "off";
+  /** Told of everything that is recorded, right after it was. For counting and tracing; it must not take long. */
+  readonly onRecorded?: (sessionId: SessionId, events: readonly Recorded[]) => void;
+  /**
+   * Takes secrets out of error texts before they are recorded. Default: whatever looks like a token or a key of a
+   * well-known service. Does not throw.
+   */
+  readonly redact?: (text: string) => string;
+  /** For tests: time and ids that can be foreseen. */
+  readonly clock?: Clock;
+  readonly ids?: Ids;
+}
+
+export function checkOptions(options: BelayOptions): BelayOptions {
+  if (!isObject(options)) throw invalid("openBelay() takes { agent, store }.");
+  const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, hooks, runLimitMs, ...others } = options;
+  const { processes, directories, onRecorded, loopWatch, redact, retention, ...rest } = others;
+  rejectUnknown(rest, "openBelay()");
+  if (typeof agent !== "function") throw invalid("`agent` is a function: (turn) => …");
+  checkModes(agent);
+  if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
+  if (store === "") throw invalid("`store` is empty.");
+  if (graceMs !== undefined) checkMs(graceMs, "graceMs", 600_000);
+  if (runLimitMs !== undefined) checkMs(runLimitMs, "runLimitMs", 2 ** 31 - 1);
+  if (hooks !== undefined) checkHooks(hooks);
+  if (retention !== undefined) checkRetention(retention);
+  if (processes !== undefined) checkProcesses(processes);
+  if (directories !== undefined && directories !== "workspace" && directories !== "any")
+    throw invalid('`directories` is "workspace" or "any".');
+  if (loopWatch !== undefined && !["text", "json", "off"].includes(loopWatch))
+    throw invalid(`\`loopWatch\` must be "text", "json" or "off" (got ${JSON.stringify(loopWatch)}).`);
+  if (onNotice !== undefined && typeof onNotice !== "function") throw invalid("`onNotice` is a function.");
+  if (onRecorded !== undefined && typeof onRecorded !== "function") throw invalid("`onRecorded` is a function.");
+  if (redact !== undefined && typeof redact !== "function") throw invalid("`redact` is a function.");
+  if (liveRunsMax !== undefined && (!Number.isInteger(liveRunsMax) || liveRunsMax < 1)) {
+    throw invalid("`liveRunsMax` is a whole number from 1.");
+  }
+  if (onCrash !== undefined && onCrash !== "resume" && onCrash !== "lose")
+    throw invalid('`onCrash` is "resume" or "lose".');
+  return options;
+}
+
+function checkHooks(hooks: Hooks): void {
+  if (!isObject(hooks)) throw invalid("`hooks` is an object of functions.");
+  const { beforeCall, afterCall, onCancel, onOutcome, onSessionEnd, ...rest } = hooks;
+  rejectUnknown(rest, "`hooks`");
+  for (const hook of [beforeCall, afterCall, onCancel, onOutcome, onSessionEnd]) {
+    if (hook !== undefined && typeof hook !== "function") throw invalid("Each of the `hooks` is a function.");
+  }
+}

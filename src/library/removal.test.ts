@@ -1,0 +1,258 @@
+import { describe, expect, test } from "vitest";
+import { deaf, openHouse, waits } from "../../test/fixtures/belay.ts";
+import type { Recorded } from "../core/event.ts";
+import type { Message } from "../core/transcript.ts";
+import type { Turn } from "../ports.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import type { Session } from "./session.ts";
+
+/** A session with so many runs, each with an answer. */
+async function talked(session: Session, runs: number): Promise<void> {
+  for (let index = 1; index <= runs; index += 1) await session.prompt(`run ${index}`).outcome;
+}
+
+describe("trim()", () => {
+  test("removes events of a log that is shorter than 256 events, and says how many", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    await talked(session, 3);
+    const { head } = await session.row();
+    expect(head).toBeLessThan(256);
+    expect(await session.trim(head + 1)).toEqual({ kept: head + 1, removed: head });
+    await session.prompt("and now").outcome;
+    expect((await session.row()).head).toBeGreaterThan(head);
+  });
+
+  test("G1: says which run keeps it from removing more", async () => {
+    const { belay, began } = await openHouse({ wait: waits });
+    const session = await belay.createSession();
+    await talked(session, 2);
+    const { head } = await session.row();
+    const run = session.prompt("wait");
+    await began("wait");
+    expect(await session.trim(10_000)).toEqual({ kept: head + 1, removed: head, limit: "run" });
+    await run.cancel();
+    expect(await run.outcome).toMatchObject({ kind: "cancelled" });
+  });
+
+  test("cuts a log between two runs, never within one", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    await talked(session, 2);
+    const [newest, oldest] = await session.runs();
+    const within = (newest?.acceptedAt ?? 0) + 2;
+    expect(await session.trim(within)).toMatchObject({ kept: newest?.acceptedAt, limit: "run" });
+    expect(oldest?.settledAt).toBe((newest?.acceptedAt ?? 0) - 1);
+  });
+
+  test("G17: a model that has made a summary keeps it, and everything since", async () => {
+    let seen: readonly Message[] = [];
+    const look = async (turn: Turn): Promise<string> => {
+      seen = await turn.transcript();
+      return "looked";
+    };
+    const compact = async (turn: Turn): Promise<string> => {
+      await turn.compact("the user's name is Ada");
+      return "compacted";
+    };
+    // A second life of the same log: nothing of the conversation is in memory.
+    const store = Object.assign(new MemoryStore({ clock: manualClock() }), { close: async () => {} });
+    const { belay } = await openHouse({ compact }, { store });
+    const session = await belay.createSession();
+    await talked(session, 2);
+    await session.prompt("compact").outcome;
+    await talked(session, 2);
+    const summarised = (await session.runs()).at(-3);
+    const answer = await session.trim(10_000);
+    expect(answer).toMatchObject({ kept: summarised?.acceptedAt, limit: "summary" });
+    await belay.close();
+    const again = await openHouse({ look }, { store });
+    await again.belay.session(session.id).prompt("look").outcome;
+    expect(seen[0]).toMatchObject({ role: "user", text: "compact" });
+    expect(seen[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
+    expect(seen.filter(({ role }) => role === "user")).toHaveLength(4);
+    expect(seen.some((one) => one.role === "note")).toBe(false);
+  });
+
+  test("G17: a model without a summary begins with a whole run, and is told of the removal", async () => {
+    let seen: readonly Message[] = [];
+    const look = async (turn: Turn): Promise<string> => {
+      seen = await turn.transcript();
+      return "looked";
+    };
+    const { belay } = await openHouse({ look });
+    const session = await belay.createSession();
+    await talked(session, 3);
+    const [newest] = await session.runs();
+    await session.trim(newest?.acceptedAt ?? 1);
+    await session.prompt("look").outcome;
+    expect(seen.map((one) => (one.role === "user" ? one.text : one.role))).toEqual([
+      "note",
+      "run 3",
+      "assistant",
+      "look",
+    ]);
+    expect(seen[0]).toMatchObject({ item: { text: expect.stringContaining("were removed") } });
+  });
+
+  test("G30: the text of a run that was removed is an error, not an empty text", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const run = session.prompt("hello");
+    expect(await run.text()).toBe("done");
+    await session.trim(10_000);
+    await expect(run.text()).rejects.toMatchObject({ code: "not_found", message: expect.stringContaining("removed") });
+    expect(await (await belay.run(run.id)).outcome).toEqual({ kind: "completed" });
+  });
+});
+
+describe("delete()", () => {
+  test("stops what is going on, and leaves nothing of the session", async () => {
+    const { belay, began } = await openHouse({ wait: waits });
+    const session = await belay.createSession({ id: "ses_gone" });
+    const done = session.prompt("hello", { key: "k" });
+    await done.outcome;
+    const live = session.prompt("wait");
+    const queued = session.prompt("queued");
+    await began("wait");
+    expect(await session.delete()).toMatchObject({ kind: "deleted", sessionId: "ses_gone" });
+    expect(await live.outcome).toMatchObject({ kind: "cancelled" });
+    expect(await queued.outcome).toMatchObject({ kind: "cancelled" });
+    await expect(session.row()).rejects.toMatchObject({ code: "not_found" });
+    await expect(belay.run(done.id)).rejects.toMatchObject({ code: "not_found" });
+    await expect(session.delete()).rejects.toMatchObject({ code: "not_found" });
+    await expect(session.prompt("more").accepted).rejects.toMatchObject({ code: "not_found" });
+    expect(await belay.sessions()).toEqual([]);
+  });
+
+  test("a session of the same name can be made again, and its keys are new", async () => {
+    const { belay, begun } = await openHouse();
+    const session = await belay.createSession({ id: "ses_again" });
+    await session.prompt("first", { key: "k" }).outcome;
+    await session.delete();
+    const again = await belay.createSession({ id: "ses_again" });
+    expect(await again.prompt("second", { key: "k" }).outcome).toEqual({ kind: "completed" });
+    expect(begun).toEqual(["first", "second"]);
+    expect(await again.transcript()).toHaveLength(2);
+  });
+
+  test("ends those who follow the session", async () => {
+    const { belay } = await openHouse();
+    const session = await belay.createSession();
+    const heard: string[] = [];
+    const following = (async () => {
+      for await (const event of session.events()) heard.push(event.type);
+    })();
+    await session.prompt("hello").outcome;
+    await session.delete();
+    await following;
+    expect(heard).toContain("run.settled");
+  });
+
+  test("a session whose code does not stop is closed, and deleted once its run was given up", async () => {
+    const { belay, began } = await openHouse({ deaf });
+    const session = await belay.createSession();
+    const run = session.prompt("deaf");
+    await began("deaf");
+    expect(await session.delete()).toMatchObject({ kind: "deleted" });
+    expect(await run.outcome).toMatchObject({ kind: "cancelled" });
+  });
+});
+
+describe("retention", () => {
+  const days = 0.001;
+  const DAYS_MS = days * 86_400_000;
+
+  test("removes old events of a session, whole runs, and keeps what is going on", async () => {
+    const clock = manualClock();
+    const { belay, began } = await openHouse({ wait: waits }, { clock, retention: { perSession: { days } } });
+    const session = await belay.createSession();
+    await talked(session, 2);
+    session.prompt("wait");
+    await began("wait");
+    const [live] = await session.runs();
+    await clock.advance(2 * DAYS_MS);
+    await clock.advance(2_000);
+    const first = (await session.events({ after: 0 }).next()).value as Recorded;
+    expect(first).toEqual({ type: "gap", from: 1, to: (live?.acceptedAt ?? 0) - 1 });
+  });
+
+  test("cuts a session back to its number of events", async () => {
+    const clock = manualClock();
+    const { belay } = await openHouse({}, { clock, retention: { perSession: { events: 50 } } });
+    const session = await belay.createSession();
+    await talked(session, 30);
+    await clock.advance(5_000);
+    const { store } = await belay.status();
+    expect(store).toMatchObject({ sessions: 1 });
+    expect(store?.events).toBeLessThanOrEqual(56);
+    expect(store?.events).toBeGreaterThanOrEqual(45);
+  });
+
+  test("cuts a session back to its size", async () => {
+    const clock = manualClock();
+    const { belay } = await openHouse({}, { clock, retention: { perSession: { bytes: 5_000 } } });
+    const session = await belay.createSession();
+    await talked(session, 30);
+    const before = (await belay.status()).store?.bytes ?? 0;
+    await clock.advance(15_000);
+    const after = (await belay.status()).store?.bytes ?? 0;
+    expect(after).toBeLessThan(before);
+    expect(after).toBeLessThan(5_000 * 1.125 + 2_000);
+  });
+
+  test("deletes the sessions in which nothing has happened for longest, and no busy one", async () => {
+    const clock = manualClock();
+    const { belay, began } = await openHouse({ wait: waits }, { clock, retention: { overall: { sessions: 2 } } });
+    const busy = await belay.createSession({ id: "ses_busy" });
+    busy.prompt("wait");
+    await began("wait");
+    for (const id of ["ses_1", "ses_2", "ses_3"]) {
+      await clock.advance(10);
+      await belay.createSession({ id });
+    }
+    await clock.advance(10);
+    await belay.session("ses_1").prompt("again").outcome;
+    await clock.advance(5_000);
+    expect((await belay.sessions()).map(({ id }) => id)).toEqual(["ses_busy", "ses_1"]);
+  });
+
+  test("deletes sessions that were idle for too long, and those that are too much for the store", async () => {
+    const clock = manualClock();
+    const { belay } = await openHouse({}, { clock, retention: { overall: { days, bytes: 20_000 } } });
+    const old = await belay.createSession({ id: "ses_old" });
+    await old.prompt("hello").outcome;
+    await clock.advance(2 * DAYS_MS);
+    await clock.advance(2_000);
+    expect(await belay.sessions()).toEqual([]);
+    for (const id of ["ses_1", "ses_2", "ses_3"]) {
+      const session = await belay.createSession({ id });
+      await talked(session, 20);
+      await clock.advance(100);
+    }
+    await clock.advance(20_000);
+    const left = (await belay.sessions()).map(({ id }) => id);
+    expect(left).not.toContain("ses_1");
+    expect(left).toContain("ses_3");
+    expect((await belay.status()).store?.bytes).toBeLessThanOrEqual(20_000);
+  });
+
+  test("ends with its Belay", async () => {
+    const clock = manualClock();
+    const { belay } = await openHouse({}, { clock, retention: { overall: { days } } });
+    expect(clock.pending).toContainEqual({ inMs: 1_000, idle: true });
+    await belay.close();
+    expect(clock.pending.filter(({ inMs }) => inMs <= 1_000)).toEqual([]);
+  });
+
+  test.each([
+    [{ perSession: { days: 0 } }, "`retention.perSession.days` must be a number above 0 (got 0)."],
+    [{ overall: { events: 5 } }, "`retention.overall.events` is not known. It takes days, sessions, bytes."],
+    [{ overall: { bytes: 1.5 } }, "`retention.overall.bytes` must be a whole number above 0 (got 1.5)."],
+    [{ days: 5 }, expect.stringContaining("days")],
+    [5, "`retention` must be an object: { perSession, overall }."],
+  ])("of %j is refused", async (retention, message) => {
+    await expect(openHouse({}, { retention: retention as never })).rejects.toMatchObject({ code: "invalid", message });
+  });
+});

@@ -1,0 +1,72 @@
+// Stops of everything by a key: done once, across a restart too.
+import { expect, test } from "vitest";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { openBelay } from "./belay.ts";
+
+const clock = new ManualClock(0);
+
+/** A store that outlives the Belay on it. */
+function lasting(): MemoryStore {
+  return Object.assign(new MemoryStore({ clock }), { close: async () => {} });
+}
+
+const open = (store: MemoryStore) =>
+  openBelay({
+    store,
+    clock,
+    graceMs: 0,
+    agent: ({ signal }) => new Promise((_, no) => signal.addEventListener("abort", no)),
+  });
+
+test("G7: a stop of everything that is sent again stops nothing newer, even after a restart", async () => {
+  const store = lasting();
+  const first = await open(store);
+  const run = first.prompt("one");
+  await run.accepted;
+  const covered = await first.cancelAll({ key: "K", actor: "ann" });
+  expect(covered.map(({ sessionId }) => sessionId)).toEqual([run.sessionId]);
+  await first.close();
+
+  const second = await open(store);
+  const later = second.prompt("two");
+  await later.accepted;
+  expect(await second.cancelAll({ key: "K", actor: "ann" })).toEqual(covered);
+  expect((await later.row()).phase).not.toBe("settled");
+  // Another user's key, and another key, are other requests.
+  await expect(second.cancelAll({ key: "K", actor: "ann", background: "keep" })).rejects.toMatchObject({
+    code: "conflict",
+  });
+  expect(await second.cancelAll({ key: "K", actor: "ben" })).toHaveLength(1);
+  await second.close();
+});
+
+test("G7: two stops of everything under one key at once are one", async () => {
+  const belay = await open(lasting());
+  const run = belay.prompt("one");
+  const [one, other] = await Promise.all([belay.cancelAll({ key: "K" }), belay.cancelAll({ key: "K" })]);
+  expect(one).toEqual(other);
+  expect(one).toHaveLength(1);
+  expect((await run.outcome).kind).toBe("cancelled");
+  await belay.close();
+});
+
+test("G7: it names prompts that have not arrived, in a session or with one to themselves", async () => {
+  const belay = await open(lasting());
+  const { id } = await belay.createSession();
+  const prompts = [{ sessionId: id, key: "a" }, { key: "b" }];
+  const covered = await belay.cancelAll({ prompts, actor: "ann" });
+  expect(covered.map(({ receipt }) => receipt)).toEqual([
+    { kind: "withdrawn", runs: [], prompts: ["a"] },
+    { kind: "withdrawn", runs: [], prompts: ["b"] },
+  ]);
+  const late = [
+    belay.session(id).prompt("a", { key: "a", actor: "ann" }),
+    belay.prompt("b", { key: "b", actor: "ann" }),
+    belay.session(id).prompt("a", { key: "other", actor: "ann" }),
+  ];
+  await Promise.all(late.map(({ accepted }) => accepted));
+  const phases = await Promise.all(late.map(async (run) => (await run.row()).outcome?.kind));
+  expect(phases).toEqual(["cancelled", "cancelled", undefined]);
+  await belay.close();
+});

@@ -1,0 +1,75 @@
+// The memos of all sessions, oldest first. Texts, like everything that the reference store holds.
+import type { SessionId } from "../../core/ids.ts";
+import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
+import { type Memo, memoName } from "../../core/memo.ts";
+import type { Batch } from "../../ports.ts";
+
+interface Kept {
+  readonly session: SessionId;
+  readonly actor: string | undefined;
+  readonly at: number;
+  readonly data: string;
+}
+
+export class Memos {
+  readonly #kept = new Map<string, Kept>();
+  readonly #names = new Map<SessionId, Set<string>>();
+
+  of(session: SessionId): readonly Memo[] {
+    return [...(this.#names.get(session) ?? [])].flatMap((name) => this.#find(session, name));
+  }
+
+  /** Those of these names that are kept. */
+  named(session: SessionId, names: readonly string[]): readonly Memo[] {
+    return names.flatMap((name) => this.#find(session, name));
+  }
+
+  /** The users that would have more memos of prompts than they may, if this batch were added. */
+  crowded({ session, memos = [], at }: Batch): readonly string[] {
+    const added = new Map<string, number>();
+    for (const change of memos) {
+      if (change.type !== "keep" || change.memo.kind !== "prompt") continue;
+      if (this.#kept.has(idOf(session, memoName(change.memo)))) continue;
+      added.set(change.memo.actor, (added.get(change.memo.actor) ?? 0) + 1);
+    }
+    if (added.size === 0) return [];
+    const isLive = (one: Kept): boolean => one.at > at - MEMO_MS;
+    const count = (actor: string): number =>
+      [...this.#kept.values()].filter((one) => one.actor === actor && isLive(one)).length;
+    return [...added].flatMap(([actor, more]) => (count(actor) + more > MEMOS_PER_ACTOR_MAX ? [actor] : []));
+  }
+
+  write({ session, memos = [], at }: Batch): void {
+    for (const change of memos) {
+      const name = change.type === "keep" ? memoName(change.memo) : change.name;
+      this.#forget(session, name);
+      if (change.type === "drop") continue;
+      const { memo } = change;
+      const actor = memo.kind === "prompt" ? memo.actor : undefined;
+      this.#kept.set(idOf(session, name), { session, actor, at, data: JSON.stringify(memo) });
+      this.#names.set(session, (this.#names.get(session) ?? new Set()).add(name));
+    }
+    if (memos.length > 0) this.#expire(at - MEMO_MS);
+  }
+
+  #expire(before: number): void {
+    for (const [id, { session, at }] of this.#kept) {
+      if (at > before) return;
+      this.#forget(session, id.slice(session.length + 1));
+    }
+  }
+
+  #find(session: SessionId, name: string): readonly Memo[] {
+    const kept = this.#kept.get(idOf(session, name));
+    return kept === undefined ? [] : [JSON.parse(kept.data) as Memo];
+  }
+
+  #forget(session: SessionId, name: string): void {
+    this.#kept.delete(idOf(session, name));
+    const names = this.#names.get(session);
+    names?.delete(name);
+    if (names?.size === 0) this.#names.delete(session);
+  }
+}
+
+const idOf = (session: SessionId, name: string): string => `${session} ${name}`;

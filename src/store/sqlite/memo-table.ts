@@ -1,0 +1,88 @@
+// The memos of all sessions, in the writer's transactions.
+import type { StatementSync } from "node:sqlite";
+import type { SessionId } from "../../core/ids.ts";
+import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
+import { type Memo, memoName } from "../../core/memo.ts";
+import { requireSum, sumOf } from "./checksum.ts";
+import type { Database } from "./database.ts";
+import type { PackedBatch } from "./message.ts";
+
+interface Row {
+  readonly rowid: number;
+  readonly name: string;
+  readonly at: number;
+  readonly data: string;
+  readonly sum: number;
+}
+
+const COLUMNS = "SELECT rowid, name, at, data, sum FROM memo WHERE session = ?";
+
+export class MemoTable {
+  readonly #named: StatementSync;
+  readonly #count: StatementSync;
+  readonly #keep: StatementSync;
+  readonly #drop: StatementSync;
+  readonly #expire: StatementSync;
+
+  constructor(database: Database) {
+    const sql = (text: string): StatementSync => database.prepare(text);
+    this.#named = sql(`${COLUMNS} AND name = ?`);
+    this.#count = sql("SELECT COUNT(*) AS count FROM memo WHERE actor = ? AND at > ?");
+    this.#keep = sql(
+      `INSERT INTO memo (session, name, actor, at, data, sum) VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET at = excluded.at, data = excluded.data, sum = excluded.sum`,
+    );
+    this.#drop = sql("DELETE FROM memo WHERE session = ? AND name = ?");
+    this.#expire = sql("DELETE FROM memo WHERE at <= ?");
+  }
+
+  /** The memos that a batch was decided without. */
+  recalled({ session, unless }: PackedBatch): readonly Memo[] {
+    return unless.flatMap((name) => {
+      const found = this.#named.get(session, name);
+      return found === undefined ? [] : [memoOf(session, found)];
+    });
+  }
+
+  /** The users that would have more memos of prompts than they may. */
+  crowded({ session, memos, at }: PackedBatch): readonly string[] {
+    const added = new Map<string, number>();
+    for (const change of memos) {
+      if (change.type !== "keep" || change.memo.kind !== "prompt") continue;
+      if (this.#named.get(session, memoName(change.memo)) !== undefined) continue;
+      added.set(change.memo.actor, (added.get(change.memo.actor) ?? 0) + 1);
+    }
+    return [...added].flatMap(([actor, more]) =>
+      Number(this.#count.get(actor, at - MEMO_MS)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
+    );
+  }
+
+  write({ session, memos, at }: PackedBatch): void {
+    for (const change of memos) {
+      if (change.type === "drop") {
+        this.#drop.run(session, change.name);
+        continue;
+      }
+      const { memo } = change;
+      const [name, data] = [memoName(memo), JSON.stringify(memo)];
+      const actor = memo.kind === "prompt" ? memo.actor : null;
+      this.#keep.run(session, name, actor, at, data, sumOf([session, name, at], data));
+    }
+    if (memos.length > 0) this.#expire.run(at - MEMO_MS);
+  }
+}
+
+/** All memos of a session, oldest first. */
+export function memoQuery(database: Database): (session: SessionId) => readonly Memo[] {
+  const all = database.prepare(COLUMNS);
+  return (session) => {
+    const rows = all.all(session) as unknown as Row[];
+    return rows.sort((one, other) => one.rowid - other.rowid).map((row) => memoOf(session, row));
+  };
+}
+
+function memoOf(session: SessionId, found: unknown): Memo {
+  const { name, at, data, sum } = found as Row;
+  requireSum(sum, sumOf([session, name, at], data), `a memo of ${session}`);
+  return JSON.parse(data) as Memo;
+}

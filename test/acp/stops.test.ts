@@ -1,0 +1,75 @@
+// Every method that stops something, in each version, as a request and as a notification: none is lost for its form.
+import { tmpdir } from "node:os";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { acpDoor } from "../../src/acp/door.ts";
+import { STOPS } from "../../src/acp/stops.ts";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type ScriptedAgent, scriptedAgent } from "../../src/testing/scripted-agent.ts";
+import { greeting, RawClient } from "./raw-client.ts";
+import type { Fields, Version } from "./transcript.ts";
+
+let agent: ScriptedAgent;
+let belay: Belay;
+beforeAll(async () => {
+  agent = scriptedAgent();
+  belay = await openBelay({ agent, store: ":memory:", directories: "any" });
+});
+afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
+
+const FORMS = ["request", "notification"] as const;
+/** Stopped as a process in the integration tests: none is started here. */
+const ELSEWHERE = "terminal/cancel";
+
+const cells = ([1, 2] as const).flatMap((version) =>
+  Object.entries(STOPS)
+    .filter(([method, { versions }]) => versions.includes(version) && method !== ELSEWHERE)
+    .flatMap(([method]) => FORMS.map((form) => [version, method, form] as const)),
+);
+
+describe("a stop is carried out in either form", () => {
+  test.each(cells)("version %d: %s as a %s", async (version, method, form) => {
+    const { client, sessionId } = await opened(version);
+    await client.send(client.prompt(sessionId, "work"));
+    const turn = await agent.nextTurn();
+    const ofCall = method.includes("tool_call");
+    const stopped = Promise.withResolvers<void>();
+    if (!ofCall) turn.given.signal.addEventListener("abort", () => stopped.resolve());
+    const call = turn.given.call("slow", {}, ({ signal }) => {
+      if (ofCall) signal.addEventListener("abort", () => stopped.resolve());
+      return new Promise(() => {});
+    });
+    void call.catch(() => {});
+    const { runId, toolCallId } = await liveCall(sessionId);
+    const params = { sessionId, runId, toolCallId, reason: "x".repeat(5_000) };
+    const message = client.request(method, params);
+    await client.send(form === "request" ? message : { jsonrpc: "2.0", method, params });
+    await stopped.promise;
+    expect(turn.given.signal.aborted).toBe(!ofCall);
+    if (form === "request") expect((await client.answer(message.id)).error).toBeUndefined();
+    await belay.session(sessionId).cancel();
+    await client.drop();
+  });
+
+  test("what is not in the table is answered as unknown, and in version 1 so is what only version 2 has", async () => {
+    const { client, sessionId } = await opened(1);
+    for (const method of ["tool_call/cancel", "terminal/cancel", "session/stop", "toString"]) {
+      expect((await client.ask(method, { sessionId })).error?.code).toBe(-32601);
+    }
+    await client.drop();
+  });
+});
+
+async function opened(version: Version): Promise<{ readonly client: RawClient; readonly sessionId: string }> {
+  const client = RawClient.connect(acpDoor({ control: belay, clock: systemClock, version: "0" }), version);
+  await client.ask("initialize", greeting(version));
+  const { result } = await client.ask("session/new", { cwd: tmpdir(), mcpServers: [] });
+  return { client, sessionId: String((result as Fields).sessionId) };
+}
+
+async function liveCall(sessionId: string): Promise<{ readonly runId: string; readonly toolCallId: string }> {
+  for await (const event of belay.session(sessionId).events()) {
+    if (event.type === "call.requested") return { runId: event.runId, toolCallId: event.callId };
+  }
+  return expect.fail("no call was requested");
+}

@@ -1,0 +1,190 @@
+// `belay` in the surroundings that containers give it: as the first process, without a home directory, with too few
+// descriptors or processes, with a read-only root. It holds, or refuses with an error that says what to do.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createConnection } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { lookAtMachine } from "../../src/process/machine.ts";
+import { childrenOf, stateOf } from "../../src/process/proc.ts";
+import { until } from "../../src/process/until.ts";
+import { ROOT } from "../fixtures/repository.ts";
+
+const { root, programs } = lookAtMachine();
+const folder = mkdtempSync(join(tmpdir(), "belay-container-"));
+chmodSync(folder, 0o755);
+// The program as it is installed, above the sources as they are.
+mkdirSync(join(folder, "bin"));
+copyFileSync(join(ROOT, "bin/belay.js"), join(folder, "bin/belay.js"));
+symlinkSync(join(ROOT, "src"), join(folder, "src"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const BELAY = [process.execPath, join(folder, "bin/belay.js")];
+
+/** How long a start may take on a busy machine. */
+const START_MS_MAX = 20_000;
+
+class Started {
+  readonly child: ChildProcess;
+  readonly exit: Promise<number | string>;
+  said = "";
+
+  constructor([file = "", ...args]: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+    this.child = spawn(file, args, { env, cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on("data", (data: Buffer) => {
+        this.said += data.toString();
+      });
+    }
+    this.exit = once(this.child, "close").then(([code, signal]) => code ?? signal);
+    onTestFinished(async () => {
+      this.child.kill("SIGKILL");
+      await this.exit;
+    });
+  }
+
+  ready(): Promise<void> {
+    return this.says(/is ready/);
+  }
+
+  async says(what: RegExp): Promise<void> {
+    const isOver = (): boolean => what.test(this.said) || this.child.exitCode !== null;
+    await until(isOver, { clock: systemClock, waitMs: START_MS_MAX });
+    if (!what.test(this.said)) throw new Error(`It did not start: ${this.said}`);
+  }
+}
+
+let homes = 0;
+function home(uid?: number): string {
+  homes += 1;
+  const path = join(folder, `home-${homes}`);
+  mkdirSync(path, { mode: 0o700 });
+  if (uid !== undefined) chownSync(path, uid, uid);
+  return path;
+}
+
+const serve = (dir: string): readonly string[] => [...BELAY, "serve", "--home", dir, "--port", "0"];
+
+describe.skipIf(!root || programs.unshare === undefined)(
+  "belay serve as the first process (where root may unshare)",
+  () => {
+    const first = (dir: string): readonly string[] => [
+      "unshare",
+      "--pid",
+      "--fork",
+      "--kill-child",
+      "--mount-proc",
+      ...serve(dir),
+    ];
+
+    /** The first process of the namespace, once it is there. */
+    async function initOf({ child }: Started): Promise<number> {
+      await until(() => childrenOf(child.pid ?? 0).length > 0, { clock: systemClock, waitMs: START_MS_MAX });
+      return childrenOf(child.pid ?? 0)[0] ?? 0;
+    }
+
+    test("leaves no zombie of the trees it has ended, and ends on SIGTERM with 0", async () => {
+      const server = new Started(first(home()));
+      await server.ready();
+      const init = await initOf(server);
+      const zombies = (): number => childrenOf(init).filter((pid) => stateOf(pid) === "Z").length;
+      expect(await until(() => zombies() === 0, { clock: systemClock, waitMs: 2_000 })).toBe(true);
+      const all = readFileSync(`/proc/${init}/task/${init}/children`, "utf8").trim().split(" ").filter(Boolean);
+      expect(all.filter((pid) => stateOf(Number(pid)) === "Z")).toEqual([]);
+      process.kill(init, "SIGTERM");
+      expect(await server.exit).toBe(0);
+    });
+
+    test("a SIGTERM before it is ready ends it", async () => {
+      const server = new Started(first(home()));
+      const init = await initOf(server);
+      // From here on the first process is the one that reaps, and hears signals.
+      const isInit = (): boolean => readFileSync(`/proc/${init}/cmdline`, "latin1").startsWith("belay-init");
+      expect(await until(isInit, { clock: systemClock, waitMs: START_MS_MAX })).toBe(true);
+      await until(() => childrenOf(init).length > 0, { clock: systemClock, waitMs: START_MS_MAX });
+      process.kill(init, "SIGTERM");
+      expect(await server.exit).not.toBe("SIGKILL");
+      expect(server.said).not.toContain("is ready");
+    });
+  },
+);
+
+describe("belay serve", () => {
+  test("keeps Node's debugger closed on SIGUSR1", async () => {
+    const server = new Started(serve(home()));
+    await server.ready();
+    server.child.kill("SIGUSR1");
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const socket = createConnection(9229, "127.0.0.1", () => resolve("open"));
+    socket.on("error", () => resolve("closed"));
+    expect(await promise).toBe("closed");
+    socket.destroy();
+    server.child.kill("SIGTERM");
+    expect(await server.exit).toBe(0);
+    expect(server.said).not.toContain("Debugger listening");
+  });
+
+  test("refuses to start with a debugger from NODE_OPTIONS, unless that was asked for", async () => {
+    const env = { ...process.env, NODE_OPTIONS: "--inspect=127.0.0.1:0" };
+    const refused = new Started([...BELAY, "--version"], env);
+    expect(await refused.exit).toBe(2);
+    expect(refused.said).toContain("Remove --inspect from NODE_OPTIONS");
+    const asked = new Started([...BELAY, "--version"], { ...env, BELAY_INSPECT: "1" });
+    expect(await asked.exit).toBe(0);
+  });
+});
+
+describe.skipIf(!root || programs.setpriv === undefined)(
+  "belay of a user without an entry (where root may change)",
+  () => {
+    const UID = 12_345;
+    const as = (...words: readonly string[]): readonly string[] => [
+      ...["setpriv", `--reuid=${UID}`, `--regid=${UID}`, "--clear-groups", "--", ...words],
+    ];
+    const bare = { PATH: process.env.PATH ?? "" };
+
+    test("starts with a data directory, and says without one that it needs it", async () => {
+      const server = new Started(as(...serve(home(UID))), bare);
+      await server.ready();
+      server.child.kill("SIGTERM");
+      expect(await server.exit).toBe(0);
+      const lost = new Started(as(...BELAY, "ps"), bare);
+      expect(await lost.exit).toBe(2);
+      expect(lost.said).toContain("--home DIR");
+      expect(lost.said).not.toContain("    at ");
+    });
+
+    test.each([
+      ["descriptors", "--nofile=48"],
+      ["processes", "--nproc=14"],
+    ])("with too few %s refuses to start, and starts with the same tier once there are enough", async (_, limit) => {
+      const dir = home(UID);
+      const short = new Started(as("prlimit", limit, ...serve(dir)), bare);
+      expect(await short.exit).not.toBe(0);
+      expect(short.said).not.toContain("is ready");
+      const server = new Started(as(...serve(dir)), bare);
+      await server.says(/held by tier (namespace|cgroup|anchor)/);
+      server.child.kill("SIGTERM");
+      expect(await server.exit).toBe(0);
+    });
+  },
+);
+
+describe.skipIf(programs.bwrap === undefined)(
+  "belay serve with a read-only root (where bubblewrap is installed)",
+  () => {
+    test("starts with a data directory that it may write to, and ends with 0", async () => {
+      const dir = home();
+      const mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", dir, dir, "--unshare-pid"];
+      const server = new Started(["bwrap", ...mounts, "--die-with-parent", "--", ...serve(dir)]);
+      await server.ready();
+      const [inner = 0] = childrenOf(server.child.pid ?? 0);
+      const belay = childrenOf(inner)[0] ?? inner;
+      process.kill(belay, "SIGTERM");
+      expect(await server.exit).toBe(0);
+    });
+  },
+);

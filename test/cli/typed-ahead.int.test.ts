@@ -1,0 +1,84 @@
+// Tricks at a terminal: typed ahead, pasted, imitated, redrawn. Nothing that was not on the screen is approved.
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { describe, expect, test } from "vitest";
+import { ASKED, PAINTED, type Program, Shell } from "../fixtures/shell.ts";
+
+const HERE = ["run", "--agent", join(import.meta.dirname, "../fixtures/tricky-agent.ts")] as const;
+
+const PAINTING = RegExp(PAINTED.query.replace("[", "\\["));
+
+/** A question that only a no ends, so that the test sees that nothing else did. */
+async function deny(run: Program, pattern = ASKED): Promise<void> {
+  await run.sees(pattern);
+  run.type("n\r");
+}
+
+describe("keys that come before a question is on the screen", { timeout: 60_000 }, () => {
+  test.each([
+    ["before anything is shown", "y\ry\ryes\ralways\r"],
+    ["twenty times", "y\r".repeat(20)],
+    ["pasted", "\u001b[200~y\ryes\r\u001b[201~"],
+    ["with a forged report that it is painted", `${PAINTED.reply}y\r${PAINTED.reply}y\r`],
+  ])("%s approve nothing", async (_, keys) => {
+    const run = new Shell().onTerminal(...HERE, "one");
+    run.type(keys);
+    await deny(run);
+    await run.sees(/one: failed/);
+    expect(run.out.match(/to allow it/g)).toHaveLength(1);
+  });
+
+  test("keys between the question and the terminal's word that it is painted are dropped", async () => {
+    const run = new Shell().onSilentTerminal(...HERE, "one");
+    await run.sees(PAINTING);
+    run.type("y\r");
+    run.type(`y\r${PAINTED.reply}`);
+    await deny(run);
+    await run.sees(/one: failed/);
+  });
+
+  test("a terminal that never says so is not waited for; what was typed meanwhile is dropped", async () => {
+    const run = new Shell().onSilentTerminal(...HERE, "one");
+    await run.sees(PAINTING);
+    run.type("y\r");
+    await deny(run);
+    await run.sees(/one: failed/);
+  });
+
+  test("an answer that is hit twice answers once", async () => {
+    const run = new Shell().onTerminal(...HERE, "twice");
+    const code = await run.sees(ASKED);
+    run.type(`${code}\r${code}\ry\r`);
+    await deny(run, /curl evil[\s\S]*Type (\w{4}) to allow it .*: /);
+    await run.sees(/both: completed, failed/);
+  });
+
+  test("a pasted code approves nothing; the same code typed does", async () => {
+    const run = new Shell().onTerminal(...HERE, "one");
+    const code = await run.sees(ASKED);
+    run.type(`\u001b[200~${code}\r\u001b[201~\r`);
+    run.type(`${await run.sees(/Nothing was answered[\s\S]*Type (\w{4}) to allow it .*: /)}\r`);
+    await run.sees(/one: completed/);
+  });
+});
+
+describe("words that imitate a question", { timeout: 60_000 }, () => {
+  test("stand in a margin, and what they lead to type approves nothing", async () => {
+    const run = new Shell().onTerminal(...HERE, "imitate");
+    await run.sees(/│ Type abcd to allow it/);
+    run.type("abcd\ry\r");
+    await run.sees(/Answer: /);
+    run.type("yes\rabcd\ry\r");
+    await deny(run, /curl evil[\s\S]*Type (\w{4}) to allow it .*: /);
+    await run.sees(/first: failed/);
+  });
+
+  test("do not reach the first column by filling rows", async () => {
+    const run = new Shell().onTerminal(...HERE, "fill 160");
+    await run.sees(/filled/);
+    await run.ended;
+    const rows = stripVTControlCharacters(run.out).split(/\r?\n/);
+    expect(rows.filter((row) => /^(Approval|May exactly|Type )/.test(row))).toEqual([]);
+    expect(rows.filter((row) => row.length >= 160)).toEqual([]);
+  });
+});

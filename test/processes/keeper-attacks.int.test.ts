@@ -1,0 +1,12 @@
+// What a command can do to the Belay that runs it, by mechanism: each attack is carried out, and comes to what is
+// documented.
+import { describe, expect, test } from "vitest";
+import { ATTACKS, ENFORCEMENT } from "../../src/process/attacks.ts";
+import { here } from "../fixtures/mechanisms-here.ts";
+import { ATTACK_NAMES, carryOut } from "../trees/attacks.ts";
+
+describe.each(here())("G38: a command held by %s that tries to", (mechanism) => {
+  test.each(ATTACK_NAMES.map((attack) => [ATTACKS[attack], attack] as const))("%s", async (_, attack) => {
+    expect(await carryOut(attack, mechanism)).toBe(ENFORCEMENT[attack][mechanism]);
+  });
+});

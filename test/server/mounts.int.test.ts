@@ -1,0 +1,220 @@
+// Belay mounted in the servers people have. For every route of the table and every mount, whoever may not ask is
+// refused, and nothing is asked on their behalf; a new route is tested here without a word about it.
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { serve as serveHono } from "@hono/node-server";
+import { fastify } from "fastify";
+import { Hono } from "hono";
+import { afterEach, describe, expect, test } from "vitest";
+import { isMutation, paramsOf, type Route } from "../../src/api/route.ts";
+import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
+import type { BelayControl } from "../../src/control.ts";
+import { openBelay } from "../../src/library/belay.ts";
+import { fetchBelay, type Mounted, serveBelay, type Verify } from "../../src/library/serve.ts";
+import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
+import { recordingControl } from "../fixtures/recording-control.ts";
+import { bodyOf, idsOf, pathOf } from "./samples.ts";
+
+const require = createRequire(import.meta.url);
+const express = require("express");
+const compression = require("compression");
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** As databases and JWT libraries do it: async, with a list, and rejecting for what they do not know. */
+const tokens: Verify = async (token) => {
+  if (token === "house") return { name: "house", scopes: TOKEN_SCOPES };
+  if (token === "acme") return { name: "acme", scopes: [...TOKEN_SCOPES], tenant: "acme" };
+  const left = TOKEN_SCOPES.filter((scope) => `no-${scope}` !== token && scope !== "admin");
+  if (token.startsWith("no-")) return { name: token, scopes: left };
+  throw new Error("no such token");
+};
+
+const OPTIONS = { tokens, hosts: ["app.example.com"], limits: { changesPerSecond: 10_000, changesBurst: 10_000 } };
+
+function mounted(control: BelayControl, basePath?: string): Mounted {
+  const mount = fetchBelay(control, { ...OPTIONS, ...(basePath === undefined ? {} : { basePath }) });
+  closers.push(() => mount.close());
+  return mount;
+}
+
+async function listening(server: Server): Promise<string> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closers.push(
+    () => server.close(),
+    () => server.closeAllConnections(),
+  );
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const EXPRESS =
+  (...before: (() => unknown)[]) =>
+  async (control: BelayControl): Promise<string> => {
+    const app = express();
+    for (const middleware of before) app.use(middleware());
+    app.use("/agents", mounted(control).node);
+    return `${await listening(createServer(app))}/agents`;
+  };
+
+/** Where Belay is reached, in each of them. */
+const MOUNTS: Readonly<Record<string, (control: BelayControl) => Promise<string>>> = {
+  "its own server": async (control) => {
+    const serving = await serveBelay(control, OPTIONS);
+    closers.push(() => serving.close());
+    return serving.at;
+  },
+  "node:http, below a path": async (control) =>
+    `${await listening(createServer(mounted(control, "/agents").node))}/agents`,
+  Express: EXPRESS(),
+  "Express behind a body parser and compression": EXPRESS(compression, () => express.json()),
+  "Fastify behind its body parser": async (control) => {
+    const { nodeAs } = mounted(control, "/agents");
+    const app = fastify();
+    app.addContentTypeParser("text/plain", { parseAs: "string" }, (_, body, done) => done(null, body));
+    app.all("/agents/*", (request, reply) => {
+      reply.hijack();
+      const { body } = request;
+      nodeAs(body === undefined || body === null ? {} : { body }, request.raw, reply.raw);
+    });
+    closers.push(() => app.close());
+    return `${await app.listen({ port: 0, host: "127.0.0.1" })}/agents`;
+  },
+  Hono: async (control) => {
+    const app = new Hono();
+    app.mount("/agents", mounted(control).fetch);
+    const server = serveHono({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" });
+    await once(server, "listening");
+    closers.push(() => server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/agents`;
+  },
+};
+
+interface Attack {
+  readonly init: (name: RouteName, route: Route) => { headers?: Record<string, string>; ids?: string } | undefined;
+  readonly status: number;
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+const as = (token: string) => ({ authorization: `Bearer ${token}`, ...JSON_TYPE });
+
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  "no token": { init: (_, { scope }) => (scope === "public" ? undefined : { headers: JSON_TYPE }), status: 401 },
+  "a token without the scope": {
+    init: (_, { scope }) => (scope === "public" ? undefined : { headers: as(`no-${scope}`) }),
+    status: 403,
+  },
+  "a page of another origin": {
+    init: () => ({ headers: { ...as("house"), origin: "https://evil.example" } }),
+    status: 403,
+  },
+  "another tenant's ids": {
+    // A key alone is the sender's own: what it names is looked for among the sender's sessions.
+    init: (_, { path }) =>
+      paramsOf(path).every((param) => param === "key") ? undefined : { headers: as("acme"), ids: "other" },
+    status: 404,
+  },
+  "a form instead of JSON": {
+    init: (_, route) =>
+      isMutation(route) && route.scope !== "public" && bodyOf(route) !== undefined
+        ? { headers: { ...as("house"), "content-type": "text/plain" } }
+        : undefined,
+    status: 415,
+  },
+};
+
+describe.each(Object.entries(MOUNTS))("G35: mounted in %s, every route refuses", (_, mount) => {
+  test.each(Object.entries(ATTACKS))("%s", async (_, { init, status }) => {
+    const { control, calls } = recordingControl("ses_other.a");
+    const base = await mount(control);
+    const found: string[] = [];
+    let tried = 0;
+    for (const name of ROUTE_NAMES) {
+      const route = routeOf(name);
+      const attack = init(name, route);
+      if (attack === undefined) continue;
+      tried += 1;
+      const { headers = {}, ids } = attack;
+      const body = bodyOf(route) ?? (isMutation(route) ? "{}" : undefined);
+      const asked = { method: route.method, headers, ...(body === undefined ? {} : { body }) };
+      const answer = await fetch(base + pathOf(route, idsOf(ids)), asked);
+      await answer.body?.cancel();
+      if (answer.status !== status) found.push(`${name}: ${answer.status}, not ${status}`);
+    }
+    expect(found).toEqual([]);
+    expect(calls).toEqual([]);
+    expect(tried).toBeGreaterThan(5);
+  });
+});
+
+/** Says a word, and then waits to be stopped. */
+const agent = async (turn: { emit(text: string): void; signal: AbortSignal }): Promise<string> => {
+  turn.emit("first word");
+  return new Promise((_, reject) => turn.signal.addEventListener("abort", () => reject(turn.signal.reason)));
+};
+
+describe.each(Object.entries(MOUNTS))("mounted in %s", (_, mount) => {
+  test("a body arrives as sent, events arrive while they happen, a token that rejects is refused", async () => {
+    const belay = await openBelay({ store: ":memory:", agent });
+    closers.push(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
+    const base = await mount(belay);
+    const ask = (path: string, body?: unknown, token = "house"): Promise<Response> =>
+      fetch(base + path, {
+        headers: as(token),
+        ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+      });
+    expect((await ask("/v1/status", undefined, "stranger")).status).toBe(401);
+    const made = await ask("/v1/sessions", { id: "ses_mine", title: "Mine" });
+    expect([made.status, ((await made.json()) as { title: string }).title]).toEqual([201, "Mine"]);
+    const events = await ask("/v1/sessions/ses_mine/events?deltas=with");
+    expect(events.headers.get("cache-control")).toContain("no-transform");
+    const reader = events.body?.getReader();
+    await ask("/v1/sessions/ses_mine/runs", { prompt: "go" });
+    let seen = "";
+    while (!seen.includes("first word")) seen += new TextDecoder().decode((await reader?.read())?.value);
+    const stopped = await ask("/v1/sessions/ses_mine/cancel", { reason: "enough of it", background: "keep" });
+    expect(await stopped.json()).toMatchObject({ kind: "stopping" });
+    while (!seen.includes("run.settled")) seen += new TextDecoder().decode((await reader?.read())?.value);
+    expect(seen).toContain("enough of it");
+    await reader?.cancel();
+  });
+});
+
+describe("in a host of your own", () => {
+  test("its own session says who asks, and the Host that was sent counts, not the address", async () => {
+    const belay = await openBelay({ store: ":memory:", agent });
+    closers.push(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
+    const mount = mounted(belay, "/api/belay");
+    const request = (host: string): Request =>
+      new Request("http://localhost:3000/api/belay/v1/sessions", { headers: { host } });
+    expect((await mount.fetch(request("app.example.com"))).status).toBe(401);
+    expect((await mount.fetchAs({ actor: { name: "ann", scopes: ["read"] } }, request("app.example.com"))).status).toBe(
+      200,
+    );
+    expect((await mount.fetchAs({ actor: { name: "ann", scopes: ["read"] } }, request("evil.example"))).status).toBe(
+      421,
+    );
+    await expect(mount.fetchAs({ actor: { name: "ann" } as never }, request("app.example.com"))).rejects.toThrow(
+      /scopes/,
+    );
+  });
+
+  test("the limits of an actor are options, and wrong ones are refused", async () => {
+    const control = await openBelay({ store: ":memory:", agent });
+    closers.push(() => control.close());
+    const mount = fetchBelay(control, { tokens, limits: { streamsPerToken: 1 } });
+    closers.push(() => mount.close());
+    const open = (): Promise<Response> =>
+      mount.fetch(new Request("http://localhost/v1/events", { headers: as("house") }));
+    const first = await open();
+    expect([first.status, (await open()).status]).toEqual([200, 429]);
+    await first.body?.cancel();
+    expect((await open()).status).toBe(200);
+    expect(() => fetchBelay(control, { tokens, limits: { streamsPerToken: 0 } })).toThrow(/whole number/);
+  });
+});

@@ -1,0 +1,19 @@
+// A server that has inherited the root directory as a file descriptor, and whose command looks for it.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import { openSpawner } from "../../src/process/spawner.ts";
+import type { Mechanism } from "../../src/spawner.ts";
+
+const [workspace = ".", mechanism] = process.argv.slice(2);
+const dir = mkdtempSync(join(tmpdir(), "belay-inherited-"));
+const spawner = await openSpawner({ dir, workspace, clock: systemClock, mechanism: mechanism as Mechanism });
+const child = await spawner.spawn({
+  ...{ id: "proc_inherited.1", sessionId: "ses_inherited" },
+  command: "echo asked; cd /proc/self/fd/20/etc && echo found it",
+});
+await child.ended;
+process.stdout.write(child.output.excerpt().head);
+await spawner.close();
+rmSync(dir, { recursive: true, force: true });
