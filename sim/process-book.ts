@@ -9,6 +9,8 @@ export interface ProcessFacts {
   readonly session: SessionId;
   readonly requestedAt: Seq;
   owner: CallId | SessionId;
+  /** The owner that ended while this process was still dying. */
+  dyingOf?: CallId | SessionId;
   feedback: Feedback;
   cancel: { readonly at: Seq; readonly reason: CancelReason } | undefined;
   settled: { readonly at: Seq; readonly outcome: Outcome; readonly dropped: boolean } | undefined;
@@ -115,6 +117,7 @@ export class ProcessBook {
     if (one === undefined) return;
     switch (event.type) {
       case "process.detached":
+        if (event.dying !== undefined) one.dyingOf = one.owner;
         one.owner = event.owner;
         one.feedback = event.feedback;
         if (event.dying !== undefined) one.cancel ??= { at: seq, reason: event.dying };

@@ -85,10 +85,10 @@ function checkCall(simulation: House, actor: CallActor, { outcome, result, chang
   if (isCutOff(outcome)) return;
   const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
   const kept =
-    outcome.kind === "completed" ? actor.value : (actor.partials.at(-1) ?? leftBy(simulation, actor, outcome, result));
+    outcome.kind === "completed" ? actor.value : (actor.partials.at(-1) ?? leftBy(simulation, actor, result));
   const honest = isAbandoned(outcome)
     ? result === undefined ||
-      actor.partials.concat(leftBy(simulation, actor, outcome, result) ?? []).some((one) => same(one, result))
+      actor.partials.concat(leftBy(simulation, actor, result) ?? []).some((one) => same(one, result))
     : same(kept, result);
   if (!honest) simulation.violate("G15", `${actor.id} has another result in the log than it had.`);
   const noted = changes ?? [];
@@ -97,10 +97,11 @@ function checkCall(simulation: House, actor: CallActor, { outcome, result, chang
 }
 
 /** What a process of a call had said when both were stopped is kept, if the call has kept nothing itself. */
-function leftBy({ facts }: House, { id }: CallActor, outcome: Outcome, result: Json | undefined): Json | undefined {
+function leftBy({ facts }: House, { id }: CallActor, result: Json | undefined): Json | undefined {
   const of = typeof result === "object" && result !== null && "processId" in result ? result.processId : undefined;
   const one = facts.processes.all.get(of as ProcessId);
-  if (one !== undefined && outcome.kind === "cancelled" && outcome.dying?.includes(one.id) === true) return result;
+  // A call that fails while it is stopped leaves one behind, too, but only a cancelled outcome names it.
+  if (one?.dyingOf === id) return result;
   return one?.owner === id && one.settled?.outcome.kind === "cancelled" ? result : undefined;
 }
 

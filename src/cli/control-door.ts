@@ -29,25 +29,27 @@ const TOKEN_BYTES_MAX = 4_096;
 const PATIENCE_MS = 10_000;
 
 export interface Patience {
-  /** How long a server that was there may be silent or gone. `Infinity`: until it answers, or the user leaves. */
+  /** How long a server that was there may be silent. `Infinity`: until it answers, or the user leaves. */
   readonly patienceMs?: number;
+  /** How long it may refuse connections, as one that is restarted does. Default: `patienceMs`. */
+  readonly absentMs?: number;
 }
 
-/** For stops: one that was typed is kept and sent again until the server has answered it. */
-export const UNTIL_ANSWERED: Patience = { patienceMs: Number.POSITIVE_INFINITY };
+/** For stops: one that was typed is kept and sent again until the server has answered it, or is gone. */
+export const UNTIL_ANSWERED: Patience = { patienceMs: Number.POSITIVE_INFINITY, absentMs: PATIENCE_MS };
 
 /** Opens the way that the options name. Rejects with a ControlError that says what to do. */
 export async function openControl(
   options: DoorOptions,
   env: Environment = process.env,
-  { patienceMs = PATIENCE_MS }: Patience = {},
+  { patienceMs = PATIENCE_MS, absentMs = patienceMs }: Patience = {},
 ): Promise<Door> {
   if (options.store !== undefined) return throughStore(options.store);
   const home = openHome({ home: options.home, env });
   const place = await findServer(options, home);
   const token = tokenOf(options, env, place);
   const { connectBelay } = await import("../client/belay-client.ts");
-  const rest = { patienceMs, ...(token === undefined ? {} : { token }) };
+  const rest = { patienceMs, absentMs, ...(token === undefined ? {} : { token }) };
   if (place.url === undefined) return server(await connectBelay({ socket: place.socket, ...rest }), place.socket);
   if (token !== undefined && place.url.protocol === "http:" && !isLoopback(place.url)) throw inTheOpen(place.url);
   return server(await connectBelay({ url: place.url.href, ...rest }), place.url.origin);

@@ -6,9 +6,12 @@
 import type { Clock } from "../ports.ts";
 import type { Chance } from "./chance.ts";
 import { PAUSE_FIRST_MS, PAUSE_LAST_MS } from "./limits.ts";
+import type { Trouble } from "./reply.ts";
 
 export interface Patience {
   readonly patienceMs: number;
+  /** The same while connections are refused, so that no server is there. */
+  readonly absentMs: number;
   readonly attemptsMax: number;
 }
 
@@ -20,6 +23,7 @@ export class Backoff {
   #step = 0;
   #attempts = 1;
   #troubleSince: number | undefined = undefined;
+  #absentSince: number | undefined = undefined;
 
   constructor(clock: Clock, chance: Chance, patience: Patience) {
     this.#clock = clock;
@@ -44,12 +48,14 @@ export class Backoff {
     this.#first = Math.min(firstMs, PAUSE_LAST_MS);
   }
 
-  /** The pause before the next attempt, at least this long. Undefined: enough. `attemptsMax` may only make it fewer. */
-  next(atLeastMs = 0, attemptsMax: number = this.#patience.attemptsMax): number | undefined {
+  /** The pause before the next attempt, at least `afterMs`. Undefined: enough. `attemptsMax` can only lower the limit. */
+  next({ afterMs: atLeastMs = 0, attemptsMax, absent }: Partial<Trouble> = {}): number | undefined {
     const now = this.#clock.elapsed();
     this.#troubleSince ??= now;
-    const left = this.#patience.patienceMs - (now - this.#troubleSince);
-    const enough = this.#attempts >= Math.min(attemptsMax, this.#patience.attemptsMax);
+    this.#absentSince = absent === true ? (this.#absentSince ?? now) : undefined;
+    const { patienceMs, absentMs } = this.#patience;
+    const left = Math.min(patienceMs - (now - this.#troubleSince), absentMs - (now - (this.#absentSince ?? now)));
+    const enough = this.#attempts >= Math.min(attemptsMax ?? Number.POSITIVE_INFINITY, this.#patience.attemptsMax);
     if (enough || left <= 0 || atLeastMs > left) return undefined;
     const step = Math.min(this.#first * 2 ** this.#step, PAUSE_LAST_MS);
     this.#attempts += 1;

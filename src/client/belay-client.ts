@@ -64,6 +64,8 @@ export interface ConnectOptions {
   readonly token?: string;
   /** How long the server may be gone before whoever waits is told, in ms. Default 60000; `Infinity` waits for ever. */
   readonly patienceMs?: number;
+  /** The same while it refuses connections, so that no server is there. Default: `patienceMs`. */
+  readonly absentMs?: number;
   /** Instead of the platform's own `fetch`. */
   readonly fetch?: Fetch;
   /**
@@ -83,7 +85,8 @@ export async function connectBelay(options: ConnectOptions): Promise<BelayClient
   const door = await doorOf(options);
   const { streams = options.socket === undefined && options.fetch === undefined ? "shared" : "separate" } = options;
   const open = streams === "shared" ? carriersOf({ ...door, token }, options) : undefined;
-  const connection = new Connection({ ...door, open, token, clock, chance, patienceMs });
+  const { absentMs = patienceMs } = options;
+  const connection = new Connection({ ...door, open, token, clock, chance, patienceMs, absentMs });
   try {
     await connection.get("/v1/sessions", { limit: 1 });
   } catch (thrown) {
@@ -252,7 +255,8 @@ export class BelayClient implements BelayControl {
 
 function checkOptions(options: ConnectOptions): ConnectOptions {
   if (typeof options !== "object" || options === null) throw invalid("connectBelay() takes { url, token }.");
-  const { url, socket, token, patienceMs, streams, fetch: _, clock: _clock, chance: _chance, ...rest } = options;
+  const { url, socket, token, patienceMs, absentMs, streams, ...others } = options;
+  const { fetch: _, clock: _clock, chance: _chance, ...rest } = others;
   rejectUnknown(rest, "connectBelay()");
   if (url === undefined && socket === undefined) throw invalid("connectBelay() takes a `url`, or in Node a `socket`.");
   if (token !== undefined && (typeof token !== "string" || !/^[!-~]+$/.test(token))) {
@@ -261,8 +265,10 @@ function checkOptions(options: ConnectOptions): ConnectOptions {
   if (streams !== undefined && streams !== "shared" && streams !== "separate") {
     throw invalid('`streams` must be "shared" or "separate".');
   }
-  if (patienceMs !== undefined && !(typeof patienceMs === "number" && patienceMs >= 0)) {
-    throw invalid("`patienceMs` is a number of milliseconds, or Infinity.");
+  for (const [name, ms] of Object.entries({ patienceMs, absentMs })) {
+    if (ms !== undefined && !(typeof ms === "number" && ms >= 0)) {
+      throw invalid(`\`${name}\` is a number of milliseconds, or Infinity.`);
+    }
   }
   return options;
 }

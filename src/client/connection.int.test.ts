@@ -143,6 +143,21 @@ describe("trouble on the way", () => {
     await expect(row).rejects.toMatchObject({ code: "shutting_down" });
   });
 
+  test("G7: a stop whose server has gone before it answered is given up, even with endless patience", async () => {
+    await using house = await connected({ patienceMs: Number.POSITIVE_INFINITY, absentMs: 10_000 });
+    const stopped = house.client.cancelAll();
+    const over = stopped.catch((error: unknown) => error);
+    const asked = await house.server.next("POST");
+    // A connection that is cut belongs to a server that is there.
+    await asked.cut();
+    await house.passPause();
+    await (await house.server.next("POST")).cut();
+    await house.server.die();
+    const began = house.clock.elapsed();
+    while (house.clock.elapsed() - began < 10_000) await house.passPause();
+    expect(await over).toMatchObject({ code: "disconnected", message: expect.stringContaining(house.server.url) });
+  });
+
   test("an answer that does not come is given up, and asked for again", async () => {
     await using house = await connected();
     const row = house.client.session("ses_1").row();

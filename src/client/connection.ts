@@ -27,6 +27,7 @@ export interface ConnectionParts {
   readonly clock: Clock;
   readonly chance: Chance;
   readonly patienceMs: number;
+  readonly absentMs: number;
 }
 
 export interface Ask {
@@ -93,7 +94,7 @@ export class Connection {
       const answer = await this.#attempt<T>(ask);
       if ("value" in answer) return answer;
       const mayRepeat = answer.again && (ask.again !== "never" || answer.untouched === true);
-      const pauseMs = mayRepeat ? backoff.next(answer.afterMs, answer.attemptsMax) : undefined;
+      const pauseMs = mayRepeat ? backoff.next(answer) : undefined;
       if (pauseMs === undefined) throw answer.error;
       await this.pause(pauseMs, ask.signal);
     }
@@ -109,7 +110,7 @@ export class Connection {
   }
 
   backoff(attemptsMax: number = Number.POSITIVE_INFINITY, patienceMs = this.patienceMs): Backoff {
-    const patience: Patience = { patienceMs, attemptsMax };
+    const patience: Patience = { patienceMs, absentMs: this.#parts.absentMs, attemptsMax };
     return new Backoff(this.clock, this.chance, patience);
   }
 
@@ -184,7 +185,7 @@ export class Connection {
       } catch (thrown) {
         if (thrown instanceof ControlError) return { error: thrown, again: false, afterMs: 0 };
         const why = stop.signal.reason === LATE ? LATE : thrown;
-        return { error: this.lost(why), again: true, afterMs: 0 };
+        return { error: this.lost(why), again: true, afterMs: 0, absent: isAbsent(why) };
       } finally {
         takeBack();
       }
@@ -232,7 +233,13 @@ export function withQuery(path: string, query: Query = {}): string {
 }
 
 /** `fetch` says only that it failed; why is one level deeper. */
-function reasonOf(thrown: unknown): string {
-  const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
-  return messageOf(cause);
+const causeOf = (thrown: unknown): unknown =>
+  thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+
+const reasonOf = (thrown: unknown): string => messageOf(causeOf(thrown));
+
+/** The connection was refused, or the socket file is gone. Browsers do not tell. */
+function isAbsent(thrown: unknown): boolean {
+  const cause = causeOf(thrown);
+  return cause instanceof Error && "code" in cause && (cause.code === "ECONNREFUSED" || cause.code === "ENOENT");
 }

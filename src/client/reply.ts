@@ -27,6 +27,8 @@ export interface FetchInit {
 export interface Trouble {
   readonly error: ControlError;
   readonly again: boolean;
+  /** True: the connection was refused, so that no server is there. */
+  readonly absent?: boolean;
   /** True: the server itself says that it has not looked at the request, so that nothing can be done twice. */
   readonly untouched?: boolean;
   readonly afterMs: number;

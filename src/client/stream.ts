@@ -60,7 +60,7 @@ export class Stream {
         stop.abort(LEFT);
       }
       if (end.kind === "over") return;
-      const pauseMs = backoff.next(end.afterMs);
+      const pauseMs = backoff.next(end);
       if (pauseMs === undefined) throw end.error;
       await this.#pause(pauseMs);
     }

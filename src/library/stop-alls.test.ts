@@ -51,6 +51,15 @@ test("G7: two stops of everything under one key at once are one", async () => {
   await belay.close();
 });
 
+test("G10: a stop of everything is answered although Belay closes before its key is kept", async () => {
+  const store = lasting();
+  const belay = await open(store);
+  const run = belay.prompt("one");
+  await run.accepted;
+  const covered = belay.cancelAll({ key: "K" });
+  await Promise.all([belay.close(), expect(covered).resolves.toMatchObject([{ sessionId: run.sessionId }])]);
+});
+
 test("G7: it names prompts that have not arrived, in a session or with one to themselves", async () => {
   const belay = await open(lasting());
   const { id } = await belay.createSession();

@@ -3,7 +3,8 @@
 //
 // Invariants
 // 1. What is asked under one key is done once, even while the first is still being answered.
-// 2. The answer is durable before it is given. What has failed is not kept: it may be tried again.
+// 2. The answer is durable before it is given, or cannot be kept: then the stop was carried out all the same, and each
+//    session has recorded it. What has failed is not kept: it may be tried again.
 import type { CoveredSession } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -69,7 +70,11 @@ export class StopAlls {
     const { commit, lanes } = this.#engine;
     // Plain data, without what is undefined.
     const answer = JSON.parse(JSON.stringify(covered)) as Json;
-    await commit.submit(lanes.get(ALL), { type: "keep-answer", answer, once: { key, content } });
+    try {
+      await commit.submit(lanes.get(ALL), { type: "keep-answer", answer, once: { key, content } });
+    } catch {
+      // Belay is closing, perhaps because this very stop ended its last run; or the store is in trouble, and reports it.
+    }
     return covered;
   }
 }
