@@ -1,5 +1,6 @@
-// npm run rename-check [-- --seed S] [--keep] [--json]: renames ten symbols, moves ten files and retitles ten tests in
-// a copy of the repository, and runs every suite on it: all must still run, and find the same known mistakes.
+// npm run rename-check [-- --seed S] [--quick] [--keep] [--json]: renames ten symbols, moves ten files and retitles ten
+// tests in a copy of the repository, and runs every suite on it: all must still run, and find the same known mistakes.
+// --quick: types, known mistakes and lint rules only, so that many seeds can be tried.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { CORPUS } from "../../sim/bugs/corpus.ts";
@@ -19,6 +20,7 @@ const HUNTED = 6;
 
 const values = optionsOf({
   seed: { type: "string", default: "1" },
+  quick: { type: "boolean", default: false },
   keep: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
 });
@@ -71,16 +73,7 @@ run(
   "test/failures/failure-map",
 );
 run("lint rules", vitest, "run", "--project", "unit", "test/rules/banned-calls", "test/rules/import-direction");
-for (const { name } of hunted) run(`finds ${name}`, "sim/main.ts", "--bugs", "--only", name, "--json");
-run("schedules", "sim/main.ts", "--schedules", "200", "--json");
-run("mistakes of ACP", vitest, "run", "--project", "slow", "test/acp/mistakes", "-t", "leaving-cancels|has none");
-run("mistakes of store faults", vitest, "run", "--project", "slow", "test/faults/mistakes", "-t", "fault-swallowed");
-run("mistakes of power loss", vitest, "run", "--project", "slow", "test/power/power", "-t", "commit-not-heard");
-run("mistakes of kill -9", "test/crash/hunt-all.ts", "--only", "migration-in-steps");
-run("mutants", "test/mutate/main.ts", "--sample", "--seed", `${seed}`, "--json");
-run("kill -9", "test/crash/main.ts", "--kills", "8", "--json");
-run("process trees", "test/trees/main.ts", "--rounds", "1", "--json");
-run("soak", vitest, "run", "--project", "slow", "test/soak/soak", "-t", "holds at the second rest");
+if (!values.quick) runSuites();
 if (!values.keep && failed.length === 0) copy.remove();
 if (failed.length > 0) say(`Replay it with: npm run rename-check -- --seed ${seed}`);
 conclude(
@@ -90,6 +83,19 @@ conclude(
   },
   { json: values.json, holds: failed.length === 0 && renamed.symbols.length >= 8 && moved.length === 10 },
 );
+
+function runSuites(): void {
+  for (const { name } of hunted) run(`finds ${name}`, "sim/main.ts", "--bugs", "--only", name, "--json");
+  run("schedules", "sim/main.ts", "--schedules", "200", "--json");
+  run("mistakes of ACP", vitest, "run", "--project", "slow", "test/acp/mistakes", "-t", "leaving-cancels|has none");
+  run("mistakes of store faults", vitest, "run", "--project", "slow", "test/faults/mistakes", "-t", "fault-swallowed");
+  run("mistakes of power loss", vitest, "run", "--project", "slow", "test/power/power", "-t", "commit-not-heard");
+  run("mistakes of kill -9", "test/crash/hunt-all.ts", "--only", "migration-in-steps");
+  run("mutants", "test/mutate/main.ts", "--sample", "--seed", `${seed}`, "--json");
+  run("kill -9", "test/crash/main.ts", "--kills", "8", "--json");
+  run("process trees", "test/trees/main.ts", "--rounds", "1", "--json");
+  run("soak", vitest, "run", "--project", "slow", "test/soak/soak", "-t", "holds at the second rest");
+}
 
 /** In the copy, with the Node that runs this. */
 function run(name: string, ...words: readonly string[]): void {
