@@ -106,8 +106,8 @@ export const WORLD_BUGS: readonly Bug[] = [
     "late-result-told",
     "A turn receives the late result of a call that was given up and is recorded as such.",
     (at) => {
-      const recorded = at.whenTrue().value().arg(0, 2);
-      return [at.condition().become("true"), recorded.become(`counts ? ${recorded.text} : Promise.resolve()`)];
+      const recorded = at.whenTrue().value().arg(0, 1);
+      return [at.condition().become("true"), recorded.become(`counts ? ${recorded.text} : Promise.resolve(end)`)];
     },
   ),
   mistake(

@@ -4,7 +4,7 @@ import type { CallAsk } from "./call.ts";
 import type { CancelKey, CancelReason, CancelReceipt, NamedPrompts, SessionReceipt } from "./cancel.ts";
 import type { ControlCode } from "./control-error.ts";
 import type { CallEnd, Resume, TurnEnd } from "./decide-run.ts";
-import type { Feedback, Usage } from "./event.ts";
+import type { Event, Feedback, Usage } from "./event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 import type { ProcessEnd } from "./process.ts";
@@ -144,7 +144,8 @@ export interface Answers {
   "admit-call": "admitted" | "denied";
   expire: undefined;
   "settle-turn": Settled;
-  "settle-call": Settled;
+  /** The end as it is recorded: that of a call that was stopped before it began is the stop. */
+  "settle-call": CallSettled | "late";
   "begin-process": ProcessBegun | Refused;
   "note-process": undefined;
   "detach-process": Settled;
@@ -218,3 +219,5 @@ export type Questioned = { readonly kind: "asked"; readonly questionId: Question
 
 /** `late`: it had been settled or abandoned before, so this end was dropped. */
 export type Settled = "recorded" | "late";
+
+export type CallSettled = Extract<Event, { type: "call.settled" }>;

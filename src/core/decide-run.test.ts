@@ -190,10 +190,11 @@ describe("a call is requested", () => {
 
 describe("a call settles", () => {
   test("its end and its result are recorded as they are", () => {
+    const recorded = { ...callSettled("call_a.1", failed), result: { code: 1 } };
     calling
       .when(settleCall("call_a.1", { outcome: failed, result: { code: 1 } }))
-      .then({ ...callSettled("call_a.1", failed), result: { code: 1 } })
-      .answers("recorded");
+      .then(recorded)
+      .answers(recorded);
   });
 
   test("the turn goes on while its calls settle", () => {

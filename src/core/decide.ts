@@ -1,7 +1,7 @@
 // The whole policy of a lane: for every command, the facts that follow and what the asker is told.
 // Pure and synchronous: nothing here can be interrupted half-way, so even "at the same moment" has an order, the log's.
 import { type CancelKey, type CancelReason, type Covered, isMeant, type SessionReceipt } from "./cancel.ts";
-import type { Accept, Accepted, Answers, Command, CommandOf, Refused, Taken } from "./command.ts";
+import type { Accept, Accepted, Answers, CallSettled, Command, CommandOf, Refused, Taken } from "./command.ts";
 import { covers } from "./covers.ts";
 import { decideOnce } from "./decide-once.ts";
 import {
@@ -84,8 +84,7 @@ const deciders: Deciders = {
   "admit-call": admitCall,
   expire,
   "settle-turn": (lane, { end }) => settled(lane, lane.live?.turn === end.turnId ? settleTurn(lane.live, end) : []),
-  "settle-call": (lane, { end }) =>
-    settled(lane, lane.live?.id === runOf(end.callId) ? settleCall(lane.live, end) : []),
+  "settle-call": settleCallIn,
   "begin-process": beginProcess,
   "note-process": noteProcess,
   "detach-process": detachProcess,
@@ -336,6 +335,13 @@ function call(lane: Lane, { type: _, once: __, ...asked }: CommandOf<"call">): D
 
 function settled(lane: Lane, events: readonly Event[]): Decided<Answers["settle-turn"]> {
   return events.length === 0 ? nothing("late") : { events: follow(lane, events), answer: "recorded" };
+}
+
+function settleCallIn(lane: Lane, { end }: CommandOf<"settle-call">): Decided<Answers["settle-call"]> {
+  const { live: run } = lane;
+  const { events, answer } = settled(lane, run?.id === runOf(end.callId) ? settleCall(run, end) : []);
+  const recorded = events.find((event) => event.type === "call.settled" && event.callId === end.callId);
+  return { events, answer: answer === "late" ? answer : (recorded as CallSettled) };
 }
 
 function unasked(lane: Lane, events: readonly Event[]): Decided<undefined> {

@@ -23,7 +23,7 @@ interface Own {
 
 describe("a call begins only if nothing speaks against it in that very tick", () => {
   /** An engine that grants and records everything, but for what a test says. */
-  const hostWith = ({ ending = { kind: "allowed" }, drained = async () => {}, submit = async () => {} }: Own) =>
+  const hostWith = ({ ending = { kind: "allowed" }, drained = async () => {}, submit = async () => "late" }: Own) =>
     ({
       ...{ clock: manualClock(), budget: new LoopBudget(manualClock()), phase: "open", agent: async () => "" },
       hooks: { beforeCalls: false, before: async () => undefined },

@@ -77,8 +77,7 @@ export class LiveCall extends RunWork {
       how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
     // The next call must not wait for the slot of one that may never end.
     this.#giveBack(); // @fault place-kept-by-the-abandoned
-    const end = this.#end(outcome, this.#partial);
-    this.#settle(this.#record(end), end);
+    this.#settle(this.#record(this.#end(outcome, this.#partial)));
   }
 
   keepPartial(result: Json): void {
@@ -256,26 +255,30 @@ export class LiveCall extends RunWork {
     const counts = this.host.drive.ended(this.lane, this);
     if (!counts) this.noteLate(outcome.kind);
     // Too late to count: the turn was given what abandoning it has recorded, and gets nothing else.
-    if (counts) this.#settle(this.#record(end), end); // @fault late-result-told
+    if (counts) this.#settle(this.#record(end)); // @fault late-result-told
   }
 
-  /** Resolves when its end is recorded, or when it is parked instead. */
-  async #record(end: CallEnd): Promise<void> {
+  #settle(recorded: Promise<CallEnd>): void {
+    recorded.then(
+      (end) => this.#answer(toResult(end)),
+      (error: unknown) => this.#fail(toControlError(error)),
+    );
+  }
+
+  /** Resolves with its end as it is recorded, or when it is parked instead. */
+  async #record(end: CallEnd): Promise<CallEnd> {
     const { lane, host } = this;
     // Abandoned is cancelled, too.
-    if (this.parks && end.outcome.kind === "cancelled") return host.drive.park(lane, this);
+    if (this.parks && end.outcome.kind === "cancelled") {
+      host.drive.park(lane, this);
+      return end;
+    }
     try {
-      await host.commit.submit(lane, { type: "settle-call", end });
+      const recorded = await host.commit.submit(lane, { type: "settle-call", end });
+      return recorded === "late" ? end : recorded;
     } finally {
       host.drive.forget(lane, this);
     }
-  }
-
-  #settle(recorded: Promise<unknown>, end: CallEnd): void {
-    recorded.then(
-      () => this.#answer(toResult(end)),
-      (error: unknown) => this.#fail(toControlError(error)),
-    );
   }
 
   #outcomeOf(ended: Ended<unknown>): { readonly outcome: Outcome; readonly result: Json | undefined } {

@@ -5,7 +5,7 @@ import { slots } from "../agent/slots.ts";
 import type { CallId } from "../core/ids.ts";
 import type { Message } from "../core/transcript.ts";
 import { type Finding, verifyAtRest } from "../core/verify.ts";
-import type { Agent, CallRequest, Hooks, Notice } from "../ports.ts";
+import type { Agent, CallRequest, CallResult, Hooks, Notice } from "../ports.ts";
 import { type Belay, openBelay } from "./belay.ts";
 import type { RunHandle } from "./run.ts";
 import type { Session } from "./session.ts";
@@ -238,5 +238,30 @@ describe("G9: a run that is cancelled takes its calls and its questions with it"
       expect((await one.session.transcript()).map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
       expect(await verifyLog(one.session)).toEqual([]);
     });
+  }
+});
+
+test("G16: a call that fails around its stop is returned to the turn as it is recorded", async () => {
+  // At every step between the failure of its hook and the record of its end.
+  for (let steps = 0; steps < 30; steps += 1) {
+    const hook = Promise.withResolvers<void>();
+    const returned = Promise.withResolvers<CallResult>();
+    const belay = await openBelay({
+      store: ":memory:",
+      hooks: { beforeCall: () => hook.promise },
+      agent: async (turn) => returned.resolve(await turn.call("target", null, () => {})),
+    });
+    const session = await belay.createSession();
+    session.prompt("go");
+    const calls = async () => (await session.explain()).live?.calls ?? [];
+    await expect.poll(async () => (await calls())[0]?.waits).toBe("hook");
+    const [{ callId } = { callId: "" }] = await calls();
+    hook.reject(new Error("the host's rule failed"));
+    for (let step = 0; step < steps; step += 1) await undefined;
+    void belay.cancel(callId);
+    const { kind } = await returned.promise;
+    const settled = (await logOf(session)).find((event) => event.type === "call.settled");
+    expect({ steps, kind }).toEqual({ steps, kind: settled?.outcome.kind });
+    await belay.close();
   }
 });
