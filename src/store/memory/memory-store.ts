@@ -56,13 +56,14 @@ interface Log {
 export class MemoryStore implements Store {
   readonly #book = new Book();
   readonly #logs = new Map<SessionId, Log>();
-  readonly #memos = new Memos();
+  readonly #memos: Memos;
   readonly #growth = new Growth();
   readonly #leases: Leases;
   #epoch = 0;
   #closed = false;
 
   constructor({ clock }: { readonly clock: Clock }) {
+    this.#memos = new Memos(clock);
     this.#leases = new Leases(clock);
   }
 

@@ -2,7 +2,7 @@
 import type { SessionId } from "../../core/ids.ts";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
 import { type Memo, memoName } from "../../core/memo.ts";
-import type { Batch } from "../../ports.ts";
+import type { Batch, Clock } from "../../ports.ts";
 
 interface Kept {
   readonly session: SessionId;
@@ -12,8 +12,14 @@ interface Kept {
 }
 
 export class Memos {
+  /** Memos age by a clock that never jumps. */
+  readonly #clock: Pick<Clock, "elapsed">;
   readonly #kept = new Map<string, Kept>();
   readonly #names = new Map<SessionId, Set<string>>();
+
+  constructor(clock: Pick<Clock, "elapsed">) {
+    this.#clock = clock;
+  }
 
   of(session: SessionId): readonly Memo[] {
     return [...(this.#names.get(session) ?? [])].flatMap((name) => this.#find(session, name));
@@ -25,7 +31,7 @@ export class Memos {
   }
 
   /** The users that would have more memos of prompts than they may, if this batch were added. */
-  crowded({ session, memos = [], at }: Batch): readonly string[] {
+  crowded({ session, memos = [] }: Batch): readonly string[] {
     const added = new Map<string, number>();
     for (const change of memos) {
       if (change.type !== "keep" || change.memo.kind !== "prompt") continue;
@@ -33,13 +39,15 @@ export class Memos {
       added.set(change.memo.actor, (added.get(change.memo.actor) ?? 0) + 1);
     }
     if (added.size === 0) return [];
-    const isLive = (one: Kept): boolean => one.at > at - MEMO_MS;
+    const expired = this.#clock.elapsed() - MEMO_MS;
+    const isLive = (one: Kept): boolean => one.at > expired;
     const count = (actor: string): number =>
       [...this.#kept.values()].filter((one) => one.actor === actor && isLive(one)).length;
     return [...added].flatMap(([actor, more]) => (count(actor) + more > MEMOS_PER_ACTOR_MAX ? [actor] : []));
   }
 
-  write({ session, memos = [], at }: Batch): void {
+  write({ session, memos = [] }: Batch): void {
+    const at = this.#clock.elapsed();
     for (const change of memos) {
       const name = change.type === "keep" ? memoName(change.memo) : change.name;
       this.#forget(session, name);

@@ -1,4 +1,8 @@
 // The memos of all sessions, in the writer's transactions.
+//
+// Invariants
+// 1. A memo ages only while the store is open, by a clock that never jumps: a wall clock that is set forward forgets
+//    nothing, and time in which no store was open makes memos live longer.
 import type { StatementSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
@@ -23,6 +27,9 @@ export class MemoTable {
   readonly #keep: StatementSync;
   readonly #drop: StatementSync;
   readonly #expire: StatementSync;
+  readonly #newest: StatementSync;
+  /** Added to the clock of this process, so that times of memos continue those of the last process. */
+  #offset: number | undefined;
 
   constructor(database: Database) {
     const sql = (text: string): StatementSync => database.prepare(text);
@@ -34,6 +41,7 @@ export class MemoTable {
     );
     this.#drop = sql("DELETE FROM memo WHERE session = ? AND name = ?");
     this.#expire = sql("DELETE FROM memo WHERE at <= ?");
+    this.#newest = sql("SELECT MAX(at) AS at FROM memo");
   }
 
   /** The memos that a batch was decided without. */
@@ -45,19 +53,23 @@ export class MemoTable {
   }
 
   /** The users that would have more memos of prompts than they may. */
-  crowded({ session, memos, at }: PackedBatch): readonly string[] {
+  crowded({ session, memos, elapsed }: PackedBatch): readonly string[] {
     const added = new Map<string, number>();
     for (const change of memos) {
       if (change.type !== "keep" || change.memo.kind !== "prompt") continue;
       if (this.#named.get(session, memoName(change.memo)) !== undefined) continue;
       added.set(change.memo.actor, (added.get(change.memo.actor) ?? 0) + 1);
     }
+    if (added.size === 0) return [];
+    const expired = this.#time(elapsed) - MEMO_MS;
     return [...added].flatMap(([actor, more]) =>
-      Number(this.#count.get(actor, at - MEMO_MS)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
+      Number(this.#count.get(actor, expired)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
     );
   }
 
-  write({ session, memos, at }: PackedBatch): void {
+  write({ session, memos, elapsed }: PackedBatch): void {
+    if (memos.length === 0) return;
+    const at = this.#time(elapsed);
     for (const change of memos) {
       if (change.type === "drop") {
         this.#drop.run(session, change.name);
@@ -68,7 +80,12 @@ export class MemoTable {
       const actor = memo.kind === "prompt" ? memo.actor : null;
       this.#keep.run(session, name, actor, at, data, sumOf([session, name, at], data));
     }
-    if (memos.length > 0) this.#expire.run(at - MEMO_MS);
+    this.#expire.run(at - MEMO_MS);
+  }
+
+  #time(elapsed: number): number {
+    this.#offset ??= Number(this.#newest.get()?.at ?? 0) - elapsed;
+    return Math.trunc(this.#offset + elapsed);
   }
 }
 

@@ -60,6 +60,8 @@ export interface PackedBatch {
   readonly memos: readonly MemoChange[];
   /** Names of memos. */
   readonly unless: readonly string[];
+  /** When the memos were sent, by a clock that never jumps. */
+  readonly elapsed: number;
 }
 
 const CHANGE_TYPES: readonly RowChange["type"][] = [
@@ -75,11 +77,13 @@ const CHANGE_TYPES: readonly RowChange["type"][] = [
 const BATCH_CELLS = 8;
 const CHANGE_CELLS = 5;
 
-export function packBatch(cells: Cell[], { session, expected, events, at, snapshot, memos, unless }: Batch): void {
+/** `elapsed`: now, by a clock that never jumps. */
+export function packBatch(cells: Cell[], batch: Batch, elapsed = 0): void {
+  const { session, expected, events, at, snapshot, memos, unless } = batch;
   const lane = snapshot === undefined ? null : encodeLane(snapshot, expected + events.length);
   cells.push(session, expected, events.length, Math.trunc(at), encodeEvents(events), lane, 0);
   const counter = cells.length - 1;
-  cells.push(memos === undefined && unless === undefined ? null : JSON.stringify([memos ?? [], unless ?? []]));
+  cells.push(memos === undefined && unless === undefined ? null : JSON.stringify([memos ?? [], unless ?? [], elapsed]));
   let changes = 0;
   let seq = expected;
   for (const event of events) {
@@ -96,7 +100,7 @@ export function unpackBatches(cells: readonly Cell[]): readonly PackedBatch[] {
   const batches: PackedBatch[] = [];
   for (let start = 0; start < cells.length; ) {
     const changes = cells[start + 6] as number;
-    const [memos, unless] = memosIn(cells[start + 7] as string | null);
+    const [memos, unless, elapsed] = memosIn(cells[start + 7] as string | null);
     batches.push({
       session: cells[start] as SessionId,
       expected: cells[start + 1] as number,
@@ -107,15 +111,16 @@ export function unpackBatches(cells: readonly Cell[]): readonly PackedBatch[] {
       changes: unpackChanges(cells, start + BATCH_CELLS, changes),
       memos,
       unless,
+      elapsed,
     });
     start += BATCH_CELLS + changes * CHANGE_CELLS;
   }
   return batches;
 }
 
-type PackedMemos = readonly [readonly MemoChange[], readonly string[]];
+type PackedMemos = readonly [readonly MemoChange[], readonly string[], number];
 
-const NO_MEMOS: PackedMemos = [[], []];
+const NO_MEMOS: PackedMemos = [[], [], 0];
 const memosIn = (cell: string | null): PackedMemos => (cell === null ? NO_MEMOS : (JSON.parse(cell) as PackedMemos));
 
 function packChange(cells: Cell[], change: RowChange): void {

@@ -47,12 +47,12 @@ export class Outbox {
   }
 
   /** Encodes at once: what the caller does to its objects afterwards is not noticed. */
-  add(batch: Batch): Promise<Appended> {
+  add(batch: Batch, elapsed = 0): Promise<Appended> {
     return new Promise((resolve, reject) => {
       const { cells, waiting } = this.#gathering();
       const length = cells.length;
       try {
-        packBatch(cells, batch);
+        packBatch(cells, batch, elapsed);
       } catch (error) {
         cells.length = length;
         throw error;

@@ -59,6 +59,7 @@ class ThreadedStore implements Store {
   readonly #reader: Thread<ReaderVerbs>;
   readonly #outbox: Outbox;
   readonly #growth = new Growth();
+  readonly #clock: Pick<Clock, "elapsed">;
   readonly #leases: Leases;
   readonly #heads = new Recent<SessionId, Seq>(HEADS_MAX);
   #epoch: number;
@@ -72,6 +73,7 @@ class ThreadedStore implements Store {
     this.#writer = writer;
     this.#reader = reader;
     this.#outbox = new Outbox(writer, (session, head) => this.#note(session, head));
+    this.#clock = clock;
     this.#leases = new Leases(clock);
     this.#epoch = epoch;
     this.#epochEnd = epoch + EPOCH_BLOCK;
@@ -80,7 +82,7 @@ class ThreadedStore implements Store {
   async append(batch: Batch): Promise<Appended> {
     this.#requireOpen();
     if (this.#leases.fences(batch.session, batch.epoch)) return { kind: "fenced" };
-    const appended = await this.#outbox.add(batch);
+    const appended = await this.#outbox.add(batch, this.#clock.elapsed());
     if (appended.kind === "fenced") this.#isTakenOver = true;
     return appended;
   }
