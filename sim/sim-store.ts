@@ -130,7 +130,7 @@ export class SimStore implements Store {
     const asked = this.#disk.elapsed();
     const gone = await this.#park("renew", "", () => this.#disk.store.renew(worker, ttlMs));
     // An answer that comes too late is not heard.
-    if (this.#disk.elapsed() - asked < STORE_WAIT_MS) this.renewedAt = asked;
+    if (this.#disk.elapsed() - asked < STORE_WAIT_MS) this.renewedAt = Math.max(this.renewedAt ?? 0, asked);
     return gone;
   };
   release: Store["release"] = (session, worker) =>

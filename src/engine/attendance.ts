@@ -157,7 +157,8 @@ export class Attendance {
   }
 
   #renewed(at: number): void {
-    this.#renewedAt = at;
+    // An answer that was held up says nothing about leases that were taken since.
+    this.#renewedAt = Math.max(this.#renewedAt, at);
     this.#limit();
   }
 

@@ -236,6 +236,23 @@ describe("the log has been read, and the append is still without an answer:", ()
     expect(await writer.submit(accept("run_3"))).toMatchObject({ kind: "accepted", ahead: 1 });
   });
 
+  test("if the old batch arrives first and the log cannot be read at once, nothing is decided twice", async () => {
+    const writer = await new Writer().begin();
+    const late = hang(writer);
+    [accept("run_1"), cancelSession].map((command) => watch(writer.submit(command)));
+    const second = new Gate();
+    writer.store.plan("append", 2, { kind: "delay", until: second });
+    writer.store.plan("read", 2, { kind: "fail", code: "unavailable" });
+    await writer.clock.advance(STORE_WAIT_MS + 50);
+    late.open("written");
+    await settled();
+    second.open();
+    await writer.clock.advance(STORE_WAIT_MS);
+    expect((await writer.types()).slice(1)).toEqual(["run.accepted", "session.cancel_requested", "run.settled"]);
+    expect(writer.notices).toMatchObject([{ code: "unavailable" }, { code: "unavailable" }]);
+    expect(await writer.submit(accept("run_2"))).toMatchObject({ kind: "accepted", ahead: 0 });
+  });
+
   test("if it is refused the second time it is still decided: the old batch may land, and is found then", async () => {
     const writer = await new Writer().begin();
     const late = hang(writer);

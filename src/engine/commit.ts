@@ -267,8 +267,7 @@ export class Commit {
       this.#again(lane, [...unwritten, ...lane.pending]);
     } catch (error) {
       if (lane.phase === "gone" || lane.flight !== flight) return;
-      lane.pending = [...flight.entries, ...lane.pending];
-      lane.flight = undefined;
+      // The batch is kept until the log is read: an earlier sending of it may be what the log has moved by.
       this.#failed(lane, toControlError(error), "unread");
     }
   }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/fixtures/engine.ts";
+import type { CommandOf } from "../core/command.ts";
 import { ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
 import { emptyLane, evolve } from "../core/lane.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, RETRY_LAST_MS, SNAPSHOT_EVENTS, STORE_WAIT_MS } from "../core/limits.ts";
@@ -104,6 +105,34 @@ test("G30: a batch that lands after its session was loaded again is given to fol
   expect(received).toEqual(all);
   expect(tapped).toEqual(all);
   await following.return();
+});
+
+test("G1: a process asked for after a reload does not get the id of one whose request lands late", async () => {
+  const { clock, log, store, engine } = house();
+  await engine.start();
+  const { id } = await engine.create(undefined, {});
+  const begin = (command: string): CommandOf<"begin-process"> => ({
+    ...{ type: "begin-process", owner: id, command, feedback: "next-turn" },
+  });
+  const late = new Gate();
+  const next = new Gate();
+  store.plan("append", 1, { kind: "delay", until: late });
+  store.plan("append", 2, { kind: "delay", until: next });
+  engine.commit.submit(engine.lanes.get(id), begin("first")).catch(() => {});
+  await settled();
+  engine.commit.fence(engine.lanes.get(id));
+  engine.lanes.get(id);
+  await clock.advance(STORE_WAIT_MS);
+  const answer = engine.commit.submit(engine.lanes.get(id), begin("second"));
+  late.open();
+  await settled();
+  next.open();
+  const begun = await answer;
+  const { events } = await log.read(id, { after: 0, limit: 100 });
+  const requested = events.flatMap((event) => (event.type === "process.requested" ? [event] : []));
+  const second = requested.find(({ command }) => command === "second");
+  expect(begun).toMatchObject({ kind: "begun", processId: second?.processId });
+  expect(requested.map(({ command }) => command)).toEqual(["first", "second"]);
 });
 
 test("G24: a session whose claims failed while it was created is driven once the store answers", async () => {

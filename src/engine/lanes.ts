@@ -8,6 +8,7 @@
 
 import { ControlError, toControlError } from "../core/control-error.ts";
 import type { Resume } from "../core/decide-run.ts";
+import type { Recorded } from "../core/event.ts";
 import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/lane.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, STORE_WAIT_MS } from "../core/limits.ts";
@@ -41,6 +42,8 @@ export class Lanes {
   readonly #leaving = new Map<SessionId, Promise<unknown>>();
   /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
   readonly #homes = new Map<RunId, SessionId>();
+  /** Numbers of processes whose request was not recorded when their lane was let go, and may still be. */
+  readonly #ordinals = new Map<SessionId, number>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -51,6 +54,7 @@ export class Lanes {
     const known = this.#lanes.get(session);
     if (known !== undefined && known.phase !== "gone") return known;
     const lane = new LiveLane(session);
+    lane.processOrdinal = this.#ordinals.get(session) ?? 0;
     this.#lanes.set(session, lane);
     void this.#load(lane, this.#leaving.get(session));
     return lane;
@@ -82,6 +86,14 @@ export class Lanes {
 
   all(): Iterable<LiveLane> {
     return this.#lanes.values();
+  }
+
+  /** Has a lane read what was written without it, with a batch that finds the log moved. False: there is no lane. */
+  readOn(session: SessionId, written: readonly Recorded[]): boolean {
+    const lane = this.#lanes.get(session);
+    const head = written.at(-1)?.seq ?? 0;
+    if (lane !== undefined && lane.durable.head < head) this.#parts.commit.barrier(lane, "snapshot").catch(ignore);
+    return lane !== undefined;
   }
 
   home(run: RunId): SessionId | undefined {
@@ -154,6 +166,8 @@ export class Lanes {
     const { id } = lane;
     const landing = lane.flight?.landing;
     lane.cancelRetry();
+    if (lane.processOrdinal > lane.durable.processes.count) this.#ordinals.set(id, lane.processOrdinal);
+    else this.#ordinals.delete(id);
     if (landing !== undefined) this.#awaitedBySuccessor(id, landing);
     this.#idle.delete(lane);
     if (this.#lanes.get(lane.id) === lane) this.#lanes.delete(lane.id);
@@ -169,8 +183,7 @@ export class Lanes {
 
   async #load(lane: LiveLane, leaving: Promise<unknown> | undefined): Promise<void> {
     try {
-      // What was on its way when the lane was let go is in what is read, or nowhere.
-      // If it lands even later, its head is taken by then and nothing of it is written.
+      // What was on its way when the lane was let go is in what is read. If it lands later, this lane reads it then.
       if (leaving !== undefined) await orLimit(this.#parts.clock, leaving, { limitMs: STORE_WAIT_MS });
       // Claimed before it is read: what another driver wrote until then is in it, and later it can write nothing.
       await this.claim(lane);
