@@ -48,7 +48,7 @@ export class Backoff {
     this.#first = Math.min(firstMs, PAUSE_LAST_MS);
   }
 
-  /** The pause before the next attempt, at least `afterMs`. Undefined: enough. `attemptsMax` can only lower the limit. */
+  /** The pause before the next attempt, at least `afterMs`. Undefined: enough. `attemptsMax` only lowers the limit. */
   next({ afterMs: atLeastMs = 0, attemptsMax, absent }: Partial<Trouble> = {}): number | undefined {
     const now = this.#clock.elapsed();
     this.#troubleSince ??= now;

@@ -73,7 +73,7 @@ export class StopAlls {
     try {
       await commit.submit(lanes.get(ALL), { type: "keep-answer", answer, once: { key, content } });
     } catch {
-      // Belay is closing, perhaps because this very stop ended its last run; or the store is in trouble, and reports it.
+      // Belay is closing, perhaps because this stop ended its last run; or the store is in trouble, and reports it.
     }
     return covered;
   }
