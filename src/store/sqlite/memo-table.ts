@@ -1,8 +1,8 @@
 // The memos of all sessions, in the writer's transactions.
 //
 // Invariants
-// 1. A memo ages only while the store is open, by a clock that never jumps: a wall clock that is set forward forgets
-//    nothing, and time in which no store was open makes memos live longer.
+// 1. While the store is open, memos age by a clock that never jumps: a wall clock that is set forward forgets nothing.
+//    Between two openings there is only the wall clock.
 import type { StatementSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
@@ -28,7 +28,7 @@ export class MemoTable {
   readonly #drop: StatementSync;
   readonly #expire: StatementSync;
   readonly #newest: StatementSync;
-  /** Added to the clock of this process, so that times of memos continue those of the last process. */
+  /** Added to the clock of this process: the wall clock at the first use, and never before the newest memo. */
   #offset: number | undefined;
 
   constructor(database: Database) {
@@ -53,7 +53,7 @@ export class MemoTable {
   }
 
   /** The users that would have more memos of prompts than they may. */
-  crowded({ session, memos, elapsed }: PackedBatch): readonly string[] {
+  crowded({ session, memos, ...sent }: PackedBatch): readonly string[] {
     const added = new Map<string, number>();
     for (const change of memos) {
       if (change.type !== "keep" || change.memo.kind !== "prompt") continue;
@@ -61,15 +61,15 @@ export class MemoTable {
       added.set(change.memo.actor, (added.get(change.memo.actor) ?? 0) + 1);
     }
     if (added.size === 0) return [];
-    const expired = this.#time(elapsed) - MEMO_MS;
+    const expired = this.#time(sent) - MEMO_MS;
     return [...added].flatMap(([actor, more]) =>
       Number(this.#count.get(actor, expired)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
     );
   }
 
-  write({ session, memos, elapsed }: PackedBatch): void {
+  write({ session, memos, ...sent }: PackedBatch): void {
     if (memos.length === 0) return;
-    const at = this.#time(elapsed);
+    const at = this.#time(sent);
     for (const change of memos) {
       if (change.type === "drop") {
         this.#drop.run(session, change.name);
@@ -83,8 +83,8 @@ export class MemoTable {
     this.#expire.run(at - MEMO_MS);
   }
 
-  #time(elapsed: number): number {
-    this.#offset ??= Number(this.#newest.get()?.at ?? 0) - elapsed;
+  #time({ at, elapsed }: Pick<PackedBatch, "at" | "elapsed">): number {
+    this.#offset ??= Math.max(Number(this.#newest.get()?.at ?? 0), at) - elapsed;
     return Math.trunc(this.#offset + elapsed);
   }
 }

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
+import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
+import { keep } from "../../core/memo.ts";
 import type { Clock } from "../../ports.ts";
 import { encodeEvents } from "../../wire/event.ts";
 import { storeContract } from "../contract.ts";
@@ -52,6 +54,22 @@ storeContract("the SQLite store", async () => {
 });
 
 describe("opening a file again", () => {
+  it("memos that have expired while it was closed make room", async () => {
+    const file = freshFile();
+    const memo = (key: string) => keep({ kind: "prompt", key, actor: "ann", reason: { kind: "user" } });
+    const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => memo(`k${index}`));
+    const openings: readonly [number, readonly ReturnType<typeof memo>[], string][] = [
+      [1_000, full, "appended"],
+      [999 + MEMO_MS, [memo("more")], "crowded"],
+      [1_000 + MEMO_MS, [memo("more")], "appended"],
+    ];
+    for (const [at, memos, kind] of openings) {
+      const store = await openSqliteStore({ file, clock: stopped });
+      expect(await store.append({ ...batch(SES, 0, [], { memos }), at })).toMatchObject({ kind });
+      await store.close();
+    }
+  });
+
   it("G1: everything that was appended is there", async () => {
     const file = freshFile();
     const first = await openSqliteStore({ file });
