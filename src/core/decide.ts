@@ -339,9 +339,9 @@ function settled(lane: Lane, events: readonly Event[]): Decided<Answers["settle-
 
 function settleCallIn(lane: Lane, { end }: CommandOf<"settle-call">): Decided<Answers["settle-call"]> {
   const { live: run } = lane;
-  const { events, answer } = settled(lane, run?.id === runOf(end.callId) ? settleCall(run, end) : []);
-  const recorded = events.find((event) => event.type === "call.settled" && event.callId === end.callId);
-  return { events, answer: answer === "late" ? answer : (recorded as CallSettled) };
+  const { events } = settled(lane, run?.id === runOf(end.callId) ? settleCall(run, end) : []);
+  const isEnd = (event: Event): event is CallSettled => event.type === "call.settled" && event.callId === end.callId;
+  return { events, answer: events.find(isEnd) ?? "late" };
 }
 
 function unasked(lane: Lane, events: readonly Event[]): Decided<undefined> {

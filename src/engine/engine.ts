@@ -283,7 +283,7 @@ export class Engine implements Consequences, WorkHost {
 
   recorded(lane: LiveLane, events: readonly Recorded[]): void {
     // It landed after its session was loaded again: the lane that drives the session now reads it in the log.
-    if (lane.phase === "gone" && this.lanes.readOn(lane.id, events)) return; // @fault landed-twice
+    if (lane.phase === "gone" && this.lanes.readOn(lane.id, events.at(-1)?.seq ?? 0)) return; // @fault landed-twice
     for (const event of events) {
       // Also one whose acceptance was never answered, and one that nobody has asked for: a cancel finds it at once.
       // @fault caught-up-run-without-a-home

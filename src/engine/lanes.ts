@@ -8,8 +8,7 @@
 
 import { ControlError, toControlError } from "../core/control-error.ts";
 import type { Resume } from "../core/decide-run.ts";
-import type { Recorded } from "../core/event.ts";
-import type { RunId, SessionId, WorkerId } from "../core/ids.ts";
+import type { RunId, Seq, SessionId, WorkerId } from "../core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/lane.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, STORE_WAIT_MS } from "../core/limits.ts";
 import type { Clock, Loaded, Store } from "../ports.ts";
@@ -42,7 +41,7 @@ export class Lanes {
   readonly #leaving = new Map<SessionId, Promise<unknown>>();
   /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
   readonly #homes = new Map<RunId, SessionId>();
-  /** Numbers of processes whose request was not recorded when their lane was let go, and may still be. */
+  /** The last number of a process in lanes that were lost with a batch that may still land: it is not used again. */
   readonly #ordinals = new Map<SessionId, number>();
 
   constructor(parts: Parts) {
@@ -89,9 +88,8 @@ export class Lanes {
   }
 
   /** Has a lane read what was written without it, with a batch that finds the log moved. False: there is no lane. */
-  readOn(session: SessionId, written: readonly Recorded[]): boolean {
+  readOn(session: SessionId, head: Seq): boolean {
     const lane = this.#lanes.get(session);
-    const head = written.at(-1)?.seq ?? 0;
     if (lane !== undefined && lane.durable.head < head) this.#parts.commit.barrier(lane, "snapshot").catch(ignore);
     return lane !== undefined;
   }
@@ -166,8 +164,8 @@ export class Lanes {
     const { id } = lane;
     const landing = lane.flight?.landing;
     lane.cancelRetry();
-    if (lane.processOrdinal > lane.durable.processes.count) this.#ordinals.set(id, lane.processOrdinal);
-    else this.#ordinals.delete(id);
+    if (lane.flight === undefined && lane.health.kind === "well") this.#ordinals.delete(id);
+    else if (lane.processOrdinal > 0) this.#ordinals.set(id, lane.processOrdinal);
     if (landing !== undefined) this.#awaitedBySuccessor(id, landing);
     this.#idle.delete(lane);
     if (this.#lanes.get(lane.id) === lane) this.#lanes.delete(lane.id);
