@@ -124,7 +124,20 @@ test("G26: a session without a driver is loaded again, unless commands of it are
   });
   await attendance.start();
   expect(forgotten).toEqual(["ses_left"]);
-  expect(taken).toEqual(["ses_ours", "ses_busy", "ses_left", "ses_new"]);
+  expect(taken).toEqual(["ses_ours", "ses_left", "ses_new"]);
+});
+
+test("G24: a session whose lease came late is loaded again as soon as nothing of it is on its way", async () => {
+  const busy = lane("ses_busy");
+  busy.pending = [{} as Entry];
+  const { attendance, clock, forgotten, taken } = worker([busy]);
+  await attendance.start();
+  attendance.left("ses_busy");
+  await clock.advance(LEASE_RENEW_MS);
+  expect([forgotten, taken]).toEqual([[], []]);
+  busy.pending = [];
+  await clock.advance(2 * LEASE_RENEW_MS);
+  expect([forgotten, taken]).toEqual([["ses_busy"], ["ses_busy"]]);
 });
 
 test("G24: the only worker of a store takes up what did not fit into the first answer", async () => {

@@ -109,18 +109,24 @@ export class Attendance {
 
   /** Sessions with work and no living driver become ours. Answers whether there may be more of them. */
   async #attend(): Promise<boolean> {
-    const { store, lanes } = this.#parts;
-    for (const session of this.#left) lanes.get(session);
-    this.#left.clear();
+    const { store } = this.#parts;
+    for (const session of this.#left) if (this.#takeUp(session)) this.#left.delete(session);
     const unattended = await store.unattended(ATTEND_MAX);
-    for (const session of unattended) {
-      const lane = lanes.peek(session);
-      // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
-      // @fault lease-not-taken-over
-      if (lane !== undefined && lane.epoch === undefined && lane.atRest) lanes.forget(lane);
-      lanes.get(session); // @fault nothing-recovered
-    }
+    for (const session of unattended) this.#takeUp(session); // @fault nothing-recovered
     return unattended.length >= ATTEND_MAX;
+  }
+
+  /** False: there is no lease, and something of it is on its way. It is to be tried again. */
+  #takeUp(session: SessionId): boolean {
+    const { lanes } = this.#parts;
+    const lane = lanes.peek(session);
+    if (lane !== undefined && lane.epoch === undefined) {
+      if (!lane.atRest) return false;
+      // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
+      lanes.forget(lane); // @fault lease-not-taken-over
+    }
+    lanes.get(session);
+    return true;
   }
 
   /** The only worker of a store renews nothing, and takes up the rest of what was left in the same steps. */

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
 import { ControlError } from "../core/control-error.ts";
+import type { SessionId } from "../core/ids.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
-import type { Batch, Store } from "../ports.ts";
+import type { Batch, Claim, Store } from "../ports.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
@@ -12,7 +13,7 @@ import { BoundedStore, StoreLimit } from "./bounded-store.ts";
 function bounded() {
   const clock = manualClock();
   const faulty = faultyStore(new MemoryStore({ clock }));
-  return { clock, faulty, store: new BoundedStore(faulty, clock) };
+  return { clock, faulty, store: new BoundedStore(faulty, clock, () => {}) };
 }
 
 const signal = new AbortController().signal;
@@ -119,7 +120,7 @@ test("answers are those of the store, and leave no timer", async () => {
 test("a late answer, or a late error, changes nothing and is handled", async () => {
   const clock = manualClock();
   const late = Promise.withResolvers<undefined>();
-  const store = new BoundedStore({ load: () => late.promise } as Partial<Store> as Store, clock);
+  const store = new BoundedStore({ load: () => late.promise } as Partial<Store> as Store, clock, () => {});
   const answer = watch(store.load("ses_1"));
   await clock.advance(STORE_WAIT_MS);
   expect(answer.is).toBe("refused");
@@ -128,8 +129,25 @@ test("a late answer, or a late error, changes nothing and is handled", async () 
   expect(answer).toMatchObject({ is: "refused", value: { code: "unavailable" } });
 });
 
+test.each<readonly [Claim["kind"], at: number, late: readonly SessionId[]]>([
+  ["claimed", STORE_WAIT_MS, ["ses_1"]],
+  ["claimed", STORE_WAIT_MS - 1, []],
+  ["held", STORE_WAIT_MS, []],
+])("a claim answered with %s after %d ms reports %j as claimed late", async (kind, at, expected) => {
+  const clock = manualClock();
+  const answer = Promise.withResolvers<Claim>();
+  const late: SessionId[] = [];
+  const log = { claim: () => answer.promise } as Partial<Store> as Store;
+  const claim = watch(new BoundedStore(log, clock, (session) => void late.push(session)).claim("ses_1", "wrk_1", 9));
+  await clock.advance(at);
+  answer.resolve({ kind } as Claim);
+  await settled();
+  expect(claim.is).toBe(at < STORE_WAIT_MS ? "answered" : "refused");
+  expect(late).toEqual(expected);
+});
+
 test.each(["one", "many", undefined] as const)("a store for %s workers stays one", (workers) => {
-  const store = new BoundedStore({ workers } as Partial<Store> as Store, manualClock());
+  const store = new BoundedStore({ workers } as Partial<Store> as Store, manualClock(), () => {});
   expect(store.workers).toBe(workers ?? "many");
 });
 

@@ -2,6 +2,7 @@
 //
 // `append` is not among them: its caller has to know when a late append lands after all, so `commit.ts` bounds it.
 import { ControlError } from "../core/control-error.ts";
+import type { SessionId } from "../core/ids.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
 import type { Upkeep } from "../core/upkeep.ts";
 import type { Clock, Store } from "../ports.ts";
@@ -9,10 +10,13 @@ import type { Clock, Store } from "../ports.ts";
 export class BoundedStore implements Store {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #claimedLate: (session: SessionId) => void;
 
-  constructor(store: Store, clock: Clock) {
+  /** `claimedLate` is called for a lease that was given after its caller had been told that there is no answer. */
+  constructor(store: Store, clock: Clock, claimedLate: (session: SessionId) => void) {
     this.#store = store;
     this.#clock = clock;
+    this.#claimedLate = claimedLate;
   }
 
   get workers(): "one" | "many" {
@@ -42,7 +46,10 @@ export class BoundedStore implements Store {
   sessions: Store["sessions"] = (page) => this.#bounded(this.#store.sessions(page));
   ids: Store["ids"] = (asked) => this.#bounded(this.#store.ids(asked));
   unattended: Store["unattended"] = (limit) => this.#bounded(this.#store.unattended(limit));
-  claim: Store["claim"] = (session, worker, ttlMs) => this.#bounded(this.#store.claim(session, worker, ttlMs));
+  claim: Store["claim"] = (session, worker, ttlMs) =>
+    this.#bounded(this.#store.claim(session, worker, ttlMs), ({ kind }) => {
+      if (kind === "claimed") this.#claimedLate(session);
+    });
   renew: Store["renew"] = (worker, ttlMs) => this.#bounded(this.#store.renew(worker, ttlMs));
   release: Store["release"] = (session, worker) => this.#bounded(this.#store.release(session, worker));
   trim: Store["trim"] = (session, before) => this.#bounded(this.#store.trim(session, before));
@@ -59,10 +66,14 @@ export class BoundedStore implements Store {
     };
   }
 
-  #bounded<T>(answer: Promise<T>): Promise<T> {
+  #bounded<T>(answer: Promise<T>, late?: (answer: T) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      const limit = new StoreLimit(this.#clock, this.#clock.elapsed(), () => reject(noAnswer()));
-      answer.then(resolve, reject).finally(() => limit.cancel());
+      let given = resolve as (answer: T) => void;
+      const limit = new StoreLimit(this.#clock, this.#clock.elapsed(), () => {
+        reject(noAnswer());
+        given = (answer) => late?.(answer);
+      });
+      answer.then((value) => given(value), reject).finally(() => limit.cancel());
     });
   }
 }
