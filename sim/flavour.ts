@@ -1,5 +1,6 @@
 // What may happen in a schedule. Not every schedule may do everything: leaving out most kinds of trouble each time lets
 // the rest of them meet more often.
+import { STORE_WAIT_MS } from "../src/core/limits.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { DeathVerified, Manner } from "../src/testing/scripted-child.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
@@ -160,18 +161,23 @@ function storeTroubleOf(chooser: Chooser): StoreTroubleOptions {
     [3, "refusing"],
     [2, "silent"],
     [1, "slow"],
+    [1, "late"],
   ] as const);
   const when = { afterSteps: 4 + chooser.below(24), steps: 8 + chooser.below(32) };
   if (kind === "silent") return { kind, applied: chance(chooser, 50), ...when };
   if (kind === "slow") {
     return { kind, commitMs: pick(chooser, COMMITS_MS), applied: chance(chooser, 50) ? "at-once" : "at-end", ...when };
   }
+  if (kind === "late") return { kind, commitMs: LATE_MS, code: pick(chooser, ["store_full", "store_locked"]), ...when };
   const code = pick(chooser, ["store_full", "store_locked", "store_corrupt"] as const);
   return { kind, code, ...(chance(chooser, 25) ? { also: "reads" } : {}), ...when };
 }
 
 /** Longer than a turn is given to notice that its calls were abandoned; and longer than the grace. */
 const COMMITS_MS = [300, 2_000];
+
+/** Longer than the store is waited for, and shorter than it is waited for twice. */
+const LATE_MS = STORE_WAIT_MS + 2_000;
 
 /** Longer than a call is given once its processes are forced; and longer than the spawner itself waits. */
 const LATE_DEATH: DeathVerified = { afterMs: 700 };

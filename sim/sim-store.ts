@@ -40,7 +40,9 @@ export type TroubleKind =
       readonly also?: "reads";
     }
   | { readonly kind: "silent"; readonly applied: boolean }
-  | { readonly kind: "slow"; readonly commitMs: number; readonly applied: "at-once" | "at-end" };
+  | { readonly kind: "slow"; readonly commitMs: number; readonly applied: "at-once" | "at-end" }
+  /** An append lands after its caller has given up on it. What its session sends meanwhile is refused after that. */
+  | { readonly kind: "late"; readonly commitMs: number; readonly code: "store_full" | "store_locked" };
 
 /** The trouble, when it begins, and for how many steps of the schedule it lasts. */
 export type StoreTroubleOptions = TroubleKind & { readonly afterSteps: number; readonly steps: number };

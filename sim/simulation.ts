@@ -1,5 +1,6 @@
 // One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and those who
 // watch them. It does nothing by itself; a schedule moves it, one step at a time.
+import type { ControlCode } from "../src/core/control-error.ts";
 import type { SessionId } from "../src/core/ids.ts";
 import { STORE_WAIT_MS } from "../src/core/limits.ts";
 import type { Ids, Notice } from "../src/ports.ts";
@@ -196,19 +197,29 @@ export class Simulation {
   }
 
   /** The store answers this call after a while. A life that has ended by then is not answered. */
-  slowDown(parked: Parked, { commitMs, applied }: Extract<TroubleKind, { kind: "slow" }>): void {
+  slowDown(parked: Parked, { commitMs, applied }: Omit<Extract<TroubleKind, { kind: "slow" }>, "kind">): void {
     this.trace.note(`slow ${parked.verb} ${parked.about}, ${commitMs} ms, applied ${applied}`);
+    this.#later(parked, commitMs, () => parked.answer());
+    if (applied === "at-once") parked.apply();
+  }
+
+  /** The store refuses this call after a while. */
+  refuseLater(parked: Parked, code: ControlCode, afterMs: number): void {
+    this.trace.note(`refuse ${parked.verb} ${parked.about} after ${afterMs} ms`);
+    this.#later(parked, afterMs, () => parked.fail(code));
+  }
+
+  #later(parked: Parked, afterMs: number, settle: () => void): void {
     this.life.faults += 1;
     // A computer that sleeps for 5 s meanwhile finds that the store has not answered in time.
     this.troubles += 1;
-    this.silentUntil = Math.max(this.silentUntil, this.clock.elapsed() + commitMs);
+    this.silentUntil = Math.max(this.silentUntil, this.clock.elapsed() + afterMs);
     const { store } = this.life;
     store.drop(parked);
-    if (applied === "at-once") parked.apply();
-    this.clock.after(commitMs, () => {
+    this.clock.after(afterMs, () => {
       if (store.over) return;
       this.trace.note(`answer ${parked.verb} ${parked.about}, late`);
-      parked.answer();
+      settle();
     });
   }
 

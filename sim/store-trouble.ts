@@ -1,5 +1,5 @@
-// Lasting trouble of the simulated store: for a number of steps it refuses, does not answer, or commits slowly. Decides
-// what becomes of each call that the scheduler would move meanwhile.
+// Lasting trouble of the simulated store: for a number of steps it refuses, does not answer, or commits slowly or late.
+// Decides what becomes of each call that the scheduler would move meanwhile.
 //
 // Invariants
 // 1. Draws no choices, so a schedule without trouble is the same whether this exists or not.
@@ -27,6 +27,8 @@ export class StoreTrouble {
   readonly #options: StoreTroubleOptions | undefined;
   /** Calls that were made before it began. */
   #earlier: ReadonlySet<Parked> = new Set();
+  /** When the append of a session that is late lands. */
+  readonly #landsAt = new Map<string, number>();
   #steps = 0;
   #on = false;
 
@@ -57,7 +59,8 @@ export class StoreTrouble {
   /** What becomes of this call in the trouble; undefined: it does not meet it. */
   take(parked: Parked): Promise<void> | undefined {
     const options = this.#options;
-    if (!this.#on || options === undefined || !this.#meets(parked, options)) return undefined;
+    if (options === undefined || !(this.#on || this.#landsIn(parked) > 0)) return undefined;
+    if (!this.#meets(parked, options)) return undefined;
     switch (options.kind) {
       case "refusing":
         return this.#refuse(parked, options);
@@ -69,7 +72,27 @@ export class StoreTrouble {
         this.tally.slowed += 1;
         this.#simulation.slowDown(parked, options);
         return Promise.resolve();
+      case "late":
+        this.#late(parked, options);
+        return Promise.resolve();
     }
+  }
+
+  #late(parked: Parked, { commitMs, code }: StoreTroubleOptions & { kind: "late" }): void {
+    const waitMs = this.#landsIn(parked);
+    if (waitMs > 0) {
+      this.tally.refused += 1;
+      this.#simulation.refuseLater(parked, code, waitMs);
+      return;
+    }
+    this.tally.slowed += 1;
+    this.#landsAt.set(parked.about, this.#simulation.clock.elapsed() + commitMs);
+    this.#simulation.slowDown(parked, { commitMs, applied: "at-end" });
+  }
+
+  /** When the late append of its session lands, from now on; not above 0: there is none. */
+  #landsIn({ about }: Parked): number {
+    return (this.#landsAt.get(about) ?? 0) - this.#simulation.clock.elapsed();
   }
 
   #begin(): void {
@@ -82,7 +105,7 @@ export class StoreTrouble {
     const { verb, phase } = parked;
     if (phase !== "waiting" || verb === "close") return false;
     if (this.#earlier.has(parked) || this.#simulation.life.phase === "starting") return false;
-    if (options.kind === "slow") return verb === "append";
+    if (options.kind === "slow" || options.kind === "late") return verb === "append";
     return options.kind === "silent" || WRITES.has(verb) || options.also === "reads";
   }
 

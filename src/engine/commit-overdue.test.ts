@@ -266,6 +266,31 @@ describe("the log has been read, and the append is still without an answer:", ()
     expect(await writer.submit(accept("run_2"))).toMatchObject({ kind: "accepted", ahead: 1 });
   });
 
+  test("G7: a stop covers what an old batch has written although the new one is refused", async () => {
+    const writer = await new Writer().begin();
+    const late = hang(writer);
+    watch(writer.submit(accept("run_1")));
+    const second = new Gate();
+    const refused = { kind: "fail", code: "store_full" } as const;
+    writer.store.plan("append", 2, refused);
+    const append = writer.store.append.bind(writer.store);
+    let sendings = 1;
+    writer.store.append = async (batch) => {
+      sendings += 1;
+      if (sendings === 2) await second.opened;
+      return append(batch);
+    };
+    await writer.clock.advance(STORE_WAIT_MS + 50);
+    late.open("written");
+    await settled();
+    second.open();
+    await settled();
+    watch(writer.submit(cancelSession));
+    expect(writer.covered).toEqual([{ runs: ["run_1"], work: [], processes: [] }]);
+    await writer.clock.advance(STORE_WAIT_MS);
+    expect((await writer.types()).slice(1)).toEqual(["run.accepted", "session.cancel_requested", "run.settled"]);
+  });
+
   test("G11: a stop of a prompt in doubt holds although the batch that was sent again is lost too", async () => {
     for (const code of ["unavailable", "store_full"] as const) {
       const writer = await new Writer().begin();

@@ -14,7 +14,6 @@ import type { Recorded } from "../core/event.ts";
 import { evolve, type Lane } from "../core/lane.ts";
 import { COMMIT_ATTEMPTS_MAX } from "../core/limits.ts";
 import { remember } from "../core/memo.ts";
-import type { StoreKnows } from "../core/rows.ts";
 import type { Appended, Clock, Notify, Store } from "../ports.ts";
 import { noAnswer } from "./bounded-store.ts";
 import { closing, drivenByAnother, unanswered } from "./closing.ts";
@@ -37,7 +36,7 @@ import {
   withKnownKey,
 } from "./entries.ts";
 import { type Redact, redacted } from "./error-text.ts";
-import { asksForSnapshot, batchOf, hasSnapshot, numbered, readNews, writtenOf } from "./flight.ts";
+import { answerWritten, asksForSnapshot, batchOf, hasSnapshot, numbered, readNews } from "./flight.ts";
 import { afterFailure, type Health, isUnwritten, maySend, takesCommands, WELL } from "./health.ts";
 import type { Entry, Flight, LiveLane } from "./live-lane.ts";
 import { Unanswered } from "./unanswered.ts";
@@ -101,6 +100,15 @@ export class Commit {
   barrier(lane: LiveLane, also?: "snapshot"): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#receive(lane, { ...NONE, also, resolve: () => resolve(), reject });
+    });
+  }
+
+  /** The log has grown without this lane: it reads on with a batch, or, if the store refuses that, after its pause. */
+  readOn(lane: LiveLane): void {
+    this.barrier(lane, "snapshot").catch(() => {
+      if (lane.phase !== "ready" || lane.health.kind !== "refusing") return;
+      lane.health = { ...lane.health, kind: "unknown" };
+      this.#retryLater(lane);
     });
   }
 
@@ -228,7 +236,11 @@ export class Commit {
     else if (lane.phase === "gone") return;
     else if (kind === "fenced") this.fence(lane);
     else if (kind === "moved") void this.#moved(lane, flight);
-    else this.#unknownToIt(lane, flight, appended);
+    else {
+      // Decided again with what the store knows: keys that have a run, memos of another worker, too many memos.
+      this.#known(lane);
+      this.#again(lane, learn(lane, [...flight.entries, ...lane.pending], appended));
+    }
   }
 
   #lost(lane: LiveLane, flight: Flight, error: unknown): void {
@@ -261,7 +273,7 @@ export class Commit {
       }
       const news = await readNews(this.#store, lane);
       if (lane.phase === "gone" || lane.flight !== flight) return;
-      const unwritten = this.#unwritten(flight, news);
+      const unwritten = answerWritten(flight, news);
       this.#known(lane);
       this.#note(lane, news);
       this.#again(lane, [...unwritten, ...lane.pending]);
@@ -272,24 +284,11 @@ export class Commit {
     }
   }
 
-  /** Decided again with what the store knows: keys that have a run, memos of another worker, too many memos. */
-  #unknownToIt(lane: LiveLane, flight: Flight, known: StoreKnows): void {
-    this.#known(lane);
-    this.#again(lane, learn(lane, [...flight.entries, ...lane.pending], known));
-  }
-
   /** The log has been read. That proves nothing about writing: if the next batch fails, the pauses go on growing. */
   #known(lane: LiveLane): void {
     if (lane.health.kind !== "unknown") return;
     lane.health = { ...lane.health, kind: "refusing", scope: "new", until: 0 };
     lane.cancelRetry();
-  }
-
-  /** What was written is answered, not decided again: a stop would cover what was accepted after it. */
-  #unwritten({ entries }: Flight, news: readonly Recorded[]): readonly Entry[] {
-    const written = writtenOf(entries, news); // @fault lost-answer-decided-again
-    for (const entry of entries.slice(0, written)) entry.resolve(entry.answer);
-    return entries.slice(written);
   }
 
   #note(lane: LiveLane, news: readonly Recorded[]): void {
@@ -371,7 +370,7 @@ export class Commit {
     // Meanwhile the store has answered, or the lane is gone.
     if (lane.phase !== "ready" || lane.health !== health || lane.flight !== flight) return;
     this.#known(lane);
-    const entries = flight === undefined ? [] : this.#unwritten(flight, news);
+    const entries = flight === undefined ? [] : answerWritten(flight, news);
     // What the store has not answered may still be written. Sent again as a whole, it is written once in any case.
     const left = entries.filter((entry) => isLasting(entry) || mayLand(entry));
     this.#note(lane, news);

@@ -77,5 +77,12 @@ export function writtenOf(entries: readonly Entry[], read: readonly Recorded[]):
   return found;
 }
 
+/** What was written is answered, not decided again: a stop would cover what was accepted after it. Returns the rest. */
+export function answerWritten({ entries }: Flight, news: readonly Recorded[]): readonly Entry[] {
+  const written = writtenOf(entries, news); // @fault lost-answer-decided-again
+  for (const entry of entries.slice(0, written)) entry.resolve(entry.answer);
+  return entries.slice(written);
+}
+
 const nameOf = (event: Event | undefined): string =>
   JSON.stringify(event, ["type", "runId", "turnId", "callId", "questionId", "processId", "covers"]) ?? "";

@@ -107,6 +107,27 @@ test("G30: a batch that lands after its session was loaded again is given to fol
   await following.return();
 });
 
+test("G24: a batch that lands after a reload is driven although the next append is refused", async () => {
+  const begun: string[] = [];
+  const { clock, store, engine } = house(({ runId }) => void begun.push(runId));
+  await engine.start();
+  const { id } = await engine.create(undefined, {});
+  const late = new Gate();
+  store.plan("append", 1, { kind: "delay", until: late });
+  const { runId, accepted } = engine.prompt(id, asked("late"));
+  accepted.catch(() => {});
+  await settled();
+  engine.commit.fence(engine.lanes.get(id));
+  engine.lanes.get(id);
+  await clock.advance(STORE_WAIT_MS);
+  store.always("append", { kind: "fail", code: "store_full" });
+  late.open();
+  await settled();
+  store.heal();
+  await clock.advance(RETRY_LAST_MS);
+  expect(begun).toEqual([runId]);
+});
+
 test("G1: a process asked for after a reload does not get the id of one whose request lands late", async () => {
   const { clock, log, store, engine } = house();
   await engine.start();

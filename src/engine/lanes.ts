@@ -90,7 +90,7 @@ export class Lanes {
   /** Has a lane read what was written without it, with a batch that finds the log moved. False: there is no lane. */
   readOn(session: SessionId, head: Seq): boolean {
     const lane = this.#lanes.get(session);
-    if (lane !== undefined && lane.durable.head < head) this.#parts.commit.barrier(lane, "snapshot").catch(ignore);
+    if (lane !== undefined && lane.durable.head < head) this.#parts.commit.readOn(lane);
     return lane !== undefined;
   }
 
