@@ -161,7 +161,7 @@ function storeTroubleOf(chooser: Chooser): StoreTroubleOptions {
     [3, "refusing"],
     [2, "silent"],
     [1, "slow"],
-    [1, "late"],
+    [2, "late"],
   ] as const);
   const when = { afterSteps: 4 + chooser.below(24), steps: 8 + chooser.below(32) };
   if (kind === "silent") return { kind, applied: chance(chooser, 50), ...when };

@@ -40,9 +40,10 @@ export async function comeToRest(simulation: Simulation): Promise<void> {
     if (simulation.violations.length > 0) return;
     if (await settleSomething(simulation)) continue;
     const over = isOver(simulation);
-    if (over && askForUntold(simulation)) continue;
+    const isSilent = simulation.clock.elapsed() < simulation.silentUntil;
+    if (over && !isSilent && askForUntold(simulation)) continue;
     if (simulation.life.busyTimers === 0 && verifyDeath(simulation)) continue;
-    const silent = simulation.clock.elapsed() < simulation.silentUntil || isRefusing(simulation);
+    const silent = isSilent || isRefusing(simulation);
     if (over && !silent) checkTimers(simulation);
     if (simulation.clock.pending.length === 0 || (over && simulation.life.busyTimers === 0 && !silent)) break;
     idleSince = simulation.life.busyTimers > 0 ? undefined : (idleSince ?? simulation.clock.elapsed());

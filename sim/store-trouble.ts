@@ -82,7 +82,7 @@ export class StoreTrouble {
     const waitMs = this.#landsIn(parked);
     if (waitMs > 0) {
       this.tally.refused += 1;
-      this.#simulation.refuseLater(parked, code, waitMs);
+      this.#simulation.refuseLater(parked, code, waitMs + 100);
       return;
     }
     this.tally.slowed += 1;

@@ -13,13 +13,16 @@ async function schedules(focus: Focus, count: number): Promise<readonly Schedule
 const sum = (results: readonly ScheduleResult[], count: (result: ScheduleResult) => number): number =>
   results.reduce((total, result) => total + count(result), 0);
 
-test("in schedules about store trouble the store refuses, is silent, and is slow", async () => {
-  const all = await schedules("store-trouble", 60);
+test("in schedules about store trouble the store refuses, is silent, slow, and late", async () => {
+  const all = await schedules("store-trouble", 120);
   const kind = (name: string) => all.filter(({ options }) => options.storeTrouble?.kind === name);
-  expect(kind("refusing").length + kind("silent").length + kind("slow").length).toBe(all.length);
+  const kinds = ["refusing", "silent", "slow", "late"].map((name) => kind(name).length);
+  expect(kinds.reduce((total, count) => total + count)).toBe(all.length);
   expect(sum(kind("refusing"), ({ storeTrouble }) => storeTrouble.refused)).toBeGreaterThan(20);
   expect(sum(kind("silent"), ({ storeTrouble }) => storeTrouble.silenced)).toBeGreaterThan(20);
   expect(sum(kind("slow"), ({ storeTrouble }) => storeTrouble.slowed)).toBeGreaterThan(5);
+  expect(sum(kind("late"), ({ storeTrouble }) => storeTrouble.slowed)).toBeGreaterThan(5);
+  expect(sum(kind("late"), ({ storeTrouble }) => storeTrouble.refused)).toBeGreaterThan(0);
   // Each kind keeps to itself.
   expect(sum(kind("slow"), ({ storeTrouble }) => storeTrouble.refused + storeTrouble.silenced)).toBe(0);
   const meanwhile = (lines: readonly string[]): readonly string[] =>
