@@ -51,8 +51,12 @@ export async function startLoad({ file, seed, runsPerSecond }: LoadOptions) {
     if (!isRight) counts.wrong.push(`${run.id}: ${outcome.kind}`);
   }
 
+  const running = new Set<Promise<unknown>>();
   const timer = setInterval(() => {
-    once().catch((error: unknown) => counts.wrong.push(String(error)));
+    const run = once()
+      .catch((error: unknown) => counts.wrong.push(String(error)))
+      .finally(() => running.delete(run));
+    running.add(run);
   }, 1_000 / runsPerSecond);
   return {
     belay,
@@ -65,7 +69,9 @@ export async function startLoad({ file, seed, runsPerSecond }: LoadOptions) {
     },
     stop: async (): Promise<void> => {
       clearInterval(timer);
-      await belay.close({ mode: "cancel" });
+      // A run that the close cancels has not ended wrongly.
+      await Promise.all(running);
+      await belay.close();
     },
   };
 }
