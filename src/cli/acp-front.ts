@@ -5,8 +5,10 @@
 import { basename, join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
+import { withPackage } from "../core/optional-package.ts";
 import type { Json } from "../core/prompt.ts";
-import { type AcpFlags, amongEditors, digestOf, withEditor } from "./acp.ts";
+import { type AcpFlags, amongEditors, withEditor } from "./acp.ts";
+import { digestOf } from "./agent-digest.ts";
 import { openHome } from "./home.ts";
 import { shellQuoted } from "./serve-greeting.ts";
 import type { AgentFlags } from "./serve-words.ts";
@@ -29,7 +31,8 @@ export async function startFront(command: readonly string[], flags: FrontFlags):
   const base = openHome({ home: flags.home, env: process.env }).dir;
   const home = openHome({ home: join(base, "fronts", mark), env: process.env });
   return withEditor(flags, async (desk) => {
-    const { foreignAgent } = await import("../foreign/foreign-agent.ts");
+    const load = () => import("../foreign/foreign-agent.ts");
+    const { foreignAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp-front", load);
     const agent = foreignAgent({
       ...{ command: [program, ...words], inherit, cwd: process.cwd(), version: version() },
       sessions: (id) => brought.of(id),

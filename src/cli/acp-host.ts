@@ -14,6 +14,9 @@ import { type Home, type HostKind, removeServer, writeServer } from "./home.ts";
 import type { House } from "./serve-house.ts";
 import { version } from "./version.ts";
 
+/** Connections of editors share one name, and each follows all of its sessions. */
+export const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
+
 export interface HostWish {
   readonly home: Home;
   /** A digest of the agent that is wanted. */

@@ -4,21 +4,21 @@
 // Invariants
 // 1. Nothing but the protocol is written to stdout: whatever else is printed in this program goes to stderr.
 // 2. It ends within EXIT_MS_MAX of its input, whatever it was doing, and leaves no process behind.
-import { resolve } from "node:path";
 import type { Writable } from "node:stream";
-import { type AcpDoorOptions, acpDoor } from "../acp/door.ts";
+import type { AcpDoorOptions } from "../acp/door.ts";
 import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
-import { randomIds } from "../engine/random-ids.ts";
+import { withPackage } from "../core/optional-package.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { AuditTrail } from "../observe/audit-trail.ts";
 import { type Log, openLog } from "../observe/log.ts";
 import { type Redactor, redactor } from "../observe/redactor.ts";
 import { ACP_GRACE_MS, type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./acp-end.ts";
 import { greetTypist } from "./acp-greeting.ts";
-import { type OpenedHouse, socketOf } from "./acp-host.ts";
+import { CROWD, type OpenedHouse, socketOf } from "./acp-host.ts";
 import { AcpHouse } from "./acp-house.ts";
 import { type EditorLine, editorLine } from "./acp-stdio.ts";
+import { AGENT_FLAGS, markOf } from "./agent-digest.ts";
 import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";
@@ -99,6 +99,8 @@ async function serve(line: EditorLine, { place, onSession }: Seated, { log, atEn
   const policy = atEnd ?? (kind === "editors" ? "cancel" : "keep");
   const kept = kind === "editors" ? "set down, and taken up at the next start" : "it goes on at the server";
   const end = new EditorsEnd({ policy, kept, answered: line.answered, log, clock: systemClock });
+  const load = () => import("../acp/door.ts");
+  const { acpDoor } = await withPackage("@agentclientprotocol/sdk", "belay acp", load);
   const door = acpDoor({
     ...{ control, clock: systemClock, version: version(), directory: process.cwd() },
     notice: (text) => log.info(text),
@@ -121,9 +123,6 @@ export interface EditorsWish {
   /** Works instead of the one that the flags name. */
   readonly agent?: GivenAgent;
 }
-
-/** Connections of editors share one name, and each follows all of its sessions. */
-export const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
 
 export async function amongEditors({ log, redact }: Desk, wish: EditorsWish): Promise<AcpHouse> {
   const { home, mark, flags, agent } = wish;
@@ -152,23 +151,6 @@ const gentle = (plan: Plan): Plan => ({
   ...plan,
   config: { ...plan.config, limits: { graceMs: ACP_GRACE_MS, ...plan.config.limits } },
 });
-
-const AGENT_FLAGS = [
-  ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
-];
-
-/** Paths are whole: two editors have been started in two directories. */
-export function markOf(flags: AgentFlags): string {
-  const named = ["agent", "tools", "instructions", "workspace", "config"];
-  const given = AGENT_FLAGS.flatMap((name) => {
-    const value = flags[name];
-    if (value === undefined) return [];
-    return [[name, typeof value === "string" && named.includes(name) ? resolve(value) : value]];
-  });
-  return digestOf(given);
-}
-
-export const digestOf = (value: unknown): string => randomIds(systemClock).digest(JSON.stringify(value)).slice(0, 16);
 
 async function goThere(flags: AcpFlags): Promise<Place> {
   const { control, where, close } = await openControl(flags, process.env, { patienceMs: PATIENCE_MS });

@@ -51,7 +51,7 @@ export function runApprove(verdict: Verdict, typed: string | undefined, flags: A
 async function list(control: BelayControl, flags: ApproveFlags): Promise<number> {
   const questions = await openQuestions(control);
   if (flags.json) print(JSON.stringify({ questions }));
-  else if (questions.length === 0) print("Nobody is asked anything.");
+  else if (questions.length === 0) print("No question is open.");
   else for (const line of questionLines(questions, styleOf(process.stdout))) print(line);
   return EXIT_OK;
 }
@@ -77,7 +77,7 @@ async function asked(question: OpenQuestion, flags: ApproveFlags): Promise<Added
   if (!hasTypist()) {
     shown(question, flags);
     const digest = question.about.kind === "approval" ? question.about.digest : "DIGEST";
-    throw new ControlError("invalid", "Nobody is at a terminal to look at what would be approved.", {
+    throw new ControlError("invalid", "What would be approved cannot be shown: this is not a terminal.", {
       hint: `Look at it, and then say which bytes you mean: --digest ${digest}. Or, unseen: --yes.`,
     });
   }

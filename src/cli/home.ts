@@ -33,6 +33,8 @@ export interface Home {
   readonly auditDir: string;
   /** A word that says how much a running server logs, from its next SIGHUP on. */
   readonly levelFile: string;
+  /** The configurations that the user trusts. */
+  readonly trustFile: string;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -53,6 +55,7 @@ export function openHome({ home, env }: { readonly home?: string | undefined; re
     socketFile: socketFile(dir, env),
     auditDir: join(dir, "audit"),
     levelFile: join(dir, "log-level"),
+    trustFile: join(dir, "trusted.json"),
   };
 }
 

@@ -28,6 +28,7 @@ import { sessionsCommand } from "./commands/sessions-command.ts";
 import { statusCommand } from "./commands/status-command.ts";
 import { stopAllCommand } from "./commands/stop-all-command.ts";
 import { tokenCommand } from "./commands/token-command.ts";
+import { trustCommand } from "./commands/trust-command.ts";
 import { verifyCommand } from "./commands/verify-command.ts";
 import { versionCommand } from "./commands/version-command.ts";
 import { fullName } from "./examples.ts";
@@ -51,7 +52,7 @@ const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
     ...[cancelCommand, stopAllCommand, queueCommand, modeCommand],
     ...[approveCommand, denyCommand, answerCommand],
   ],
-  "Look after it:": [doctorCommand, verifyCommand, backupCommand, deleteCommand, tokenCommand],
+  "Look after it:": [doctorCommand, verifyCommand, backupCommand, deleteCommand, tokenCommand, trustCommand],
   "And:": [completionCommand, helpCommand, versionCommand],
 };
 

@@ -5,9 +5,9 @@ import { ControlError, messageOf } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
-import { CROWD, markOf } from "./acp.ts";
-import { type OpenedHouse, socketOf } from "./acp-host.ts";
+import { CROWD, type OpenedHouse, socketOf } from "./acp-host.ts";
 import { AcpHouse } from "./acp-house.ts";
+import { markOf } from "./agent-digest.ts";
 import { doorWords } from "./door-words.ts";
 import { type Home, makeHome, openHome } from "./home.ts";
 import type { RunPlace } from "./run.ts";
@@ -29,7 +29,7 @@ export async function runOnStore(flags: RunFlags): Promise<RunPlace> {
   const { makePlan, openWorks } = await import("./serve-works.ts");
   const home = openHome({ home: flags.home, env: process.env });
   makeHome(home);
-  const plan = await makePlan({ home, flags });
+  const plan = await makePlan({ home, flags, trust: "ask" });
   const isNew = isNewStore(plan);
   outliveStrays((failure) => say(`${STRAY}: ${messageOf(failure)}`));
   const { belay, agent, notices } = await openWorks(plan, {});
@@ -49,6 +49,7 @@ export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
     open: () => opener.open(),
     ...(flags.local === true ? { joins: "none" } : given === undefined ? { joins: "any" } : {}),
   });
+  opener.trust = "refuse";
   const close = (): Promise<void> => house.close(CLOSE_MS);
   const { control, hosted, where } = house;
   if (hosted === undefined) {
@@ -78,6 +79,8 @@ class Opener {
   readonly #flags: RunFlags;
   #plan: Plan | undefined;
   #isNew = false;
+  /** While a run is followed, the terminal is held for its questions. */
+  trust: "ask" | "refuse" = "ask";
 
   constructor(home: Home, flags: RunFlags) {
     this.#home = home;
@@ -89,7 +92,7 @@ class Opener {
     const { openHouse } = await import("./serve-house.ts");
     const server = { socket: socketOf(this.#home), crowd: CROWD };
     // Once: it takes the keys of providers out of the environment.
-    this.#plan ??= await makePlan({ home: this.#home, flags: this.#flags, server });
+    this.#plan ??= await makePlan({ home: this.#home, flags: this.#flags, server, trust: this.trust });
     const plan = this.#plan;
     for (const secret of plan.taken.secrets) this.redact.add(secret);
     this.#isNew = isNewStore(plan);

@@ -77,7 +77,7 @@ export class RunQuestions {
       if (receipt === undefined) continue;
       if (receipt.kind === "refused") view.note(receipt.message);
       else {
-        if (receipt.kind !== "recorded") view.note("Too late: somebody else was faster.");
+        if (receipt.kind !== "recorded") view.note("Too late: it was answered elsewhere.");
         return;
       }
     }

@@ -7,6 +7,7 @@
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
+import { isMissing } from "../core/optional-package.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Belay } from "../library/belay.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";
@@ -15,7 +16,7 @@ import { eventMetrics } from "../observe/event-metrics.ts";
 import type { Log } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
 import type { Redactor } from "../observe/redactor.ts";
-import { Telemetry } from "../observe/telemetry.ts";
+import type { Telemetry, TelemetryOptions } from "../observe/telemetry.ts";
 import type { Notice } from "../ports.ts";
 import { Guard, type GuardOptions } from "../server/guard.ts";
 import { Denial } from "../server/guard-denial.ts";
@@ -112,7 +113,7 @@ const starting = new Denial(503, "unavailable", "The server is starting.", {
 interface Inside {
   readonly works: Works;
   readonly audit: AuditTrail;
-  readonly telemetry: Telemetry;
+  readonly telemetry: Telemetry | undefined;
   readonly handler: Handler;
   readonly strays: Strays;
 }
@@ -129,10 +130,10 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
   const { plan, log, redact, version, agent, first } = wish;
   const metrics = new Metrics();
   const measure = eventMetrics(metrics);
-  const telemetry = new Telemetry({ redact, version });
+  const telemetry = await openTelemetry({ redact, version });
   const onRecorded = (session: SessionId, events: readonly Recorded[]): void => {
     measure(session, events);
-    telemetry.observe(session, events);
+    telemetry?.observe(session, events);
   };
   const onNotice = (notice: Notice): void => tell(log, notice);
   const given = agent === undefined ? {} : { agent };
@@ -169,6 +170,17 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
   }
 }
 
+/** Undefined without the package: then no SDK of OpenTelemetry can be registered either. */
+async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | undefined> {
+  try {
+    const { Telemetry } = await import("../observe/telemetry.ts");
+    return new Telemetry(options);
+  } catch (error) {
+    if (isMissing(error, "@opentelemetry/api")) return undefined;
+    throw error;
+  }
+}
+
 function house({ works, audit, telemetry, handler, strays }: Inside, outside: Outside): House {
   const { lock, listeners, tokens, tokenFile } = outside;
   return {
@@ -187,7 +199,7 @@ function house({ works, audit, telemetry, handler, strays }: Inside, outside: Ou
       await handler.drain();
       await listeners.close(ANSWERS_MS);
       await lock.release();
-      telemetry.close();
+      telemetry?.close();
       await audit.close();
       strays.takeBack();
       return unfinished;

@@ -16,6 +16,7 @@ import { tierOf } from "./doctor.ts";
 import type { Home } from "./home.ts";
 import { retentionOf } from "./retention-flag.ts";
 import type { AgentFlags } from "./serve-words.ts";
+import { trustOf } from "./trust.ts";
 
 /** Everything that has to be known before anything is opened. */
 export interface Plan {
@@ -31,15 +32,18 @@ export interface PlanWish {
   readonly home: Home;
   readonly flags: AgentFlags & { readonly store?: string | undefined; readonly retention?: string };
   readonly server?: ServerConfig;
+  /** Whether a configuration that is not trusted yet may be asked about at the terminal. Default `refuse`. */
+  readonly trust?: "ask" | "refuse";
 }
 
 /** Reads the configuration, and takes the keys of providers out of this program's environment. */
-export async function makePlan({ home, flags, server }: PlanWish): Promise<Plan> {
+export async function makePlan({ home, flags, server, trust = "refuse" }: PlanWish): Promise<Plan> {
   const { config, notices } = await loadConfig({
     cwd: process.cwd(),
     flags: { ...configOf(flags), ...(server === undefined ? {} : { server }) },
     env: process.env,
     defaults: { store: home.storeFile },
+    trust: trustOf(home, trust),
   });
   if (isDemo(config)) refuseIdle(flags);
   const taken = await takeSecrets(process.env, config);

@@ -27,7 +27,7 @@ export async function runServe(flags: ServeFlags): Promise<number> {
   let level = levelOf(flags, home, process.env);
   outliveReaders();
   const ending = new Ending();
-  const plan = await makePlan({ home, flags, server: serverOf(flags) });
+  const plan = await makePlan({ home, flags, server: serverOf(flags), trust: "ask" });
   const redact = redactor(plan.taken.secrets);
   const log = openLog({
     ...{ redact, clock: systemClock, form: formOf(flags) },

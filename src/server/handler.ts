@@ -11,6 +11,7 @@ import { openApiText } from "../api/openapi.ts";
 import { isMutation, type Route } from "../api/route.ts";
 import type { BelayControl } from "../control.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
+import { withPackage } from "../core/optional-package.ts";
 import type { Clock } from "../ports.ts";
 import type { AcpDesk } from "./acp-desk.ts";
 import { ACP_PATH } from "./acp-http.ts";
@@ -177,7 +178,8 @@ export class Handler {
   #desk(): Promise<AcpDesk> {
     const { control, guard, clock, version, audit, metrics } = this.#options;
     const parts = { control, guard, clock, version, log: this.#log, audit, metrics };
-    this.#acp ??= import("./acp-entrance.ts").then(({ openAcp }) => openAcp(parts));
+    const load = () => import("./acp-entrance.ts");
+    this.#acp ??= withPackage("@agentclientprotocol/sdk", "/acp", load).then(({ openAcp }) => openAcp(parts));
     return this.#acp;
   }
 

@@ -1,15 +1,15 @@
 // The file a configuration stands in: found in the working directory, or named by whoever starts Belay.
 //
-// A directory may be somebody else's, and a configuration can run code, send keys to an address and give leave to do
-// things unasked. So a file that was merely found is data: it is code, or has such powers, only if it belongs to the
-// user who starts Belay and nobody else can write to it. Then it is said aloud. A file that was named is trusted.
-// What this does not see: a copy that its user has made of somebody else's directory is the user's own.
+// A directory may be a clone of a stranger's repository, or writable for a command of an agent, and a configuration can
+// run code, send keys to an address and allow things unasked. So a file that was merely found is used only if its path
+// and content are trusted, whatever it sets and whose it is. A file that was named is trusted.
 import { constants } from "node:fs";
-import { lstat, open, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { lstat, open, realpath, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import type { BelayConfig } from "./config.ts";
+import { type ConfigContent, configContent } from "./config-content.ts";
 import { checkConfig, refuseSecrets } from "./config-shape.ts";
 import { exportOf, importModule } from "./own-module.ts";
 
@@ -26,6 +26,9 @@ export interface ConfigFile {
   readonly notices: readonly string[];
 }
 
+/** Whether a configuration that was found may be used: its path and content were trusted before, or are now. */
+export type Trust = (found: ConfigContent) => Promise<"trusted" | "untrusted">;
+
 export interface ConfigSearch {
   readonly cwd: string;
   /** Undefined: look for one. False: there is none. */
@@ -33,33 +36,67 @@ export interface ConfigSearch {
   /** What is looked for. */
   readonly names: readonly string[];
   readonly clock: Clock;
+  readonly trust: Trust;
 }
 
 /** Undefined: there is none. */
-export async function readConfigFile({ cwd, named, names, clock }: ConfigSearch): Promise<ConfigFile | undefined> {
+export async function readConfigFile({
+  cwd,
+  named,
+  names,
+  clock,
+  trust,
+}: ConfigSearch): Promise<ConfigFile | undefined> {
   if (named === false) return undefined;
   if (named !== undefined) {
     const path = resolve(cwd, named);
-    const { config } = await read(path, clock);
-    return { path, config, notices: isCode(path) ? [`The configuration ${path} is code, and was run.`] : [] };
+    const config = isCode(path) ? await readCode(path, clock) : parseJson(path, await readJson(path));
+    const notices = isCode(path) ? [`The configuration ${path} is code, and was run.`] : [];
+    return { path, config: checked(config, path), notices };
   }
-  const path = await find(cwd, names);
+  const path = await findConfig(cwd, names);
   if (path === undefined) return undefined;
-  // Before it is run, and not after.
-  if (isCode(path)) await checkOwn(path, "is code");
-  const { config } = await read(path, clock);
-  const powers = powersOf(config);
-  if (isCode(path))
+  if (isCode(path)) await checkOwn(path);
+  const content = await configContent(path).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+  if ((await trust(content)) === "untrusted") throw untrusted(content.path);
+  if (isCode(path)) {
+    const config = checked(await readCode(path, clock), path);
     return { path, config, notices: [`The configuration ${path} was found here. It is code, and was run.`] };
-  if (powers.length === 0) return { path, config, notices: [] };
-  await checkOwn(path, `sets ${powers.join(", ")}`);
-  for (const module of [config.agent, config.tools]) {
-    if (module !== undefined) await checkOwn(module, "is code");
   }
-  return { path, config, notices: [`The configuration ${path} was found here. It sets ${powers.join(", ")}.`] };
+  // The text of the digest: the file itself may have changed since.
+  const config = checked(parseJson(path, content.text), path);
+  for (const module of [config.agent, config.tools]) {
+    if (module === undefined) continue;
+    await checkOwn(module);
+    await checkCovered(module, content);
+  }
+  const powers = powersOf(config);
+  const notices =
+    powers.length === 0 ? [] : [`The configuration ${path} was found here. It sets ${powers.join(", ")}.`];
+  return { path, config, notices };
 }
 
-async function find(cwd: string, names: readonly string[]): Promise<string | undefined> {
+/** How a path that was refused is trusted. */
+const untrusted = (path: string): ControlError =>
+  new ControlError("invalid", `${path} was found here and is not trusted, or has changed since. It was not used.`, {
+    hint: `Read it, and then trust it with: belay trust ${quoted(path)}. Or name another: --config FILE, --no-config.`,
+  });
+
+const quoted = (path: string): string => (/^[\w./@%+:,=-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);
+
+/** Code whose path is not written in the configuration as it is. It is not part of what was trusted. */
+async function checkCovered(module: string, { path, files }: ConfigContent): Promise<void> {
+  const real = await realpath(module).catch(() => module);
+  if (files.includes(real)) return;
+  throw new ControlError("invalid", `${path} uses ${module}, which cannot be trusted with it.`, {
+    hint: `Name the configuration: --config ${quoted(path)}.`,
+  });
+}
+
+/** The configuration of a directory. */
+export async function findConfig(cwd: string, names: readonly string[] = CONFIG_NAMES): Promise<string | undefined> {
   const found: string[] = [];
   for (const name of names) {
     const isThere = await lstat(join(cwd, name)).then(
@@ -78,10 +115,14 @@ async function find(cwd: string, names: readonly string[]): Promise<string | und
 
 const isCode = (path: string): boolean => !path.endsWith(".json");
 
-/** What somebody else's file must not decide: what is run, who is asked, and where keys and words are sent. */
+/** What is worth a line at the start: what is run, where it works, who is asked, and where keys and texts are sent. */
 function powersOf(config: BelayConfig): readonly string[] {
   const { agent, acp, tools, mode, directories, providers = {}, processes, server, retention } = config;
+  const { workspace, store, instructions } = config;
   return [
+    ...(workspace === undefined ? [] : [`the workspace ${workspace}`]),
+    ...(store === undefined ? [] : [`the store ${store}`]),
+    ...(typeof instructions === "object" ? [`the instructions of ${instructions.file}`] : []),
     ...(agent === undefined ? [] : [`the agent ${agent}`]),
     ...(acp === undefined ? [] : [`the agent ${acp.join(" ")}`]),
     ...(tools === undefined ? [] : [`the tools ${tools}`]),
@@ -97,7 +138,8 @@ function powersOf(config: BelayConfig): readonly string[] {
   ];
 }
 
-async function checkOwn(path: string, why: string): Promise<void> {
+/** Code is loaded by its path after it was looked at, so no other user may be able to change it meanwhile. */
+async function checkOwn(path: string): Promise<void> {
   const found = await lstat(path).catch((error: unknown) => {
     throw unreadable(path, error);
   });
@@ -110,16 +152,14 @@ async function checkOwn(path: string, why: string): Promise<void> {
         ? "others can write to it"
         : undefined;
   if (problem === undefined) return;
-  throw new ControlError("invalid", `${path} ${why}, and was not used: it was only found here, and ${problem}.`, {
-    hint: `If you trust it, name it with --config ${basename(path)}, or make it yours alone. Else use --no-config.`,
+  throw new ControlError("invalid", `${path} is code, and was not used: it was only found here, and ${problem}.`, {
+    hint: "Make it yours alone, or name the configuration that is meant with --config. Else use --no-config.",
   });
 }
 
-async function read(path: string, clock: Clock): Promise<{ readonly config: BelayConfig }> {
-  const given = isCode(path) ? await readCode(path, clock) : await readJson(path);
+function checked(given: unknown, path: string): BelayConfig {
   refuseSecrets(given, path);
-  const config = checkConfig(given, { kind: "file", path });
-  return { config: absolute(config, dirname(path)) };
+  return absolute(checkConfig(given, { kind: "file", path }), dirname(path));
 }
 
 async function readCode(path: string, clock: Clock): Promise<unknown> {
@@ -129,10 +169,13 @@ async function readCode(path: string, clock: Clock): Promise<unknown> {
   return exportOf(await importModule(path, clock), ["config", "default"], path);
 }
 
-async function readJson(path: string): Promise<unknown> {
-  const text = await readText(path, CONFIG_BYTES_MAX).catch((error: unknown) => {
+async function readJson(path: string): Promise<string> {
+  return readText(path, CONFIG_BYTES_MAX).catch((error: unknown) => {
     throw unreadable(path, error);
   });
+}
+
+function parseJson(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

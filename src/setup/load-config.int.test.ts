@@ -10,10 +10,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { BelayConfig } from "./config.ts";
+import { configContent } from "./config-content.ts";
 import { type LoadOptions, loadConfig } from "./load-config.ts";
 import { MODULE_MS } from "./own-module.ts";
 
@@ -32,7 +33,9 @@ function put(name: string, content: object | string, mode = 0o644): string {
   return path;
 }
 
-const load = (given: Partial<LoadOptions> = {}) => loadConfig({ cwd, flags: {}, env: {}, ...given });
+/** What is found is trusted, unless a test says otherwise. */
+const load = (given: Partial<LoadOptions> = {}) =>
+  loadConfig({ cwd, flags: {}, env: {}, trust: async () => "trusted", ...given });
 
 /** What a refusal says, with the directory of the test left out. */
 async function refusal(given: Partial<LoadOptions> = {}): Promise<string> {
@@ -232,10 +235,87 @@ test("a program of a configuration is found from where its file is, unless it is
   expect(await refusal()).toContain("is a program and its arguments");
 });
 
+describe("G39: a configuration that was merely found", () => {
+  const untrusted = async (): Promise<"untrusted"> => "untrusted";
+
+  test.each([
+    ["belay.config.json", "{}"],
+    ["belay.config.json", '{"workspace":"/","store":"evil.db","instructions":{"file":"/etc/passwd"}}'],
+    ["belay.config.mjs", "globalThis.belayTestRan = true; export const config = {};"],
+  ])("%s with %s is refused with the command that trusts it, and not used in part", async (name, content) => {
+    put(name, content);
+    const error: unknown = await load({ trust: untrusted }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("is not trusted, or has changed since"),
+      hint: expect.stringContaining(`belay trust ${join(cwd, name)}`),
+    });
+    expect(Reflect.get(globalThis, "belayTestRan")).toBeUndefined();
+  });
+
+  test("is refused unless the caller decides about trust", async () => {
+    put("belay.config.json", {});
+    await expect(loadConfig({ cwd, flags: {}, env: {} })).rejects.toThrow("is not trusted");
+  });
+
+  test("needs no trust if it is named", async () => {
+    put("belay.config.json", { mode: "auto" });
+    const flags = { config: "belay.config.json" };
+    expect((await load({ flags, trust: untrusted })).config.mode).toBe("auto");
+  });
+
+  test("is used as it was when it was trusted, although it was changed meanwhile", async () => {
+    put("belay.config.json", { mode: "read-only" });
+    const { config } = await load({
+      trust: async () => {
+        put("belay.config.json", { mode: "auto" });
+        return "trusted";
+      },
+    });
+    expect(config.mode).toBe("read-only");
+  });
+
+  test("has another digest once it, or a file that it names, has changed", async () => {
+    const digests = new Set<string>();
+    const look = async (): Promise<readonly string[]> => {
+      const { digest, files } = await configContent(join(cwd, "belay.config.json"));
+      digests.add(digest);
+      return files.map((file) => basename(file));
+    };
+    put("belay.config.json", { agent: "agent.mjs", store: "belay.db", instructions: { file: "WORDS" } });
+    put("belay.db", "changes with every run");
+    put("agent.mjs", 'import "./helper.mjs"; await import("./late.mjs"); export const agent = () => {};');
+    put("helper.mjs", "export {};");
+    put("late.mjs", "export {};");
+    put("WORDS", "Be brief.");
+    const all = ["belay.config.json", "WORDS", "agent.mjs", "helper.mjs", "late.mjs"];
+    expect(await look()).toEqual(all);
+    for (const name of ["helper.mjs", "late.mjs", "WORDS"]) {
+      put(name, "changed");
+      await look();
+    }
+    put("belay.config.json", { agent: "agent.mjs", store: "belay.db", instructions: { file: "WORDS" }, mode: "auto" });
+    await look();
+    expect(digests.size).toBe(5);
+    put("belay.db", "changed again");
+    await look();
+    expect(digests.size).toBe(5);
+  });
+
+  test("cannot be trusted with a program that is larger than anything written by hand", async () => {
+    put("belay.config.json", { tools: "tools.mjs" });
+    put("tools.mjs", " ".repeat(1024 * 1024 + 1));
+    expect(await refusal()).toContain("cannot be trusted: it has more than");
+  });
+});
+
 describe("G35: a found file that is data, and takes more than data should", () => {
   const powers: readonly (readonly [object, string])[] = [
     [{ mode: "auto" }, "the mode auto"],
     [{ directories: "any" }, "that sessions may work in any directory"],
+    [{ workspace: "/" }, "the workspace /"],
+    [{ store: "evil.db" }, "the store"],
+    [{ instructions: { file: "/etc/passwd" } }, "the instructions of /etc/passwd"],
     [{ agent: "agent.mjs" }, "the agent"],
     [{ acp: ["some-agent", "--acp"] }, "the agent some-agent --acp"],
     [{ tools: "agent.mjs" }, "the tools"],
@@ -247,17 +327,12 @@ describe("G35: a found file that is data, and takes more than data should", () =
     [{ server: { host: "0.0.0.0" } }, "how the server is reached"],
   ];
 
-  test.each(powers)(
-    "%j is said aloud if the file is one's own, and refused if others can write to it",
-    async (given, what) => {
-      put("agent.mjs", "");
-      put("belay.config.json", given);
-      expect((await load()).notices.join()).toContain(what);
-      put("belay.config.json", given, 0o666);
-      expect(await refusal()).toContain("others can write to it");
-      expect((await load({ flags: { config: "belay.config.json" } })).notices).toEqual([]);
-    },
-  );
+  test.each(powers)("%j is in the notices", async (given, what) => {
+    put("agent.mjs", "");
+    put("belay.config.json", given);
+    expect((await load()).notices.join()).toContain(what);
+    expect((await load({ flags: { config: "belay.config.json" } })).notices).toEqual([]);
+  });
 
   test("a module that it names must be as private", async () => {
     put("agent.mjs", "", 0o666);

@@ -2,7 +2,7 @@
 import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports.ts";
 import type { BelayConfig, SettledConfig } from "./config.ts";
-import { absolute, CONFIG_NAMES, readConfigFile } from "./config-file.ts";
+import { absolute, CONFIG_NAMES, readConfigFile, type Trust } from "./config-file.ts";
 import { checkConfig } from "./config-shape.ts";
 
 /** As `process.env` is. */
@@ -18,6 +18,8 @@ export interface LoadOptions {
   /** What is taken if nobody says otherwise, besides `workspace` (`cwd`) and `mode` (`ask`). */
   readonly defaults?: BelayConfig;
   readonly clock?: Clock;
+  /** Decides about a file that was found. Default: none is trusted. */
+  readonly trust?: Trust;
 }
 
 export interface LoadedConfig {
@@ -36,11 +38,19 @@ const VARIABLES: Readonly<Record<string, string>> = {
 
 /** Throws `invalid` with the place, the field, and what is wrong with it. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const { cwd, flags, env, files: names = CONFIG_NAMES, defaults = {}, clock = systemClock } = options;
+  const {
+    cwd,
+    flags,
+    env,
+    files: names = CONFIG_NAMES,
+    defaults = {},
+    clock = systemClock,
+    trust = async () => "untrusted",
+  } = options;
   const { config: named, ...typed } = flags;
   const given = absolute(checkConfig(defined(typed), { kind: "flags" }), cwd);
   const around = absolute(fromEnvironment(env), cwd);
-  const file = await readConfigFile({ cwd, named: named ?? set(env, "BELAY_CONFIG"), names, clock });
+  const file = await readConfigFile({ cwd, named: named ?? set(env, "BELAY_CONFIG"), names, clock, trust });
   const layers = [{ workspace: cwd, mode: "ask" as const }, defaults, file?.config ?? {}, around, given];
   // Decoding: each layer was checked, and the first has what is always there.
   const config = layers.reduce<unknown>(merged, {}) as SettledConfig;

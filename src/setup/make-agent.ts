@@ -5,6 +5,7 @@ import { userWithAttachments } from "../agent/attachment.ts";
 import { isPermissionMode, modalTools, modeHas, WORK_MODES } from "../agent/permission.ts";
 import { type AnyTool, toolSet } from "../agent/tool-set.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
+import { withPackage } from "../core/optional-package.ts";
 import { demoAgent } from "../demo/demo-agent.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Agent, Clock } from "../ports.ts";
@@ -68,7 +69,8 @@ async function agentBehind(config: SettledConfig, command: readonly [string, ...
     });
   }
   // Loaded when it is asked for: most houses have an agent of their own.
-  const { foreignAgent } = await import("../foreign/foreign-agent.ts");
+  const load = () => import("../foreign/foreign-agent.ts");
+  const { foreignAgent } = await withPackage("@agentclientprotocol/sdk", "An agent that speaks ACP", load);
   const agent = foreignAgent({ command, cwd: workspace, leave: mode === "auto" ? "give" : "ask" });
   const unused = (["model", "tools", "instructions"] as const).filter((name) => config[name] !== undefined);
   const notice = `The agent is ${command[0]}: ${unused.join(", ")} of the configuration is not used.`;

@@ -1,6 +1,7 @@
 // A model by its name: which provider package speaks to it, where, and with which key. Packages are loaded when used.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { ControlError } from "../core/control-error.ts";
+import { withPackage } from "../core/optional-package.ts";
 import { suggest } from "../core/suggest.ts";
 import type { ProviderConfig } from "./config.ts";
 import { isPlainUrl } from "./config-shape.ts";
@@ -46,7 +47,7 @@ async function openai(model: string, { env, keys }: ModelSources): Promise<Langu
   // Few others speak the newer interface that is OpenAI's own, and many need no key.
   if (new URL(baseURL).hostname !== "api.openai.com") return compatible("openai", model, baseURL, apiKey);
   if (apiKey === undefined) throw noKey(`openai/${model}`, "OPENAI_API_KEY");
-  const { createOpenAI } = await import("@ai-sdk/openai");
+  const { createOpenAI } = await withPackage("@ai-sdk/openai", `openai/${model}`, () => import("@ai-sdk/openai"));
   return createOpenAI({ apiKey, baseURL })(model);
 }
 
@@ -54,7 +55,8 @@ async function anthropic(model: string, { env, keys }: ModelSources): Promise<La
   const given = baseUrl(env, "ANTHROPIC_BASE_URL");
   const apiKey = keys.get("ANTHROPIC_API_KEY");
   if (apiKey === undefined) throw noKey(`anthropic/${model}`, "ANTHROPIC_API_KEY");
-  const { createAnthropic } = await import("@ai-sdk/anthropic");
+  const load = () => import("@ai-sdk/anthropic");
+  const { createAnthropic } = await withPackage("@ai-sdk/anthropic", `anthropic/${model}`, load);
   return createAnthropic({ apiKey, baseURL: given === undefined ? ANTHROPIC_URL : versioned(given) })(model);
 }
 
@@ -67,7 +69,8 @@ async function compatible(
   baseURL: string,
   apiKey: string | undefined,
 ): Promise<LanguageModelV4> {
-  const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+  const load = () => import("@ai-sdk/openai-compatible");
+  const { createOpenAICompatible } = await withPackage("@ai-sdk/openai-compatible", `${name}/${model}`, load);
   const url = baseURL.replace(/\/+$/, "");
   return createOpenAICompatible({
     ...{ name, baseURL: url, includeUsage: true },

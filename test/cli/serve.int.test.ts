@@ -1,5 +1,5 @@
 // `belay serve` and those who use it, as a person would type it: a real server, real sockets, real signals.
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -87,13 +87,13 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(existsSync(join(shell.home, "belay.db"))).toBe(false);
     });
 
-    test("a configuration of others is refused, and left alone with --no-config as the refusal says", async () => {
+    test("G39: a found configuration is refused; --no-config, as the refusal says, leaves it alone", async () => {
       const shell = new Shell();
       const file = join(shell.home, "belay.config.json");
       writeFileSync(file, JSON.stringify({ mode: "auto" }));
-      chmodSync(file, 0o666);
       const refused = await shell.belay("serve", "--port", "0", "--agent", AGENT);
       expect(refused.code).toBe(EXIT_CODE.invalid);
+      expect(refused.err).toContain(`belay trust ${file}`);
       expect(refused.err).toContain("--no-config");
       expect((await shell.serve("--no-config")).out).toContain("mode: ask");
     });

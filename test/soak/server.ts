@@ -128,10 +128,13 @@ export class SoakServer {
   }
 }
 
+const configOf = (home: string): string => join(home, "soak.json");
+
 function serveWords(home: string): readonly string[] {
   const node = ["--expose-gc", "--import", INSIDE];
   const where = ["--home", home, "--port", "0", "--agent", AGENT, "--log-level", "error", "--on-stop", "cancel"];
-  return [...node, MAIN, "serve", ...where, "--json", ...CROWD];
+  const config = ["--config", configOf(home)];
+  return [...node, MAIN, "serve", ...where, "--json", ...config, ...CROWD];
 }
 
 /** The first line it prints. What it complains of is passed on. */
@@ -156,7 +159,7 @@ interface Place {
 function makePlace(): Place {
   const home = mkdtempSync(join(tmpdir(), "belay-soak-"));
   const disk = SmallDisk.at(home);
-  writeFileSync(join(home, "belay.config.json"), JSON.stringify({ limits: { graceMs: GRACE_MS } }));
+  writeFileSync(configOf(home), JSON.stringify({ limits: { graceMs: GRACE_MS } }));
   return { home, disk };
 }
 
