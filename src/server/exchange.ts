@@ -20,6 +20,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** It came over a stream that is shared, which counts as one whatever it carries. */
   readonly shared?: boolean | undefined;
+  /** Called when the guard has let it in. A connection without such a request is the first to give way. */
+  readonly onAdmitted?: (() => void) | undefined;
   /** It asks for a WebSocket instead of an answer. Undefined: it does not. */
   readonly upgrade?: Upgrade | undefined;
 }

@@ -188,6 +188,7 @@ export class Handler {
     const admission = this.#options.guard.admit(one.request, { scope, mutation: isMutation(route), stop, house });
     one.actor = admission.actor;
     if (admission.kind === "denied") throw admission.denial;
+    if (scope !== "public") one.request.onAdmitted?.();
     return admission.actor;
   }
 

@@ -43,8 +43,10 @@ export const AUTHORIZATION_CHARS_MAX = 512;
 /** The longest name DNS knows, and a port. */
 export const HOST_CHARS_MAX = 261;
 
-/** Connections of one listener. The private socket has its own, so a flood of the port keeps nobody from stopping. */
+/** Connections of one listener. Beyond it the oldest without a valid token gives way, and then the oldest idle one. */
 export const CONNECTIONS_MAX = 1_024;
+/** More connections than that, for stops alone: of a listener whose connections are all busy. */
+export const CONNECTIONS_FOR_STOPS = 64;
 /** Requests sent ahead on one connection. Browsers send none ahead, and proxies few. */
 export const PIPELINED_MAX = 32;
 /** All headers of a request, its target included. */

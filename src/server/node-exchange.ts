@@ -29,6 +29,7 @@ export interface Arrival {
   readonly actor?: Actor | undefined;
   /** The body, if a parser of that server has read it. */
   readonly parsed?: unknown;
+  readonly onAdmitted?: HttpRequest["onAdmitted"];
 }
 
 export class NodeExchange implements HttpRequest {
@@ -38,6 +39,7 @@ export class NodeExchange implements HttpRequest {
   readonly query: URLSearchParams;
   readonly via: HttpRequest["via"];
   readonly actor: Actor | undefined;
+  readonly onAdmitted: HttpRequest["onAdmitted"];
   readonly #arrival: Arrival;
   #controller: AbortController | undefined;
   #poured: Outpour | undefined;
@@ -54,6 +56,7 @@ export class NodeExchange implements HttpRequest {
     this.method = message.method === "HEAD" ? "GET" : (message.method ?? "");
     this.path = withoutBase(path, arrival.basePath);
     this.actor = arrival.actor;
+    this.onAdmitted = arrival.onAdmitted;
     this.query = query;
     this.#told = sender === "sending";
   }

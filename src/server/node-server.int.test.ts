@@ -530,15 +530,6 @@ describe("closing", () => {
     await pieces.returned.opened;
     await client.all;
   });
-
-  test("one connection too many is closed unheard", { meta: { id: "G33/connections-bounded" } }, async () => {
-    const server = await serve(async () => ok("fine"), { connectionsMax: 1 });
-    const first = dial(server);
-    await until(() => server.connections === 1);
-    expect(await tell(server, `GET / HTTP/1.1\r\n${LAST}`)).toBe("");
-    first.socket.write(`GET / HTTP/1.1\r\n${LAST}`);
-    expect(bodyOf(await first.all)).toBe("fine");
-  });
 });
 
 test("garbage behind a request that is not answered yet does not take its answer", async () => {

@@ -8,6 +8,7 @@ import { createServer as createTlsServer, type ServerOptions as TlsServerOptions
 import type { Duplex } from "node:stream";
 import { toControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
+import { type Connection, Connections } from "./connections.ts";
 import type { HttpAnswer, HttpRequest } from "./exchange.ts";
 import { Denial, errorAnswer } from "./guard-denial.ts";
 import * as limits from "./limits.ts";
@@ -15,6 +16,7 @@ import { rawAnswer } from "./listener-headers.ts";
 import { GONE, NodeExchange } from "./node-exchange.ts";
 import { NodeUpgrade, wantsWebSocket } from "./node-upgrade.ts";
 import { requestIds } from "./request-id.ts";
+import { matchRoute } from "./route-match.ts";
 
 /** Answers a request. What it throws is answered as an error. */
 export type Handle = (request: HttpRequest) => Promise<HttpAnswer>;
@@ -50,16 +52,23 @@ export class NodeServer {
   readonly server: Server;
   readonly #options: NodeServerOptions;
   readonly #nextId = requestIds();
-  /** Every connection, with what is being answered on it. */
-  readonly #connections = new Map<Duplex, Set<NodeExchange>>();
+  readonly #connections: Connections;
   /** Something that is no request has come in: nothing more is read, and what is owed is still answered. */
   readonly #broken = new WeakSet<Duplex>();
   #closing = false;
 
   constructor(options: NodeServerOptions) {
     this.#options = options;
+    this.#connections = new Connections(options.limits?.connectionsMax ?? DEFAULTS.connectionsMax);
     this.server = makeServer(options);
-    this.server.on(options.tls === undefined ? "connection" : "secureConnection", (socket) => this.#connect(socket));
+    if (options.tls === undefined) this.server.on("connection", (socket) => void this.#connect(socket));
+    else {
+      this.server.on("connection", (socket) => this.#connections.greet(socket));
+      this.server.on("secureConnection", (socket) => {
+        this.#connections.agree(socket);
+        this.#connect(socket);
+      });
+    }
     this.server.on("request", (message, response) => this.#arrive(message, response, "sending"));
     this.server.on("checkContinue", (message, response) => this.#arrive(message, response, "waiting"));
     this.server.on("checkExpectation", (message, response) => this.#expect(message, response));
@@ -80,34 +89,34 @@ export class NodeServer {
   async close(limitMs: number): Promise<void> {
     this.#closing = true;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
-    for (const [socket, inFlight] of this.#connections) if (inFlight.size === 0) socket.destroy();
+    for (const [socket, { inFlight }] of [...this.#connections.all()]) if (inFlight.size === 0) socket.destroy();
     const takeBack = this.#options.clock.after(limitMs, () => {
       this.server.closeAllConnections();
-      for (const socket of this.#connections.keys()) socket.destroy();
+      for (const [socket] of [...this.#connections.all()]) socket.destroy();
     });
     await closed;
     takeBack();
   }
 
-  #connect(socket: Duplex): Set<NodeExchange> {
-    const inFlight = new Set<NodeExchange>();
-    this.#connections.set(socket, inFlight);
+  #connect(socket: Duplex): Connection | undefined {
+    const connection = this.#connections.add(socket);
+    if (connection === undefined) return undefined;
     const leave = (): void => {
-      for (const exchange of inFlight) exchange.leave();
+      for (const exchange of connection.inFlight) exchange.leave();
     };
     socket.once("end", leave);
-    socket.once("close", () => {
-      leave();
-      this.#connections.delete(socket);
-    });
-    return inFlight;
+    socket.once("close", leave);
+    return connection;
   }
 
   #arrive(message: IncomingMessage, response: ServerResponse, sender: "sending" | "waiting"): void {
     const { via, clock } = this.#options;
     const { socket } = message;
-    const exchange = new NodeExchange({ id: this.#nextId(), via, message, response, sender, clock });
-    const inFlight = this.#connections.get(socket) ?? this.#connect(socket);
+    const onAdmitted = (): void => this.#connections.admit(socket);
+    const exchange = new NodeExchange({ id: this.#nextId(), via, message, response, sender, clock, onAdmitted });
+    const connection = this.#connections.get(socket) ?? this.#connect(socket);
+    if (connection === undefined) return;
+    const { inFlight } = connection;
     inFlight.add(exchange);
     if (socket.readableEnded) exchange.leave();
     // Without a listener, a late write to somebody who is gone would be an uncaught exception.
@@ -117,13 +126,15 @@ export class NodeServer {
       inFlight.delete(exchange);
       if ((this.#closing || this.#broken.has(socket)) && !isOwed(inFlight)) socket.destroySoon();
     });
-    void this.#answer(exchange, response, inFlight.size);
+    void this.#answer(exchange, response, connection);
   }
 
-  async #answer(exchange: NodeExchange, response: ServerResponse, inFlight: number): Promise<void> {
+  async #answer(exchange: NodeExchange, response: ServerResponse, { inFlight, use }: Connection): Promise<void> {
+    const ahead = inFlight.size;
     try {
-      const answer = await this.#answerTo(exchange, inFlight);
-      const last = this.#closing || inFlight > limits.PIPELINED_MAX;
+      const denial = use === "stops" && !isStop(exchange) ? onlyStops() : undefined;
+      const answer = denial?.answer(exchange.id) ?? (await this.#answerTo(exchange, ahead));
+      const last = this.#closing || ahead > limits.PIPELINED_MAX || use === "stops";
       await exchange.send(answer, last ? { connection: "close" } : {});
     } catch (thrown) {
       if (thrown !== GONE) this.#options.onTrouble?.(thrown, exchange.id);
@@ -147,12 +158,16 @@ export class NodeServer {
   /** A connection that has become a WebSocket has no more requests, so it counts as idle when we close. */
   async #upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { via, onTrouble } = this.#options;
-    const request = new NodeUpgrade({ id: this.#nextId(), via, message, socket, head });
+    const onAdmitted = (): void => this.#connections.admit(socket);
+    const request = new NodeUpgrade({ id: this.#nextId(), via, message, socket, head, onAdmitted });
     // Nobody else listens on it now, and an error that nobody hears takes the server down.
     socket.on("error", () => socket.destroy());
     socket.once("close", () => request.leave());
     try {
-      request.refuse(await this.#answerTo(request, 1));
+      const isReserved = this.#connections.get(socket)?.use === "stops";
+      // From here on it has no request that would keep it.
+      this.#connections.keep(socket);
+      request.refuse(isReserved ? onlyStops().answer(request.id) : await this.#answerTo(request, 1));
     } catch (thrown) {
       if (thrown !== GONE) onTrouble?.(thrown, request.id);
       request.refuse(failure(thrown, request.id));
@@ -170,7 +185,7 @@ export class NodeServer {
   /** What is not HTTP, or takes too long. There is no request to answer, so the answer is written by hand. */
   #malformed(error: Error, socket: Duplex): void {
     const code = "code" in error ? error.code : undefined;
-    const inFlight = this.#connections.get(socket) ?? NONE;
+    const inFlight = this.#connections.get(socket)?.inFlight ?? NONE;
     const begun = [...inFlight].some((exchange) => exchange.begun && !exchange.received);
     if (!socket.writable || code === "ECONNRESET" || begun) {
       socket.destroy();
@@ -211,7 +226,6 @@ function makeServer(options: NodeServerOptions): Server {
     options.tls === undefined
       ? createServer(settings)
       : createTlsServer({ ...settings, ...options.tls, handshakeTimeout: limits.HANDSHAKE_TIMEOUT_MS });
-  server.maxConnections = bounds.connectionsMax;
   // Node would drop what comes after the 2,000th without a word, and with it an Origin that should have been seen.
   server.maxHeadersCount = 0;
   // A client that has sent everything and said so is still waiting for its answer.
@@ -227,6 +241,17 @@ function failure(thrown: unknown, requestId: string): HttpAnswer {
 const tooMany = (): Denial =>
   new Denial(429, "overloaded", "Too many requests were sent ahead on one connection.", {
     headers: { "retry-after": "1" },
+  });
+
+const isStop = ({ method, path }: HttpRequest): boolean => {
+  const match = matchRoute(method, path);
+  return match.kind === "found" && match.route.stop === true;
+};
+
+const onlyStops = (): Denial =>
+  new Denial(429, "overloaded", "All connections of this server are in use. Only stops are taken beyond them.", {
+    hint: "Close connections and streams that are not read any more, or raise --connections.",
+    headers: { "retry-after": String(limits.RETRY_AFTER_S) },
   });
 
 const SLOW =

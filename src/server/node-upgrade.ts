@@ -18,6 +18,7 @@ export interface UpgradeArrival {
   readonly socket: Duplex;
   /** What came behind the request. */
   readonly head: Buffer;
+  readonly onAdmitted?: HttpRequest["onAdmitted"];
 }
 
 /** Subprotocols that we say we speak. Who offers any, and is told none, gives up. */
@@ -29,6 +30,7 @@ export class NodeUpgrade implements HttpRequest, Upgrade {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly via: "tcp" | "socket";
+  readonly onAdmitted: HttpRequest["onAdmitted"];
   readonly #arrival: UpgradeArrival;
   readonly #controller = new AbortController();
 
@@ -38,6 +40,7 @@ export class NodeUpgrade implements HttpRequest, Upgrade {
     this.#arrival = arrival;
     this.id = id;
     this.via = via;
+    this.onAdmitted = arrival.onAdmitted;
     this.method = message.method ?? "";
     this.path = path;
     this.query = query;
