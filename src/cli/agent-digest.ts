@@ -5,7 +5,8 @@ import { systemClock } from "../engine/system-clock.ts";
 import type { AgentFlags } from "./serve-words.ts";
 
 export const AGENT_FLAGS = [
-  ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
+  ...(["model", "agent", "tools", "instructions", "workspace"] as const),
+  ...(["directories", "mode", "modes", "config", "require"] as const),
 ];
 
 /** Paths are whole: two editors have been started in two directories. */

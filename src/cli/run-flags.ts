@@ -1,6 +1,8 @@
 // The options of `belay run`, and which of them ask for an agent.
+
 import { ControlError } from "../core/control-error.ts";
 import type { Delivery } from "../core/prompt.ts";
+import { AGENT_FLAGS } from "./agent-digest.ts";
 import type { DoorOptions } from "./door-options.ts";
 import type { AgentFlags } from "./serve-words.ts";
 
@@ -17,10 +19,6 @@ export interface RunFlags extends DoorOptions, AgentFlags {
   readonly patience: string;
   readonly local?: boolean;
 }
-
-const AGENT_FLAGS = [
-  ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
-];
 
 /** The first option that asks for an agent. */
 export const givenAgent = (flags: RunFlags): string | undefined =>

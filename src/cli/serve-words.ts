@@ -10,6 +10,7 @@ export interface AgentFlags {
   readonly workspace?: string;
   readonly directories?: string;
   readonly mode?: string;
+  readonly modes?: string;
   /** False with --no-config. */
   readonly config?: string | false;
   readonly require?: string;
@@ -28,6 +29,7 @@ export function withAgent(command: Command, heading: string): Command {
     new Option("--mode <mode>", "ask people first, let it do all by itself, or only read").choices([
       ...["ask", "auto", "read-only"],
     ]),
+    new Option("--modes <list>", "the only modes that a session may be set to, with commas (default: all)"),
     new Option("--config <file>", "belay.config.ts, .js, .mjs or .json (default: the one here, if there is one)"),
     new Option("--no-config", "reads none, also if there is one here"),
     new Option("--require <tier>", "refuses to begin unless processes are held at least this surely").choices([

@@ -55,7 +55,9 @@ const isDemo = ({ agent, model, acp }: SettledConfig): boolean => [agent, model,
 
 /** Whoever types one of these means something by it, and the demo agent would go on as if they had not. */
 function refuseIdle(flags: AgentFlags): void {
-  const idle = (["workspace", "mode", "tools", "instructions"] as const).filter((name) => flags[name] !== undefined);
+  const idle = (["workspace", "mode", "modes", "tools", "instructions"] as const).filter(
+    (name) => flags[name] !== undefined,
+  );
   if (idle.length === 0) return;
   const options = idle.map((name) => `--${name}`).join(", ");
   const why = "it is a script that works in a folder of its own, and asks before it writes";
@@ -78,11 +80,13 @@ function idleNotices({ mode, workspace }: SettledConfig): readonly string[] {
 
 function configOf(flags: PlanWish["flags"]): BelayConfig & { readonly config?: string | false } {
   const { model, agent, tools, instructions, workspace, directories, mode, config, require, store, retention } = flags;
+  const { modes } = flags;
   const given = { model, agent, tools, workspace, directories, config, store };
   return {
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
     ...(instructions === undefined ? {} : { instructions: { file: instructions } }),
     ...(mode === undefined ? {} : { mode: modeOf(mode) }),
+    ...(modes === undefined ? {} : { modes: modes.split(",").map((word) => modeOf(word.trim())) }),
     ...(retention === undefined ? {} : { retention: retentionOf(retention) }),
     ...(require === undefined ? {} : { processes: { requireTier: tierOf(require) } }),
   };

@@ -35,6 +35,7 @@ const names = (what: string, pattern: RegExp) =>
   z.array(z.string(what).regex(pattern, what), `is a list; each of it ${what}`).max(NAMES_MAX, "is too long a list");
 
 const OBJECT = "is an object";
+const MODES = `is a list of some of ${PERMISSION_MODES.join(", ")}`;
 const COMMAND = 'is a program and its arguments, such as ["some-agent", "--acp"]';
 const URL_TEXT = 'is an address such as "https://models.example.com/v1", without a name and password in it';
 const VARIABLE =
@@ -62,6 +63,7 @@ const SHAPE = z.strictObject(
     directories: oneOf(["workspace", "any"]).optional(),
     store: path.optional(),
     mode: z.enum(PERMISSION_MODES, `is one of ${PERMISSION_MODES.join(", ")}`).optional(),
+    modes: z.array(z.enum(PERMISSION_MODES, MODES), MODES).min(1, MODES).optional(),
     agent: path.optional(),
     acp: z
       .array(z.string(COMMAND).max(ARGUMENT_CHARS_MAX, COMMAND), COMMAND)

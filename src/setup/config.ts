@@ -15,6 +15,8 @@ export interface BelayConfig {
   readonly store?: string;
   /** What the agent may do by itself. Default `ask`. */
   readonly mode?: PermissionMode;
+  /** The modes that a session may be set to: a ceiling. Default: all. For the agent of a model only. */
+  readonly modes?: readonly PermissionMode[];
   /** A module with an agent of your own: its export `agent`, or its default one. */
   readonly agent?: string;
   /** An agent of somebody else's that speaks ACP on its pipes: a program and its arguments. It gets your keys. */

@@ -101,6 +101,18 @@ describe("a configuration", () => {
   });
 });
 
+describe("modes, a ceiling", () => {
+  test("the mode is the first that is left, unless one was chosen; one beyond them is refused", async () => {
+    expect((await load({ flags: { modes: ["read-only"] } })).config.mode).toBe("read-only");
+    expect((await load({ flags: { modes: ["read-only", "ask"] } })).config.mode).toBe("ask");
+    const beyond = { flags: { modes: ["read-only"] as const }, env: { BELAY_MODE: "auto" } };
+    expect(await refusal(beyond)).toBe("The mode is auto, and `modes` allows only read-only.");
+    // What is typed counts before the file, for the ceiling too.
+    put("belay.config.json", { modes: ["auto"], mode: "auto" });
+    expect(await refusal({ flags: { modes: ["read-only"] } })).toContain("The mode is auto");
+  });
+});
+
 describe("what is wrong is said with its place", () => {
   test.each<[object | string, string]>([
     [{ modle: "a/b" }, "belay.config.json: `modle` is not known. Did you mean `model`?"],

@@ -1,4 +1,5 @@
 // One configuration from what was typed, what the environment says, what the file says, and what is taken otherwise.
+import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports.ts";
 import type { BelayConfig, SettledConfig } from "./config.ts";
@@ -54,7 +55,19 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const layers = [{ workspace: cwd, mode: "ask" as const }, defaults, file?.config ?? {}, around, given];
   // Decoding: each layer was checked, and the first has what is always there.
   const config = layers.reduce<unknown>(merged, {}) as SettledConfig;
-  return { config, file: file?.path, notices: file?.notices ?? [] };
+  const { mode } = layers.slice(1).findLast((layer) => layer.mode !== undefined) ?? {};
+  return { config: withinModes(config, mode), file: file?.path, notices: file?.notices ?? [] };
+}
+
+/** A mode beyond the ceiling is refused; where none was chosen, the first that is left holds. */
+function withinModes(config: SettledConfig, chosen: SettledConfig["mode"] | undefined): SettledConfig {
+  const { modes, mode } = config;
+  const [first] = modes ?? [];
+  if (modes === undefined || first === undefined || modes.includes(mode)) return config;
+  if (chosen === undefined) return { ...config, mode: first };
+  throw new ControlError("invalid", `The mode is ${chosen}, and \`modes\` allows only ${modes.join(", ")}.`, {
+    hint: "Choose one of them with --mode, or allow it with --modes.",
+  });
 }
 
 const set = (env: Readonly<Environment>, name: string): string | undefined => env[name] || undefined;

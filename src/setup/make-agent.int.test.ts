@@ -85,6 +85,36 @@ describe("the agent of a configuration", () => {
     expect(toolNames(server.requests[0]?.body)).toEqual(["list_files", "read_file", "search_files"]);
   });
 
+  test("G39: `modes` is a ceiling: no session is set beyond it, nor stays beyond it after a restart", async () => {
+    await using server = await startProvider([[{ text: "ok" }], [{ text: "ok" }]]);
+    const at = parts({ env: { OPENAI_BASE_URL: server.baseURL } });
+    const store = join(folder, "ceiling.db");
+    const free = await makeAgent(config({ model: "openai/gpt-x" }), at);
+    const before = await openBelay({ agent: free.agent, store, processes: { workspace: folder } });
+    const { id } = await before.createSession();
+    await before.session(id).setMode("auto");
+    await before.close();
+    const capped = await makeAgent(config({ model: "openai/gpt-x", mode: "read-only", modes: ["read-only"] }), at);
+    await using belay = await openBelay({ agent: capped.agent, store, processes: { workspace: folder } });
+    const session = belay.session(id);
+    expect(await belay.status()).toMatchObject({ mode: "read-only", modes: [{ id: "read-only" }] });
+    expect(await session.explain()).toMatchObject({ mode: "read-only" });
+    for (const more of ["ask", "auto"]) {
+      await expect(session.setMode(more)).rejects.toMatchObject({ code: "invalid" });
+    }
+    await session.prompt("go").outcome;
+    expect(toolNames(server.requests[0]?.body)).toEqual(["list_files", "read_file", "search_files"]);
+  });
+
+  test("a ceiling is refused where the agent cannot be kept to it", async () => {
+    const agent = put("agent.mjs", "export const agent = () => {};");
+    for (const given of [{ agent }, { acp: ["true"] as const }, {}]) {
+      await expect(makeAgent(config({ ...given, modes: ["read-only"] }), parts())).rejects.toThrow(
+        /cannot|can be kept/,
+      );
+    }
+  });
+
   test("obeys the mode of its session, turn by turn and call by call", async () => {
     const tools = put("tools.mjs", TOOLS);
     const write = (path: string) => ({ call: { name: "write_file", input: { path, text: "x" } } });

@@ -2,7 +2,7 @@
 // the demo.
 import { modelAgent } from "../agent/agent.ts";
 import { userWithAttachments } from "../agent/attachment.ts";
-import { isPermissionMode, modalTools, modeHas, WORK_MODES } from "../agent/permission.ts";
+import { isPermissionMode, modalTools, modeHas, PERMISSION_MODES, WORK_MODES } from "../agent/permission.ts";
 import { type AnyTool, toolSet } from "../agent/tool-set.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import { withPackage } from "../core/optional-package.ts";
@@ -40,6 +40,8 @@ export interface MadeAgent {
 
 export async function makeAgent(config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {
   if (config.agent !== undefined && config.acp !== undefined) throw twoAgents();
+  const isModels = config.model !== undefined && config.agent === undefined && config.acp === undefined;
+  if (config.modes !== undefined && !isModels) throw uncapped();
   if (config.agent !== undefined) return ownAgent(config, config.agent, parts.clock ?? systemClock);
   if (config.acp !== undefined) return agentBehind(config, config.acp);
   if (config.model !== undefined) return agentOver(config.model, config, parts);
@@ -50,6 +52,11 @@ export async function makeAgent(config: SettledConfig, parts: AgentParts): Promi
     notice: unused.length === 0 ? NO_MODEL : `${NO_MODEL}\nWithout a model these are not used: ${unused.join(", ")}.`,
   };
 }
+
+const uncapped = (): ControlError =>
+  new ControlError("invalid", "`modes` is for the agent of a model: no other agent can be kept to them.", {
+    hint: "Leave --modes out, or name a model with --model.",
+  });
 
 const twoAgents = (): ControlError =>
   new ControlError("invalid", "Both `agent` and `acp` are set, and a house has one agent.", {
@@ -97,7 +104,7 @@ async function ownAgent(config: SettledConfig, path: string, clock: Clock): Prom
 
 async function agentOver(name: string, config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {
   const { env, taken, clock = systemClock } = parts;
-  const { workspace, mode, providers, limits = {} } = config;
+  const { workspace, mode, modes = PERMISSION_MODES, providers, limits = {} } = config;
   const model = await resolveModel(name, { env, keys: taken.keys, ...(providers === undefined ? {} : { providers }) });
   const own = config.tools === undefined ? {} : await ownTools(config.tools, clock);
   const ours = modalTools({
@@ -113,7 +120,7 @@ async function agentOver(name: string, config: SettledConfig, parts: AgentParts)
     system: ({ cwd, mode: now }) =>
       defaultPrompt({ workspace: cwd ?? workspace, mode: isPermissionMode(now) ? now : mode, instructions }),
     tools: { ...ours, ...own },
-    modes: WORK_MODES,
+    modes: WORK_MODES.filter(({ id }) => modes.includes(id)),
     mode,
     // Nobody can tell whether a tool of somebody else's changes anything.
     offers: (tool, now) => isPermissionMode(now) && modeHas(now, tool) && !(now === "read-only" && isOwn(tool)),
