@@ -24,6 +24,7 @@ export class PromptLine {
   #live: readonly string[] = [];
   #closed = false;
   #begunMs: number | undefined;
+  #readMs: number | undefined;
 
   constructor(input: ReadStream, output: WriteStream, clock: Clock, typing: Typing) {
     // A terminal that cannot move its cursor is as good as a pipe.
@@ -33,12 +34,18 @@ export class PromptLine {
     this.#reader.setPrompt(PROMPT);
     if (this.terminal) {
       input.prependListener("data", () => {
-        this.#begunMs ??= clock.elapsed();
+        this.#readMs = clock.elapsed();
+        this.#begunMs ??= this.#readMs;
+      });
+      // Behind the reader: what it has left of these keys is the beginning of the next line.
+      input.on("data", () => {
+        this.#begunMs = this.#reader.line === "" ? undefined : this.#begunMs;
       });
     }
     this.#reader.on("line", (text) => {
       const begunMs = this.#begunMs;
-      this.#begunMs = undefined;
+      // Several lines can come at once, as pasted; none of them began later.
+      this.#begunMs = this.#readMs;
       this.#takeIn(text);
       typing.onLine(text, begunMs);
     });

@@ -62,6 +62,36 @@ describe("keys that come before a question is on the screen", { timeout: 60_000 
   });
 });
 
+describe("a question that is drawn again, or withdrawn", { timeout: 60_000 }, () => {
+  test("G36: each wrong answer draws it anew with another code; the codes of before approve nothing", async () => {
+    const run = new Shell().onTerminal(...HERE, "one");
+    const first = await run.sees(ASKED);
+    run.type("zzzz\r");
+    const second = await run.sees(/Nothing was answered[\s\S]*Type (\w{4}) to allow it .*: /);
+    expect(second).not.toBe(first);
+    // In the instant in which the next one is drawn, and all at once.
+    run.type(`zzzz\r${first}\r${second}\r`);
+    await run.sees(/(Nothing was answered[\s\S]*){2}Type \w{4} to allow it .*: /);
+    run.type(`${first}\r`);
+    await run.sees(/(Nothing was answered[\s\S]*){3}Type \w{4} to allow it .*: /);
+    run.type("n\r");
+    await run.sees(/one: failed/);
+  });
+
+  test("G36: keys typed while the terminal has not painted the second drawing are dropped", async () => {
+    const run = new Shell().onSilentTerminal(...HERE, "one");
+    await run.sees(PAINTING);
+    run.type(PAINTED.reply);
+    const code = await run.sees(ASKED);
+    run.type("zzzz\r");
+    await run.sees(RegExp(`Nothing was answered[\\s\\S]*${PAINTING.source}`));
+    run.type(`${code}\r`.repeat(10));
+    await run.sees(/Nothing was answered[\s\S]*Type \w{4} to allow it .*: /);
+    run.type("n\r");
+    await run.sees(/one: failed/);
+  });
+});
+
 describe("words that imitate a question", { timeout: 60_000 }, () => {
   test("stand in a margin, and what they lead to type approves nothing", async () => {
     const run = new Shell().onTerminal(...HERE, "imitate");

@@ -72,7 +72,26 @@ const MOUNTS: Readonly<Record<string, (control: BelayControl) => Promise<string>
   "node:http, below a path": async (control) =>
     `${await listening(createServer(mounted(control, "/agents").node))}/agents`,
   Express: EXPRESS(),
+  "Express behind compression": EXPRESS(compression),
+  "Express behind a body parser": EXPRESS(() => express.json()),
   "Express behind a body parser and compression": EXPRESS(compression, () => express.json()),
+  // As Next.js hands requests on: it has put its own name into the address.
+  "a web handler with another name in the address": async (control) => {
+    const { fetch: answer } = mounted(control, "/agents");
+    const server = serveHono({
+      fetch: (request: Request) => {
+        const { pathname, search } = new URL(request.url);
+        const { method, headers, body } = request;
+        const about = { method, headers, ...(body === null ? {} : { body, duplex: "half" as const }) };
+        return answer(new Request(`http://localhost:3000${pathname}${search}`, about));
+      },
+      port: 0,
+      hostname: "127.0.0.1",
+    });
+    await once(server, "listening");
+    closers.push(() => server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/agents`;
+  },
   "Fastify behind its body parser": async (control) => {
     const { nodeAs } = mounted(control, "/agents");
     const app = fastify();
@@ -98,6 +117,8 @@ const MOUNTS: Readonly<Record<string, (control: BelayControl) => Promise<string>
 interface Attack {
   readonly init: (name: RouteName, route: Route) => { headers?: Record<string, string>; ids?: string } | undefined;
   readonly status: number;
+  /** Guesses are told to wait after a while. */
+  readonly later?: number;
 }
 
 const JSON_TYPE = { "content-type": "application/json" };
@@ -119,6 +140,19 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
       paramsOf(path).every((param) => param === "key") ? undefined : { headers: as("acme"), ids: "other" },
     status: 404,
   },
+  "a tenant's token for the whole server": {
+    init: (_, { house }) => (house === undefined ? undefined : { headers: as("acme") }),
+    status: 403,
+  },
+  "a token that the host's lookup rejects": {
+    init: (_, { scope }) => (scope === "public" ? undefined : { headers: as("stranger") }),
+    status: 401,
+    later: 429,
+  },
+  "a page of another site": {
+    init: () => ({ headers: { ...as("house"), "sec-fetch-site": "cross-site" } }),
+    status: 403,
+  },
   "a form instead of JSON": {
     init: (_, route) =>
       isMutation(route) && route.scope !== "public" && bodyOf(route) !== undefined
@@ -129,7 +163,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
 };
 
 describe.each(Object.entries(MOUNTS))("G35: mounted in %s, every route refuses", (_, mount) => {
-  test.each(Object.entries(ATTACKS))("%s", async (_, { init, status }) => {
+  test.each(Object.entries(ATTACKS))("%s", async (_, { init, status, later = status }) => {
     const { control, calls } = recordingControl("ses_other.a");
     const base = await mount(control);
     const found: string[] = [];
@@ -144,11 +178,11 @@ describe.each(Object.entries(MOUNTS))("G35: mounted in %s, every route refuses",
       const asked = { method: route.method, headers, ...(body === undefined ? {} : { body }) };
       const answer = await fetch(base + pathOf(route, idsOf(ids)), asked);
       await answer.body?.cancel();
-      if (answer.status !== status) found.push(`${name}: ${answer.status}, not ${status}`);
+      if (![status, later].includes(answer.status)) found.push(`${name}: ${answer.status}, not ${status}`);
     }
     expect(found).toEqual([]);
     expect(calls).toEqual([]);
-    expect(tried).toBeGreaterThan(5);
+    expect(tried).toBeGreaterThan(0);
   });
 });
 
