@@ -150,13 +150,14 @@ export class AttachedSession {
 
   /** What goes on now, for whoever did not hear it begin. */
   async #joinInside(head: Seq, { modes }: Modal): Promise<void> {
-    const [{ live, asOf, mode }, waiting] = await Promise.all([this.session.explain(), this.session.queue.list()]);
+    // One look: a run that began between two would be reported without its prompt.
+    const { live, asOf, mode, queue, steers } = await this.session.explain();
     this.#cursor = Math.max(head, asOf);
     this.#history = this.#cursor;
     const questions = live?.questions ?? [];
     this.#historic = new Map(questions.map((question) => [question.id, question]));
     const calls = live?.calls ?? [];
-    const known = { live: live?.runId, calls, waiting, questions: [...this.#historic.keys()] };
+    const known = { live: live?.runId, calls, waiting: [...queue, ...steers], questions: [...this.#historic.keys()] };
     this.#narrator = new Narrator({ modes, mode }, known);
     for (const { callId, name } of calls) {
       if (live === undefined) break;

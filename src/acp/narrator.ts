@@ -6,7 +6,6 @@
 import type { Delta, Gap } from "../core/delta.ts";
 import type { Event, Recorded, Usage } from "../core/event.ts";
 import { type CallId, isCallId, type ProcessId, type RunId, runOf, type TurnId } from "../core/ids.ts";
-import type { Prompt } from "../core/prompt.ts";
 import type { AgentMode } from "../ports.ts";
 import type { Modal, ModeChoice } from "./mode-choice.ts";
 import { pieces, shownText } from "./shown-text.ts";
@@ -20,7 +19,7 @@ type DeltaOf<T extends Delta["type"]> = Extract<Delta, { type: T }>;
 export interface Known {
   readonly live?: RunId | undefined;
   readonly calls: readonly { readonly callId: CallId; readonly name: string }[];
-  readonly waiting: readonly { readonly runId: RunId; readonly prompt: Prompt }[];
+  readonly waiting: readonly { readonly runId: RunId; readonly text: string }[];
   readonly questions: readonly string[];
 }
 
@@ -45,7 +44,7 @@ export class Narrator {
     if (known === undefined) return;
     if (known.live !== undefined) this.#begun.add(known.live);
     for (const { callId } of known.calls) this.#calls.set(callId, []);
-    for (const { runId, prompt } of known.waiting) this.#prompts.set(runId, prompt.text);
+    for (const { runId, text } of known.waiting) this.#prompts.set(runId, text);
     for (const id of known.questions) this.#questions.set(id, undefined);
   }
 

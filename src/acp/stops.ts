@@ -22,6 +22,8 @@ const BOTH = [1, 2] as const;
 
 export const STOPS: Readonly<Record<string, StopMethod>> = {
   "session/cancel": { versions: BOTH, native: "notification", stop: stopSession },
+  "session/close": { versions: BOTH, native: "request", stop: ended("close") },
+  "session/delete": { versions: BOTH, native: "request", stop: ended("remove") },
   [CANCEL_RUN]: { versions: BOTH, stop: async (desk, params) => stopRun(desk, runStopParams(params)) },
   [CANCEL_CALL]: { versions: BOTH, stop: async (desk, params) => stopCall(desk, callStopParams(params)) },
   [CANCEL_CALL_ALIAS]: { versions: BOTH, stop: async (desk, params) => stopCallAlias(desk, callStopParams(params)) },
@@ -71,6 +73,14 @@ async function stopSession(desk: Desk, params: unknown, version: Version): Promi
   // @fault cancel-covers-what-is-behind
   const receipt = await asking(desk.cancel(text(fields, "sessionId"), { run: runNamed(fields._meta), background }));
   return { receipt };
+}
+
+/** Stops everything in a session, and ends it: for this client (`close`), or for all. */
+function ended(how: "close" | "remove"): StopMethod["stop"] {
+  return async (client, params) => {
+    await asking(client[how](text(fieldsOf(params), "sessionId")));
+    return {};
+  };
 }
 
 async function stopTerminal(desk: Desk, params: unknown): Promise<object> {

@@ -39,8 +39,6 @@ export function v1App(desk: Desk, version: string): acp.AgentApp {
     return { configOptions: v1Options(desk.choice(params.sessionId)) };
   });
   app.onRequest("session/list", ({ params }) => list(desk, params));
-  app.onRequest("session/close", async ({ params }) => void (await asking(desk.close(params.sessionId))));
-  app.onRequest("session/delete", async ({ params }) => void (await asking(desk.remove(params.sessionId))));
   // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
   // @fault cancel-overtakes-the-prompt
   app.onRequest("session/prompt", ({ params, signal }) => answer(desk, begin(desk, params), signal));

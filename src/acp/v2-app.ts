@@ -38,8 +38,6 @@ export function v2App(desk: Desk, version: string): acp.AgentApp {
     return { configOptions: v2Options(desk.choice(params.sessionId)) };
   });
   app.onRequest("session/list", ({ params }) => list(desk, params));
-  app.onRequest("session/close", async ({ params }) => void (await asking(desk.close(params.sessionId))));
-  app.onRequest("session/delete", async ({ params }) => void (await asking(desk.remove(params.sessionId))));
   // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
   app.onRequest("session/prompt", ({ params, signal }) => inserted(desk, begin(desk, params), signal));
   onStops(app, desk, 2);

@@ -86,15 +86,16 @@ async function inDataDirectory(home: Home): Promise<ServerPlace> {
   const { holderOf } = await import("./store-holder.ts");
   for (let waitedMs = 0; ; waitedMs += STARTING_LOOK_MS) {
     const note = readServer(home);
-    const silent: ServerPlace[] = [];
+    let busy: ServerPlace | undefined;
     const holder = holderOf(home.storeFile);
     for (const place of waysTo(home, note, holder)) {
       const presence = await presenceOf(addressOf(place));
       if (presence === "answers") return place;
-      if (presence === "silent") silent.push(place);
+      if (presence === "absent" || busy !== undefined) continue;
+      busy = place;
+      sayWaiting(place.socket ?? place.url.origin);
     }
-    const [busy] = silent;
-    if (busy !== undefined) return waitedFor(busy);
+    if (busy !== undefined) return busy;
     if (holder === undefined) throw note === undefined ? notRunning(home) : notAnswering(home, note);
     if (waitedMs >= STARTING_MS_MAX) throw unreachable(home, holder);
     await new Promise<void>((resolve) => void systemClock.after(STARTING_LOOK_MS, resolve));
@@ -114,11 +115,6 @@ const addressOf = ({ socket, url }: ServerPlace): Pick<ServerNote, "socket" | "u
   ...(socket === undefined ? {} : { socket }),
   ...(url === undefined ? {} : { url: url.href }),
 });
-
-function waitedFor(place: ServerPlace): ServerPlace {
-  sayWaiting(place.socket ?? place.url?.origin);
-  return place;
-}
 
 /** Opens, works, and closes, whatever becomes of the work. */
 export async function withControl<T>(

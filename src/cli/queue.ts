@@ -3,7 +3,7 @@ import type { QueuedRun, SessionControl } from "../control.ts";
 import type { Place, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isRunId } from "../core/ids.ts";
-import { withControl } from "./control-door.ts";
+import { UNTIL_ANSWERED, withControl } from "./control-door.ts";
 import { queueExit, sayQueueReceipt } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK } from "./exit-code.ts";
@@ -27,15 +27,20 @@ type Change = "edit" | "move" | "withdraw" | "steer";
 export function runQueue(typed: string, value: string | undefined, flags: QueueFlags): Promise<number> {
   const change = changeOf(flags);
   checkValue(change?.kind, value, typed);
-  return withControl(flags, async ({ control }) => {
-    const session = control.session(await resolveSession(control, typed));
-    if (change !== undefined) return changeQueue(session, { ...change, value: value ?? "" }, flags);
-    const queue = await session.queue.list();
-    if (flags.json) print(JSON.stringify({ queue }));
-    else if (queue.length === 0) print("Nothing waits.");
-    else for (const line of lines(queue)) print(line);
-    return EXIT_OK;
-  });
+  const patience = change?.kind === "withdraw" ? UNTIL_ANSWERED : {};
+  return withControl(
+    flags,
+    async ({ control }) => {
+      const session = control.session(await resolveSession(control, typed));
+      if (change !== undefined) return changeQueue(session, { ...change, value: value ?? "" }, flags);
+      const queue = await session.queue.list();
+      if (flags.json) print(JSON.stringify({ queue }));
+      else if (queue.length === 0) print("Nothing waits.");
+      else for (const line of lines(queue)) print(line);
+      return EXIT_OK;
+    },
+    patience,
+  );
 }
 
 function changeOf(flags: QueueFlags): { readonly kind: Change; readonly run: string } | undefined {

@@ -4,6 +4,7 @@ import { expect, onTestFailed, onTestFinished, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { Gate } from "../../src/testing/gate.ts";
 import { brokenLaws } from "./laws.ts";
 import { RawClient } from "./raw-client.ts";
 import { fieldsOf, textOf, updateOf, type Version } from "./transcript.ts";
@@ -92,3 +93,43 @@ test.each([1, 2] as const)(
     expect(brokenLaws(client.transcript.said, version, { end: "finished" })).toEqual([]);
   },
 );
+
+test.each([1, 2] as const)(
+  "a run that begins while its session is resumed is shown with its prompt, v%d",
+  async (version) => {
+    const first = new Gate();
+    const belay = await openBelay({
+      agent: ({ prompt }) => (prompt.text === "first" ? first.opened.then(() => "done") : "done"),
+      ...{ store: ":memory:", directories: "any" },
+    });
+    onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
+    const session = await belay.createSession({ cwd: tmpdir() });
+    session.prompt("first");
+    const second = session.prompt("second");
+    await second.accepted;
+    // The queue is read late, after the second one has ended.
+    const control = new Proxy(belay, {
+      get: (target, name) => {
+        if (name !== "session") return bound(target, name);
+        return (id: string) =>
+          new Proxy(target.session(id), {
+            get: (one, field) =>
+              field === "queue" ? { list: () => second.outcome.then(() => []) } : bound(one, field),
+          });
+      },
+    });
+    const client = await RawClient.open(doorOf(control), version);
+    const resumed = resume(client, session.id);
+    await client.send(resumed);
+    setImmediate(() => first.open());
+    await client.answer(resumed.id);
+    await client.transcript.when((all) =>
+      all.some((one) => JSON.stringify(one.message).includes("second")) ? true : undefined,
+    );
+  },
+);
+
+function bound(target: object, name: string | symbol): unknown {
+  const value: unknown = Reflect.get(target, name, target);
+  return typeof value === "function" ? value.bind(target) : value;
+}

@@ -1,0 +1,67 @@
+// A WebSocket with faults, in place of the platform's: the next stop that is sent over it is held, sent again later, or
+// loses its answer together with the connection. Faults are planned by the origin of the server.
+import type { Gate } from "../../../src/testing/gate.ts";
+
+export type SocketFault =
+  | { readonly kind: "hold-request" | "copy-later"; readonly until: Gate }
+  | { readonly kind: "drop-answer" };
+
+type Message = { readonly type: string; readonly id?: string; readonly path?: string };
+
+export class FaultySocket {
+  static readonly #planned = new Map<string, { readonly fault: SocketFault; readonly met: () => void }>();
+  readonly #socket: WebSocket;
+  readonly #origin: string;
+  #dropped: string | undefined;
+
+  /** Resolves when a stop has met it. */
+  static plan(url: string, fault: SocketFault): Promise<void> {
+    return new Promise((met) => void FaultySocket.#planned.set(new URL(url).host, { fault, met }));
+  }
+
+  /** What met no stop does not meet that of a later server with the same address. */
+  static forget(url: string): void {
+    FaultySocket.#planned.delete(new URL(url).host);
+  }
+
+  constructor(url: string, protocols: string[]) {
+    this.#origin = new URL(url).host;
+    this.#socket = new RealSocket(url, protocols);
+  }
+
+  addEventListener(type: "open" | "close" | "error" | "message", call: (event: { data: unknown }) => void): void {
+    this.#socket.addEventListener(type, (event) => {
+      const data = "data" in event ? event.data : undefined;
+      const message = data === undefined ? undefined : (JSON.parse(String(data)) as Message);
+      if (this.#dropped !== undefined && message?.id === this.#dropped && message.type === "answer") this.close();
+      else call({ data });
+    });
+  }
+
+  send(text: string): void {
+    const message = JSON.parse(text) as Message;
+    const isStop = message.type === "request" && message.path?.endsWith("/cancel") === true;
+    const planned = isStop ? FaultySocket.#planned.get(this.#origin) : undefined;
+    if (planned === undefined) {
+      this.#socket.send(text);
+      return;
+    }
+    FaultySocket.#planned.delete(this.#origin);
+    const { fault, met } = planned;
+    met();
+    if (fault.kind !== "hold-request") this.#socket.send(text);
+    if (fault.kind === "drop-answer") this.#dropped = message.id;
+    else {
+      const later = fault.kind === "copy-later" ? JSON.stringify({ ...message, id: `${message.id}-copy` }) : text;
+      void fault.until.opened.then(() => {
+        if (this.#socket.readyState === RealSocket.OPEN) this.#socket.send(later);
+      });
+    }
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}
+
+const RealSocket = globalThis.WebSocket;
