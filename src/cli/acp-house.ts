@@ -8,12 +8,12 @@
 // 2. A home that a server works for, or a host with another agent, is not taken over, and not used unawares.
 import type { BelayControl } from "../control.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
+import { type Home, readServer, type ServerNote } from "../library/home.ts";
 import type { AuditTrail } from "../observe/audit-trail.ts";
 import type { Clock } from "../ports.ts";
 import { type Hosted, type HostWish, host, leave } from "./acp-host.ts";
 import { type HostWatch, watchHost } from "./acp-host-watch.ts";
 import { type Door, openControl } from "./control-door.ts";
-import { type Home, readServer, type ServerNote } from "./home.ts";
 import type { House } from "./serve-house.ts";
 
 /** How long a home may be in use by somebody who does not answer: longer than a host takes to open or to leave. */

@@ -6,8 +6,8 @@ import { get as askTls } from "node:https";
 import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import { type Environment, type Home, openHome, readServer, type ServerNote } from "../library/home.ts";
 import type { DoorOptions } from "./door-options.ts";
-import { type Environment, type Home, openHome, readServer, type ServerNote } from "./home.ts";
 import type { Holder } from "./store-holder.ts";
 
 export interface Door {

@@ -6,6 +6,7 @@ import { PERMISSION_MODES } from "../agent/permission.ts";
 import { ControlError } from "../core/control-error.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
+import type { Home } from "../library/home.ts";
 import { redactor } from "../observe/redactor.ts";
 import type { BelayConfig, ServerConfig, SettledConfig } from "../setup/config.ts";
 import { loadConfig } from "../setup/load-config.ts";
@@ -13,7 +14,6 @@ import { makeAgent } from "../setup/make-agent.ts";
 import { openOptions } from "../setup/open-options.ts";
 import { type Taken, takeSecrets } from "../setup/secrets.ts";
 import { tierOf } from "./doctor.ts";
-import type { Home } from "./home.ts";
 import { retentionOf } from "./retention-flag.ts";
 import type { AgentFlags } from "./serve-words.ts";
 
