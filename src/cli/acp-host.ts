@@ -3,12 +3,8 @@
 // Invariants
 // 1. One host at a time: the program that holds the lock of the store.
 // 2. What was opened is closed, also if what comes after it could not be.
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import { SHUTDOWN_MS } from "../core/limits.ts";
-import { randomIds } from "../engine/random-ids.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import { type Announcement, announce } from "../library/announcement.ts";
 import type { Home, HostKind } from "../library/home.ts";
 import type { Log } from "../observe/log.ts";
@@ -87,13 +83,4 @@ export async function leave(hosted: Hosted, limitMs: number, log: HostWish["log"
   const unfinished = await house.close({ mode: "park", limitMs });
   if (unfinished.length > 0) log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
   announcement.close();
-}
-
-/**
- * The same for every host of a home, so that guests find the next one where the last was. In a home that is too deep
- * for a socket it is beside the user's other temporary things, in a directory that must be nobody else's.
- */
-export function socketOf({ dir, socketFile }: Home): string {
-  const digest = randomIds(systemClock).digest(dir).slice(0, 16);
-  return socketFile ?? join(tmpdir(), `belay-${process.getuid?.() ?? 0}-${digest}`, "belay.sock");
 }

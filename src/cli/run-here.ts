@@ -3,11 +3,11 @@
 import { existsSync } from "node:fs";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import { type Home, makeHome, openHome } from "../library/home.ts";
+import { type Home, makeHome, openHome, socketOf } from "../library/home.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
 import { CROWD, markOf } from "./acp.ts";
-import { type OpenedHouse, socketOf } from "./acp-host.ts";
+import type { OpenedHouse } from "./acp-host.ts";
 import { AcpHouse } from "./acp-house.ts";
 import { doorWords } from "./door-words.ts";
 import type { RunPlace } from "./run.ts";

@@ -221,6 +221,9 @@ function tell(log: Log, notice: Notice): void {
     case "process":
       log.info(notice.message);
       break;
+    case "directory":
+      log.warn(notice.message);
+      break;
     case "blocked":
       log.error("code of an agent or a tool held up the event loop; nothing could be stopped meanwhile", { ...notice });
       break;

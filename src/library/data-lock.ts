@@ -29,8 +29,11 @@ export async function takeDataDirectory(home: Home, store: string): Promise<Data
     const opened = store === ":memory:" ? store : await openSqliteStore({ file: store });
     rmSync(home.serverFile, { force: true });
     const release = async (): Promise<void> => {
-      if (opened !== ":memory:") await opened.close();
-      lock?.release();
+      try {
+        if (opened !== ":memory:") await opened.close();
+      } finally {
+        lock?.release();
+      }
     };
     const keep = async (): Promise<"held" | "lost"> => {
       try {

@@ -73,10 +73,10 @@ export const PERMITS: readonly Permit[] = [
       because: "tokens, certificates and sockets are files",
     }),
   ),
-  ...["home.ts", "data-lock.ts", "announcement.ts"].map(
+  ...["home.ts", "data-lock.ts", "announcement.ts", "directory-service.ts"].map(
     (file): Permit => ({ reach: "files", in: `src/library/${file}`, because: "a data directory is files" }),
   ),
-  ...["home.ts", "announcement.ts"].map(
+  ...["home.ts", "announcement.ts", "directory-service.ts"].map(
     (file): Permit => ({
       ...{ reach: "this process", in: `src/library/${file}` },
       because: "a directory is served by one process, and its files are removed when that exits",
