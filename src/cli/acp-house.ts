@@ -50,13 +50,16 @@ export class AcpHouse {
 
   /** Finds who is there, or opens the house. Rejects with what keeps it from both. */
   static async open(wish: HostWish): Promise<AcpHouse> {
-    const looks = new Looks(wish.clock);
-    for (;;) {
+    let looks = new Looks(wish.clock);
+    for (let holder = ""; ; ) {
       const found = wish.joins === "none" ? undefined : await visit(wish.home);
       if (found !== undefined) return new AcpHouse(wish, await welcome(found, wish));
       const hosted = await host(wish);
       if ("house" in hosted) return new AcpHouse(wish, hosted);
       if (wish.joins === "none") throw hosted;
+      // It names the program that has the directory. Each has its time to answer.
+      if (hosted.message !== holder) looks = new Looks(wish.clock);
+      holder = hosted.message;
       if (looks.elapsed > SETTLE_MS_MAX) throw inUse(wish.home, hosted);
       await looks.pause();
     }
@@ -182,8 +185,18 @@ const pause = (clock: Clock, ms: number): Promise<void> => new Promise((resolve)
 async function visit(home: Home): Promise<Visited | undefined> {
   const note = readServer(home);
   if (note === undefined) return undefined;
-  const door = await openControl({ home: home.dir }, process.env, { patienceMs: PATIENCE_MS }).catch(orNobody);
-  return door === undefined ? undefined : { door, note };
+  // A host may leave while this program connects. Then it is not waited for: another one opens the directory.
+  const watch = note.host === undefined || note.socket === undefined ? undefined : watchHost(note.socket);
+  const left = new AbortController();
+  void watch?.gone.then(() => left.abort());
+  const patience = { patienceMs: PATIENCE_MS, signal: left.signal };
+  try {
+    return { door: await openControl({ home: home.dir }, process.env, patience), note };
+  } catch (error) {
+    return left.signal.aborted ? undefined : orNobody(error);
+  } finally {
+    watch?.stop();
+  }
 }
 
 async function serving(home: Home): Promise<ServerNote | undefined> {
