@@ -96,7 +96,12 @@ export class Engine implements Consequences, WorkHost {
   /** In the order of construction: each component is given those above it. What they report comes to methods below. */
   constructor(parts: EngineParts) {
     const { clock, ids, graceMs, agent } = parts;
-    const store = new BoundedStore(parts.store, clock, (session) => this.#attendance.left(session));
+    const store = new BoundedStore(
+      parts.store,
+      clock,
+      (id) => this.#attendance.left(id),
+      () => this.phase === "closed",
+    );
     const notify: Notify = (notice) => {
       if (notice.type === "late") this.late += 1;
       parts.notify(notice);
