@@ -393,6 +393,7 @@ export type Notice =
   | { readonly type: "store"; readonly session: SessionId; readonly code: string; readonly message: string }
   | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
   | { readonly type: "process"; readonly message: string }
+  | { readonly type: "directory"; readonly message: string }
   | ({ readonly type: "blocked" } & Blocked)
   | { readonly type: "bug"; readonly session: SessionId; readonly error: unknown };
 

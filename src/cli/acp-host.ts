@@ -3,14 +3,12 @@
 // Invariants
 // 1. One host at a time: the program that holds the lock of the store.
 // 2. What was opened is closed, also if what comes after it could not be.
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
-import { randomIds } from "../engine/random-ids.ts";
-import { systemClock } from "../engine/system-clock.ts";
+import { SHUTDOWN_MS } from "../core/limits.ts";
+import { type Announcement, announce } from "../library/announcement.ts";
+import type { Home, HostKind } from "../library/home.ts";
 import type { Log } from "../observe/log.ts";
 import type { Clock } from "../ports.ts";
-import { type Home, type HostKind, removeServer, writeServer } from "./home.ts";
 import type { House } from "./serve-house.ts";
 import { version } from "./version.ts";
 
@@ -36,16 +34,10 @@ export interface OpenedHouse {
   readonly store: string;
 }
 
-interface Announced {
-  /** Nobody who comes from now on finds it. */
-  readonly hide: () => void;
-  /** It is closed, and leaves nothing behind. */
-  readonly forget: () => void;
-}
-
 /** The house, as long as this program is its host. */
-export interface Hosted extends Announced {
+export interface Hosted {
   readonly house: House;
+  readonly announcement: Announcement;
 }
 
 /** Opens the house here, unless somebody has it: then the answer says who. */
@@ -62,47 +54,36 @@ export async function host(wish: HostWish): Promise<Hosted | ControlError> {
 async function announced(opened: OpenedHouse, wish: HostWish): Promise<Hosted> {
   const { house } = opened;
   try {
-    return { house, ...announce(opened, wish) };
+    return { house, announcement: found(opened, wish) };
   } catch (error) {
     await house.close({ mode: "park", limitMs: 0 });
     throw error;
   }
 }
 
-function announce({ house, store }: OpenedHouse, { home, mark, kind, clock }: HostWish): Announced {
-  const { listeners } = house;
-  const { socket } = listeners;
+function found({ house, store }: OpenedHouse, { home, mark, kind, clock, log }: HostWish): Announcement {
+  const { listeners, lock } = house;
   const note = {
-    ...{ pid: process.pid, socket, startedAt: clock.now(), version: version(), store },
+    ...{ pid: process.pid, socket: listeners.socket, startedAt: clock.now(), version: version(), store },
     ...{ host: kind, agent: mark },
   };
-  // At the very end, if that comes before everything is closed in order.
-  const atExit = (): void => {
-    removeServer(home, note);
-    listeners.forget();
-  };
-  process.once("exit", atExit);
-  writeServer(home, note);
-  return {
-    hide: () => removeServer(home, note),
-    forget: () => void process.off("exit", atExit),
-  };
+  const onLost = (): void => void house.close({ mode: "park", limitMs: SHUTDOWN_MS });
+  return announce({
+    home,
+    note,
+    lock,
+    sockets: listeners,
+    clock,
+    onLost,
+    warn: (text, about) => log.warn(text, about),
+  });
 }
 
 /** Not to be found first: whoever comes now waits for the lock, and takes up what is set down here. */
 export async function leave(hosted: Hosted, limitMs: number, log: HostWish["log"]): Promise<void> {
-  const { house, hide, forget } = hosted;
-  hide();
+  const { house, announcement } = hosted;
+  announcement.hide();
   const unfinished = await house.close({ mode: "park", limitMs });
   if (unfinished.length > 0) log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
-  forget();
-}
-
-/**
- * The same for every host of a home, so that guests find the next one where the last was. In a home that is too deep
- * for a socket it is beside the user's other temporary things, in a directory that must be nobody else's.
- */
-export function socketOf({ dir, socketFile }: Home): string {
-  const digest = randomIds(systemClock).digest(dir).slice(0, 16);
-  return socketFile ?? join(tmpdir(), `belay-${process.getuid?.() ?? 0}-${digest}`, "belay.sock");
+  announcement.close();
 }

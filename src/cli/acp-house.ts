@@ -8,13 +8,15 @@
 // 2. A home that a server works for, or a host with another agent, is not taken over, and not used unawares.
 import type { BelayControl } from "../control.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import { type Home, readServer, type ServerNote } from "../library/home.ts";
 import type { AuditTrail } from "../observe/audit-trail.ts";
 import type { Clock } from "../ports.ts";
 import { type Hosted, type HostWish, host, leave } from "./acp-host.ts";
 import { type HostWatch, watchHost } from "./acp-host-watch.ts";
 import { type Door, openControl } from "./control-door.ts";
-import { type Home, readServer, type ServerNote } from "./home.ts";
 import type { House } from "./serve-house.ts";
+import { holderOf } from "./store-holder.ts";
 
 /** How long a home may be in use by somebody who does not answer: longer than a host takes to open or to leave. */
 const SETTLE_MS_MAX = 5_000;
@@ -50,13 +52,16 @@ export class AcpHouse {
 
   /** Finds who is there, or opens the house. Rejects with what keeps it from both. */
   static async open(wish: HostWish): Promise<AcpHouse> {
-    const looks = new Looks(wish.clock);
-    for (;;) {
+    let looks = new Looks(wish.clock);
+    for (let holder = ""; ; ) {
       const found = wish.joins === "none" ? undefined : await visit(wish.home);
       if (found !== undefined) return new AcpHouse(wish, await welcome(found, wish));
       const hosted = await host(wish);
       if ("house" in hosted) return new AcpHouse(wish, hosted);
       if (wish.joins === "none") throw hosted;
+      // It names the program that has the directory. Each has its time to answer.
+      if (hosted.message !== holder) looks = new Looks(wish.clock);
+      holder = hosted.message;
       if (looks.elapsed > SETTLE_MS_MAX) throw inUse(wish.home, hosted);
       await looks.pause();
     }
@@ -182,8 +187,36 @@ const pause = (clock: Clock, ms: number): Promise<void> => new Promise((resolve)
 async function visit(home: Home): Promise<Visited | undefined> {
   const note = readServer(home);
   if (note === undefined) return undefined;
-  const door = await openControl({ home: home.dir }, process.env, { patienceMs: PATIENCE_MS }).catch(orNobody);
-  return door === undefined ? undefined : { door, note };
+  const left = new AbortController();
+  const unwatch = watchNote(home, note, () => left.abort());
+  const patience = { patienceMs: PATIENCE_MS, signal: left.signal };
+  try {
+    const door = await openControl({ home: home.dir }, process.env, patience);
+    if (!hasChanged(home, note)) return { door, note };
+    await door.close();
+    return undefined;
+  } catch (error) {
+    return left.signal.aborted ? undefined : orNobody(error);
+  } finally {
+    unwatch();
+  }
+}
+
+/** Another program serves the directory by now, or none: the note may also have been a dead one's. */
+function hasChanged(home: Home, { pid, startedAt }: ServerNote): boolean {
+  const now = readServer(home);
+  return now?.pid !== pid || now.startedAt !== startedAt;
+}
+
+/** A program that leaves while this one connects to it is not waited for: this one may open the directory itself. */
+function watchNote(home: Home, note: ServerNote, onLeft: () => void): () => void {
+  let cancel = (): void => {};
+  const look = (): void => {
+    if (hasChanged(home, note) || holderOf(home.storeFile) === undefined) onLeft();
+    else cancel = systemClock.after(LOOK_FIRST_MS, look);
+  };
+  cancel = systemClock.after(LOOK_FIRST_MS, look);
+  return () => cancel();
 }
 
 async function serving(home: Home): Promise<ServerNote | undefined> {

@@ -6,8 +6,8 @@ import { get as askTls } from "node:https";
 import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import { type Environment, type Home, openHome, readServer, type ServerNote } from "../library/home.ts";
 import type { DoorOptions } from "./door-options.ts";
-import { type Environment, type Home, openHome, readServer, type ServerNote } from "./home.ts";
 import type { Holder } from "./store-holder.ts";
 
 export interface Door {
@@ -33,6 +33,8 @@ export interface Patience {
   readonly patienceMs?: number;
   /** How long it may refuse connections, as one that is restarted does. Default: `patienceMs`. */
   readonly absentMs?: number;
+  /** Aborts connecting. */
+  readonly signal?: AbortSignal;
 }
 
 /** For stops: one that was typed is kept and sent again until the server has answered it, or is gone. */
@@ -42,14 +44,15 @@ export const UNTIL_ANSWERED: Patience = { patienceMs: Number.POSITIVE_INFINITY, 
 export async function openControl(
   options: DoorOptions,
   env: Environment = process.env,
-  { patienceMs = PATIENCE_MS, absentMs = patienceMs }: Patience = {},
+  { patienceMs = PATIENCE_MS, absentMs = patienceMs, signal }: Patience = {},
 ): Promise<Door> {
   if (options.store !== undefined) return throughStore(options.store);
   const home = openHome({ home: options.home, env });
   const place = await findServer(options, home);
   const token = tokenOf(options, env, place);
   const { connectBelay } = await import("../client/belay-client.ts");
-  const rest = { patienceMs, absentMs, ...(token === undefined ? {} : { token }) };
+  const aborted = signal === undefined ? {} : { signal };
+  const rest = { patienceMs, absentMs, ...aborted, ...(token === undefined ? {} : { token }) };
   if (place.url === undefined) return server(await connectBelay({ socket: place.socket, ...rest }), place.socket);
   if (token !== undefined && place.url.protocol === "http:" && !isLoopback(place.url)) throw inTheOpen(place.url);
   return server(await connectBelay({ url: place.url.href, ...rest }), place.url.origin);

@@ -3,13 +3,13 @@
 import { existsSync } from "node:fs";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import { type Home, makeHome, openHome, socketOf } from "../library/home.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
-import { CROWD, type OpenedHouse, socketOf } from "./acp-host.ts";
+import { CROWD, type OpenedHouse } from "./acp-host.ts";
 import { AcpHouse } from "./acp-house.ts";
 import { markOf } from "./agent-digest.ts";
 import { doorWords } from "./door-words.ts";
-import { type Home, makeHome, openHome } from "./home.ts";
 import type { RunPlace } from "./run.ts";
 import { givenAgent, type RunFlags, refuseAgent } from "./run-flags.ts";
 import type { House } from "./serve-house.ts";

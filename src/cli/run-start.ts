@@ -2,9 +2,9 @@
 import { resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import { openHome, readServer } from "../library/home.ts";
 import { NoServer, openControl } from "./control-door.ts";
 import { doorWords } from "./door-words.ts";
-import { openHome, readServer } from "./home.ts";
 import { resolveId } from "./id-prefix.ts";
 import { cannotDetach, type RunPlace, runPrompt } from "./run.ts";
 import { type RunFlags, refuseAgent } from "./run-flags.ts";

@@ -2,10 +2,10 @@
 import { readFileSync, statSync } from "node:fs";
 import { ControlError } from "../core/control-error.ts";
 import { suggest } from "../core/suggest.ts";
+import type { Environment, Home } from "../library/home.ts";
 import { LEVELS, type Level } from "../observe/log-line.ts";
 import type { TrustedProxy } from "../server/listener.ts";
 import type { CrowdConfig, ServerConfig } from "../setup/config.ts";
-import type { Environment, Home } from "./home.ts";
 import { plainLine } from "./plain-text.ts";
 import type { AgentFlags } from "./serve-words.ts";
 import { wholeNumber } from "./whole-number.ts";

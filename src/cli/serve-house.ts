@@ -10,6 +10,7 @@ import type { SessionId } from "../core/ids.ts";
 import { isMissing } from "../core/optional-package.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Belay } from "../library/belay.ts";
+import { type DataLock, takeDataDirectory } from "../library/data-lock.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";
 import { type AuditTrail, memoryAuditTrail } from "../observe/audit-trail.ts";
 import { eventMetrics } from "../observe/event-metrics.ts";
@@ -25,7 +26,6 @@ import type { Handle } from "../server/node-server.ts";
 import type { ServerMetrics } from "../server/observer.ts";
 import { openTokens, type Tokens } from "../server/tokens.ts";
 import type { ServerConfig } from "../setup/config.ts";
-import { type DataLock, takeDataDirectory } from "./data-lock.ts";
 import { type Listeners, openListeners } from "./serve-listeners.ts";
 import { checkPlan, type GivenAgent, makePrivate, openWorks, type Plan, type Works } from "./serve-works.ts";
 import { outliveStrays, STRAY, type Strays } from "./stray-rejections.ts";
@@ -46,6 +46,7 @@ export interface House {
   readonly works: Works;
   readonly audit: AuditTrail;
   readonly listeners: Listeners;
+  readonly lock: DataLock;
   readonly tokenFile: string;
   /** Tokens and certificates, as they are on disk now. */
   reload(): void;
@@ -187,6 +188,7 @@ function house({ works, audit, telemetry, handler, strays }: Inside, outside: Ou
     works,
     audit,
     listeners,
+    lock,
     tokenFile,
     reload: () => {
       tokens.reload();
@@ -230,6 +232,9 @@ function tell(log: Log, notice: Notice): void {
       break;
     case "process":
       log.info(notice.message);
+      break;
+    case "directory":
+      log.warn(notice.message);
       break;
     case "blocked":
       log.error("code of an agent or a tool held up the event loop; nothing could be stopped meanwhile", { ...notice });

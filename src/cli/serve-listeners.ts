@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import type { Home } from "../library/home.ts";
 import type { Served } from "../server/host.ts";
 import { type Listener, type ListenOptions, listen, type TcpPlace } from "../server/listener.ts";
 import type { Handle } from "../server/node-server.ts";
 import type { ServerConfig } from "../setup/config.ts";
-import type { Home } from "./home.ts";
 import { proxyOf } from "./serve-flags.ts";
 
 /** The usual one. If somebody else has it, and nobody asked for it, another will do. */
@@ -30,6 +30,10 @@ export interface Listeners {
   /** The usual port, if it was taken by somebody else. */
   readonly instead: number | undefined;
   reload(): void;
+  /** Whether the socket's file is still there. */
+  isInPlace(): boolean;
+  /** Opens the socket again in its place. Connections to the one whose file was removed stay open. */
+  restore(): Promise<void>;
   close(limitMs: number): Promise<void>;
   /** What a path of their own leaves behind, at once. For whoever has no time. */
   forget(): void;
@@ -46,30 +50,34 @@ export async function openListeners(handle: Handle, wish: ListenWish): Promise<L
   const { connections } = wish.server.crowd ?? {};
   const limits = connections === undefined ? {} : { connectionsMax: connections };
   const around = { clock: systemClock, onTrouble: wish.onTrouble, limits };
-  const socket = await listen(handle, { ...around, place: { kind: "socket", path } }).catch((error: unknown) => {
-    throw error instanceof ControlError && error.code === "conflict" ? inUse(error) : error;
-  });
+  const openSocket = (): Promise<Listener> =>
+    listen(handle, { ...around, place: { kind: "socket", path } }).catch((error: unknown) => {
+      throw error instanceof ControlError && error.code === "conflict" ? inUse(error) : error;
+    });
+  const sockets = [await openSocket()];
   try {
     const { listener, instead } = wish.tcp ? await openTcp(handle, wish.server, around) : NONE;
-    const all = listener === undefined ? [socket] : [socket, listener];
+    const all = (): readonly Listener[] => (listener === undefined ? sockets : [...sockets, listener]);
     return {
       socket: path,
       ...servedAt(listener?.address),
       instead,
       reload: () => {
-        for (const one of all) one.reload();
+        for (const one of all()) one.reload();
       },
+      isInPlace: () => sockets.some((one) => one.isInPlace()),
+      restore: async () => void sockets.push(await openSocket()),
       close: async (limitMs) => {
-        await Promise.all(all.map((one) => one.close({ limitMs })));
+        await Promise.all(all().map((one) => one.close({ limitMs })));
         tidy();
       },
       forget: () => {
-        socket.hide();
+        for (const socket of sockets) socket.hide();
         tidy();
       },
     };
   } catch (error) {
-    await socket.close({ limitMs: 0 });
+    await Promise.all(sockets.map((one) => one.close({ limitMs: 0 })));
     tidy();
     throw error;
   }

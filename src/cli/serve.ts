@@ -6,12 +6,13 @@
 // 2. Whoever reads its log, or stops reading it, cannot end it.
 import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import { type Announcement, announce } from "../library/announcement.ts";
+import { type Home, makeHome, openHome, readServer, type ServerNote } from "../library/home.ts";
 import { type Log, openLog } from "../observe/log.ts";
 import type { LineForm } from "../observe/log-line.ts";
 import { redactor } from "../observe/redactor.ts";
 import { dayAndTime } from "./age.ts";
-import { EXIT_FOUND, EXIT_OK, type StopSignal } from "./exit-code.ts";
-import { type Home, makeHome, openHome, readServer, removeServer, type ServerNote, writeServer } from "./home.ts";
+import { EXIT_CODE, EXIT_FOUND, EXIT_OK, type StopSignal } from "./exit-code.ts";
 import { drainMsOf, levelOf, type ServeFlags, serverOf } from "./serve-flags.ts";
 import { type Greeting, greet, shellQuoted } from "./serve-greeting.ts";
 import { type House, openHouse } from "./serve-house.ts";
@@ -40,7 +41,7 @@ export async function runServe(flags: ServeFlags): Promise<number> {
     openHouse({ plan, tcp: flags.tcp, log, redact, version: version(), first: "processes" });
   const house = await whenFree(open, { home, log, asked: ending.asked });
   if (house === undefined) return EXIT_OK;
-  const takeBack = announce(house, plan, { log, flags });
+  const announcement = present(house, plan, { log, flags, onLost: () => ending.lose() });
   ending.onReload(() => {
     try {
       level = levelOf(flags, home, process.env);
@@ -51,10 +52,11 @@ export async function runServe(flags: ServeFlags): Promise<number> {
       log.warn("not read again; what was read before still counts", { error, ...adviceOf(error) });
     }
   });
-  const signal = await ending.asked;
-  log.info(`${signal}: ending in order; once more ends at once`, { limitMs, live: flags.onStop });
+  const cause = await ending.asked;
+  log.info(`${cause}: ending in order; once more ends at once`, { limitMs, live: flags.onStop });
   const unfinished = await house.close({ mode: flags.onStop, limitMs });
-  takeBack();
+  announcement.close();
+  if (cause === DIRECTORY_LOST) return EXIT_CODE.store_locked;
   if (unfinished.length === 0) log.info("ended in order");
   else log.warn("some had not come to rest in time; they are recovered at the next start", { unfinished });
   return unfinished.length === 0 ? EXIT_OK : EXIT_FOUND;
@@ -91,17 +93,24 @@ async function whenFree(open: () => Promise<House>, { home, log, asked }: Waitin
 
 const isLocked = (error: unknown): boolean => error instanceof ControlError && error.code === "store_locked";
 
+/** Another program has taken over the data directory, so the work of this one cannot be recorded any more. */
+const DIRECTORY_LOST = "data directory lost";
+
 /** Asked to end, or to read something again. Heard from the first moment on. */
 class Ending {
-  readonly #asked = Promise.withResolvers<StopSignal>();
+  readonly #asked = Promise.withResolvers<StopSignal | typeof DIRECTORY_LOST>();
   #reload: (() => void) | undefined;
 
   constructor() {
     onStopSignals((signal) => this.#hear(signal));
   }
 
-  get asked(): Promise<StopSignal> {
+  get asked(): Promise<StopSignal | typeof DIRECTORY_LOST> {
     return this.#asked.promise;
+  }
+
+  lose(): void {
+    this.#asked.resolve(DIRECTORY_LOST);
   }
 
   onReload(reload: () => void): void {
@@ -134,31 +143,28 @@ function outliveReaders(): void {
 const formOf = ({ logJson }: ServeFlags): LineForm =>
   logJson === true || process.stderr.isTTY !== true ? "json" : "pretty";
 
-interface Telling {
+interface Presenting {
   readonly log: Log;
   readonly flags: ServeFlags;
+  readonly onLost: () => void;
 }
 
-/** Writes the note by which it is found, and says what there is. The answer takes the note back. */
-function announce(house: House, plan: Plan, { log, flags }: Telling): () => void {
+/** Announces it to commands, and prints where it is. */
+function present(house: House, plan: Plan, { log, flags, onLost }: Presenting): Announcement {
   const { home, store } = plan;
   const { socket, url } = house.listeners;
   const note: ServerNote = {
     ...{ pid: process.pid, socket, startedAt: systemClock.now(), version: version(), store },
     ...(url === undefined ? {} : { url }),
   };
-  const takeBack = (): void => {
-    house.listeners.forget();
-    removeServer(home, note);
-  };
-  // At the very end, whichever way that comes.
-  process.once("exit", takeBack);
-  writeServer(home, note);
+  const { listeners: sockets, lock } = house;
+  const warn = (text: string, about = {}): void => log.warn(text, about);
+  const announcement = announce({ home, note, lock, sockets, clock: systemClock, warn, onLost });
   const greeting = greetingOf(house, plan, flags);
   if (flags.json === true) print(JSON.stringify({ ...note, tokenFile: greeting.tokenFile, agent: greeting.agent }));
   else for (const line of greet(greeting, process.stdout.isTTY === true)) print(line);
   log.info("ready", { ...note, tier: greeting.tier ?? "not known yet" });
-  return takeBack;
+  return announcement;
 }
 
 function greetingOf(

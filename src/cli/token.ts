@@ -2,13 +2,13 @@
 import { ControlError } from "../core/control-error.ts";
 import { suggest } from "../core/suggest.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import { type Home, openHome } from "../library/home.ts";
 import { TOKEN_SCOPES, type TokenScope } from "../server/exchange.ts";
 import type { TokenInfo } from "../server/token.ts";
 import { readLocalToken } from "../server/token-file.ts";
 import { LOCAL_TOKEN, type MadeToken, openTokens, type Tokens } from "../server/tokens.ts";
 import { dayAndTime } from "./age.ts";
 import { EXIT_OK } from "./exit-code.ts";
-import { type Home, openHome } from "./home.ts";
 import { plainLine } from "./plain-text.ts";
 import { styleOf, table } from "./table.ts";
 import { print } from "./terminal.ts";

@@ -66,6 +66,8 @@ export interface ConnectOptions {
   readonly patienceMs?: number;
   /** The same while it refuses connections, so that no server is there. Default: `patienceMs`. */
   readonly absentMs?: number;
+  /** Aborts connecting. Once connected it has no effect. */
+  readonly signal?: AbortSignal;
   /** Instead of the platform's own `fetch`. */
   readonly fetch?: Fetch;
   /**
@@ -88,7 +90,7 @@ export async function connectBelay(options: ConnectOptions): Promise<BelayClient
   const { absentMs = patienceMs } = options;
   const connection = new Connection({ ...door, open, token, clock, chance, patienceMs, absentMs });
   try {
-    await connection.get("/v1/sessions", { limit: 1 });
+    await connection.get("/v1/sessions", { limit: 1 }, options.signal);
   } catch (thrown) {
     // A token that may not read is a token all the same.
     if (!(thrown instanceof ControlError) || thrown.code !== "forbidden") throw unreachable(thrown);
@@ -255,7 +257,7 @@ export class BelayClient implements BelayControl {
 
 function checkOptions(options: ConnectOptions): ConnectOptions {
   if (typeof options !== "object" || options === null) throw invalid("connectBelay() takes { url, token }.");
-  const { url, socket, token, patienceMs, absentMs, streams, ...others } = options;
+  const { url, socket, token, patienceMs, absentMs, signal, streams, ...others } = options;
   const { fetch: _, clock: _clock, chance: _chance, ...rest } = others;
   rejectUnknown(rest, "connectBelay()");
   if (url === undefined && socket === undefined) throw invalid("connectBelay() takes a `url`, or in Node a `socket`.");
@@ -265,6 +267,7 @@ function checkOptions(options: ConnectOptions): ConnectOptions {
   if (streams !== undefined && streams !== "shared" && streams !== "separate") {
     throw invalid('`streams` must be "shared" or "separate".');
   }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` must be an AbortSignal.");
   for (const [name, ms] of Object.entries({ patienceMs, absentMs })) {
     if (ms !== undefined && !(typeof ms === "number" && ms >= 0)) {
       throw invalid(`\`${name}\` is a number of milliseconds, or Infinity.`);

@@ -105,8 +105,8 @@ export class Connection {
     return (await this.ask<T>(ask)).value;
   }
 
-  get<T>(path: string, query: Query = {}): Promise<T> {
-    return this.value<T>({ method: "GET", path, query });
+  get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+    return this.value<T>({ method: "GET", path, query, ...(signal === undefined ? {} : { signal }) });
   }
 
   backoff(attemptsMax: number = Number.POSITIVE_INFINITY, patienceMs = this.patienceMs): Backoff {

@@ -1,4 +1,5 @@
-// A store whose reads and claims are bounded in time: one that hangs is reported as `unavailable`.
+// A store whose reads and claims are bounded in time: one that hangs is reported as `unavailable`, and one that was
+// closed under its callers as `shutting_down`.
 //
 // `append` is not among them: its caller has to know when a late append lands after all, so `commit.ts` bounds it.
 import { ControlError } from "../core/control-error.ts";
@@ -6,17 +7,25 @@ import type { SessionId } from "../core/ids.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
 import type { Upkeep } from "../core/upkeep.ts";
 import type { Clock, Store } from "../ports.ts";
+import { closing } from "./closing.ts";
 
 export class BoundedStore implements Store {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #claimedLate: (session: SessionId) => void;
+  readonly #isClosed: () => boolean;
 
   /** `claimedLate` is called for a lease that was given after its caller had been told that there is no answer. */
-  constructor(store: Store, clock: Clock, claimedLate: (session: SessionId) => void) {
+  constructor(
+    store: Store,
+    clock: Clock,
+    claimedLate: (session: SessionId) => void,
+    isClosed: () => boolean = () => false,
+  ) {
     this.#store = store;
     this.#clock = clock;
     this.#claimedLate = claimedLate;
+    this.#isClosed = isClosed;
   }
 
   get workers(): "one" | "many" {
@@ -73,7 +82,8 @@ export class BoundedStore implements Store {
         reject(noAnswer());
         given = (answer) => late?.(answer);
       });
-      answer.then((value) => given(value), reject).finally(() => limit.cancel());
+      const failed = (error: unknown): void => reject(this.#isClosed() ? closing() : error);
+      answer.then((value) => given(value), failed).finally(() => limit.cancel());
     });
   }
 }

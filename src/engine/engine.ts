@@ -96,7 +96,8 @@ export class Engine implements Consequences, WorkHost {
   /** In the order of construction: each component is given those above it. What they report comes to methods below. */
   constructor(parts: EngineParts) {
     const { clock, ids, graceMs, agent } = parts;
-    const store = new BoundedStore(parts.store, clock, (session) => this.#attendance.left(session));
+    const isClosed = (): boolean => this.phase === "closed";
+    const store = new BoundedStore(parts.store, clock, (session) => this.#attendance.left(session), isClosed);
     const notify: Notify = (notice) => {
       if (notice.type === "late") this.late += 1;
       parts.notify(notice);
@@ -214,10 +215,7 @@ export class Engine implements Consequences, WorkHost {
       : receipt;
   }
 
-  /**
-   * The lane with everything decided so far durable, or with what is while the store is in trouble; undefined if there
-   * is no such session.
-   */
+  /** The lane once all it decided is durable, or as it is if the store is in trouble. Undefined: no such session. */
   async loaded(session: SessionId): Promise<LiveLane | undefined> {
     const lane = this.lanes.get(session);
     await look(lane, this);

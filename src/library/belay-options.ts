@@ -14,6 +14,11 @@ export interface BelayOptions {
   readonly agent: Agent;
   /** A file for the embedded SQLite store, `":memory:"` for one that forgets, or a store of your own. */
   readonly store: string | Store;
+  /**
+   * Serves the directory of the store on its private socket, so that `belay ps`, `cancel` and `stop-all` with `--home`
+   * reach this program, and `belay run` joins it. The directory must be private to this user. Default false.
+   */
+  readonly serve?: boolean;
   /** How long work may take to stop before it is given up and named. Default 1500. */
   readonly graceMs?: number;
   /** Runs that are live at once. Default 1024. */
@@ -58,12 +63,13 @@ export interface BelayOptions {
 export function checkOptions(options: BelayOptions): BelayOptions {
   if (!isObject(options)) throw invalid("openBelay() takes { agent, store }.");
   const { agent, store, graceMs, liveRunsMax, onCrash, onNotice, clock, ids, hooks, runLimitMs, ...others } = options;
-  const { processes, directories, onRecorded, loopWatch, redact, retention, ...rest } = others;
+  const { processes, directories, onRecorded, loopWatch, redact, retention, serve, ...rest } = others;
   rejectUnknown(rest, "openBelay()");
   if (typeof agent !== "function") throw invalid("`agent` is a function: (turn) => …");
   checkModes(agent);
   if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
   if (store === "") throw invalid("`store` is empty.");
+  checkServe(serve, store);
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 600_000);
   if (runLimitMs !== undefined) checkMs(runLimitMs, "runLimitMs", 2 ** 31 - 1);
   if (hooks !== undefined) checkHooks(hooks);
@@ -82,6 +88,13 @@ export function checkOptions(options: BelayOptions): BelayOptions {
   if (onCrash !== undefined && onCrash !== "resume" && onCrash !== "lose")
     throw invalid('`onCrash` is "resume" or "lose".');
   return options;
+}
+
+function checkServe(serve: unknown, store: string | Store): void {
+  if (serve !== undefined && typeof serve !== "boolean") throw invalid("`serve` must be true or false.");
+  if (serve === true && (typeof store !== "string" || store === ":memory:")) {
+    throw invalid("`serve` needs a store in a file: it serves the directory of that file.");
+  }
 }
 
 function checkHooks(hooks: Hooks): void {

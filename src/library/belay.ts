@@ -49,6 +49,7 @@ import type { Clock, Notify, SessionRow, Store } from "../ports.ts";
 import { Answers } from "./answers.ts";
 import { type BelayOptions, checkOptions } from "./belay-options.ts";
 import { type ChooseDirectory, directoryChoice } from "./directories.ts";
+import type { DirectoryService } from "./directory-service.ts";
 import { cancelAll, checkSessionsPage, findIds, home, live } from "./house.ts";
 import { checkTitle, promptSessionId, sessionId, sessionPrefix } from "./names.ts";
 import { OpenFiles } from "./open-files.ts";
@@ -75,12 +76,15 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
   const time = clock ?? systemClock;
   const notify: Notify = harmless(onNotice, ignore) ?? ignore;
   const { graceMs = GRACE_MS } = options;
-  const processes = { graceMs, ...options.processes };
+  const service = options.serve === true ? await openService(String(store), notify) : undefined;
+  const opened = service?.store ?? store;
+  const hidden = [...(options.processes?.hidden ?? []), ...(service?.hidden ?? [])];
+  const processes = { graceMs, ...options.processes, hidden };
   const door = spawnerDoor(processes, store, time, (message) => notify({ type: "process", message }));
   const { loopWatch = clock === undefined ? "text" : "off" } = options;
   const engine = new Engine({
     agent,
-    store: typeof store === "string" ? await openStore(store, time) : store,
+    store: typeof opened === "string" ? await openStore(opened, time) : opened,
     clock: time,
     ids: ids ?? randomIds(time),
     notify,
@@ -105,12 +109,26 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
     // Nothing has begun yet, and nothing is kept from whoever tries again.
     await engine.processes.close();
     await engine.store.close();
+    await service?.end();
     throw error;
   }
   const workspace = resolve(options.processes?.workspace ?? ".");
   const meter = new ResourceMeter(time, clock === undefined);
   const directory = directoryChoice(options.directories ?? "workspace", workspace);
-  return new Belay({ engine, directory, meter, stopAlls, onClosing: closed });
+  const belay = new Belay({ engine, directory, meter, stopAlls, service, onClosing: closed });
+  try {
+    await service?.begin(belay);
+  } catch (error) {
+    await belay.close();
+    throw error;
+  }
+  return belay;
+}
+
+/** Loaded on demand: most programs have no server. */
+async function openService(file: string, notify: Notify): Promise<DirectoryService> {
+  const { DirectoryService } = await import("./directory-service.ts");
+  return DirectoryService.open(file, notify);
 }
 
 /** What a Belay is made of. */
@@ -119,6 +137,7 @@ export interface BelayParts {
   readonly directory: ChooseDirectory;
   readonly meter: ResourceMeter;
   readonly stopAlls: StopAlls;
+  readonly service?: DirectoryService | undefined;
   /** Called when it begins to close: from then on its file is opened anew. */
   readonly onClosing: () => void;
 }
@@ -129,6 +148,7 @@ export class Belay implements BelayControl {
   readonly #engine: Engine;
   readonly #directory: ChooseDirectory;
   readonly #stopAlls: StopAlls;
+  readonly #service: DirectoryService | undefined;
   readonly #onClosing: () => void;
   readonly #meter: ResourceMeter;
   readonly #startedAt: number;
@@ -136,7 +156,8 @@ export class Belay implements BelayControl {
   #closing: Promise<ShutdownReport> | undefined;
   #hurry: () => void = () => {};
 
-  constructor({ engine, directory, meter, stopAlls, onClosing }: BelayParts) {
+  constructor({ engine, directory, meter, stopAlls, service, onClosing }: BelayParts) {
+    this.#service = service;
     this.#meter = meter;
     this.#engine = engine;
     this.#stopAlls = stopAlls;
@@ -318,10 +339,12 @@ export class Belay implements BelayControl {
       this.#hurry = resolve;
     });
     this.#onClosing();
+    this.#service?.hide();
     try {
       return await shutDown(this.#engine, mode, limit);
     } finally {
       this.#meter.close();
+      await this.#service?.end();
       this.#closed.resolve();
     }
   }

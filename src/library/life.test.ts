@@ -143,6 +143,14 @@ describe("closing", () => {
     });
   });
 
+  test("G28: requests to a Belay that has closed are refused as shutting down, not as store trouble", async () => {
+    const { belay } = await openHouse({});
+    const session = await belay.createSession();
+    await belay.close();
+    const asked = [belay.sessions(), session.queue.list(), session.explain(), belay.createSession(), belay.ids("ses_")];
+    for (const one of asked) await expect(one).rejects.toMatchObject({ code: "shutting_down" });
+  });
+
   test("G8, G16: whoever follows a run that a shutdown cancels hears its end", async () => {
     const { belay, began } = await openHouse({ live: waits });
     const session = await belay.createSession();

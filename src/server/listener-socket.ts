@@ -20,6 +20,8 @@ export interface SocketFile {
   readonly draft: string;
   /** Puts it in its place, whatever a dead server has left there. */
   place(): void;
+  /** Whether it is still there, and no other server's. */
+  isInPlace(): boolean;
   /** Takes it away, unless another server has put its own there since. */
   remove(): void;
 }
@@ -40,8 +42,10 @@ export async function prepareSocket(path: string, clock: Clock): Promise<SocketF
   const aside = mkdtempSync(`${dirname(path)}/.`);
   const draft = join(aside, DRAFT);
   let own: number | undefined;
+  const isInPlace = (): boolean => own !== undefined && lstatSync(path, { throwIfNoEntry: false })?.ino === own;
   return {
     draft,
+    isInPlace,
     place: () => {
       // The directory keeps others out already; the mode says so where people look.
       chmodSync(draft, 0o600);
@@ -52,7 +56,7 @@ export async function prepareSocket(path: string, clock: Clock): Promise<SocketF
     },
     remove: () => {
       rmSync(aside, { recursive: true, force: true });
-      if (own !== undefined && lstatSync(path, { throwIfNoEntry: false })?.ino === own) rmSync(path, { force: true });
+      if (isInPlace()) rmSync(path, { force: true });
       // Once: the file of the next server may get the same number.
       own = undefined;
     },

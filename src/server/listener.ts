@@ -56,6 +56,8 @@ export interface Listener {
   readonly connections: number;
   /** Reads certificate and key again; connections that are open keep theirs. Without TLS it does nothing. */
   reload(): void;
+  /** Whether clients find it. Not so if the file of its socket was removed or replaced. */
+  isInPlace(): boolean;
   /** Takes the file of a socket away, if it is still this one's. For a program that has no time to close. */
   hide(): void;
   /** Takes no more connections, ends idle ones, lets answers finish; after `limitMs` ends those as well. */
@@ -80,7 +82,8 @@ export async function listen(handle: Handle, options: ListenOptions): Promise<Li
       file.remove();
       throw error;
     }
-    return listener(node, { address: { kind: "socket", path: place.path }, reload: () => {}, hide: file.remove });
+    const address = { kind: "socket", path: place.path } as const;
+    return listener(node, { address, reload: () => {}, isInPlace: file.isInPlace, hide: file.remove });
   }
   const host = bindable(place);
   const { tls } = place;
@@ -92,21 +95,17 @@ export async function listen(handle: Handle, options: ListenOptions): Promise<Li
     const pair = read();
     if (pair !== undefined && node.server instanceof TlsServer) node.server.setSecureContext(pair);
   };
-  return listener(node, { address: addressOf(node, place), reload, hide: () => {} });
+  return listener(node, { address: addressOf(node, place), reload, isInPlace: () => true, hide: () => {} });
 }
 
-interface Listening extends Pick<Listener, "address" | "reload"> {
-  /** Nobody finds it from now on. */
-  readonly hide: () => void;
-}
+type Listening = Pick<Listener, "address" | "reload" | "isInPlace" | "hide">;
 
-function listener(node: NodeServer, { address, reload, hide }: Listening): Listener {
+function listener(node: NodeServer, { hide, ...rest }: Listening): Listener {
   return {
-    address,
+    ...rest,
     get connections() {
       return node.connections;
     },
-    reload,
     hide,
     close: ({ limitMs = CLOSE_LIMIT_MS } = {}) => {
       hide();

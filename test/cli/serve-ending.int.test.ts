@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
-import { readServer } from "../../src/cli/home.ts";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "../../src/cli/run-exit.ts";
+import { readServer } from "../../src/library/home.ts";
 import { jsonLines, Shell } from "../fixtures/shell.ts";
 
 const noteOf = (shell: Shell) => readServer({ serverFile: join(shell.home, "server.json") });

@@ -4,9 +4,9 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
-import { readServer } from "../../src/cli/home.ts";
 import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
 import { DEFAULT_PORT } from "../../src/cli/serve-listeners.ts";
+import { readServer } from "../../src/library/home.ts";
 import { identityOf } from "../../src/process/proc.ts";
 import { AGENT, jsonLines, type Program, type Said, Shell } from "../fixtures/shell.ts";
 

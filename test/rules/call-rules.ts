@@ -75,6 +75,15 @@ export const PERMITS: readonly Permit[] = [
       because: "tokens, certificates and sockets are files",
     }),
   ),
+  ...["home.ts", "data-lock.ts", "announcement.ts", "directory-service.ts"].map(
+    (file): Permit => ({ reach: "files", in: `src/library/${file}`, because: "a data directory is files" }),
+  ),
+  ...["home.ts", "announcement.ts", "directory-service.ts"].map(
+    (file): Permit => ({
+      ...{ reach: "this process", in: `src/library/${file}` },
+      because: "a directory is served by one process, and its files are removed when that exits",
+    }),
+  ),
   { reach: "chance", in: "src/server/token.ts", because: "a token must not be guessed" },
   { reach: "chance", in: "src/server/tokens.ts", because: "it compares digests, in constant time" },
   { reach: "chance", in: "src/server/listener.ts", because: "it compares a proxy's secret, in constant time" },

@@ -9,12 +9,15 @@ import { basename, dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ControlError } from "../../core/control-error.ts";
 import { type Database, openReadOnly } from "./database.ts";
-import { FileIdentity, type Owner } from "./file-identity.ts";
+import { FileIdentity, HeldDirectory, type Owner } from "./file-identity.ts";
 import { EPOCH_BLOCK } from "./limits.ts";
 import { troubleOf } from "./trouble.ts";
 
 export interface Lock {
-  /** Takes it again if its file was removed or replaced; throws `store_locked` if another program was faster. */
+  /**
+   * Takes it again if its file was removed or replaced; throws `store_locked` if another program was faster. If its
+   * directory was renamed, it is still held there.
+   */
   keep(): void;
   release(): void;
 }
@@ -25,14 +28,18 @@ const LOOK_MS = 100;
 /** Takes the right to `file`, or throws `store_locked` and says who has it. */
 export function takeLock(file: string): Lock {
   let held = lockNow(file);
+  const directory = new HeldDirectory(dirname(lockPath(file)));
   return {
     keep: () => {
-      if (typeof held.identity.look() !== "string") return;
+      if (typeof held.identity.look() !== "string" || directory.look() === "moved") return;
       const { database } = held;
       held = lockNow(file);
       database.close();
     },
-    release: () => held.database.close(),
+    release: () => {
+      held.database.close();
+      directory.close();
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 // A file that is removed, replaced, linked or taken over while it is open.
-import { copyFileSync, existsSync, linkSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -94,6 +94,41 @@ describe("G28: a file that is not where it was", () => {
 });
 
 describe("G26: a file whose lock was removed", () => {
+  it("with the file itself is locked again at the next append: no program begins anew in its place", () => {
+    for (const end of [...beside, ".lock", ".mark", ".reserve"]) rmSync(`${file}${end}`);
+    expect(create("ses_b")).toEqual(refused("store_corrupt"));
+    expect(() => openFile(file)).toThrow(expect.objectContaining({ code: "store_locked" }));
+  });
+
+  it("with its whole directory is locked again once there is a directory", () => {
+    rmSync(directory, { recursive: true });
+    expect(create("ses_b")).toEqual(refused("store_corrupt"));
+    mkdirSync(directory);
+    expect(create("ses_b")).toEqual(refused("store_corrupt"));
+    expect(() => openFile(file)).toThrow(expect.objectContaining({ code: "store_locked" }));
+  });
+
+  it("and in whose place another program has begun anew takes nothing more, even when that one has ended", () => {
+    for (const end of [...beside, ".lock", ".mark", ".reserve"]) rmSync(`${file}${end}`);
+    const second = openFile(file);
+    expect(create("ses_b")).toEqual({ kind: "fenced" });
+    second.close();
+    expect(settle("ses_a")).toEqual({ kind: "fenced" });
+    openFile(file).close();
+  });
+
+  it("by renaming its directory keeps that lock, and takes none where another directory stands now", () => {
+    const away = `${directory}-away`;
+    renameSync(directory, away);
+    mkdirSync(directory);
+    expect(create("ses_b")).toEqual(refused("store_corrupt"));
+    openFile(file).close();
+    rmSync(directory, { recursive: true });
+    expect(() => openFile(join(away, "belay.db"))).toThrow(expect.objectContaining({ code: "store_locked" }));
+    renameSync(away, directory);
+    expect(create("ses_b")).toEqual({ kind: "appended", head: 2 });
+  });
+
   it("stays its owner's: the lock is taken again with the next append", () => {
     rmSync(lockPath(file));
     expect(create("ses_b")).toEqual({ kind: "appended", head: 2 });

@@ -15,6 +15,7 @@ export class Ownership {
   readonly #file: string;
   readonly #lock: Lock;
   readonly #identity: FileIdentity;
+  #isTakenOver = false;
 
   constructor(file: string, lock: Lock, owner: Owner) {
     this.owner = owner;
@@ -25,23 +26,31 @@ export class Ownership {
 
   /** Throws unless the name leads to the file that is open and the lock is held. `new`: something is to begin. */
   require(work: "new" | "any"): void {
+    if (this.#isTakenOver) throw new TakenOver(this.#file);
     const found = this.#identity.look();
-    if (typeof found === "string") throw lost(this.#file, found);
-    this.#keepLock();
+    if (typeof found === "string") {
+      // Held as long as this program lives: another one that begins anew in this place would hide what runs here.
+      this.#keepLock("if it can be");
+      throw lost(this.#file, found);
+    }
+    this.#keepLock("surely");
     if (work === "new") requireOneName(this.#file, found);
   }
 
-  #keepLock(): void {
+  #keepLock(how: "surely" | "if it can be"): void {
     try {
       this.#lock.keep();
     } catch (error) {
-      throw error instanceof ControlError && error.code === "store_locked" ? new TakenOver(this.#file) : error;
+      this.#isTakenOver = error instanceof ControlError && error.code === "store_locked";
+      if (this.#isTakenOver) throw new TakenOver(this.#file);
+      if (how === "surely") throw error;
     }
   }
 
   /** Throws if another program has opened the file since. `since`: the number that the file has. */
   requireOwner(since: unknown): void {
     if (since === this.owner.since) return;
+    this.#isTakenOver = true;
     throw new TakenOver(this.#file);
   }
 }
@@ -49,11 +58,17 @@ export class Ownership {
 /** Another program has opened the file since: this one drives nothing any more. */
 export class TakenOver extends ControlError {
   constructor(file: string) {
-    super("store_locked", `Another program has taken over ${file}. Nothing was recorded.`, {
+    super("store_locked", takenOver(file), {
       hint: "Its lock file was removed while it was in use. End this program: the other one has the file.",
     });
   }
 }
+
+const takenOver = (file: string): string => `Another program has taken over ${file}. Nothing was recorded.`;
+
+/** Whether an error of the store, also of its thread, says that another program has the file from now on. */
+export const isTakenOver = (error: ControlError, file: string): boolean =>
+  error.code === "store_locked" && error.message === takenOver(file);
 
 /** Refuses a file with a second name: under that name it would have a lock and a write-ahead log of its own. */
 export function requireOneName(file: string, found = statSync(file, { bigint: true, throwIfNoEntry: false })): void {

@@ -11,7 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import { randomIds } from "../engine/random-ids.ts";
@@ -87,6 +87,15 @@ function socketFile(dir: string, env: Environment): string | undefined {
   const name = `${randomIds(systemClock).digest(dir).slice(0, 16)}.sock`;
   const places = [join(dir, "belay.sock"), ...(runtime?.startsWith("/") ? [join(runtime, "belay", name)] : [])];
   return places.find(fitsSocket);
+}
+
+/**
+ * The socket of a directory, the same for every program that serves it. If the directory is too deep for one, it is
+ * beside the user's other temporary files, in a directory of its own that must be this user's.
+ */
+export function socketOf({ dir, socketFile }: Pick<Home, "dir" | "socketFile">): string {
+  const digest = randomIds(systemClock).digest(dir).slice(0, 16);
+  return socketFile ?? join(tmpdir(), `belay-${process.getuid?.() ?? 0}-${digest}`, "belay.sock");
 }
 
 /** A script whose variable is empty must not have the directory it happens to be in taken for the home. */

@@ -5,9 +5,10 @@
 // 2. The socket and the note of a data directory are written by its holder alone. A holder that comes finds only what a
 //    dead one has left, and removes it.
 import { rmSync } from "node:fs";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError, toControlError } from "../core/control-error.ts";
 import type { Store } from "../ports.ts";
-import { canonicalPath, takeLock } from "../store/sqlite/owner.ts";
+import { canonicalPath, type Lock, takeLock } from "../store/sqlite/owner.ts";
+import { isTakenOver } from "../store/sqlite/ownership.ts";
 import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
 import { troubleError } from "../store/sqlite/trouble.ts";
 import type { Home } from "./home.ts";
@@ -15,6 +16,8 @@ import type { Home } from "./home.ts";
 export interface DataLock {
   /** Open, unless everything is kept in memory. */
   readonly store: Store | ":memory:";
+  /** Takes it again if its file was removed or replaced. `lost`: another program has the directory from now on. */
+  keep(): Promise<"held" | "lost">;
   /** Closes the store, if it is still open, and gives the right back. */
   release(): Promise<void>;
 }
@@ -26,20 +29,38 @@ export async function takeDataDirectory(home: Home, store: string): Promise<Data
     const opened = store === ":memory:" ? store : await openSqliteStore({ file: store });
     rmSync(home.serverFile, { force: true });
     const release = async (): Promise<void> => {
-      if (opened !== ":memory:") await opened.close();
-      lock?.release();
+      try {
+        if (opened !== ":memory:") await opened.close();
+      } finally {
+        lock?.release();
+      }
     };
-    return { store: opened, release };
+    const keep = async (): Promise<"held" | "lost"> => {
+      try {
+        lock?.keep();
+      } catch (error) {
+        return error instanceof ControlError && error.code === "store_locked" ? "lost" : "held";
+      }
+      return opened === ":memory:" || !(await isLost(opened, canonicalPath(store))) ? "held" : "lost";
+    };
+    return { store: opened, keep, release };
   } catch (error) {
     lock?.release();
     throw error;
   }
 }
 
+/** What else its store reports does not concern the lock, which it has taken again by then. */
+const isLost = (store: Store, file: string): Promise<boolean> =>
+  (store.ready?.() ?? Promise.resolve()).then(
+    () => false,
+    (error: unknown) => isTakenOver(toControlError(error), file),
+  );
+
 const isOwn = ({ storeFile }: Home, store: string): boolean => canonicalPath(store) === canonicalPath(storeFile);
 
 /** For a store that is kept elsewhere, the one that the directory would have is locked as well. */
-function lockOf({ dir, storeFile }: Home): { release(): void } {
+function lockOf({ dir, storeFile }: Home): Lock {
   const file = canonicalPath(storeFile);
   try {
     return takeLock(file);

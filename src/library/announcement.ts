@@ -1,0 +1,138 @@
+// How the holder of a data directory is found: by its note and its socket.
+//
+// Invariants
+// 1. The holder of the lock writes both, and removes both, at the latest when its process exits.
+// 2. If they are removed while it serves (`git clean`, `rm -rf`), it takes the lock again and puts them back, so that
+//    its work can be stopped. If another program has the directory by then, this one is told to end.
+// 3. A directory that was renamed is left alone: the socket is in it, and commands find it under the new name.
+import { statSync } from "node:fs";
+import { toControlError } from "../core/control-error.ts";
+import type { Clock } from "../ports.ts";
+import { FileIdentity, HeldDirectory } from "../store/sqlite/file-identity.ts";
+import type { DataLock } from "./data-lock.ts";
+import { type Home, makeHome, removeServer, type ServerNote, writeServer } from "./home.ts";
+
+export interface Announcing {
+  readonly home: Home;
+  readonly note: ServerNote;
+  readonly lock: Pick<DataLock, "keep">;
+  readonly sockets: Sockets;
+  readonly clock: Clock;
+  /** What happened to the directory, for operators. */
+  readonly warn: (message: string, about?: { readonly error: unknown }) => void;
+  /** Another program has the directory from now on: this one must stop its work. */
+  readonly onLost: () => void;
+}
+
+export interface Sockets {
+  isInPlace(): boolean;
+  /** Opens the socket again in its place. */
+  restore(): Promise<void>;
+  /** Takes the files of sockets away, at once. */
+  forget(): void;
+}
+
+export interface Announcement {
+  /** From now on commands do not find it. Those that have, keep their connection. */
+  hide(): void;
+  /** It has closed: nothing of it is left. */
+  close(): void;
+}
+
+/** How often it looks whether it can still be found: a few `stat` calls. */
+const LOOK_MS = 500;
+
+export function announce(server: Announcing): Announcement {
+  const { home, note, clock, sockets } = server;
+  const watch = new Watch(server);
+  const removeAll = (): void => {
+    removeServer(home, note);
+    sockets.forget();
+  };
+  process.once("exit", removeAll);
+  writeServer(home, note);
+  watch.begin(clock);
+  return {
+    hide: () => {
+      watch.close();
+      removeServer(home, note);
+    },
+    close: () => {
+      watch.close();
+      removeAll();
+      process.off("exit", removeAll);
+    },
+  };
+}
+
+class Watch {
+  readonly #server: Announcing;
+  #directory: HeldDirectory;
+  #files: readonly FileIdentity[] = [];
+  #cancel: () => void = () => {};
+  #isClosed = false;
+  #problem = "";
+
+  constructor(server: Announcing) {
+    this.#server = server;
+    this.#directory = new HeldDirectory(server.home.dir);
+  }
+
+  begin(clock: Clock): void {
+    this.#files = this.#present();
+    const look = (): void => {
+      this.#cancel = clock.after(LOOK_MS, () => void this.#look().finally(look), "idle");
+      if (this.#isClosed) this.#cancel();
+    };
+    look();
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#cancel();
+    this.#directory.close();
+  }
+
+  /** The note and the store, as far as they are there. */
+  #present(): readonly FileIdentity[] {
+    const { home, note } = this.#server;
+    return [home.serverFile, ...(note.store === undefined ? [] : [note.store])]
+      .filter((path) => statSync(path, { throwIfNoEntry: false }) !== undefined)
+      .map((path) => new FileIdentity(path));
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const { sockets } = this.#server;
+      if (this.#isClosed || this.#directory.look() === "moved") return;
+      if (sockets.isInPlace() && this.#files.every((file) => typeof file.look() !== "string")) return;
+      await this.#restore();
+      this.#problem = "";
+    } catch (error) {
+      const { message } = toControlError(error);
+      // The same again is not news.
+      if (message !== this.#problem) this.#server.warn("the data directory cannot be made again", { error });
+      this.#problem = message;
+    }
+  }
+
+  async #restore(): Promise<void> {
+    const { home, note, lock, sockets, warn, onLost } = this.#server;
+    makeHome(home);
+    if ((await lock.keep()) === "lost") {
+      warn("another program has taken over the data directory");
+      this.close();
+      onLost();
+      return;
+    }
+    if (this.#isClosed) return;
+    if (!sockets.isInPlace()) await sockets.restore();
+    if (this.#isClosed) return sockets.forget();
+    writeServer(home, note);
+    this.#files = this.#present();
+    this.#directory.close();
+    this.#directory = new HeldDirectory(home.dir);
+    warn("files of the data directory were removed or replaced; socket and note are there again");
+  }
+}

@@ -1,0 +1,101 @@
+// An embedded Belay that serves the directory of its store: commands of the same user find it and stop its work, as
+// they do with `belay serve`.
+//
+// Invariant: the lock comes first and goes last. In between the socket and the note are this program's.
+import { rmSync } from "node:fs";
+import { dirname } from "node:path";
+import type { BelayControl } from "../control.ts";
+import { systemClock } from "../engine/system-clock.ts";
+import type { Notify, Store } from "../ports.ts";
+import { FileIdentity } from "../store/sqlite/file-identity.ts";
+import { canonicalPath } from "../store/sqlite/owner.ts";
+import { type Announcement, announce, type Sockets } from "./announcement.ts";
+import { type DataLock, takeDataDirectory } from "./data-lock.ts";
+import { type Home, makeHome, openHome, socketOf } from "./home.ts";
+import { type Serving, serveBelay } from "./serve.ts";
+import { version } from "./version.ts";
+
+export class DirectoryService {
+  readonly store: Store | ":memory:";
+  /** What no command of an agent may see. */
+  readonly hidden: readonly string[];
+  readonly #home: Home;
+  readonly #file: string;
+  readonly #lock: DataLock;
+  readonly #notify: Notify;
+  #sockets: DirectorySockets | undefined;
+  #announcement: Announcement | undefined;
+
+  /** Takes the directory of the store `file`, or throws `store_locked`. */
+  static async open(file: string, notify: Notify): Promise<DirectoryService> {
+    const home = openHome({ home: dirname(canonicalPath(file)), env: process.env });
+    makeHome(home);
+    return new DirectoryService(home, canonicalPath(file), await takeDataDirectory(home, file), notify);
+  }
+
+  private constructor(home: Home, file: string, lock: DataLock, notify: Notify) {
+    this.#home = home;
+    this.#file = file;
+    this.#lock = lock;
+    this.#notify = notify;
+    this.store = lock.store;
+    this.hidden = [home.dir, dirname(socketOf(home))];
+  }
+
+  async begin(belay: BelayControl): Promise<void> {
+    const socket = socketOf(this.#home);
+    const sockets = new DirectorySockets(belay, socket, this.#home.dir);
+    this.#sockets = sockets;
+    await sockets.restore();
+    const about = { pid: process.pid, socket, startedAt: systemClock.now(), version: version() };
+    const warn = (message: string): void => this.#notify({ type: "directory", message });
+    this.#announcement = announce({
+      ...{ home: this.#home, note: { ...about, store: this.#file }, lock: this.#lock, sockets },
+      ...{ clock: systemClock, warn, onLost: () => void belay.close() },
+    });
+  }
+
+  /** New commands do not find it from now on. Those that have, are answered until the end. */
+  hide(): void {
+    this.#announcement?.hide();
+  }
+
+  /** Does not reject: that the store could not be closed was reported by the Belay, which closed it first. */
+  async end(): Promise<void> {
+    this.#announcement?.close();
+    await this.#sockets?.close().catch(() => {});
+    await this.#lock.release().catch(() => {});
+  }
+}
+
+/** One socket; more of them if its file was removed, and those that are connected to the first ones stay so. */
+class DirectorySockets implements Sockets {
+  readonly #belay: BelayControl;
+  readonly #path: string;
+  readonly #tokens: string;
+  readonly #open: { readonly serving: Serving; readonly file: FileIdentity }[] = [];
+
+  constructor(belay: BelayControl, path: string, tokens: string) {
+    this.#belay = belay;
+    this.#path = path;
+    this.#tokens = tokens;
+  }
+
+  async restore(): Promise<void> {
+    const at = { kind: "socket", path: this.#path } as const;
+    const serving = await serveBelay(this.#belay, { tokens: this.#tokens, at });
+    this.#open.push({ serving, file: new FileIdentity(this.#path) });
+  }
+
+  isInPlace(): boolean {
+    return this.#open.some(({ file }) => typeof file.look() !== "string");
+  }
+
+  forget(): void {
+    if (this.isInPlace()) rmSync(this.#path, { force: true });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#open.map(({ serving }) => serving.close()));
+  }
+}

@@ -1,0 +1,60 @@
+// `openBelay({ serve: true })`: a program of the user's that serves its data directory, and the command line.
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { EXIT_CODE } from "../../src/cli/exit-code.ts";
+import { openBelay } from "../../src/library/belay.ts";
+import { AGENT, type Program, Shell } from "../fixtures/shell.ts";
+
+const PROGRAM = join(import.meta.dirname, "../fixtures/embedded-program.ts");
+
+async function embedded(shell: Shell): Promise<Program> {
+  const program = shell.command(process.execPath, PROGRAM, join(shell.env.BELAY_HOME ?? "", "belay.db"));
+  await program.sees(/is open/);
+  return program;
+}
+
+// Each of them starts several programs, on a machine that may be busy with other tests.
+describe("an embedded Belay that serves its data directory", { timeout: 60_000 }, () => {
+  test("G27: ps shows its run, stop-all stops it, and `belay run` joins it", async () => {
+    const shell = Shell.withDataElsewhere();
+    const program = await embedded(shell);
+    expect((await shell.belay("ps")).out).toMatch(/run_\w+ +run +running/);
+    expect(await shell.belay("run", "say joined")).toMatchObject({ code: 0, out: "joined\n" });
+    expect((await shell.belay("stop-all", "--yes")).code).toBe(0);
+    await program.sees(/its run: cancelled/);
+    program.signal("SIGTERM");
+    expect(await program.ended).toBe("SIGTERM");
+    const left = ["belay.sock", "server.json"].filter((name) => existsSync(join(shell.env.BELAY_HOME ?? "", name)));
+    expect(left).toEqual([]);
+  });
+
+  test("G26: a server that is started meanwhile names it, and one that is started afterwards takes over", async () => {
+    const shell = Shell.withDataElsewhere();
+    const program = await embedded(shell);
+    const second = await shell.belay("serve", "--no-tcp", "--agent", AGENT);
+    expect(second.code).toBe(EXIT_CODE.store_locked);
+    expect(second.err).toContain(`process ${program.child.pid}`);
+    program.signal("SIGTERM");
+    await program.sees(/its run: shutting_down/);
+    await program.ended;
+    await shell.serve();
+    expect((await shell.belay("ps")).out).toMatch(/run_\w+ +run +running/);
+  });
+
+  test("G28: it is found again when its data directory was removed", async () => {
+    const shell = Shell.withDataElsewhere();
+    const program = await embedded(shell);
+    rmSync(shell.env.BELAY_HOME ?? "", { recursive: true });
+    await program.sees(/socket and note are there again/);
+    expect((await shell.belay("ps")).out).toMatch(/run_\w+ +run +running/);
+    program.signal("SIGTERM");
+    program.signal("SIGINT");
+    await program.ended;
+  });
+
+  test("without a file there is no directory to serve", async () => {
+    const options = { store: ":memory:", agent: () => "done", serve: true };
+    await expect(openBelay(options)).rejects.toMatchObject({ code: "invalid" });
+  });
+});
