@@ -42,6 +42,8 @@ export interface Entry {
 export interface Flight {
   /** The commands it records, in order. */
   entries: readonly Entry[];
+  /** What these are answered once it is written; decided again, a command may have another answer. */
+  readonly answers: readonly unknown[];
   readonly events: readonly Event[];
   readonly memos: readonly MemoChange[];
   /** The state once it is written. */
