@@ -216,7 +216,9 @@ export class Commit {
     const answers = batch.entries.map(({ answer }) => answer);
     const flight: Flight = { ...batch, answers, at: this.#clock.now(), sentAt: this.#clock.elapsed() };
     lane.flight = flight; // @fault answered-before-durable
-    for (const entry of flight.entries) entry.flights = [...(entry.flights ?? []), flight];
+    for (const entry of flight.entries) {
+      entry.flights = [...(entry.flights ?? []).filter(({ isUnwritten }) => isUnwritten !== true), flight];
+    }
     this.#unanswered.add(lane, flight);
     // @fault told-before-durable
     flight.landing = this.#store.append(batchOf(lane, flight)).then(

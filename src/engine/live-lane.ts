@@ -34,7 +34,7 @@ export interface Entry {
   isReported?: true;
   /** Given with a barrier: its batch also records the state, as what the next load starts from. */
   readonly also?: "snapshot" | undefined;
-  /** The batches it was sent with. */
+  /** The batches it was sent with, but for those that are known not to be in the log. */
   flights?: readonly Flight[];
 }
 
