@@ -198,8 +198,8 @@ export class Commit {
   }
 
   #flush(lane: LiveLane): void {
-    const isHeld = lane.flight !== undefined || !maySend(lane.health, this.#clock.elapsed());
-    if (isHeld || lane.pending.length === 0) return;
+    if (lane.flight !== undefined || lane.pending.length === 0) return;
+    if (lane.health.kind !== "well" && !maySend(lane.health, this.#clock.elapsed())) return;
     const entries = lane.pending.splice(0);
     const events = entries.flatMap((entry) => entry.events);
     const memos = entries.flatMap((entry) => entry.memos);

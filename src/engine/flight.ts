@@ -67,8 +67,8 @@ export async function readNews(store: Store, lane: LiveLane): Promise<readonly R
  * sent with others.
  */
 export function answerWritten(entries: readonly Entry[], news: readonly Recorded[]): readonly Entry[] {
-  const sent = new Set(entries.flatMap(({ flights = [] }) => flights));
-  const [landed] = [...sent].filter((flight) => isIn(news, flight)).sort((a, b) => b.events.length - a.events.length);
+  const sent = entries.flatMap(({ flights = [] }) => flights); // @fault late-batch-sought-as-sent-last
+  const [landed] = sent.filter((flight) => isIn(news, flight)).sort((a, b) => b.events.length - a.events.length);
   if (landed === undefined) return entries; // @fault lost-answer-decided-again
   for (const [index, entry] of landed.entries.entries()) entry.resolve(landed.answers[index]);
   return entries.filter((entry) => !landed.entries.includes(entry));

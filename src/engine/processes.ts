@@ -148,11 +148,12 @@ export class Processes {
   /** Stops what the state demands to be stopped, and settles what is in the log and was never started. */
   satisfy(lane: LiveLane): void {
     const { decided, durable } = lane;
+    if (decided.processes.live.length === 0) return;
     const deadline = this.#deadline();
     for (const { id, alone } of demandStops(decided)) {
       if (mayStopProcess(decided, durable, id)) this.#live.get(id)?.stop(alone ? "alone" : deadline, "with-call");
     }
-    if (lane.epoch === undefined || decided.processes.live.length === 0) return;
+    if (lane.epoch === undefined) return;
     for (const { id } of decided.processes.live) {
       if (this.#live.has(id) || !durable.processes.live.some((one) => one.id === id)) continue;
       // Recorded although its caller was told that it may not be: the answer of the store was lost.
