@@ -61,6 +61,7 @@ export interface Flight {
 }
 
 const NO_WAITERS: readonly (() => void)[] = [];
+const NO_RUNS: readonly RunId[] = [];
 
 export class LiveLane {
   readonly id: SessionId;
@@ -78,8 +79,8 @@ export class LiveLane {
   /** Decided, and on its way to the store; or sent, and it is not known what became of it. */
   flight: Flight | undefined = undefined;
   health: Health = WELL;
-  /** Prompts that were not acknowledged and may be in the log. */
-  readonly refused = new Set<RunId>();
+  /** Prompts that were not acknowledged and may be in the log. Mostly none: shared. */
+  refused: readonly RunId[] = NO_RUNS;
   /** Cancels the next attempt to write, while the store is in trouble. */
   retry: (() => void) | undefined = undefined;
   /** The right to write as the driver; undefined while another worker has it. */
