@@ -4,7 +4,15 @@ import type { Place } from "../src/core/command.ts";
 import { STOP_UNRECORDED, toControlError } from "../src/core/control-error.ts";
 import type { Delta, Gap } from "../src/core/delta.ts";
 import type { Feedback, Recorded } from "../src/core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../src/core/ids.ts";
+import {
+  type CallId,
+  type ProcessId,
+  type QuestionId,
+  type RunId,
+  runOf,
+  type Seq,
+  type SessionId,
+} from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { Reply } from "../src/core/question.ts";
 import { SessionProcesses } from "../src/library/session-processes.ts";
@@ -270,14 +278,31 @@ export class Clients {
     const { remind = false, keep = false, early = false, note = `c${stamp.ticket}` } = aim;
     const standing = this.#parts.facts.open(session).map((run) => run.id);
     const named = { kind: "cancel", ...stamp, scope, target, remind, note, standing } as const;
-    const turn = this.#parts.life().actors.turns.findLast((actor) => actor.turn.runId === target);
-    const record: CancelRecord = { ...named, keep, early, isLate: turn?.end !== undefined, receipt: undefined };
+    const stops = this.#stoppedBy(named);
+    const run = scope === "run" ? (target as RunId) : scope === "call" ? runOf(target as CallId) : undefined;
+    const isFound = run === undefined || this.#engine.lanes.home(run) !== undefined;
+    const record: CancelRecord = { ...named, keep, early, stops, isFound, receipt: undefined };
     this.#note(record, `cancel ${scope} ${target}${keep ? ", keep" : ""}`, ask({ kind: "user", note }), (receipt) => {
       record.receipt = receipt;
       return receipt.kind;
     });
     this.#parts.stops.stopsAtOnce(session);
     if (scope === "run") this.#parts.stops.reaches(session, target);
+  }
+
+  #stoppedBy({ scope, target, standing }: Pick<CancelRecord, "scope" | "target" | "standing">): readonly RunId[] {
+    const { facts, life } = this.#parts;
+    const { turns } = life().actors;
+    const isLate = (id: RunId): boolean => turns.findLast(({ runId }) => runId === id)?.end !== undefined;
+    // One that was cut off may have been lost by the recovery before.
+    const isHere = (id: RunId): boolean => !life().letGo && turns.some(({ runId }) => runId === id);
+    const live = standing.filter(isHere);
+    const of = {
+      ...{ session: () => live, close: () => live, run: () => [target as RunId] },
+      key: () => live.filter((id) => facts.runs.get(id)?.key === target),
+      ...{ call: () => [], process: () => [], question: () => [] },
+    };
+    return of[scope]().filter((id) => !isLate(id));
   }
 
   #received(follower: Follower, event: Recorded | Delta | Gap): void {

@@ -51,9 +51,9 @@ export interface Flavour extends SimulationOptions {
   readonly patient: boolean;
   /** How processes take it that they are stopped. */
   readonly manners: readonly Manner[];
-  /** Lasting trouble of the store. Absent in every schedule that is not about this, so that no other trace changes. */
+  /** Lasting trouble of the store. Absent in most schedules. */
   readonly storeTrouble?: StoreTroubleOptions | undefined;
-  /** When the death of a stopped process is verified. Absent: at once, as in every schedule that is not about this. */
+  /** When the death of a stopped process is verified. Absent: at once, as in most schedules. */
   readonly deathVerified?: readonly DeathVerified[] | undefined;
   /** Processes start late, or not at all. */
   readonly slowStarts: boolean;
@@ -72,7 +72,7 @@ const MANNERS: readonly Manner[] = ["ignores", "exits", "exited", "escapes"];
 /** What a schedule is to be about, if not about anything. */
 export type Focus = (typeof FOCUSES)[number] | (typeof TROUBLE_FOCUSES)[number] | undefined;
 export const FOCUSES = ["processes", "model", "time", "followers", "lives"] as const;
-/** Trouble that no other schedule has: `npm run sim -- --focus store-trouble`. */
+/** Trouble that few other schedules have: `npm run sim -- --focus store-trouble`. */
 export const TROUBLE_FOCUSES = ["store-trouble", "late-death"] as const;
 
 export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
@@ -151,7 +151,9 @@ function troubleOf(
   focus: Focus,
   processes: boolean,
 ): Pick<Flavour, "storeTrouble" | "deathVerified"> {
-  if (focus === "store-trouble") return { storeTrouble: storeTroubleOf(chooser) };
+  if (focus === "store-trouble" || (focus === undefined && chance(chooser, 6))) {
+    return { storeTrouble: storeTroubleOf(chooser) };
+  }
   const late = focus === "late-death" || (focus === undefined && processes && chance(chooser, 15));
   return late ? { deathVerified: deathsOf(chooser) } : {};
 }

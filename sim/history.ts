@@ -39,8 +39,8 @@ function answerOf(record: AskedRecord, life: number): Answer<unknown> {
   if (receipt !== undefined) return { kind: "returned", value: returnedValue(record) };
   if (error !== undefined) return { kind: "error", error };
   // A stop that a worker could not record ends with that worker.
-  const isOwed = record.kind === "cancel" && record.carriedOut === true && record.life === life && !record.isLate;
-  if (code !== undefined && isOwed) return { kind: "refused", code, carriedOut: true };
+  const isOwed = record.kind === "cancel" && record.carriedOut === true && record.life === life;
+  if (code !== undefined && isOwed) return { kind: "refused", code, carriedOut: record.stops };
   if (code !== undefined) return { kind: code === "unavailable" ? "unknown" : "refused", code };
   return record.life === life ? { kind: "pending" } : { kind: "unknown", code: "crashed" };
 }

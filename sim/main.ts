@@ -9,7 +9,7 @@ import { PROGRESS_EVERY } from "./search.ts";
 
 const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   seeded random schedules
            [--focus ${FOCUSES.join("|")}]           all of them about one thing
-           [--focus ${TROUBLE_FOCUSES.join("|")}]                  trouble that no other schedule has
+           [--focus ${TROUBLE_FOCUSES.join("|")}]                  trouble that few other schedules have
            [--twice]                                           each seed twice, which must be the same schedule
 npm run sim -- --exhaustive [--ops 4] [--json]                 every interleaving of small scopes
 npm run sim -- --bugs [--only NAME] [--sample N [--part K]] [--json]   known mistakes, each (or one in N, from the

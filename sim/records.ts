@@ -54,8 +54,13 @@ export interface CancelRecord extends Asked {
   readonly note: string;
   /** Runs of the session that were in the log when it was asked. */
   readonly standing: readonly RunId[];
-  /** Of a run: its turn had ended by itself. If what else kept the run open is refused, it ends like that turn. */
-  readonly isLate: boolean;
+  /** Whether its session was known when it was asked, so that it was received there at once. */
+  readonly isFound: boolean;
+  /**
+   * The run that ends as cancelled if it is carried out: its target, or the live run. Not one whose turn had ended by
+   * itself: if what else kept it open is refused, it ends like that turn.
+   */
+  readonly stops: readonly RunId[];
   receipt: SessionReceipt | (CancelReceipt & { readonly runId?: RunId }) | undefined;
 }
 

@@ -17,7 +17,7 @@ import { ModelObserver } from "./model-observer.ts";
 import { ProcessObserver } from "./process-observer.ts";
 import { ProcessWorld } from "./process-world.ts";
 import type { Disk, Parked, TroubleKind } from "./sim-store.ts";
-import { checkStops } from "./stops.ts";
+import { checkStops, stoppedBefore } from "./stops.ts";
 import { TimeObserver } from "./time-observer.ts";
 import { Trace } from "./trace.ts";
 import type { Violation } from "./violation.ts";
@@ -117,7 +117,10 @@ export class Simulation {
     const { models } = this;
     const { runLimitMs } = options;
     this.times = new TimeObserver({ facts, life, elapsed, runLimitMs, violate });
-    this.witness = new Witness({ facts, processes, models, trace, stops, life, violate, stubborn, began });
+    const before = (actor: Actor): string | undefined => stoppedBefore(actor, this);
+    this.witness = new Witness({
+      ...{ facts, processes, models, trace, stops, life, violate, stubborn, began, stoppedBefore: before },
+    });
     this.life = this.#newLife(1);
   }
 

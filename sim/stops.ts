@@ -32,6 +32,16 @@ export function checkStops(house: House): void {
   }
 }
 
+/** The stop that this worker had received before a piece of work began, if it covers that. */
+export function stoppedBefore(actor: Actor, house: Pick<House, "facts" | "life" | "clients">): string | undefined {
+  const { facts, life, clients } = house;
+  if (life.letGo) return undefined;
+  // Until the store has answered where its run is, no session has received it.
+  const isReceived = (one: AskedRecord): boolean => one.life === life.number && one.kind === "cancel" && one.isFound;
+  const by = clients.asked.find((one) => isReceived(one) && stops(one, actor, facts));
+  return by === undefined ? undefined : what(by);
+}
+
 /** One that was refused may have stopped nothing, unless its caller was told that it was carried out. */
 function stops(asked: AskedRecord, { id, runId }: Actor, facts: Facts): boolean {
   if (asked.kind !== "cancel" || (asked.refused !== undefined && asked.carriedOut !== true)) return false;

@@ -29,6 +29,8 @@ interface Parts {
   readonly life: () => Life;
   readonly violate: (rule: string, message: string) => void;
   readonly stubborn: () => boolean;
+  /** A stop that was received before and covers this piece of work. */
+  readonly stoppedBefore: (actor: Actor) => string | undefined;
   /** Somebody acts in the very moment in which a piece of work begins. */
   readonly began: (actor: Actor) => void;
 }
@@ -314,6 +316,8 @@ export class Witness implements Watch, ModelWatch {
   #mayBegin(actor: TurnActor | CallActor, settled: boolean, cancelled: boolean): void {
     if (settled) this.#violate("G16", `${actor.id} began after its end was recorded.`);
     if (cancelled) this.#violate("G11", `${actor.id} began after its cancel was recorded.`);
+    const stop = this.#parts.stoppedBefore(actor);
+    if (stop !== undefined) this.#violate("G11", `${actor.id} began after ${stop} was received.`);
     // What was decided and then lost with the lane was told to nobody as done.
     if (this.#parts.stops.stopped.has(actor.runId) && !this.#life.letGo) {
       this.#violate("G11", `${actor.id} began after its stop was decided.`);

@@ -104,7 +104,7 @@ export const CRASH_BUGS: readonly Bug[] = [
   mistake(
     "lost-answer-decided-again",
     "A cancel whose answer was lost is decided again, and covers what was accepted after it.",
-    (at) => at.value().become("0"),
+    (at) => at.condition().become("true"),
   ),
   mistake(
     "cancel-refused-with-the-rest",

@@ -14,6 +14,14 @@ const TROUBLE: readonly Bug[] = [
     (at) => at.condition().become("true"),
   ),
   mistake(
+    "late-batch-sought-as-sent-last",
+    "A batch that was sent again and then lands is looked for only as it was sent the last time.",
+    (at) => {
+      const flights = at.value().arg(0, 1).body();
+      return flights.become(`${flights.text}.slice(-1)`);
+    },
+  ),
+  mistake(
     "unrecorded-stop-lost-with-the-lease",
     "A stop that was carried out and not recorded is forgotten when the worker loses the session.",
     (at) => at.condition().become("true"),

@@ -141,3 +141,10 @@ describe("G12, G19: a process that is left when its call ends is dying", () => {
     expect(events.at(-2)).toMatchObject({ type: "call.settled", outcome: { kind: "failed", code: "denied" } });
   });
 });
+
+test("G12: a parked run that is cancelled names the processes of all its calls as dying", () => {
+  const busy = given(...running("run_a"), call("call_a.1"), settleAsking("turn_a.1", wanted("call_a.2", {})));
+  const parked = busy.and(beginProcess("call_a.1"), beginProcess("call_a.2"), park, cancelSession());
+  const ended = parked.events.find(({ type }) => type === "run.settled");
+  expect(ended).toMatchObject({ outcome: { kind: "cancelled", dying: ["proc_1.1", "proc_1.2"] } });
+});

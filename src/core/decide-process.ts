@@ -162,8 +162,12 @@ export function withProcesses(lane: Lane, events: readonly Event[]): readonly Ev
       left.delete(event.processId);
       dying.delete(event.processId);
     }
-    // Handed over already.
-    if (event.type === "process.detached") left.delete(event.processId);
+    // Handed over already, with another call of the same decision.
+    if (event.type === "process.detached") {
+      const owner = left.get(event.processId)?.owner;
+      if (event.dying !== undefined && owner !== undefined && isCall(owner)) dying.set(event.processId, runOf(owner));
+      left.delete(event.processId);
+    }
     if (event.type === "run.cancel_requested") cancelled = event.reason;
     if (event.type === "run.settled") {
       const named = [...dying].flatMap(([id, run]) => (run === event.runId ? [id] : []));

@@ -9,7 +9,9 @@ export function heapBytes(value: unknown): number {
     for (const one of value) bytes += FIELD_BYTES + heapBytes(one);
     return bytes;
   }
-  for (const one of Object.values(value)) bytes += FIELD_BYTES + heapBytes(one);
+  // Counted for every event: a list of the values would cost more than looking at them.
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const name in fields) bytes += FIELD_BYTES + heapBytes(fields[name]);
   return bytes;
 }
 

@@ -291,6 +291,28 @@ describe("the log has been read, and the append is still without an answer:", ()
     expect((await writer.types()).slice(1)).toEqual(["run.accepted", "session.cancel_requested", "run.settled"]);
   });
 
+  test("G7: an old batch that lands is found as it was sent, although its order has changed since", async () => {
+    const writer = await new Writer().begin("run_1");
+    await writer.submit({ type: "start" });
+    await writer.submit({ type: "call", callId: "call_1.1", name: "look", input: null });
+    const late = hang(writer);
+    const [ended, stopped, prompt] = [settleTurn, cancelSession, accept("run_2")].map((one) =>
+      watch(writer.submit(one)),
+    );
+    writer.store.plan("append", 2, { kind: "fail", code: "store_full" });
+    await writer.clock.advance(STORE_WAIT_MS + 50);
+    expect([ended?.is, stopped?.is, prompt?.is]).toEqual(["waiting", "refused", "refused"]);
+    late.open("written");
+    await settled();
+    const types = await writer.types();
+    await writer.clock.advance(STORE_WAIT_MS);
+    // Decided again, the stop would cover the prompt behind it, and the store would refuse to accept that twice.
+    expect(await writer.types()).toEqual(types);
+    expect(waiting(writer.lane.durable)).toBe("run_2");
+    expect(ended).toEqual({ is: "answered", value: "recorded" });
+    expect(await writer.submit(accept("run_3"))).toMatchObject({ kind: "accepted", ahead: 2 });
+  });
+
   test("G11: a stop of a prompt in doubt holds although the batch that was sent again is lost too", async () => {
     for (const code of ["unavailable", "store_full"] as const) {
       const writer = await new Writer().begin();

@@ -119,6 +119,15 @@ describe("a store that refuses a batch", () => {
 });
 
 describe("the scope of a refusal", () => {
+  test("G33: a stop that is refused for hours does not keep the batches it was refused with", async () => {
+    const writer = await withLiveRun();
+    writer.store.always("append", { kind: "fail", code: "store_full" });
+    watch(writer.submit(cancel("run_1")));
+    await writer.clock.advance(60_000);
+    expect(writer.store.calls("append")).toBeGreaterThan(30);
+    expect(writer.lane.pending.map(({ flights }) => flights?.length)).toEqual([1]);
+  });
+
   test("new: a batch with a prompt was refused, so its stop is sent again at once, alone", async () => {
     const writer = await new Writer().begin("run_1");
     writer.store.plan("append", 1, { kind: "fail", code: "store_full" });

@@ -198,8 +198,8 @@ export class Commit {
   }
 
   #flush(lane: LiveLane): void {
-    const isHeld = lane.flight !== undefined || !maySend(lane.health, this.#clock.elapsed());
-    if (isHeld || lane.pending.length === 0) return;
+    if (lane.flight !== undefined || lane.pending.length === 0) return;
+    if (lane.health.kind !== "well" && !maySend(lane.health, this.#clock.elapsed())) return;
     const entries = lane.pending.splice(0);
     const events = entries.flatMap((entry) => entry.events);
     const memos = entries.flatMap((entry) => entry.memos);
@@ -213,9 +213,12 @@ export class Commit {
   }
 
   #send(lane: LiveLane, batch: Pick<Flight, "entries" | "events" | "memos" | "after">): void {
-    const flight: Flight = { ...batch, at: this.#clock.now(), sentAt: this.#clock.elapsed() };
+    const answers = batch.entries.map(({ answer }) => answer);
+    const flight: Flight = { ...batch, answers, at: this.#clock.now(), sentAt: this.#clock.elapsed() };
     lane.flight = flight; // @fault answered-before-durable
-    for (const entry of flight.entries) entry.flights = [...(entry.flights ?? []), flight];
+    for (const entry of flight.entries) {
+      entry.flights = [...(entry.flights ?? []).filter(({ isUnwritten }) => isUnwritten !== true), flight];
+    }
     this.#unanswered.add(lane, flight);
     // @fault told-before-durable
     flight.landing = this.#store.append(batchOf(lane, flight)).then(
@@ -273,10 +276,9 @@ export class Commit {
       }
       const news = await readNews(this.#store, lane);
       if (lane.phase === "gone" || lane.flight !== flight) return;
-      const unwritten = answerWritten(flight, news);
       this.#known(lane);
       this.#note(lane, news);
-      this.#again(lane, [...unwritten, ...lane.pending]);
+      this.#again(lane, answerWritten([...flight.entries, ...lane.pending], news));
     } catch (error) {
       if (lane.phase === "gone" || lane.flight !== flight) return;
       // The batch is kept until the log is read: an earlier sending of it may be what the log has moved by.
@@ -370,11 +372,10 @@ export class Commit {
     // Meanwhile the store has answered, or the lane is gone.
     if (lane.phase !== "ready" || lane.health !== health || lane.flight !== flight) return;
     this.#known(lane);
-    const entries = flight === undefined ? [] : answerWritten(flight, news);
-    // What the store has not answered may still be written. Sent again as a whole, it is written once in any case.
-    const left = entries.filter((entry) => isLasting(entry) || mayLand(entry));
     this.#note(lane, news);
-    this.#again(lane, [...left, ...lane.pending]);
+    // What the store has not answered may still be written. Sent again as a whole, it is written once in any case.
+    const sent = (flight?.entries ?? []).filter((entry) => isLasting(entry) || mayLand(entry));
+    this.#again(lane, answerWritten([...sent, ...lane.pending], news));
   }
 
   /** Another worker drives this lane, or may soon: every caller that waits for it here is rejected. */

@@ -362,7 +362,7 @@ export class Engine implements Consequences, WorkHost {
 
   /** `events`: nothing else has changed. */
   #changed(lane: LiveLane, events?: readonly Recorded[]): void {
-    if (lane.refused.size > 0) this.ends.waiters.leave(this.lanes.forgetRefused(lane), "absent");
+    if (lane.refused.length > 0) this.ends.waiters.leave(this.lanes.forgetRefused(lane), "absent");
     this.drive.satisfy(lane, events); // @fault child-stop-waits-for-the-disk:drive
     this.processes.satisfy(lane);
     this.dispatch.note(lane);

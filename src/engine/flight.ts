@@ -62,27 +62,21 @@ export async function readNews(store: Store, lane: LiveLane): Promise<readonly R
 }
 
 /**
- * How many of these entries, from the first on, the log has behind the position they were decided on. A batch is
- * written as a whole, but it may have been sent again with others. Ids are made once, so the ids in events suffice.
+ * What was written is answered, not decided again: a stop would cover what was accepted after it. Returns the rest.
+ * A batch is written as a whole, as it was sent: since then, its commands may have been decided in another order, and
+ * sent with others.
  */
-export function writtenOf(entries: readonly Entry[], read: readonly Recorded[]): number {
-  let found = 0;
-  let at = 0;
-  for (const [index, { events }] of entries.entries()) {
-    if (!events.every((event, offset) => nameOf(event) === nameOf(read[at + offset]))) return found;
-    at += events.length;
-    // One without events counts if one behind it is there.
-    if (events.length > 0) found = index + 1;
-  }
-  return found;
+export function answerWritten(entries: readonly Entry[], news: readonly Recorded[]): readonly Entry[] {
+  const sent = entries.flatMap(({ flights = [] }) => flights); // @fault late-batch-sought-as-sent-last
+  const [landed] = sent.filter((flight) => isIn(news, flight)).sort((a, b) => b.events.length - a.events.length);
+  if (landed === undefined) return entries; // @fault lost-answer-decided-again
+  for (const [index, entry] of landed.entries.entries()) entry.resolve(landed.answers[index]);
+  return entries.filter((entry) => !landed.entries.includes(entry));
 }
 
-/** What was written is answered, not decided again: a stop would cover what was accepted after it. Returns the rest. */
-export function answerWritten({ entries }: Flight, news: readonly Recorded[]): readonly Entry[] {
-  const written = writtenOf(entries, news); // @fault lost-answer-decided-again
-  for (const entry of entries.slice(0, written)) entry.resolve(entry.answer);
-  return entries.slice(written);
-}
+/** Ids are made once, so the ids in events suffice. */
+const isIn = (news: readonly Recorded[], { events }: Flight): boolean =>
+  events.length > 0 && events.every((event, index) => nameOf(event) === nameOf(news[index]));
 
 const nameOf = (event: Event | undefined): string =>
   JSON.stringify(event, ["type", "runId", "turnId", "callId", "questionId", "processId", "covers"]) ?? "";

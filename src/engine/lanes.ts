@@ -120,21 +120,19 @@ export class Lanes {
 
   /** A prompt was not acknowledged. While it may still be in the log, a cancel by its id has to find it. */
   refused(lane: LiveLane, run: RunId): void {
-    if (lane.health.kind === "unknown" && lane.phase === "ready" && mayBeWritten(lane, run)) lane.refused.add(run);
+    const isUnclear = lane.health.kind === "unknown" && lane.phase === "ready" && mayBeWritten(lane, run);
+    if (isUnclear) lane.refused = [...lane.refused, run];
     else this.moveOut(run);
   }
 
   /** What is in the log is known again: prompts that are not in it are forgotten. Returns those. */
   forgetRefused(lane: LiveLane): readonly RunId[] {
     if (lane.health.kind === "unknown") return [];
-    const absent: RunId[] = [];
-    for (const run of lane.refused) {
-      const isDurable = isOpen(lane.durable, run);
-      // It is sent again, and may turn out to repeat an earlier one.
-      if (!isDurable && mayBeWritten(lane, run)) continue;
-      lane.refused.delete(run);
-      if (!isDurable) absent.push(run);
-    }
+    const isDurable = (run: RunId): boolean => isOpen(lane.durable, run);
+    // One that is sent again may turn out to repeat an earlier one.
+    const left = lane.refused.filter((run) => !isDurable(run) && mayBeWritten(lane, run));
+    const absent = lane.refused.filter((run) => !isDurable(run) && !left.includes(run));
+    lane.refused = left;
     for (const run of absent) this.moveOut(run);
     return absent;
   }

@@ -34,7 +34,7 @@ export interface Entry {
   isReported?: true;
   /** Given with a barrier: its batch also records the state, as what the next load starts from. */
   readonly also?: "snapshot" | undefined;
-  /** The batches it was sent with. */
+  /** The batches it was sent with, but for those that are known not to be in the log. */
   flights?: readonly Flight[];
 }
 
@@ -42,6 +42,8 @@ export interface Entry {
 export interface Flight {
   /** The commands it records, in order. */
   entries: readonly Entry[];
+  /** What these are answered once it is written; decided again, a command may have another answer. */
+  readonly answers: readonly unknown[];
   readonly events: readonly Event[];
   readonly memos: readonly MemoChange[];
   /** The state once it is written. */
@@ -59,6 +61,7 @@ export interface Flight {
 }
 
 const NO_WAITERS: readonly (() => void)[] = [];
+const NO_RUNS: readonly RunId[] = [];
 
 export class LiveLane {
   readonly id: SessionId;
@@ -76,8 +79,8 @@ export class LiveLane {
   /** Decided, and on its way to the store; or sent, and it is not known what became of it. */
   flight: Flight | undefined = undefined;
   health: Health = WELL;
-  /** Prompts that were not acknowledged and may be in the log. */
-  readonly refused = new Set<RunId>();
+  /** Prompts that were not acknowledged and may be in the log. Mostly none: shared. */
+  refused: readonly RunId[] = NO_RUNS;
   /** Cancels the next attempt to write, while the store is in trouble. */
   retry: (() => void) | undefined = undefined;
   /** The right to write as the driver; undefined while another worker has it. */

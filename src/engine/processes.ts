@@ -148,11 +148,12 @@ export class Processes {
   /** Stops what the state demands to be stopped, and settles what is in the log and was never started. */
   satisfy(lane: LiveLane): void {
     const { decided, durable } = lane;
+    if (decided.processes.live.length === 0) return;
     const deadline = this.#deadline();
     for (const { id, alone } of demandStops(decided)) {
       if (mayStopProcess(decided, durable, id)) this.#live.get(id)?.stop(alone ? "alone" : deadline, "with-call");
     }
-    if (lane.epoch === undefined || decided.processes.live.length === 0) return;
+    if (lane.epoch === undefined) return;
     for (const { id } of decided.processes.live) {
       if (this.#live.has(id) || !durable.processes.live.some((one) => one.id === id)) continue;
       // Recorded although its caller was told that it may not be: the answer of the store was lost.
@@ -195,12 +196,17 @@ export class Processes {
 
   async #endAll(lane: LiveLane, isMeant: (owner: CallId | SessionId) => boolean, reason: CancelReason): Promise<void> {
     const deadline = this.#deadline();
+    // Each is waited for once: then its end is recorded, or it is late.
+    const waited = new Set<LiveProcess>();
     while (lane.phase !== "gone") {
       // @fault begun-in-the-last-moment
       const meant = lane.decided.processes.live.flatMap(({ id, owner }) => (isMeant(owner) ? [id] : []));
       const ids = meant.filter((id) => this.#live.get(id)?.isLate !== true);
-      const coming = ids.flatMap((id) => this.#live.get(id) ?? []);
-      for (const live of coming) live.stop(deadline);
+      const coming = ids.flatMap((id) => this.#live.get(id) ?? []).filter((live) => !waited.has(live));
+      for (const live of coming) {
+        waited.add(live);
+        live.stop(deadline);
+      }
       for (const id of ids) this.#cancel(lane, id, reason);
       // One that is in the log and nowhere else is settled as never started.
       if (coming.length === 0) return;

@@ -83,8 +83,11 @@ export type RequestName = keyof RequestTypes;
 
 export type Answer<T> =
   | { readonly kind: "returned"; readonly value: T }
-  /** Nothing was changed, by the contract. `carriedOut`: except that the work was stopped, and is to be recorded. */
-  | { readonly kind: "refused"; readonly code: string; readonly carriedOut?: true }
+  /**
+   * Nothing was changed, by the contract. `carriedOut`: except that the work was stopped, and is to be recorded: that
+   * of its target, or of these runs.
+   */
+  | { readonly kind: "refused"; readonly code: string; readonly carriedOut?: true | readonly RunId[] }
   /** The connection or the worker was lost: what was requested may have happened or not. */
   | { readonly kind: "unknown"; readonly code: string }
   /** Rejected with an error that a caller cannot branch on, or with a fault of Belay's own. */

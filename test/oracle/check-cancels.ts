@@ -85,16 +85,17 @@ class CancelCheck {
   }
 
   /** A stop is refused only if the store fails; and one that was carried out all the same is recorded in the end. */
-  #refused(request: CancelRequest, { code, carriedOut }: { readonly code: string; readonly carriedOut?: true }): void {
+  #refused(request: CancelRequest, { code, carriedOut }: Extract<CancelRequest["answer"], { kind: "refused" }>): void {
     if (!this.#rules.storeFails) {
       this.#false(`${describeRequest(request)} was refused: ${code}.`);
       return;
     }
-    if (carriedOut !== true || request.name !== "cancel-run") return;
-    const { runId } = request.params;
-    const run = this.#index.runs.get(runId);
-    if (run === undefined || run.outcome?.kind === "cancelled") return;
-    this.#report("falseReceipts", `The stop of ${runId} was carried out; it ended as ${print(run.outcome)}.`, "G28");
+    const target = request.name === "cancel-run" ? [request.params.runId] : [];
+    for (const runId of carriedOut === true ? target : (carriedOut ?? [])) {
+      const { outcome } = this.#index.runs.get(runId) ?? NOT_LOGGED;
+      if (outcome?.kind === "cancelled" || !this.#index.runs.has(runId)) continue;
+      this.#report("falseReceipts", `The stop of ${runId} was carried out; it ended as ${print(outcome)}.`, "G28");
+    }
   }
 
   #session(request: RequestOf<"cancel-session">, receipt: SessionReceipt): void {
