@@ -46,6 +46,8 @@ const ROWS: Readonly<Record<Method, Row>> = {
   },
   "session.cancel": { "in a session": ({ session }) => session.cancel() },
   "session.cancelPrompt": { "in a session": ({ session, key }) => session.cancelPrompt(key) },
+  // A call has its ids from the events of its run: nothing can be overtaken.
+  "session.cancelCall": "names what has an id",
   "session.close": { "in a session": ({ session }) => session.close() },
   "run.cancel": {
     "in a session": ({ run }) => run.cancel(),
