@@ -39,6 +39,14 @@ export function controlContractViews(name: string, open: Open): void {
       expect(answers.map((one) => "model" in one && one.model)).toEqual(expect.arrayContaining([model]));
     });
 
+    test("a prompt without text whose data has nothing in it is refused as empty", async () => {
+      const { session } = await staged(open);
+      for (const data of [null, {}, { attachments: [] }]) {
+        const refused = (async () => session.prompt({ text: " ", data }).accepted)();
+        await expect(refused).rejects.toMatchObject({ code: "invalid", message: "The prompt is empty." });
+      }
+    });
+
     test("the terminal event has the key, the last turn and its text", async () => {
       const { agent, session } = await staged(open);
       const run = session.prompt("hello", { key: "mine" });
