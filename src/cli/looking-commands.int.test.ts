@@ -60,7 +60,7 @@ test("show has a run with its answer, and one call", async () => {
   expect(out).toMatch(/\n\nThe answer\nis 42\.\n$/);
   expect((await stage.json("show", id)).value).toMatchObject({ id, text: "The answer\nis 42.", turns: 1 });
   const call = await stage.type("show", `call_${id.slice(4)}.1`);
-  expect(call.out).toMatch(/count: completed\n[^]* input +\{"of":"sheep"\}\n +result +42\n/);
+  expect(call.out).toMatch(/count: completed\n[\s\S]* input +\{"of":"sheep"\}\n +result +42\n/);
   expect((await stage.type("show", "run_none")).code).toBe(EXIT_CODE.not_found);
   const gone = await stage.type("cancel", "--session", stage.session.id, "toolu_1");
   expect(gone.code).toBe(EXIT_CODE.not_found);

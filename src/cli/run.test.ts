@@ -98,6 +98,7 @@ const outOfSight = (run: RunControl): RunControl =>
 test("G15: a run whose answer cannot be read at all does not exit with 0 and an empty stdout", async () => {
   const clock = manualClock();
   const prepare = await seenThrough(async function* () {
+    yield* [];
     throw new ControlError("forbidden", "This token may not read.");
   });
   const { place, ...asked } = await prepare();

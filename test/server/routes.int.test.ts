@@ -215,6 +215,10 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
     const dig = await begun(house, "tool");
     const call = `call_${dig.run.slice(4)}.1`;
     await digging.promise;
+    const view = await ask(house, "GET", `/v1/calls/${call}`);
+    expect(view.body).toMatchObject({ id: call, phase: "running" });
+    const { session: home } = view.body as { readonly session: string };
+    expect((await ask(house, "GET", `/v1/sessions/${home}/calls/${call}`)).body).toEqual(view.body);
     const stopped = await ask(house, "POST", `/v1/calls/${call}/cancel`, { body: { remind: false, waitMs: 60_000 } });
     expect(stopped.body).toMatchObject({
       kind: "stopping",
