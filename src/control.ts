@@ -1,15 +1,20 @@
 // What can be asked of Belay, wherever it runs: the library answers in its own process, the client over the network.
 // Code written against this does not know which. Types only.
-import type { CancelReason, CancelReceipt, GivenReason, Outcome, SessionReceipt } from "./core/cancel.ts";
+import type { CallView } from "./core/call-view.ts";
+import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "./core/cancel.ts";
 import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/command.ts";
 import type { ControlCode } from "./core/control-error.ts";
 import type { Delta, Gap } from "./core/delta.ts";
 import type { Recorded } from "./core/event.ts";
-import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
+import type { LiveExplained } from "./core/explained.ts";
+import type { ProcessId, RunId, Seq, SessionId } from "./core/ids.ts";
 import type { Item } from "./core/inbox.ts";
 import type { Delivery, Json, Prompt } from "./core/prompt.ts";
 import type { AnswerReceipt, Question } from "./core/question.ts";
 import type { IdsFound, ProcessRow, RunRow } from "./core/rows.ts";
+import type { RunResult } from "./core/run-result.ts";
+import type { TextOptions } from "./core/run-text.ts";
+import type { RunView } from "./core/run-view.ts";
 import type { Message } from "./core/transcript.ts";
 import type { Resources, SessionDeleted, StoreStatus, Trimmed } from "./core/upkeep.ts";
 import type { AgentMode, SessionRow } from "./ports.ts";
@@ -33,6 +38,8 @@ export interface BelayControl extends AsyncDisposable {
   ids(prefix: string, options?: IdsOptions): Promise<IdsFound>;
   /** A handle on a run that was accepted earlier. */
   run(id: string): Promise<RunControl>;
+  /** One call: its tool, input, state, and result. Rejects with `not_found`. */
+  call(id: string): Promise<CallView>;
   /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
   cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;
   /** Stops the run of the prompt that `prompt()` was given with this key, as `SessionControl.cancelPrompt()` does. */
@@ -111,7 +118,7 @@ export interface CancelAllOptions extends Within, Sender, Pick<CancelOptions, "r
    * one that has a session to itself. A client adds its own.
    */
   readonly prompts?: readonly { readonly sessionId?: string; readonly key: string }[];
-  /** `keep`: what goes on in the background goes on. Default `stop`. */
+  /** `keep`: background work continues. Default `stop`. */
   readonly background?: "keep" | "stop";
 }
 
@@ -142,8 +149,12 @@ export interface SessionControl {
   row(): Promise<SessionRow>;
   /** Registers a prompt in this very tick and hands back its run. A cancel that follows covers it. */
   prompt(prompt: string | Prompt, options?: PromptOptions): RunControl;
-  /** Stops everything accepted before, and nothing accepted after; also what goes on in the background. */
+  /** Stops everything accepted before, and nothing accepted after; also background work. */
   cancel(options?: SessionCancelOptions): Promise<SessionReceipt>;
+  /** One call of this session, by our id or by the model's own. Rejects with `not_found`. */
+  call(id: string): Promise<CallView>;
+  /** Stops one call of this session, by our id or by the model's own. */
+  cancelCall(id: string, options?: CancelOptions): Promise<CancelReceipt & Waited>;
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
   cancelPrompt(key: string, options?: PromptCancelOptions): Promise<CancelReceipt & { readonly runId?: RunId }>;
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
@@ -171,6 +182,8 @@ export interface SessionControl {
   trim(before: Seq): Promise<Trimmed>;
   /** Stops everything and deletes the session permanently, with its log and the output of its processes. */
   delete(options?: Pick<CancelOptions, "reason">): Promise<SessionDeleted>;
+  /** The run of the prompt that was given this key. Rejects with `not_found`. */
+  findRun(key: string): Promise<RunControl>;
   /** Its runs, newest first. */
   runs(page?: { readonly before?: Seq; readonly limit?: number }): Promise<readonly RunRow[]>;
 }
@@ -217,7 +230,7 @@ export interface PromptCancelOptions extends Sender, Pick<CancelOptions, "reason
 export interface SessionCancelOptions extends CancelOptions, Sender {
   /** Keys of prompts that the sender has not seen answered: stopped even if they arrive later. A client adds its. */
   readonly prompts?: readonly string[];
-  /** `keep`: what goes on in the background goes on. Default `stop`. */
+  /** `keep`: background work continues. Default `stop`. */
   readonly background?: "keep" | "stop";
 }
 
@@ -226,6 +239,8 @@ export interface Waited {
   readonly ended?:
     | { readonly kind: "settled"; readonly outcome: Outcome }
     | { readonly kind: "limit"; readonly waitMs: number };
+  /** Of a call: its tool. */
+  readonly tool?: string;
 }
 
 export interface RunControl extends AsyncIterable<Recorded | Delta | Gap> {
@@ -240,8 +255,12 @@ export interface RunControl extends AsyncIterable<Recorded | Delta | Gap> {
   row(): Promise<RunRow>;
   /** Stops this run and no other, also before its acceptance was answered. */
   cancel(options?: CancelOptions): Promise<CancelReceipt & Waited>;
-  /** What this run's turns have said, once it has ended. */
-  text(): Promise<string>;
+  /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */
+  text(options?: TextOptions): Promise<string>;
+  /** Waits for its end, and resolves with its answer. Throws a RunError unless it completed. */
+  result(): Promise<RunResult>;
+  /** What is known of it now: prompt, key, times, outcome, text, usage, calls. */
+  view(): Promise<RunView>;
 }
 
 export interface QueuedRun {
@@ -266,7 +285,7 @@ export interface QueueControl {
 export interface AnswersControl {
   /** Lets the call go on, this once or, with `remember: "session"`, for all of its kind in this session. */
   allow(id: string, options?: ApprovalOptions & { readonly remember?: "session" }): Promise<AnswerReceipt>;
-  /** The call is not carried out. The model is told by whom and why, and goes on. */
+  /** The call is not carried out. The model sees by whom and why, and continues. */
   deny(id: string, options?: ApprovalOptions): Promise<AnswerReceipt>;
   /** Answers a question that is no approval. */
   answer(id: string, value: Json, options?: AnswerOptions): Promise<AnswerReceipt>;
@@ -294,7 +313,7 @@ export interface ProcessesControl {
   history(page?: { readonly before?: Seq; readonly limit?: number }): Promise<readonly ProcessRow[]>;
 }
 
-/** A process as whoever found it holds it. */
+/** A handle on a process. */
 export interface ProcessControl {
   readonly id: ProcessId;
   readonly sessionId: SessionId;
@@ -319,55 +338,18 @@ export interface Explanation {
   readonly live: LiveExplained | undefined;
   readonly queue: readonly { readonly runId: RunId; readonly text: string }[];
   readonly steers: readonly { readonly runId: RunId; readonly text: string }[];
-  /** What goes on as processes of this machine: of calls, and in the background. */
+  /** Running processes: of calls, and in the background. */
   readonly processes: readonly ProcessInfo[];
   /** The mode it is in. Undefined: its agent has none. */
   readonly mode: string | undefined;
-  /** The worker that drives it; undefined: nobody does, or another than the one asked. */
+  /** The worker that drives it; undefined: no worker does, or another than the one asked. */
   readonly driver: string | undefined;
   /** One sentence for people. */
   readonly summary: string;
 }
 
-export interface LiveExplained {
-  readonly runId: RunId;
-  readonly phase: "running" | "ending" | "stopping" | "parked";
-  readonly reason: CancelReason | undefined;
-  readonly attempt: number;
-  readonly turn: TurnId | undefined;
-  readonly calls: readonly CallExplained[];
-  /** What people are asked and have not answered. */
-  readonly questions: readonly Question[];
-  /** When it began, or was taken up by this worker. Wall clock, ms. */
-  readonly since: number | undefined;
-  /** The last time its code held up the event loop of the worker, if it did. */
-  readonly blocked: BlockedExplained | undefined;
-}
-
-/** Code that did not let the event loop turn. */
-export interface BlockedExplained {
-  /** The name of the tool, or `turn`. */
-  readonly work: string;
-  readonly ms: number;
-  /** When it was over. Wall clock, ms. */
-  readonly at: number;
-}
-
-export interface CallExplained {
-  readonly callId: CallId;
-  readonly name: string;
-  readonly phase: "running" | "stopping";
-  /** What it waits for before it begins; undefined: it has begun, or another worker knows. */
-  readonly waits: Waits | undefined;
-  /** When it was asked for. Wall clock, ms. */
-  readonly since: number | undefined;
-}
-
-/** What a call waits for before it begins. */
-export type Waits = "hook" | "approval" | "slot";
-
 export interface Status {
-  /** `closing`: no new prompts; what goes on is being stopped or set down. */
+  /** `closing`: no new prompts; running work is being stopped or parked. */
   readonly phase: "open" | "closing" | "closed";
   readonly worker: string;
   /** Wall clock, ms. */

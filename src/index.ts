@@ -6,15 +6,12 @@ export type {
   ApprovalOptions,
   BeginOptions,
   BelayControl,
-  BlockedExplained,
-  CallExplained,
   CancelAllOptions,
   CancelOptions,
   CoveredSession,
   CreateOptions,
   EventsOptions,
   Explanation,
-  LiveExplained,
   Load,
   ModeOptions,
   ProcessControl,
@@ -31,6 +28,7 @@ export type {
   Waited,
   Within,
 } from "./control.ts";
+export type { CallView } from "./core/call-view.ts";
 export type {
   Blocked,
   BlockedWork,
@@ -49,6 +47,7 @@ export type {
   Event,
   Exit,
   Feedback,
+  ModelName,
   OutputNote,
   ProviderCall,
   Recorded,
@@ -56,11 +55,15 @@ export type {
   TurnPart,
   Usage,
 } from "./core/event.ts";
+export type { BlockedExplained, CallExplained, LiveExplained } from "./core/explained.ts";
 export type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
 export type { Item } from "./core/inbox.ts";
 export type { Delivery, Json, Prompt } from "./core/prompt.ts";
 export type { About, AnswerReceipt, Ending, Question, Reply } from "./core/question.ts";
 export type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
+export { RunError, type RunResult } from "./core/run-result.ts";
+export type { TextOptions } from "./core/run-text.ts";
+export type { ModelUsage, Moment, RunCall, RunView } from "./core/run-view.ts";
 export type { CallState, Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
 export type { Answers } from "./library/answers.ts";

@@ -1,6 +1,6 @@
 // The sockets in the wall. Everything the engine needs from outside, and nothing else. Types only.
 import type { Blocked, CancelReason, Failure, Outcome } from "./core/cancel.ts";
-import type { Event, Next, ProviderCall, Recorded, TurnFinish, TurnPart, Usage } from "./core/event.ts";
+import type { Event, ModelName, Next, ProviderCall, Recorded, TurnFinish, TurnPart, Usage } from "./core/event.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId, WorkerId } from "./core/ids.ts";
 import type { Lane } from "./core/lane.ts";
 import type { Memo, MemoBatch } from "./core/memo.ts";
@@ -180,6 +180,7 @@ export interface TurnResult {
   /** Replaces what was emitted, if given. */
   readonly text?: string;
   readonly usage?: Usage;
+  readonly model?: ModelName;
   readonly finish?: TurnFinish;
   /** The answer in pieces, where the text alone does not tell it. */
   readonly parts?: readonly TurnPart[];
@@ -219,7 +220,7 @@ export interface Turn {
   /** Streams a piece of the answer. Text is kept, also if the run is cancelled or the worker dies. */
   emit(text: string, kind?: "text" | "reasoning"): void;
   /** Asked, when the turn ends without a result of its own, for what it has cost and what there is of the answer. */
-  meter(read: () => Pick<TurnResult, "usage" | "parts">): void;
+  meter(read: () => Pick<TurnResult, "usage" | "parts" | "model">): void;
   /** Runs one tool. Anyone can cancel it alone; it never throws for a cancel, it answers with what happened. */
   call(name: string, input: Json, execute: Execute, options?: CallOptions): Promise<CallResult>;
   /**

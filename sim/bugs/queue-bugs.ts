@@ -46,7 +46,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     at.remove(),
   ),
   mistake("steer-loses-its-identity", "A prompt that was folded into the live run ends like a separate run.", (at) =>
-    at.part(2, 3).value().part(1, 2).remove(),
+    at.arg(1, 2).part(1, 2).remove(),
   ),
   mistake(
     "requeued-behind-later-ones",

@@ -27,7 +27,8 @@ function setUp(steps: readonly ModelStep[], options: Partial<ModelAgentOptions> 
 
 const run = async (agent: Agent, turn: FakeTurn): Promise<TurnResult> => (await agent(turn)) as TurnResult;
 
-const told = { usage: { inputTokens: 10, outputTokens: 5, estimated: false } };
+const model = { provider: "scripted", id: "scripted" };
+const told = { usage: { inputTokens: 10, outputTokens: 5, estimated: false }, model };
 
 describe("an answer", () => {
   test("text is streamed, and nothing but its end is returned", async () => {

@@ -123,11 +123,12 @@ class Loop {
     const how = { parallelMax: this.#options.parallelMax, mode: this.#turn.mode };
     const calls = made.length === 0 ? [] : await stop.until(requestCalls(this.#tools, made, how));
     const parts = answer.parts(made);
-    const { usage } = meter;
+    const { usage, model } = meter;
     return {
       next: calls.length > 0 ? "turn" : "end",
       finish: finishOf(finished, calls.length),
       ...(usage === undefined ? {} : { usage }),
+      ...(model === undefined ? {} : { model }),
       ...(parts === undefined ? {} : { parts }),
       ...(calls.length === 0 ? {} : { calls }),
     };

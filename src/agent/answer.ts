@@ -44,6 +44,7 @@ export class Answer {
   #chars = 0;
   #said = false;
   #finished: Finished | undefined = undefined;
+  #modelId: string | undefined = undefined;
 
   constructor(emit: Turn["emit"]) {
     this.#emit = emit;
@@ -60,6 +61,11 @@ export class Answer {
 
   get finished(): Finished | undefined {
     return this.#finished;
+  }
+
+  /** The model that answers, as the provider names it. */
+  get modelId(): string | undefined {
+    return this.#modelId;
   }
 
   get text(): string {
@@ -104,6 +110,9 @@ export class Answer {
         throw new ModelError("model_error", APPROVAL_WANTED);
       case "error":
         throw part.error ?? new ModelError("model_error", "The provider reported an error without a reason.");
+      case "response-metadata":
+        this.#modelId = part.modelId ?? this.#modelId;
+        return;
       case "finish":
         this.#finish({ reason: part.finishReason, usage: part.usage });
         return;

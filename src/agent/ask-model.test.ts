@@ -164,6 +164,7 @@ describe("G13: a stop is heard at once", () => {
     turn.cancel();
     await settled();
     expect(turn.read()).toEqual({
+      model: { provider: "scripted", id: "scripted" },
       usage: { inputTokens: 2, outputTokens: 2, estimated: true },
       parts: [
         { kind: "reasoning", text: "hmm", provider: { scripted: { signature: "s" } } },
@@ -203,7 +204,7 @@ describe("a request is made again", () => {
     expect(watched.error).toMatchObject({ name: "ModelError", code: "model_overloaded" });
     expect(watched.error).toMatchObject({ message: "scripted answered 503: status 503 (4 attempts)" });
     expect(model.requests).toHaveLength(4);
-    expect(turn.read()).toEqual({});
+    expect(turn.read()).toEqual({ model: { provider: "scripted", id: "scripted" } });
   });
 
   test.each([

@@ -43,7 +43,8 @@ export async function askModel(ask: ModelAsk, means: Means): Promise<Answer> {
     stop.throwIfAsked(); // @fault asked-again-after-the-stop:begin
     const answer = new Answer(ask.emit);
     const request = new ModelRequest(stop, means.turn.clock, means.idle);
-    meter.begin({ options: ask.options, answer, whose: ask.whose });
+    const model = { provider: ask.model.provider, id: ask.model.modelId };
+    meter.begin({ options: ask.options, answer, model, whose: ask.whose });
     try {
       await request.read(ask.model, ask.options, answer);
       return answer;

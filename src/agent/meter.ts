@@ -1,6 +1,6 @@
 // What a turn has cost so far, over all its requests, and what there is of its answer.
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { Usage } from "../core/event.ts";
+import type { ModelName, Usage } from "../core/event.ts";
 import type { TurnResult } from "../ports.ts";
 import type { Answer } from "./answer.ts";
 import { requestChars, sum, usageOf } from "./tokens.ts";
@@ -8,6 +8,8 @@ import { requestChars, sum, usageOf } from "./tokens.ts";
 interface Request {
   readonly options: LanguageModelV4CallOptions;
   readonly answer: Answer;
+  /** The model that was asked. */
+  readonly model: ModelName;
   /** Whether the answer is the turn's own, or a means to it. */
   readonly whose: "turn" | "compaction";
 }
@@ -15,10 +17,12 @@ interface Request {
 export class Meter {
   #before: Usage | undefined = undefined;
   #live: Request | undefined = undefined;
+  #model: ModelName | undefined = undefined;
 
   /** A request is about to be made: from now on it costs. */
   begin(request: Request): void {
     this.#live = request;
+    if (request.whose === "turn") this.#model = request.model;
   }
 
   /** It is over. `free`: the provider did not take it, and does not count it. */
@@ -37,10 +41,21 @@ export class Meter {
     );
   }
 
+  /** The model that answers the turn: as its answer names it, otherwise as it was asked. */
+  get model(): ModelName | undefined {
+    const asked = this.#model;
+    const answered = this.#live?.whose === "turn" ? this.#live.answer.modelId : undefined;
+    return asked === undefined || answered === undefined ? asked : { ...asked, id: answered };
+  }
+
   /** What is recorded of a turn that ends without a result of its own. Calls it asked for are not made. */
-  read(): Pick<TurnResult, "usage" | "parts"> {
-    const usage = this.usage;
+  read(): Pick<TurnResult, "usage" | "parts" | "model"> {
+    const { usage, model } = this;
     const parts = this.#live?.whose === "turn" ? this.#live.answer.parts() : undefined;
-    return { ...(usage === undefined ? {} : { usage }), ...(parts === undefined ? {} : { parts }) };
+    return {
+      ...(usage === undefined ? {} : { usage }),
+      ...(parts === undefined ? {} : { parts }),
+      ...(model === undefined ? {} : { model }),
+    };
   }
 }

@@ -12,7 +12,7 @@ import type { Route } from "./route.ts";
 /** Levels of a body around what the house bounds itself: `{ prompt: { data: … } }`. */
 const ENVELOPE_DEPTH = 2;
 
-/** How much of a name that nobody knows is said back. */
+/** How much of an unknown name an error quotes. */
 const FIELD_CHARS_SHOWN = 64;
 
 const NO_FIELDS = z.strictObject({});
@@ -72,7 +72,7 @@ function checked(schema: z.ZodType, value: unknown, where: string): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
-  // A name that nobody knows is most often why the right one is missing.
+  // An unknown name is most often why the right one is missing.
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   throw issue === undefined ? invalid(`${where} is not as it should be.`) : wrong(issue, schema, where);
 }
@@ -94,7 +94,7 @@ function fieldsOf(schema: z.ZodType): readonly string[] {
   return schema.options.flatMap((option) => (option instanceof z.ZodObject ? Object.keys(option.shape) : []));
 }
 
-/** What somebody sent, short enough to be shown. */
+/** What the client sent, short enough to be shown. */
 const shown = (name: string): string => `\`${name.slice(0, FIELD_CHARS_SHOWN).toWellFormed()}\``;
 
 const invalid = (message: string): ControlError => new ControlError("invalid", message);

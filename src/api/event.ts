@@ -15,6 +15,8 @@ const no = z.literal(false).optional();
 
 export const usage = z.object({ inputTokens: z.number(), outputTokens: z.number(), estimated: z.boolean() });
 
+export const modelName = z.object({ provider: z.string(), id: z.string() });
+
 export const turnPart = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("text"), text: z.string(), provider: json.optional() }),
   z.object({ kind: z.literal("reasoning"), text: z.string(), provider: json.optional() }),
@@ -64,13 +66,20 @@ const ofRun = [
   fact("run.cancel_requested", { runId, reason: cancelReason }),
   fact("run.parked", { runId }),
   fact("run.recovered", { runId, attempt: count }),
-  fact("run.settled", { runId, outcome }),
+  fact("run.settled", {
+    runId,
+    outcome,
+    key: z.string().optional(),
+    turnId: turnId.optional(),
+    text: z.string().optional(),
+    truncated: yes,
+  }),
 ] as const;
 
 const ofTurn = [
   fact("turn.requested", { runId, turnId }),
   fact("inbox.taken", { runId, turnId, items: z.array(item) }),
-  fact("turn.extended", { runId, turnId, text: z.string(), usage: usage.optional() }),
+  fact("turn.extended", { runId, turnId, text: z.string(), usage: usage.optional(), model: modelName.optional() }),
   fact("turn.settled", {
     runId,
     turnId,
@@ -78,6 +87,7 @@ const ofTurn = [
     next: z.enum(["turn", "end"]),
     text: z.string().optional(),
     usage: usage.optional(),
+    model: modelName.optional(),
     finish: z.enum(["stop", "calls", "length", "refusal", "other"]).optional(),
     parts: z.array(turnPart).optional(),
     heard: z.array(processId).optional(),

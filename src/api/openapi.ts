@@ -50,7 +50,7 @@ export function openApi(version: string): Part {
 const SUMMARY = "The run-control plane for AI agents: the stop button that always works.";
 const DESCRIPTION = [
   "Prompts go in, events come out, and anything can be stopped at any time.",
-  "A receipt says what was recorded; how something ended is told by its outcome, once.",
+  "A receipt says what was recorded; its outcome says, once, how something ended.",
   "Going away cancels nothing. `Idempotency-Key` makes a request that is sent again be done once.",
   "On the private socket of the server no token is needed.",
 ].join("\n\n");
@@ -95,6 +95,7 @@ const PARAM_SCHEMAS: Readonly<Record<ParamName, string | undefined>> = {
   process: "ProcessId",
   question: "QuestionId",
   key: undefined,
+  name: undefined,
 };
 
 const isParamName = (name: string): name is ParamName => Object.hasOwn(PARAM_SCHEMAS, name);

@@ -37,8 +37,8 @@ const ended = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("limit"), waitMs: count }),
 ]);
 
-/** What waiting for the settlement brought, and, for a prompt named by its key, which run it is. */
-const more = { ended: ended.optional() };
+/** What waiting for the settlement brought; of a call, its tool. */
+const more = { ended: ended.optional(), tool: z.string().optional() };
 
 /** The receipt of a cancel of one thing. */
 export const cancelReceipt = z.discriminatedUnion("kind", [

@@ -8,8 +8,8 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /** What a token must be allowed to do. `public`: nothing, and no token is needed. */
 export type RouteScope = "read" | "prompt" | "cancel" | "approve" | "admin" | "public";
 
-/** What stands in a path in braces. Each but `key` is checked for its kind. */
-export type ParamName = "session" | "run" | "call" | "process" | "question" | "key";
+/** What stands in a path in braces. Each but `key` and `name` is checked for its kind. */
+export type ParamName = "session" | "run" | "call" | "process" | "question" | "key" | "name";
 
 /** An answer is JSON by a schema, a text of another kind, a stream of events, or nothing. */
 export type RouteAnswer =

@@ -1,9 +1,10 @@
 // Routes about one session: its prompts, its queue, its log, and its end.
 import { delta, gap, recorded } from "./event.ts";
-import { promptCancelReceipt, sessionReceipt } from "./outcome.ts";
+import { cancelReceipt, promptCancelReceipt, sessionReceipt } from "./outcome.ts";
 import { liveProcesses, processHistory } from "./process.ts";
 import { questions } from "./question.ts";
 import {
+  callCancelBody,
   eventsQuery,
   modeBody,
   promptBody,
@@ -18,6 +19,7 @@ import { events, json, type Route } from "./route.ts";
 import { item } from "./value.ts";
 import {
   accepted,
+  callView,
   explanation,
   messages,
   modeReceipt,
@@ -25,6 +27,7 @@ import {
   queue,
   queueReceipt,
   runRows,
+  runView,
   sessionDeleted,
   sessionRow,
   trimmed,
@@ -84,6 +87,30 @@ export const SESSION_ROUTES = {
     body: promptCancelBody,
     answers: { 200: json(promptCancelReceipt) },
     audit: { action: "cancel-prompt", target: "session" },
+  },
+  sessionCall: {
+    method: "GET",
+    path: "/v1/sessions/{session}/calls/{name}",
+    scope: "read",
+    summary: "One call of a session, by its id or by the model's own id of it.",
+    answers: { 200: json(callView) },
+  },
+  cancelSessionCall: {
+    method: "POST",
+    path: "/v1/sessions/{session}/calls/{name}/cancel",
+    scope: "cancel",
+    stop: true,
+    summary: "Stops one call of a session, by its id or by the model's own id of it. Its run continues.",
+    body: callCancelBody,
+    answers: { 200: json(cancelReceipt) },
+    audit: { action: "cancel-call", target: "session" },
+  },
+  findRun: {
+    method: "GET",
+    path: "/v1/sessions/{session}/prompts/{key}",
+    scope: "read",
+    summary: "The run of the prompt that was sent with this idempotency key.",
+    answers: { 200: json(runView) },
   },
   getQueue: {
     method: "GET",
@@ -145,7 +172,7 @@ export const SESSION_ROUTES = {
   setMode: {
     method: "PUT",
     path: "/v1/sessions/{session}/mode",
-    // A mode in which nobody is asked is an approval in advance.
+    // A mode without approvals is an approval in advance.
     scope: "approve",
     summary: "How the agent of a session goes about its work from now on: one of the modes that it has.",
     body: modeBody,
@@ -156,7 +183,7 @@ export const SESSION_ROUTES = {
     method: "POST",
     path: "/v1/sessions/{session}/trim",
     scope: "admin",
-    summary: "Removes the events before a position, as far as nothing that goes on and no model needs them.",
+    summary: "Removes the events before a position, as far as no running work and no model needs them.",
     body: trimBody,
     answers: { 200: json(trimmed) },
     audit: { action: "trim", target: "session" },

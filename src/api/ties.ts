@@ -1,5 +1,6 @@
 // Every schema says what its type says. Nothing here exists at run time: a schema that drifts does not compile.
 import type * as control from "../control.ts";
+import type * as calls from "../core/call-view.ts";
 import type * as cancel from "../core/cancel.ts";
 import type * as command from "../core/command.ts";
 import type * as delta from "../core/delta.ts";
@@ -8,6 +9,7 @@ import type * as inbox from "../core/inbox.ts";
 import type * as prompts from "../core/prompt.ts";
 import type * as questions from "../core/question.ts";
 import type * as rows from "../core/rows.ts";
+import type * as runs from "../core/run-view.ts";
 import type * as transcript from "../core/transcript.ts";
 import type * as ports from "../ports.ts";
 import type * as spawner from "../spawner.ts";
@@ -47,6 +49,8 @@ export type Ties = readonly [
   Held<Tie<typeof view.sessionRow, ports.SessionRow>>,
   Held<Tie<typeof view.idsFound, rows.IdsFound>>,
   Held<Tie<typeof view.runRow, rows.RunRow>>,
+  Held<Tie<typeof view.callView, calls.CallView>>,
+  Held<Tie<typeof view.runView, runs.RunView>>,
   Held<Tie<typeof view.queuedRun, control.QueuedRun>>,
   Held<Tie<typeof view.queueReceipt, QueueAnswer>>,
   Held<Tie<typeof view.modeReceipt, command.ModeReceipt>>,

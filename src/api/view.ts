@@ -1,12 +1,12 @@
 // What can be looked at: rows, the queue, the transcript, why a session is busy, how the worker is.
 import { z } from "zod";
-import { providerCall, turnPart, usage } from "./event.ts";
+import { modelName, providerCall, turnPart, usage } from "./event.ts";
 import { at, callId, count, runId, seq, sessionId, turnId } from "./id.ts";
 import { cancelReason, failure, outcome } from "./outcome.ts";
 import { CONTROL_CODES } from "./problem.ts";
 import { processInfo, tier } from "./process.ts";
 import { question } from "./question.ts";
-import { item, json, prompt } from "./value.ts";
+import { delivery, item, json, prompt } from "./value.ts";
 
 export const sessionRow = z.object({
   id: sessionId,
@@ -31,6 +31,54 @@ export const runRow = z.object({
   outcome: outcome.optional(),
 });
 export const runRows = z.object({ runs: z.array(runRow), next: seq.nullable() });
+
+const moment = z.object({ seq, at });
+const state = z.union([outcome, z.object({ kind: z.literal("running") })]);
+
+export const runView = runRow.extend({
+  prompt: prompt.optional(),
+  delivery: delivery.optional(),
+  accepted: moment.optional(),
+  started: moment.optional(),
+  settled: moment.optional(),
+  reason: cancelReason.optional(),
+  turnId: turnId.optional(),
+  text: z.string().optional(),
+  truncated: z.literal(true).optional(),
+  turns: count,
+  usage: z.array(usage.extend({ model: modelName.optional(), turns: count })),
+  calls: z.array(
+    z.object({
+      callId,
+      tool: z.string(),
+      providerCallId: z.string().optional(),
+      outcome: state,
+      requested: moment,
+      settled: moment.optional(),
+    }),
+  ),
+  callsOmitted: count,
+  incomplete: z.literal(true).optional(),
+});
+
+export const callView = z.object({
+  id: callId,
+  session: sessionId,
+  run: runId,
+  tool: z.string(),
+  input: json,
+  providerCallId: z.string().optional(),
+  phase: z.enum(["waiting", "running", "stopping", "settled"]),
+  waits: z.enum(["hook", "approval", "slot"]).optional(),
+  since: moment,
+  requested: moment,
+  settled: moment.optional(),
+  reason: cancelReason.optional(),
+  outcome: outcome.optional(),
+  begun: z.literal(false).optional(),
+  result: json.optional(),
+  changes: z.array(z.string()).optional(),
+});
 
 /** What a prompt is answered with, and where it is. */
 export const accepted = z.object({
@@ -95,6 +143,7 @@ export const message = z.discriminatedUnion("role", [
     calls: z.array(z.object({ callId, name: z.string(), input: json, provider: providerCall.optional() })),
     finish,
     usage: usage.optional(),
+    model: modelName.optional(),
     again: z.literal(true).optional(),
   }),
   z.object({
@@ -104,7 +153,7 @@ export const message = z.discriminatedUnion("role", [
       z.object({
         callId,
         name: z.string(),
-        outcome: z.union([outcome, z.object({ kind: z.literal("running") })]),
+        outcome: state,
         result: json.optional(),
         begun: z.literal(false).optional(),
         changes: z.array(z.string()).optional(),

@@ -16,15 +16,15 @@ import {
   waitQuery,
 } from "./request.ts";
 import { EMPTY, events, json, type Route } from "./route.ts";
-import { runOutcome, runRow, runWaits } from "./view.ts";
+import { callView, runOutcome, runView, runWaits } from "./view.ts";
 
 export const WORK_ROUTES = {
   getRun: {
     method: "GET",
     path: "/v1/runs/{run}",
     scope: "read",
-    summary: "A run as it stands.",
-    answers: { 200: json(runRow) },
+    summary: "A run: its prompt, key, times, outcome, the text of its last turn, usage by model, and calls.",
+    answers: { 200: json(runView) },
   },
   runOutcome: {
     method: "GET",
@@ -52,12 +52,19 @@ export const WORK_ROUTES = {
     answers: { 200: json(cancelReceipt) },
     audit: { action: "cancel-run", target: "run" },
   },
+  getCall: {
+    method: "GET",
+    path: "/v1/calls/{call}",
+    scope: "read",
+    summary: "One call: its tool, input, state, why it is being stopped, and result.",
+    answers: { 200: json(callView) },
+  },
   cancelCall: {
     method: "POST",
     path: "/v1/calls/{call}/cancel",
     scope: "cancel",
     stop: true,
-    summary: "Stops one call. Its run goes on, and the model is told.",
+    summary: "Stops one call. Its run continues, and the model sees the stop.",
     body: callCancelBody,
     answers: { 200: json(cancelReceipt) },
     audit: { action: "cancel-call", target: "call" },
@@ -67,7 +74,7 @@ export const WORK_ROUTES = {
     path: "/v1/processes/{process}/cancel",
     scope: "cancel",
     stop: true,
-    summary: "Stops one process with everything it has started. What it belongs to goes on.",
+    summary: "Stops one process with everything it has started. What it belongs to continues.",
     body: cancelBody,
     answers: { 200: json(cancelReceipt) },
     audit: { action: "cancel-process", target: "process" },
@@ -95,7 +102,7 @@ export const WORK_ROUTES = {
     method: "GET",
     path: "/v1/processes/{process}",
     scope: "read",
-    summary: "A process as it stands: `info` while it goes on, `row` as the store has it.",
+    summary: "A process as it stands: `info` while it runs, `row` as the store has it.",
     answers: { 200: json(processView) },
   },
   processResult: {

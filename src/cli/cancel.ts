@@ -8,7 +8,7 @@ import { systemClock } from "../engine/system-clock.ts";
 import { type Door, UNTIL_ANSWERED, withControl } from "./control-door.ts";
 import { partsOf, receiptExit, receiptLines } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";
-import { kindOf, resolveId } from "./id-prefix.ts";
+import { kindOf, resolveId, resolveSession } from "./id-prefix.ts";
 import { restingLines } from "./resting-stop.ts";
 import { spinning } from "./spinner.ts";
 import { print } from "./terminal.ts";
@@ -21,6 +21,8 @@ export interface CancelFlags extends DoorOptions {
   /** False: --no-remind. */
   readonly remind?: boolean;
   readonly keepBackground?: true;
+  /** The id is that of a call in this session: ours, or the model's own. */
+  readonly session?: string;
   readonly json?: true;
 }
 
@@ -33,8 +35,12 @@ export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
   return withControl(
     flags,
     async (door) => {
-      const target = await resolveId(door.control, typed);
-      const asked = cancelOne(door, target, { flags, waitMs });
+      const { session } = flags;
+      const target = session === undefined ? await resolveId(door.control, typed) : typed;
+      const asked =
+        session === undefined
+          ? cancelOne(door, target, { flags, waitMs })
+          : cancelCallIn(door, await resolveSession(door.control, session), target, { flags, waitMs });
       const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
       if (flags.json) print(JSON.stringify(receipt));
       else {
@@ -67,6 +73,20 @@ function cancelOne(
   };
   if (!isSessionId(target)) return control.cancel(target, options);
   return control.session(target).cancel({ ...options, ...(flags.keepBackground ? { background: "keep" } : {}) });
+}
+
+function cancelCallIn(
+  { control }: Door,
+  session: string,
+  call: string,
+  { flags, waitMs }: Wish,
+): Promise<CancelReceipt & Waited> {
+  if (flags.keepBackground) throw onlyFor("--keep-background", "a session", call);
+  return control.session(session).cancelCall(call, {
+    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+    ...(waitMs === undefined ? {} : { waitMs }),
+    ...(flags.remind === false ? { remind: false } : {}),
+  });
 }
 
 export const waitOf = (given: string | true | undefined): number | undefined =>

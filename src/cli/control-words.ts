@@ -13,7 +13,10 @@ const harmless = (text: string): string => plainLine(text, WORDS_CHARS_MAX);
 
 /** One line for the target and, for a session, one for everything it covers. */
 export function receiptLines(target: string, receipt: SessionReceipt | (CancelReceipt & Waited)): readonly string[] {
-  if (!("runs" in receipt)) return [`${target}  ${harmless(sayReceipt(receipt))}`, ...waitedLines(target, receipt)];
+  if (!("runs" in receipt)) {
+    const named = receipt.tool === undefined ? target : `${target} ${plainLine(receipt.tool, WORDS_CHARS_MAX)}`;
+    return [`${named}  ${harmless(sayReceipt(receipt))}`, ...waitedLines(target, receipt)];
+  }
   const covered = partsOf(target, receipt);
   return [
     `${target}  ${saySessionReceipt(receipt)}`,

@@ -1,5 +1,6 @@
 // `belay explain ID`: why a session is busy, what it waits for, and what a cancel would do.
-import type { Explanation, LiveExplained } from "../control.ts";
+import type { Explanation } from "../control.ts";
+import type { LiveExplained } from "../core/explained.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { ageOf } from "./age.ts";
 import { withControl } from "./control-door.ts";

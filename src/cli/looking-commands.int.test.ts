@@ -7,6 +7,8 @@ import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.
 vi.setConfig({ testTimeout: 40_000 });
 
+const USAGE = { inputTokens: 3, outputTokens: 4, estimated: false };
+
 let stage: CliStage;
 
 beforeEach(async () => {
@@ -42,6 +44,26 @@ test("sessions, runs and explain tell what there is", async () => {
   expect((await stage.type("explain", id)).out).toContain(`${session}  Idle. A cancel would change nothing.`);
   expect((await stage.type("sessions", "--limit", "1")).err).toContain(`belay sessions --before ${session}`);
   expect((await stage.type("runs", "ses_none")).code).toBe(EXIT_CODE.not_found);
+});
+
+test("show has a run with its answer, and one call", async () => {
+  const { id, turn } = await stage.live("how many?");
+  await turn.given.call("count", { of: "sheep" }, () => 42);
+  turn.complete({ text: "The answer\nis 42.", model: { provider: "acme", id: "acme-1" }, usage: USAGE });
+  await (await stage.belay.run(id)).outcome;
+  const { code, out } = await stage.type("show", id);
+  expect(code).toBe(0);
+  expect(out).toMatch(new RegExp(`^${id}  completed$`, "m"));
+  expect(out).toMatch(/^ {2}prompt +how many\?$/m);
+  expect(out).toMatch(/^ {2}model +acme acme-1: 1 turn, 3 tokens in, 4 out$/m);
+  expect(out).toMatch(/^ {2}call +call_\S+ count: completed$/m);
+  expect(out).toMatch(/\n\nThe answer\nis 42\.\n$/);
+  expect((await stage.json("show", id)).value).toMatchObject({ id, text: "The answer\nis 42.", turns: 1 });
+  const call = await stage.type("show", `call_${id.slice(4)}.1`);
+  expect(call.out).toMatch(/count: completed\n[\s\S]* input +\{"of":"sheep"\}\n +result +42\n/);
+  expect((await stage.type("show", "run_none")).code).toBe(EXIT_CODE.not_found);
+  const gone = await stage.type("cancel", "--session", stage.session.id, "toolu_1");
+  expect(gone.code).toBe(EXIT_CODE.not_found);
 });
 
 test("sessions and runs begin with the newest, in pages", async () => {

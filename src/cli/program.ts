@@ -25,6 +25,7 @@ import { runCommand } from "./commands/run-command.ts";
 import { runsCommand } from "./commands/runs-command.ts";
 import { serveCommand } from "./commands/serve-command.ts";
 import { sessionsCommand } from "./commands/sessions-command.ts";
+import { showCommand } from "./commands/show-command.ts";
 import { statusCommand } from "./commands/status-command.ts";
 import { stopAllCommand } from "./commands/stop-all-command.ts";
 import { tokenCommand } from "./commands/token-command.ts";
@@ -45,6 +46,7 @@ const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
     sessionsCommand,
     runsCommand,
     followCommand,
+    showCommand,
     explainCommand,
     logsCommand,
   ],

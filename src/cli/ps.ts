@@ -1,5 +1,6 @@
 // `belay ps`: the runs, calls and processes that are going on, and what waits, in one table.
-import type { CallExplained, Explanation, LiveExplained } from "../control.ts";
+import type { Explanation } from "../control.ts";
+import type { CallExplained, LiveExplained } from "../core/explained.ts";
 import type { CallId } from "../core/ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { ageOf } from "./age.ts";

@@ -17,6 +17,8 @@ interface SaidTurn {
 export class RunSaid {
   /** Only turns that go on: one that has settled says nothing more. */
   readonly #turns = new Map<TurnId, SaidTurn>();
+  /** The turn that settled last, all of which was handed on. */
+  #last: { readonly turnId: TurnId; readonly said: string } | undefined;
 
   /** What is new in a delta. Empty if it was heard already, or if something before it is still missing. */
   delta({ turnId, text, from }: Extract<Delta, { type: "delta" }>): string {
@@ -32,9 +34,16 @@ export class RunSaid {
 
   /** The rest of it. A turn may replace what it had said by something else: then that is said, on a line of its own. */
   settled({ turnId, text }: Extract<Recorded, { type: "turn.settled" }>): string {
-    const { said, kept } = this.#turn(turnId);
+    const whole = text ?? this.#turn(turnId).kept;
+    const rest = this.whole(turnId, whole);
     this.#turns.delete(turnId);
-    const whole = text ?? kept;
+    this.#last = { turnId, said: whole };
+    return rest;
+  }
+
+  /** What of the whole text of a turn was not handed on yet. */
+  whole(turnId: TurnId, whole: string): string {
+    const { said } = this.#last?.turnId === turnId ? this.#last : this.#turn(turnId);
     if (whole.startsWith(said)) return whole.slice(said.length);
     return said.startsWith(whole) ? "" : `${said.endsWith("\n") ? "" : "\n"}${whole}`;
   }

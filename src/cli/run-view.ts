@@ -55,6 +55,12 @@ export class RunView {
     else this.#person(event);
   }
 
+  /** The text of a turn, read from the run: what of it was not shown yet. */
+  answer(turnId: TurnId, text: string): void {
+    this.#say(this.#said.whole(turnId, text));
+    this.endLine();
+  }
+
   /** A line beside the text. */
   note(text: string): void {
     this.#print(() => {

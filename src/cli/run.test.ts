@@ -73,7 +73,7 @@ test("a stream that does not come back after the outcome is opened anew; nothing
   expect(err()).not.toContain("could not be shown");
 });
 
-test("if it does not come back at all, the outcome still counts, and what is missing is said", async () => {
+test("if it does not come back at all, the answer is read from the run", async () => {
   const clock = manualClock();
   const prepare = await seenThrough(async function* (own) {
     for await (const event of own) {
@@ -83,10 +83,34 @@ test("if it does not come back at all, the outcome still counts, and what is mis
   });
   const [out, err] = [heardOn(process.stdout), heardOn(process.stderr)];
   expect(await runPrompt(prepare, { ...WISH, clock })).toBe(EXIT_OUTCOME.completed);
+  expect(out()).toBe("all of it\n");
+  expect(err()).toMatch(/cannot be followed: This token may not read/);
+});
+
+/** A run whose outcome is known, and whose answer cannot be read. */
+const outOfSight = (run: RunControl): RunControl =>
+  Object.create(run, {
+    accepted: { value: run.accepted },
+    outcome: { value: run.outcome },
+    view: { value: () => Promise.reject(new ControlError("disconnected", "It is gone.")) },
+  });
+
+test("G15: a run whose answer cannot be read at all does not exit with 0 and an empty stdout", async () => {
+  const clock = manualClock();
+  const prepare = await seenThrough(async function* () {
+    yield* [];
+    throw new ControlError("forbidden", "This token may not read.");
+  });
+  const { place, ...asked } = await prepare();
+  const control: RunPlace["control"] = Object.create(place.control, {
+    prompt: {
+      value: (...words: Parameters<typeof place.control.prompt>) => outOfSight(place.control.prompt(...words)),
+    },
+  });
+  const out = heardOn(process.stdout);
+  const ended = runPrompt(async () => ({ ...asked, place: { ...place, control } }), { ...WISH, clock });
+  await expect(ended).rejects.toMatchObject({ code: "disconnected", hint: expect.stringMatching(/belay show run_/) });
   expect(out()).toBe("");
-  expect(err()).toMatch(
-    /cannot be followed: This token may not read[\s\S]*could not be shown. It is kept: belay logs run_\S+ --home \/h/,
-  );
 });
 
 test("without an outcome it is an error, whatever was seen", async () => {

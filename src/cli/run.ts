@@ -23,7 +23,7 @@ import { print } from "./terminal.ts";
 import { unwritten } from "./unwritten.ts";
 import { count, sayOutcome, sayReceipt } from "./words.ts";
 
-/** Where the run goes on. */
+/** Where the run is. */
 export interface RunPlace {
   readonly control: BelayControl;
   readonly kind: "server" | "here";
@@ -138,6 +138,8 @@ class LiveRun {
   #cancelled: Promise<void> = Promise.resolve();
   #leaving = false;
   #isUnread = false;
+  /** Why its answer could not be shown. */
+  #unreadable: ControlError | undefined;
   /** The last position in the log that was shown. */
   #seen: Seq = 0;
 
@@ -310,9 +312,26 @@ class LiveRun {
     const found = await this.#within(CATCH_UP_MS, following);
     again.abort();
     if (found !== undefined) return;
-    this.#view.note(
-      `The end of what it said could not be shown. It is kept: belay logs ${accepted.runId}${this.#place.options}`,
-    );
+    await this.#answer(accepted);
+  }
+
+  /** Shows the answer as the run has it, because no stream has brought it. Exit code 0 never means a missing answer. */
+  async #answer({ runId }: Accepted): Promise<void> {
+    try {
+      const { turnId, text, truncated } = await this.#run.view();
+      if (this.#wish.form === "lines" || turnId === undefined || text === undefined) return;
+      this.#view.answer(turnId, text);
+      if (truncated === true) this.#view.note(`The answer is longer: ${this.#kept(runId)}`);
+    } catch (error) {
+      this.#unreadable = new ControlError("disconnected", `${runId} has ended, and its answer could not be read.`, {
+        hint: `It is kept: ${this.#kept(runId)}`,
+        cause: error,
+      });
+    }
+  }
+
+  #kept(runId: string): string {
+    return `belay show ${runId}${this.#place.options}`;
   }
 
   /** What it resolves with, if it does in time. */
@@ -342,6 +361,7 @@ class LiveRun {
   #end(outcome: Outcome): number {
     const runId = this.#accepted?.runId;
     this.#view.endLine();
+    if (this.#unreadable !== undefined) throw this.#unreadable;
     if (this.#wish.form === "lines") print(JSON.stringify({ outcome, runId, sessionId: this.#run.sessionId }));
     else this.#view.note(`${runId} ${sayOutcome(outcome)}`);
     return EXIT_OUTCOME[outcome.kind];

@@ -22,6 +22,7 @@ import type {
   Waited,
   Within,
 } from "../control.ts";
+import type { CallView } from "../core/call-view.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/ids.ts";
@@ -45,6 +46,7 @@ import {
   unpunished,
 } from "./input.ts";
 import { PATIENCE_MS } from "./limits.ts";
+import { openRun } from "./open-run.ts";
 import type { Fetch } from "./reply.ts";
 import { ClientRun } from "./run.ts";
 import { type AcceptedIn, SendOrder } from "./send-order.ts";
@@ -154,14 +156,12 @@ export class BelayClient implements BelayControl {
   }
 
   async run(id: string): Promise<ClientRun> {
-    const row = await this.#connection.get<RunRow>(`/v1/runs/${checkRun(id)}`);
-    const known = await this.#standing(row);
-    return new ClientRun(this.#connection, {
-      sessionId: row.session,
-      accepted: Promise.resolve(known),
-      known,
-      prompt: undefined,
-    });
+    return openRun(this.#connection, await this.#connection.get<RunRow>(`/v1/runs/${checkRun(id)}`));
+  }
+
+  async call(id: string): Promise<CallView> {
+    if (typeof id !== "string" || !isCallId(id)) throw invalid('A call id begins with "call_".');
+    return this.#connection.get<CallView>(`/v1/calls/${id}`);
   }
 
   async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & Waited)> {
@@ -237,19 +237,6 @@ export class BelayClient implements BelayControl {
   }
 
   /** Where a run that was accepted before stands now. */
-  async #standing(row: RunRow): Promise<AcceptedIn> {
-    const { id: runId, session: sessionId, acceptedAt: seq } = row;
-    const known = { kind: "accepted", runId, sessionId, seq, repeated: true } as const;
-    if (row.phase !== "waiting") return { ...known, joined: "queue", ahead: 0 };
-    const { steers, queue, live } = await this.session(sessionId).explain();
-    const steer = steers.some((one) => one.runId === runId);
-    const place = Math.max(
-      queue.findIndex((one) => one.runId === runId),
-      0,
-    );
-    return { ...known, joined: steer ? "steer" : "queue", ahead: place + (live === undefined ? 0 : 1) };
-  }
-
   #once(key: string | undefined): string {
     return checkKey(key) ?? this.#connection.chance.key();
   }

@@ -11,7 +11,7 @@ import {
   type SessionId,
 } from "../core/ids.ts";
 import { JSON_DEPTH_MAX, KEY_CHARS_MAX, PROMPT_BYTES_MAX } from "../core/limits.ts";
-import { type Prompt, promptBytes } from "../core/prompt.ts";
+import { isEmptyPrompt, type Prompt, promptBytes } from "../core/prompt.ts";
 
 export const invalid = (message: string, hint?: string): ControlError =>
   new ControlError("invalid", message, hint === undefined ? {} : { hint });
@@ -39,7 +39,7 @@ export function checkPrompt(given: string | Prompt): Prompt {
   const { text, data, ...rest } = asked as Readonly<Record<string, unknown>> & Pick<Prompt, "data">;
   rejectUnknown(rest, "A prompt");
   if (typeof text !== "string") throw invalid("A prompt's `text` is a string.");
-  if (text.trim() === "" && data === undefined) throw invalid("The prompt is empty.");
+  if (isEmptyPrompt({ text, data })) throw invalid("The prompt is empty.");
   const prompt = { text: text.toWellFormed(), ...(data === undefined ? {} : { data }) };
   checkJson(data ?? null, "`data`");
   const bytes = promptBytes(prompt);

@@ -12,7 +12,9 @@ import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import type { RunId, SessionId } from "../core/ids.ts";
 import type { RunRow } from "../core/rows.ts";
-import { runText } from "../core/run-text.ts";
+import { type RunResult, resultOf } from "../core/run-result.ts";
+import { runText, type TextOptions } from "../core/run-text.ts";
+import type { RunView } from "../core/run-view.ts";
 import type { Connection } from "./connection.ts";
 import { follow } from "./follow.ts";
 import { checkKey, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
@@ -81,17 +83,31 @@ export class ClientRun implements RunControl {
   }
 
   async row(): Promise<RunRow> {
-    const { runId } = await this.accepted;
-    return this.#connection.get<RunRow>(`/v1/runs/${runId}`);
+    const { id, session, phase, acceptedAt, settledAt, key, content, outcome } = await this.view();
+    return { id, session, phase, acceptedAt, settledAt, key, content, outcome };
   }
 
   cancel(options: CancelOptions = {}): Promise<CancelReceipt & Waited> {
     return unpunished(this.#cancel(options));
   }
 
-  /** What this run's turns have said, once it has ended. What a turn said that was asked again is left out. */
-  text(): Promise<string> {
-    return runText(this.#events("without"));
+  /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */
+  text(options: TextOptions = {}): Promise<string> {
+    const { all, ...rest } = optionsOf(options, "text()");
+    rejectUnknown(rest, "text()");
+    return runText(this.#events("without"), { all: all === true });
+  }
+
+  /** Waits for its end, and resolves with its answer. Throws a RunError unless it completed. */
+  async result(): Promise<RunResult> {
+    await this.outcome;
+    const view = await this.view();
+    return resultOf(view, view.truncated === true ? await this.text() : (view.text ?? ""));
+  }
+
+  async view(): Promise<RunView> {
+    const { runId } = await this.accepted;
+    return this.#connection.get<RunView>(`/v1/runs/${runId}`);
   }
 
   /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */

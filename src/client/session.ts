@@ -13,6 +13,7 @@ import type {
   SessionCancelOptions,
   SessionControl,
 } from "../control.ts";
+import type { CallView } from "../core/call-view.ts";
 import type { SessionReceipt } from "../core/cancel.ts";
 import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
@@ -29,10 +30,11 @@ import type { SessionRow } from "../ports.ts";
 import type { Connection } from "./connection.ts";
 import { follow, type Page } from "./follow.ts";
 import { checkJson, checkKey, checkPrompt, checkRun, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
+import { openRun } from "./open-run.ts";
 import { SessionProcesses } from "./process.ts";
 import { ClientRun } from "./run.ts";
 import type { AcceptedIn, SendOrder } from "./send-order.ts";
-import { cancelPrompt, checkWait, type KeyReceipt, waitForSession } from "./stop.ts";
+import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, stopOne, waitForSession } from "./stop.ts";
 
 export class ClientSession implements SessionControl {
   readonly id: SessionId;
@@ -85,6 +87,17 @@ export class ClientSession implements SessionControl {
     });
     if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
     return waitForSession(this.#connection, { ...request, waitMs });
+  }
+
+  call(id: string): Promise<CallView> {
+    return this.#connection.get<CallView>(`${this.#path}/calls/${encodeURIComponent(id)}`);
+  }
+
+  async cancelCall(id: string, options: CancelOptions = {}): Promise<Stopped> {
+    const { reason, waitMs, remind, key, ...rest } = optionsOf(options, "cancelCall()");
+    rejectUnknown(rest, "cancelCall()");
+    const path = `${this.#path}/calls/${encodeURIComponent(id)}/cancel`;
+    return stopOne(this.#connection, { path, body: { reason, remind }, key: this.#once(key), waitMs });
   }
 
   async cancelPrompt(prompt: string, options: PromptCancelOptions = {}): Promise<KeyReceipt> {
@@ -162,6 +175,13 @@ export class ClientSession implements SessionControl {
     rejectUnknown(rest, "delete()");
     const body = reason === undefined ? {} : { reason };
     return this.#connection.value({ method: "POST", path: `${this.#path}/delete`, body, key: this.#once(undefined) });
+  }
+
+  async findRun(key: string): Promise<ClientRun> {
+    const named = checkKey(key);
+    if (named === undefined) throw invalid("findRun() takes the key of a prompt.");
+    const path = `${this.#path}/prompts/${encodeURIComponent(named)}`;
+    return openRun(this.#connection, await this.#connection.get<RunRow>(path));
   }
 
   async runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {

@@ -4,7 +4,7 @@ import type { CallAsk } from "./call.ts";
 import type { CancelKey, CancelReason, CancelReceipt, NamedPrompts, SessionReceipt } from "./cancel.ts";
 import type { ControlCode } from "./control-error.ts";
 import type { CallEnd, Resume, TurnEnd } from "./decide-run.ts";
-import type { Event, Feedback, Usage } from "./event.ts";
+import type { Event, Feedback } from "./event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 import type { ProcessEnd } from "./process.ts";
@@ -66,7 +66,7 @@ type Ask =
   /** From here on, said by the worker that drives the lane. */
   | { readonly type: "start" }
   | { readonly type: "take"; readonly turnId: TurnId }
-  | { readonly type: "extend"; readonly turnId: TurnId; readonly text: string; readonly usage?: Usage }
+  | ({ readonly type: "extend"; readonly turnId: TurnId; readonly text: string } & Pick<TurnEnd, "usage" | "model">)
   | { readonly type: "compact"; readonly turnId: TurnId; readonly summary: string }
   | ({ readonly type: "call" } & CallAsk)
   | { readonly type: "ask"; readonly owner: Work; readonly about: About; readonly deadlineMs?: number }

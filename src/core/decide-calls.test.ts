@@ -95,7 +95,7 @@ describe("the end of a turn asks for calls", () => {
     live
       .and(cancelRun("run_a"))
       .when(asking)
-      .then(turnSettled, runSettled("run_a", cancelledBy(user)));
+      .then(turnSettled, runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }));
   });
 
   test("a turn that is the last asks for nothing", () => {
@@ -103,7 +103,7 @@ describe("the end of a turn asks for calls", () => {
       .when(settleTurn("turn_a.1", { calls: [one] }))
       .then(
         { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", outcome: completed, next: "end", text: "" },
-        runSettled("run_a", completed),
+        runSettled("run_a", completed, { turnId: "turn_a.1", text: "" }),
       );
   });
 
@@ -143,7 +143,9 @@ describe("the end of a turn asks for calls", () => {
 
   test("a cancelled run that only has calls left ends with the last of them, and asks for no turn", () => {
     const past = live.and(settleAsking("turn_a.1", one), cancelRun("run_a"));
-    past.when(settleCall("call_a.1")).then(callSettled("call_a.1"), runSettled("run_a", cancelledBy(user)));
+    past
+      .when(settleCall("call_a.1"))
+      .then(callSettled("call_a.1"), runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }));
   });
 });
 
@@ -243,11 +245,15 @@ describe("G25: after a crash", () => {
       questionWithdrawn("ask_a.1", { kind: "parent", id: "call_a.1" }),
       callSettled("call_a.1", lost),
       callSettled("call_a.3", lost),
-      runSettled("run_a", {
-        kind: "failed",
-        code: "crash_loop",
-        message: "Its worker vanished 3 times while it ran. It is not started again.",
-      }),
+      runSettled(
+        "run_a",
+        {
+          kind: "failed",
+          code: "crash_loop",
+          message: "Its worker vanished 3 times while it ran. It is not started again.",
+        },
+        { turnId: "turn_a.1", text: "" },
+      ),
     );
   });
 
@@ -258,7 +264,7 @@ describe("G25: after a crash", () => {
         callSettled("call_a.1", lost),
         callSettled("call_a.2", lost),
         callSettled("call_a.3", lost),
-        runSettled("run_a", lost),
+        runSettled("run_a", lost, { turnId: "turn_a.1", text: "" }),
       );
   });
 });
@@ -290,7 +296,7 @@ describe("a parked run", () => {
         questionWithdrawn("ask_a.1"),
         unbegun,
         callSettled("call_a.3", cancelledBy(user)),
-        runSettled("run_a", cancelledBy(user)),
+        runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }),
       );
   });
 

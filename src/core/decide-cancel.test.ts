@@ -126,7 +126,7 @@ describe("cancel a session", () => {
       .then(
         { type: "session.cancel_requested", reason: user, covers: ["run_a", "run_s"] },
         cancelRequested("run_a"),
-        runSettled("run_a", cancelledBy(user)),
+        runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }),
         runSettled("run_s", cancelledBy(user)),
       )
       .answers({
@@ -187,7 +187,11 @@ describe("cancel a run", () => {
   test("a parked run has nothing to wait for: it settles at once, and its steers are queued", () => {
     const asked = given(...running("run_a"), steer("run_s"), park).when(cancelRun("run_a"));
     asked
-      .then(cancelRequested("run_a"), runSettled("run_a", cancelledBy(user)), requeued("run_s"))
+      .then(
+        cancelRequested("run_a"),
+        runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }),
+        requeued("run_s"),
+      )
       .answers({ kind: "stopping", since: 8, first: true });
     expect(asked.after.lane).toMatchObject({ live: undefined, steers: [], queue: [{ id: "run_s" }] });
   });
@@ -213,14 +217,14 @@ describe("cancel by key", () => {
   test("G7: the caller's own key names a queued run", () => {
     keyed
       .when(cancelKey("kb", policy))
-      .then(runSettled("run_b", cancelledBy(policy)))
+      .then(runSettled("run_b", cancelledBy(policy), { key: "kb" }))
       .answers({ kind: "withdrawn", runId: "run_b" });
   });
 
   test("the key of a steer names the steer", () => {
     given(...running("run_a"), accept("run_s", { key: "ks", delivery: "steer" }))
       .when(cancelKey("ks"))
-      .then(runSettled("run_s", cancelledBy(user)))
+      .then(runSettled("run_s", cancelledBy(user), { key: "ks" }))
       .answers({ kind: "withdrawn", runId: "run_s" });
   });
 
@@ -237,7 +241,7 @@ describe("cancel by key", () => {
       .answers({ kind: "unknown" });
     house
       .when({ ...cancelKey("ka"), content: "one" })
-      .then(runSettled("run_a", cancelledBy(user)))
+      .then(runSettled("run_a", cancelledBy(user), { key: "ka" }))
       .answers({ kind: "withdrawn", runId: "run_a" });
   });
 });
@@ -357,7 +361,7 @@ describe("close", () => {
 
   test("G8: in a closed session the live run still settles, and nothing starts after it", () => {
     const past = given(...running("run_a"), accept("run_b"), close(), settleTurn("turn_a.1"));
-    expect(past.events.at(-1)).toEqual(runSettled("run_a", cancelledBy(reason)));
+    expect(past.events.at(-1)).toEqual(runSettled("run_a", cancelledBy(reason), { turnId: "turn_a.1", text: "" }));
     expect(past.lane).toMatchObject({ phase: "closed", live: undefined, queue: [], steers: [] });
     expect(decide(past.lane, start)).toEqual({ events: [], answer: undefined });
   });
@@ -369,7 +373,7 @@ test("G15: work that finished although asked to stop has finished, and the run i
     .when(end)
     .then(
       { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", outcome: completed, next: "end", text: "all of it" },
-      runSettled("run_a", cancelledBy(user)),
+      runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "all of it" }),
     )
     .answers("recorded");
 });

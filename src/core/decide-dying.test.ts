@@ -84,9 +84,9 @@ describe("G12, G19: a process that is left when its call ends is dying", () => {
   test("the outcome of the run names those that are still dying, and no others", () => {
     const named = naming(stopped, first);
     const { events } = dying.and(settleTurn("turn_a.1", { outcome: stopped }));
-    expect(events.at(-1)).toEqual(runSettled("run_a", named));
+    expect(events.at(-1)).toEqual(runSettled("run_a", named, { turnId: "turn_a.1", text: "" }));
     const gone = dying.and(stopProcess(first), settleTurn("turn_a.1", { outcome: stopped }));
-    expect(gone.events.at(-1)).toEqual(runSettled("run_a", stopped));
+    expect(gone.events.at(-1)).toEqual(runSettled("run_a", stopped, { turnId: "turn_a.1", text: "" }));
   });
 
   test("the next stop of the session covers it", () => {
@@ -122,7 +122,7 @@ describe("G12, G19: a process that is left when its call ends is dying", () => {
         cancelRequested("run_a"),
         handed(first, user),
         callSettled("call_a.1", naming(stopped, first)),
-        runSettled("run_a", naming(stopped, first)),
+        runSettled("run_a", naming(stopped, first), { turnId: "turn_a.1", text: "" }),
       );
     byEnd
       .and(park)

@@ -228,7 +228,7 @@ describe("G9: the model is reminded of a call that somebody stopped", () => {
     expect(past.events.slice(-3)).toEqual([
       callSettled("call_a.1", stopped),
       added(reminded),
-      runSettled("run_a", cancelledBy(policy)),
+      runSettled("run_a", cancelledBy(policy), { turnId: "turn_a.1", text: "" }),
     ]);
     const next = past.and(accept("run_b"), start, settleTurn("turn_b.1", { next: "turn" }));
     expect(takenIn(next)).toEqual([reminded]);
@@ -316,7 +316,10 @@ describe("G18: what turns have cost", () => {
     metered
       .and(cancelRun("run_a"))
       .when(end)
-      .then({ ...turnSettled, outcome: stopped, next: "end", text: "hel", usage: guess }, runSettled("run_a", stopped));
+      .then(
+        { ...turnSettled, outcome: stopped, next: "end", text: "hel", usage: guess },
+        runSettled("run_a", stopped, { turnId: "turn_a.1", text: "hel" }),
+      );
   });
 
   test("is what the turn says, if it does; it is not counted twice", () => {

@@ -13,7 +13,12 @@ const naming = (...prompts: string[]): CommandOf<"cancel-session"> => ({
 });
 const byKey: Command = { type: "cancel-key", key: "k", prompts: ["k"], actor: "ann", reason: user };
 const late = accept("run_k", { key: "k", actor: "ann" });
-const withdrawn = { type: "run.settled", runId: "run_k", outcome: { kind: "cancelled", reason: user } } as const;
+const withdrawn = {
+  type: "run.settled",
+  runId: "run_k",
+  outcome: { kind: "cancelled", reason: user },
+  key: "k",
+} as const;
 const { type: _, ...prompted } = late;
 const recorded = {
   type: "run.accepted",

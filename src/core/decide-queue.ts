@@ -7,6 +7,7 @@ import type { RunId } from "./ids.ts";
 import type { Lane, Waiting } from "./lane.ts";
 import { QUEUE_BYTES_MAX } from "./limits.ts";
 import { promptBytes } from "./prompt.ts";
+import { settledRun } from "./run-end.ts";
 
 /** Also a steer that waits: the live run takes in what it says then. */
 export function editQueued(lane: Lane, { runId, prompt }: CommandOf<"edit">): Decided<QueueReceipt> {
@@ -34,7 +35,7 @@ export function moveQueued(lane: Lane, { runId, to }: CommandOf<"move">): Decide
 }
 
 export function withdraw(lane: Lane, { runId, reason }: CommandOf<"withdraw">): Decided<QueueReceipt> {
-  return changeWaiting(lane, runId, () => changed(lane, [withdrawn(runId, reason)]));
+  return changeWaiting(lane, runId, (run) => changed(lane, [withdrawn(run, reason)]));
 }
 
 /** Without a live run that will have another turn it stays a queued run. */
@@ -45,9 +46,9 @@ export function steerQueued(lane: Lane, { runId }: CommandOf<"steer">): Decided<
   });
 }
 
-function changeWaiting(lane: Lane, id: RunId, change: () => Decided<QueueReceipt>): Decided<QueueReceipt> {
-  if (isSteer(lane, id)) return change();
-  if (lane.queue.some((run) => run.id === id)) return change(); // @fault edit-after-start
+function changeWaiting(lane: Lane, id: RunId, change: (run: Waiting) => Decided<QueueReceipt>): Decided<QueueReceipt> {
+  const run = [...lane.steers, ...lane.queue].find((one) => one.id === id);
+  if (run !== undefined) return change(run); // @fault edit-after-start
   return nothing({ kind: lane.live?.id === id ? "started" : "unknown" });
 }
 
@@ -67,11 +68,8 @@ const changed = (lane: Lane, events: readonly Event[]): Decided<QueueReceipt> =>
 
 export const nothing = <A>(answer: A): Decided<A> => ({ events: [], answer });
 export const refused = (code: Refused["code"], message: string): Refused => ({ kind: "refused", code, message });
-export const withdrawn = (runId: RunId, reason: CancelReason): Event => ({
-  type: "run.settled",
-  runId,
-  outcome: { kind: "cancelled", reason },
-});
+export const withdrawn = (run: Pick<Waiting, "id" | "key">, reason: CancelReason): Event =>
+  settledRun(run, { kind: "cancelled", reason });
 
 export const queueBytes = (lane: Lane): number => sumBytes(lane.queue) + sumBytes(lane.steers);
 const sumBytes = (runs: readonly Waiting[]): number => runs.reduce((sum, run) => sum + run.bytes, 0);

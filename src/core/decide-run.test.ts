@@ -61,7 +61,10 @@ describe("a turn settles", () => {
     for (const outcome of [completed, failed]) {
       live
         .when(settleTurn("turn_a.1", { outcome, text: "hello" }))
-        .then(turnSettled("turn_a.1", outcome, "end", "hello"), runSettled("run_a", outcome))
+        .then(
+          turnSettled("turn_a.1", outcome, "end", "hello"),
+          runSettled("run_a", outcome, { turnId: "turn_a.1", text: "hello" }),
+        )
         .answers("recorded");
     }
   });
@@ -73,7 +76,7 @@ describe("a turn settles", () => {
       .when(settleTurn("turn_a.1", { outcome: cancelledBy(user), text: "hel", usage }))
       .then(
         { ...turnSettled("turn_a.1", cancelledBy(user), "end", "hel"), usage },
-        runSettled("run_a", cancelledBy(user)),
+        runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "hel" }),
       );
   });
 
@@ -93,12 +96,12 @@ describe("a turn settles", () => {
   test.each([cancelledBy(user), lost])("G15: a turn that says %j of itself does not make its run so", (outcome) => {
     live
       .when(settleTurn("turn_a.1", { outcome }))
-      .then(turnSettled("turn_a.1", outcome), runSettled("run_a", stoppedByItself));
+      .then(turnSettled("turn_a.1", outcome), runSettled("run_a", stoppedByItself, { turnId: "turn_a.1", text: "" }));
   });
 
   test.each([cancelledBy(user), lost])("G15: nor if calls were live when it ended (%j)", (outcome) => {
     const past = calling.and(settleTurn("turn_a.1", { outcome }), settleCall("call_a.1"), settleCall("call_a.2"));
-    expect(past.events.at(-1)).toEqual(runSettled("run_a", stoppedByItself));
+    expect(past.events.at(-1)).toEqual(runSettled("run_a", stoppedByItself, { turnId: "turn_a.1", text: "" }));
   });
 
   test("a late echo is dropped, and the answer says so", () => {
@@ -214,7 +217,10 @@ describe("a call settles", () => {
       calling
         .and(settleTurn("turn_a.1", { outcome }), settleCall("call_a.1"))
         .when(settleCall("call_a.2", { outcome: cancelledBy({ kind: "parent", id: "run_a" }) }))
-        .then(callSettled("call_a.2", cancelledBy({ kind: "parent", id: "run_a" })), runSettled("run_a", outcome));
+        .then(
+          callSettled("call_a.2", cancelledBy({ kind: "parent", id: "run_a" })),
+          runSettled("run_a", outcome, { turnId: "turn_a.1", text: "" }),
+        );
     }
   });
 
@@ -239,7 +245,11 @@ describe("a call settles", () => {
     calling
       .and(accept("run_s", { delivery: "steer" }), settleTurn("turn_a.1"), settleCall("call_a.1"))
       .when(settleCall("call_a.2"))
-      .then(callSettled("call_a.2", completed), runSettled("run_a", completed), requeued("run_s"));
+      .then(
+        callSettled("call_a.2", completed),
+        runSettled("run_a", completed, { turnId: "turn_a.1", text: "" }),
+        requeued("run_s"),
+      );
   });
 });
 
@@ -260,7 +270,7 @@ describe("a stopped run", () => {
         past = past.and(end);
       }
       expect(past.events.filter((event) => event.type === "run.settled")).toEqual([
-        runSettled("run_a", cancelledBy(user)),
+        runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }),
       ]);
       expect(past.lane.live).toBeUndefined();
     }
@@ -270,11 +280,17 @@ describe("a stopped run", () => {
     live
       .and(cancelRun("run_a"))
       .when(settleTurn("turn_a.1", { next: "turn" }))
-      .then(turnSettled("turn_a.1", completed, "turn"), runSettled("run_a", cancelledBy(user)));
+      .then(
+        turnSettled("turn_a.1", completed, "turn"),
+        runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }),
+      );
     between
       .and(cancelRun("run_a"), settleCall("call_a.1"))
       .when(settleCall("call_a.2"))
-      .then(callSettled("call_a.2", completed), runSettled("run_a", cancelledBy(user)));
+      .then(
+        callSettled("call_a.2", completed),
+        runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }),
+      );
   });
 
   test("G12: its outcome names what did not stop", () => {
@@ -284,10 +300,16 @@ describe("a stopped run", () => {
     );
     past
       .when(settleTurn("turn_a.1", { outcome: abandonedBy(user, "turn") }))
-      .then(turnSettled("turn_a.1", abandonedBy(user, "turn")), runSettled("run_a", abandonedBy(user, "test", "turn")));
+      .then(
+        turnSettled("turn_a.1", abandonedBy(user, "turn")),
+        runSettled("run_a", abandonedBy(user, "test", "turn"), { turnId: "turn_a.1", text: "" }),
+      );
     past
       .when(settleTurn("turn_a.1"))
-      .then(turnSettled("turn_a.1", completed), runSettled("run_a", abandonedBy(user, "test")));
+      .then(
+        turnSettled("turn_a.1", completed),
+        runSettled("run_a", abandonedBy(user, "test"), { turnId: "turn_a.1", text: "" }),
+      );
   });
 
   test("G12: a call that is last to be abandoned is named, and so is a turn before it", () => {
@@ -296,19 +318,25 @@ describe("a stopped run", () => {
       settleCall("call_a.1"),
       settleCall("call_a.2", { outcome: abandonedBy(user, "test") }),
     );
-    expect(past.events.at(-1)).toEqual(runSettled("run_a", abandonedBy(user, "turn", "test")));
+    expect(past.events.at(-1)).toEqual(
+      runSettled("run_a", abandonedBy(user, "turn", "test"), { turnId: "turn_a.1", text: "" }),
+    );
   });
 
   test("G15: what was cancelled while it was ending is cancelled", () => {
     const past = ending.and(cancelRun("run_a"), settleCall("call_a.1"), settleCall("call_a.2"));
-    expect(past.events.at(-1)).toEqual(runSettled("run_a", cancelledBy(user)));
+    expect(past.events.at(-1)).toEqual(runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }));
   });
 
   test("steers of a stopped run are queued when it has settled", () => {
     live
       .and(accept("run_s", { delivery: "steer" }), cancelRun("run_a"))
       .when(settleTurn("turn_a.1"))
-      .then(turnSettled("turn_a.1", completed), runSettled("run_a", cancelledBy(user)), requeued("run_s"));
+      .then(
+        turnSettled("turn_a.1", completed),
+        runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }),
+        requeued("run_s"),
+      );
   });
 });
 
@@ -351,7 +379,7 @@ describe("recover", () => {
     live
       .and(accept("run_s", { delivery: "steer" }))
       .when(recover("lose"))
-      .then(turnCut("turn_a.1", lost), runSettled("run_a", lost), requeued("run_s"));
+      .then(turnCut("turn_a.1", lost), runSettled("run_a", lost, { turnId: "turn_a.1", text: "" }), requeued("run_s"));
   });
 
   test("a recovered run takes its steers into the turn that is asked again", () => {
@@ -372,11 +400,15 @@ describe("recover", () => {
       .when(recover())
       .then(
         turnCut("turn_a.3", lost),
-        runSettled("run_a", {
-          kind: "failed",
-          code: "crash_loop",
-          message: "Its worker vanished 3 times while it ran. It is not started again.",
-        }),
+        runSettled(
+          "run_a",
+          {
+            kind: "failed",
+            code: "crash_loop",
+            message: "Its worker vanished 3 times while it ran. It is not started again.",
+          },
+          { turnId: "turn_a.3", text: "" },
+        ),
       );
   });
 
@@ -384,18 +416,22 @@ describe("recover", () => {
     stopping
       .and(settleCall("call_a.2", { outcome: abandonedBy(user, "test") }))
       .when(recover())
-      .then(callSettled("call_a.1", lost), turnCut("turn_a.1", lost), runSettled("run_a", abandonedBy(user, "test")));
+      .then(
+        callSettled("call_a.1", lost),
+        turnCut("turn_a.1", lost),
+        runSettled("run_a", abandonedBy(user, "test"), { turnId: "turn_a.1", text: "" }),
+      );
     live
       .and(cancelRun("run_a", policy))
       .when(recover("lose"))
-      .then(turnCut("turn_a.1", lost), runSettled("run_a", cancelledBy(policy)));
+      .then(turnCut("turn_a.1", lost), runSettled("run_a", cancelledBy(policy), { turnId: "turn_a.1", text: "" }));
   });
 
   test("a run that was ending ends as it was going to", () => {
     ending
       .and(settleCall("call_a.1"))
       .when(recover())
-      .then(callSettled("call_a.2", lost), runSettled("run_a", completed));
+      .then(callSettled("call_a.2", lost), runSettled("run_a", completed, { turnId: "turn_a.1", text: "" }));
   });
 });
 

@@ -2,7 +2,7 @@
 import { Bug } from "./bug.ts";
 import { type Call, type CallAsk, cancelCall, type Stop } from "./call.ts";
 import type { CancelReason, CancelReceipt, Failure, Outcome } from "./cancel.ts";
-import type { Event, Next, TurnFinish, TurnPart, Usage } from "./event.ts";
+import type { Event, ModelName, Next, TurnFinish, TurnPart, Usage } from "./event.ts";
 import {
   type CallId,
   type ProcessId,
@@ -19,6 +19,7 @@ import type { MemoChange } from "./memo.ts";
 import type { Json } from "./prompt.ts";
 import type { Question } from "./question.ts";
 import { NO_QUESTIONS, type Run, type Stopping } from "./run.ts";
+import { settledRun, textOf } from "./run-end.ts";
 
 /** How a turn or call ended, as the world reports it. */
 export interface TurnEnd {
@@ -27,6 +28,7 @@ export interface TurnEnd {
   readonly next: Next;
   readonly text: string;
   readonly usage?: Usage;
+  readonly model?: ModelName;
   readonly finish?: TurnFinish;
   readonly parts?: readonly TurnPart[];
   /** What it wants done before the next turn. */
@@ -68,7 +70,7 @@ export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<Ca
           { type: "run.cancel_requested", runId: run.id, reason },
           ...withdrawAll(run, reason),
           ...abandon({ ...run, questions: NO_QUESTIONS }, run.live, { kind: "cancelled", reason }),
-          { type: "run.settled", runId: run.id, outcome: { kind: "cancelled", reason } },
+          settledRun(run, { kind: "cancelled", reason }),
         ],
         answer: { kind: "stopping", since: next, first: true },
       };
@@ -120,8 +122,8 @@ export function refuseCall(
 export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {
   if (run.turn !== end.turnId) return []; // A late echo of something already settled.
   const { turnId: id, calls, heard, ...rest } = end;
-  const { usage = run.meter } = end;
-  const cost = usage === undefined ? {} : { usage };
+  const { usage = run.meter, model = run.model } = end;
+  const cost = { ...(usage === undefined ? {} : { usage }), ...(model === undefined ? {} : { model }) };
   // What a turn has received counts only if it could use it; otherwise the next one is told.
   const received = heard === undefined || end.outcome.kind !== "completed" ? {} : { heard };
   const settled: Event = { type: "turn.settled", runId: run.id, turnId: id, ...rest, ...cost, ...received };
@@ -134,7 +136,8 @@ export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {
   const asked = goesOn ? askedFor(run, calls ?? []) : []; // @fault end-calls-asked-while-stopping
   if (run.live.length > 0 || asked.length > 0) return [...before, ...asked]; // @fault run-ends-before-its-calls
   if (goesOn) return [...before, nextTurn(run)]; // @fault next-turn-after-the-cancel
-  return [...before, runSettled(run, end.outcome, "turn", errorOf(end.outcome))]; // @fault two-outcomes
+  const ended = { ...run, last: textOf(id, end.text) };
+  return [...before, runSettled(ended, end.outcome, "turn", errorOf(end.outcome))]; // @fault two-outcomes
 }
 
 /** Every call a model has asked for has one result: what is too much is asked for and ends at once. */
@@ -164,7 +167,7 @@ export function recoverRun(run: Run, resume: Resume): readonly Event[] {
   const lost = abandonAll(run, { kind: "lost" });
   // @fault stop-forgotten-by-recovery:next, next-turn-beside-survivors
   const next = run.live.some((call) => canBeginAgain(run, call)) ? [] : [nextTurn(run)];
-  const settle = (outcome: Outcome): Event => ({ type: "run.settled", runId: run.id, outcome });
+  const settle = (outcome: Outcome): Event => settledRun(run, outcome);
   switch (run.phase) {
     case "stopping":
       // @fault stop-forgotten-by-recovery, stopping-run-lost, two-outcomes:recovery
@@ -220,8 +223,9 @@ function abandonAll(run: Run, outcome: Outcome): readonly Event[] {
   if (run.turn !== undefined) {
     const { turn, meter } = run;
     const cost = meter === undefined ? {} : { usage: meter }; // @fault usage-lost-with-the-worker
+    const asked = run.model === undefined ? {} : { model: run.model };
     events.push(...withdraw(run, turn, { kind: "parent", id: turn }));
-    events.push({ type: "turn.settled", runId: run.id, turnId: turn, outcome, next: "turn", ...cost });
+    events.push({ type: "turn.settled", runId: run.id, turnId: turn, outcome, next: "turn", ...cost, ...asked });
   }
   return events;
 }
@@ -280,7 +284,7 @@ function withdrawn(run: Run, questionId: QuestionId, reason: CancelReason): read
  * what its turn threw while it was being stopped. That of a call stays with the call.
  */
 function runSettled(run: Run, last: Outcome, name: string, error?: Failure): Event {
-  return { type: "run.settled", runId: run.id, outcome: outcomeOf(run, last, name, error) };
+  return settledRun(run, outcomeOf(run, last, name, error));
 }
 
 function outcomeOf(run: Run, last: Outcome, name: string, error: Failure | undefined): Outcome {

@@ -391,7 +391,11 @@ describe("a result that wants to be heard begins a run", () => {
     const waiting = live.and(beginProcess(), settleProcess(first));
     waiting
       .when(settleTurn("turn_a.1"))
-      .then({ ...turnSettled, next: "end" }, runSettled("run_a", completed), wokenRun("run_1.w10"));
+      .then(
+        { ...turnSettled, next: "end" },
+        runSettled("run_a", completed, { turnId: "turn_a.1", text: "" }),
+        wokenRun("run_1.w10"),
+      );
     expect(wakesIn(waiting.and(cancelRun("run_a"), settleTurn("turn_a.1")))).toHaveLength(1);
     expect(wakesIn(waiting.and(recover("lose")))).toHaveLength(1);
     expect(wakesIn(waiting.and(park, cancelRun("run_a")))).toHaveLength(1);
@@ -416,7 +420,11 @@ describe("a result that wants to be heard begins a run", () => {
     live
       .and(beginProcess(), accept("run_s", { delivery: "steer" }), settleProcess(first))
       .when(settleTurn("turn_a.1"))
-      .then({ ...turnSettled, next: "end" }, runSettled("run_a", completed), requeued("run_s"));
+      .then(
+        { ...turnSettled, next: "end" },
+        runSettled("run_a", completed, { turnId: "turn_a.1", text: "" }),
+        requeued("run_s"),
+      );
   });
 
   test("not while a run is parked: the turn it is taken up with is told", () => {
@@ -499,7 +507,11 @@ describe("a cancel keeps a session from waking", () => {
     const past = waiting.and(cancelRun("run_a"));
     past
       .when(settleTurn("turn_a.1", { outcome: stopped }))
-      .then({ ...turnSettled, outcome: stopped, next: "end" }, runSettled("run_a", stopped), wokenRun("run_1.w11"));
+      .then(
+        { ...turnSettled, outcome: stopped, next: "end" },
+        runSettled("run_a", stopped, { turnId: "turn_a.1", text: "" }),
+        wokenRun("run_1.w11"),
+      );
     expect(past.events).toContainEqual(cancelRequested("run_a"));
   });
 });

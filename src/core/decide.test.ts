@@ -310,7 +310,7 @@ describe("deliveries", () => {
     asked.then(
       accepted(interrupt("run_i")),
       cancelRequested("run_a", reason),
-      runSettled("run_a", cancelledBy(reason)),
+      runSettled("run_a", cancelledBy(reason), { turnId: "turn_a.1", text: "" }),
       requeued("run_s"),
     );
     expect(asked.after.lane.queue.map((run) => run.id)).toEqual(["run_i", "run_s"]);
@@ -426,7 +426,11 @@ describe("steers", () => {
     const past = given(...running("run_a"), accept("run_b"), steer("run_s"), accept("run_c"));
     past
       .when(end)
-      .then({ type: "turn.settled", runId: "run_a", ...end.end }, runSettled("run_a", completed), requeued("run_s"));
+      .then(
+        { type: "turn.settled", runId: "run_a", ...end.end },
+        runSettled("run_a", completed, { turnId: "turn_a.1", text: "" }),
+        requeued("run_s"),
+      );
     expect(past.and(end).lane.queue.map((run) => run.id)).toEqual(["run_b", "run_s", "run_c"]);
     expect(past.and(end).lane.steers).toEqual([]);
   });

@@ -122,7 +122,11 @@ function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
   // Cancelled before it arrived: it is over, and has interrupted nothing.
   // @fault memo-not-honoured
   if (memo !== undefined)
-    return { events: [...events, withdrawn(runId, memo.reason)], answer: accepted(lane, command), memos: [drop(memo)] };
+    return {
+      events: [...events, withdrawn({ id: runId, key }, memo.reason)],
+      answer: accepted(lane, command),
+      memos: [drop(memo)],
+    };
   if (command.delivery === "interrupt" && lane.live !== undefined) {
     events.push(...cancelRun(lane.live, { kind: "superseded", by: command.runId }, lane.head + 2).events);
   }
@@ -213,7 +217,7 @@ function cancelSession(
   if (lane.live !== undefined && live !== undefined) runs.unshift(coveredLive(lane.live.id, live));
   // With the processes that end in between: what comes behind must be told where it stands.
   // @fault withdrawn-without-outcome
-  const stopped = withProcesses(lane, [...(live?.events ?? []), ...waiting.map((id) => withdrawn(id, reason))]);
+  const stopped = withProcesses(lane, [...(live?.events ?? []), ...waiting.map((id) => withdrawnIn(lane, id, reason))]);
   const behind = cancelBackground(lane, reason, lane.head + 2 + stopped.length, background);
   const processes = behind.covered.length === 0 ? {} : { processes: behind.covered };
   // @fault idle-cancel-remembered:cancel
@@ -259,7 +263,8 @@ function cancelById(lane: Lane, runId: RunId, reason: CancelReason): Decided<Ans
     return { events: withRequeued(lane, decided.events), answer: decided.answer };
   }
   if (!isWaiting(lane, runId)) return nothing({ kind: "unknown" });
-  return { events: [withdrawn(runId, reason)], answer: { kind: "withdrawn" } }; // @fault cancel-lost-before-start
+  // @fault cancel-lost-before-start
+  return { events: [withdrawnIn(lane, runId, reason)], answer: { kind: "withdrawn" } };
 }
 
 function cancelByKey(lane: Lane, cancel: CancelKey): Decided<Answers["cancel-key"]> {
@@ -360,6 +365,11 @@ function refuseShut(lane: Lane): Refused | undefined {
   if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
   // @fault closed-session-accepts
   return lane.phase === "closed" ? refused("closed", `Session ${lane.id} is closed.`) : undefined;
+}
+
+function withdrawnIn({ queue, steers }: Lane, runId: RunId, reason: CancelReason): Event {
+  const run = [...queue, ...steers].find(({ id }) => id === runId);
+  return withdrawn({ id: runId, key: run?.key }, reason);
 }
 
 const isWaiting = (lane: Lane, id: RunId): boolean =>

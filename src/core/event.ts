@@ -65,7 +65,18 @@ export type RunEvent =
   | { readonly type: "run.parked"; readonly runId: RunId }
   /** Taken up by another worker, or after a restart. `attempt` counts the workers it has seen vanish. */
   | { readonly type: "run.recovered"; readonly runId: RunId; readonly attempt: number }
-  | { readonly type: "run.settled"; readonly runId: RunId; readonly outcome: Outcome };
+  | {
+      readonly type: "run.settled";
+      readonly runId: RunId;
+      readonly outcome: Outcome;
+      /** The caller's key for its prompt. */
+      readonly key?: string;
+      /** Its last turn, and the text of that turn up to RUN_TEXT_CHARS_MAX. Absent: it had no turn. */
+      readonly turnId?: TurnId;
+      readonly text?: string;
+      /** `text` was cut. */
+      readonly truncated?: true;
+    };
 
 export type TurnEvent =
   | { readonly type: "turn.requested"; readonly runId: RunId; readonly turnId: TurnId }
@@ -84,6 +95,7 @@ export type TurnEvent =
       readonly text: string;
       /** What it has cost so far: all that is known of the cost if its worker vanishes. */
       readonly usage?: Usage;
+      readonly model?: ModelName;
     }
   | {
       readonly type: "turn.settled";
@@ -95,12 +107,20 @@ export type TurnEvent =
       /** The whole text, where the turn's end is known. After a crash it is what `turn.extended` has kept. */
       readonly text?: string;
       readonly usage?: Usage;
+      /** The model that answered, or was asked. Absent: the agent did not name one. */
+      readonly model?: ModelName;
       readonly finish?: TurnFinish;
       /** The answer in pieces, where the text alone does not tell it. */
       readonly parts?: readonly TurnPart[];
       /** Processes whose results it has received by waiting for them: no other turn is told. */
       readonly heard?: readonly ProcessId[];
     };
+
+/** A model, in its provider's words: `anthropic.messages`, `claude-sonnet-4-5`. */
+export interface ModelName {
+  readonly provider: string;
+  readonly id: string;
+}
 
 /** Why the model ended its answer. `calls`: it waits for their results. */
 export type TurnFinish = "stop" | "calls" | "length" | "refusal" | "other";

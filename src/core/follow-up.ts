@@ -6,6 +6,7 @@ import type { Event } from "./event.ts";
 import { type RunId, runOf, type TurnId, wakeRunId } from "./ids.ts";
 import { takeable, type Waits, wakes } from "./inbox.ts";
 import { evolve, type Lane } from "./lane.ts";
+import { settledRun } from "./run-end.ts";
 
 /** Everything that follows, and the answer as it is. */
 export function complete<A>(lane: Lane, decided: Decided<A>): Decided<A> {
@@ -71,6 +72,6 @@ function takeSteers(lane: Lane, into: RunId, id: TurnId): readonly Event[] {
   return lane.steers.flatMap((run): Event[] => [
     { type: "run.taken", runId: run.id, into, turnId: id },
     // @fault steer-taken-twice, steer-loses-its-identity
-    { type: "run.settled", runId: run.id, outcome: { kind: "completed", into } },
+    settledRun(run, { kind: "completed", into }),
   ]);
 }

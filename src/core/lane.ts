@@ -194,12 +194,14 @@ function started(run: Waiting): Run {
     turns: 0,
     calls: 0,
     textChars: 0,
+    last: undefined,
     turn: undefined,
     live: [],
     questions: NO_QUESTIONS,
     asked: 0,
     spent: NOTHING_SPENT,
     meter: undefined,
+    model: undefined,
   };
 }
 

@@ -21,6 +21,15 @@ export const RESULT_ITEMS_MAX = 10_000;
 /** The text of one turn that is kept. What comes after it is counted and said, not kept. */
 export const TURN_CHARS_MAX = 1024 * 1024;
 
+/** The text of its last turn in the terminal event of a run and in its view. `turn.settled` has all of it. */
+export const RUN_TEXT_CHARS_MAX = 16_384;
+
+/** The name of a model and that of its provider, each. */
+export const MODEL_NAME_CHARS_MAX = 256;
+
+/** The calls that the view of a run lists: its latest ones. */
+export const RUN_CALLS_MAX = 1_000;
+
 /** Nesting of JSON that clients hand in; deeper structures break other people's parsers. */
 export const JSON_DEPTH_MAX = 64;
 

@@ -17,6 +17,20 @@ export interface Prompt {
  */
 export type Delivery = "queue" | "steer" | "interrupt" | "reject";
 
+/** Whether a prompt asks for nothing: no text, and data that is absent or has nothing in it. */
+export const isEmptyPrompt = ({ text, data }: { readonly text: string; readonly data?: unknown }): boolean =>
+  text.trim() === "" && isVoid(data);
+
+/** Also fields that have nothing in them, such as an empty list of attachments. */
+function isVoid(data: unknown): boolean {
+  if (data === undefined || data === null) return true;
+  if (Array.isArray(data)) return data.length === 0;
+  return typeof data === "object" && Object.values(data).every((one) => isNothing(one));
+}
+
+const isNothing = (one: unknown): boolean =>
+  one === undefined || one === null || (typeof one === "object" && Object.keys(one).length === 0);
+
 /** What a prompt costs a queue, in bytes of UTF-8. */
 export function promptBytes(prompt: Prompt): number {
   return utf8Bytes(prompt.text) + (prompt.data === undefined ? 0 : utf8Bytes(JSON.stringify(prompt.data)));

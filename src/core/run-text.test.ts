@@ -16,23 +16,27 @@ import {
 import { given } from "../testing/given.ts";
 import type { Command } from "./command.ts";
 import type { TurnId } from "./ids.ts";
-import { runText } from "./run-text.ts";
+import { runText, type TextOptions } from "./run-text.ts";
 
 const extend = (turnId: TurnId, text: string): Command => ({ type: "extend", turnId, text });
 
 /** Of run_a, after these. */
-async function saidAfter(...commands: readonly Command[]): Promise<string> {
+const saidAfter = (...commands: readonly Command[]): Promise<string> => textAfter({}, ...commands);
+const allAfter = (...commands: readonly Command[]): Promise<string> => textAfter({ all: true }, ...commands);
+
+async function textAfter(options: TextOptions, ...commands: readonly Command[]): Promise<string> {
   const { events } = given(...running("run_a"), ...commands);
   return runText(
     (async function* () {
       yield* events;
     })(),
+    options,
   );
 }
 
-test("is what its turns have said, one after the other, and nothing else", async () => {
+test("is the text of its last turn alone, and on request that of all turns", async () => {
   expect(await saidAfter()).toBe("");
-  const text = await saidAfter(
+  const past = [
     extend("turn_a.1", "let "),
     call("call_a.1"),
     settleCall("call_a.1", { result: "a result" }),
@@ -40,8 +44,9 @@ test("is what its turns have said, one after the other, and nothing else", async
     settleTurn("turn_a.1", { next: "turn", text: "let me see" }),
     settleTurn("turn_a.2", { next: "turn", text: ": " }),
     settleTurn("turn_a.3", { text: "done" }),
-  );
-  expect(text).toBe("let me see: done");
+  ];
+  expect(await saidAfter(...past)).toBe("done");
+  expect(await allAfter(...past)).toBe("let me see\n\n: \n\ndone");
 });
 
 test("G17: of a turn whose end nobody knows it is what was kept of it", async () => {
@@ -55,10 +60,11 @@ test.each([[[recover()]], [[park, recover()]]])(
   "is not what a turn said that was cut off and asked again",
   async (cut) => {
     const first = [settleTurn("turn_a.1", { next: "turn", text: "one " }), extend("turn_a.2", "half of t")];
-    expect(await saidAfter(...first, ...cut)).toBe("one ");
-    expect(await saidAfter(...first, ...cut, settleTurn("turn_a.3", { text: "two" }))).toBe("one two");
+    expect(await allAfter(...first, ...cut)).toBe("one ");
+    expect(await allAfter(...first, ...cut, settleTurn("turn_a.3", { text: "two" }))).toBe("one \n\ntwo");
     const again = [...first, ...cut, extend("turn_a.3", "half of t"), ...cut];
-    expect(await saidAfter(...again, settleTurn("turn_a.4", { text: "two" }))).toBe("one two");
+    expect(await allAfter(...again, settleTurn("turn_a.4", { text: "two" }))).toBe("one \n\ntwo");
+    expect(await saidAfter(...again, settleTurn("turn_a.4", { text: "two" }))).toBe("two");
   },
 );
 
@@ -67,14 +73,14 @@ test.each([[[recover()]], [[park, recover()]]])(
   async (cut) => {
     const ended = settleAsking("turn_a.1", wanted("call_a.1"));
     const asking = { ...ended, end: { ...ended.end, text: "let me see: " } };
-    expect(await saidAfter(asking, ...cut, settleTurn("turn_a.2", { text: "gone" }))).toBe("let me see: gone");
+    expect(await allAfter(asking, ...cut, settleTurn("turn_a.2", { text: "gone" }))).toBe("let me see: \n\ngone");
   },
 );
 
 test("is also what a turn said that ended as stopped although nobody had stopped it", async () => {
   const calls = [wanted("call_a.1", { idempotent: true })];
   const odd = settleTurn("turn_a.1", { outcome: cancelledBy(user), next: "turn", text: "one ", calls });
-  expect(await saidAfter(odd, recover(), settleCall("call_a.1"), settleTurn("turn_a.2", { text: "two" }))).toBe(
-    "one two",
+  expect(await allAfter(odd, recover(), settleCall("call_a.1"), settleTurn("turn_a.2", { text: "two" }))).toBe(
+    "one \n\ntwo",
   );
 });

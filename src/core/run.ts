@@ -9,10 +9,11 @@
 import { Bug } from "./bug.ts";
 import { type Call, evolveCall } from "./call.ts";
 import type { CancelReason, Failure, Outcome } from "./cancel.ts";
-import type { CallEvent, QuestionEvent, RunEvent, TurnEvent, Usage } from "./event.ts";
+import type { CallEvent, ModelName, QuestionEvent, RunEvent, TurnEvent, Usage } from "./event.ts";
 import { ordinalOf, type RunId, type Seq, type TurnId } from "./ids.ts";
 import type { Prompt } from "./prompt.ts";
 import type { Question } from "./question.ts";
+import { beginText, extendText, type TurnText, textOf } from "./run-end.ts";
 
 interface Base {
   readonly id: RunId;
@@ -31,6 +32,8 @@ interface Base {
   readonly calls: number;
   /** Characters of the text of its turn that the log has. */
   readonly textChars: number;
+  /** The turn that was asked for last, with its text so far. */
+  readonly last: TurnText | undefined;
   /** What it owns: at most one turn, and any number of calls. */
   readonly turn: TurnId | undefined;
   readonly live: readonly Call[];
@@ -40,6 +43,8 @@ interface Base {
   /** What its turns have cost, and what the live one is known to have cost so far. */
   readonly spent: Usage;
   readonly meter: Usage | undefined;
+  /** The model that the live turn has asked, as far as it was named. */
+  readonly model: ModelName | undefined;
 }
 
 export type Run = Running | Ending | Stopping | Parked;
@@ -73,11 +78,17 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
     case "run.recovered":
       return { ...base(run), phase: "running", attempt: event.attempt, recoveries: run.recoveries + 1 };
     case "turn.requested":
-      return { ...run, turn: event.turnId, turns: run.turns + 1, textChars: 0 };
+      return { ...run, turn: event.turnId, turns: run.turns + 1, textChars: 0, last: beginText(event.turnId) };
     case "inbox.taken":
       return run;
     case "turn.extended":
-      return { ...run, textChars: run.textChars + event.text.length, meter: event.usage ?? run.meter };
+      return {
+        ...run,
+        textChars: run.textChars + event.text.length,
+        last: extendText(run.last ?? beginText(event.turnId), event.text),
+        meter: event.usage ?? run.meter,
+        model: event.model ?? run.model,
+      };
     case "turn.settled":
       return settleTurn(run, event);
     case "call.requested":
@@ -100,8 +111,8 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
 /** What outlives a change of phase. Nothing of an ending or a stop is carried into another phase. */
 function base(run: Run): Base {
   const { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, turns, calls, turn, live } = run;
-  const { questions, asked, spent, meter, textChars } = run;
-  const work = { turns, calls, textChars, turn, live, questions, asked, spent, meter };
+  const { questions, asked, spent, meter, model, textChars, last } = run;
+  const work = { turns, calls, textChars, last, turn, live, questions, asked, spent, meter, model };
   return { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, ...work };
 }
 
@@ -132,9 +143,11 @@ function settleTurn(run: Run, event: Extract<TurnEvent, { type: "turn.settled" }
   const rest = {
     ...run,
     turn: undefined,
+    last: event.text === undefined ? run.last : textOf(event.turnId, event.text),
     taken: event.outcome.kind === "completed" ? NOTHING_TAKEN : run.taken,
     spent: event.usage === undefined ? run.spent : sum(run.spent, event.usage), // @fault usage-of-the-last-turn-only
     meter: undefined,
+    model: undefined,
   };
   if (rest.phase !== "running") return noteAbandoned(noteError(rest, event.outcome), "turn", event.outcome);
   // With calls left over, the run's outcome is known and waits for them.

@@ -3,7 +3,7 @@
 // A turn is one such piece, unless something came in between: text after a call, a call after the results of others, a
 // prompt that was taken in. Then the next piece stands behind that, so that a transcript has the order of the log.
 import type { Outcome } from "./cancel.ts";
-import type { Event, TurnFinish, TurnPart, Usage } from "./event.ts";
+import type { Event, ModelName, TurnFinish, TurnPart, Usage } from "./event.ts";
 import type { CallId, RunId, TurnId } from "./ids.ts";
 import type { Finish, Message, TranscriptCall, TranscriptResult } from "./transcript.ts";
 
@@ -16,6 +16,7 @@ export interface Answer {
   readonly results: Map<CallId, TranscriptResult>;
   finish: Finish;
   usage: Usage | undefined;
+  model: ModelName | undefined;
   again: boolean;
 }
 
@@ -28,6 +29,7 @@ export const emptyAnswer = (runId: RunId, turnId: TurnId | undefined, finish: Fi
   results: new Map(),
   finish,
   usage: undefined,
+  model: undefined,
   again: false,
 });
 
@@ -40,6 +42,7 @@ export const isAnswered = ({ calls, results }: Answer): boolean => results.size 
 export function nextAnswer(before: Answer): Answer {
   const next = emptyAnswer(before.runId, before.turnId, before.finish);
   next.usage = before.usage;
+  next.model = before.model;
   before.usage = undefined;
   before.finish = { kind: before.calls.length > 0 ? "calls" : "end" };
   return next;
@@ -47,7 +50,7 @@ export function nextAnswer(before: Answer): Answer {
 
 /** An answer and its results, as messages. */
 export function answerMessages(answer: Answer): readonly Message[] {
-  const { runId, turnId, text, parts, calls, finish, usage, again } = answer;
+  const { runId, turnId, text, parts, calls, finish, usage, model, again } = answer;
   const assistant: Message = {
     role: "assistant",
     runId,
@@ -59,6 +62,7 @@ export function answerMessages(answer: Answer): readonly Message[] {
     calls: [...calls],
     finish,
     ...(usage === undefined ? {} : { usage }),
+    ...(model === undefined ? {} : { model }),
     ...(again ? { again } : {}),
   };
   if (calls.length === 0) return [assistant]; // @fault calls-without-results

@@ -209,13 +209,14 @@ export class Book {
   }
 
   #settleTurn(event: Extract<Event, { type: "turn.settled" }>): void {
-    const { runId, text, parts, usage } = event;
+    const { runId, text, parts, usage, model } = event;
     const turn = this.#turn(runId);
     if (parts !== undefined) this.#join(turn);
     if (text !== undefined) this.#setText(turn, text);
     const last = turn.at(-1);
     if (last === undefined) return;
     last.usage = usage;
+    for (const piece of turn) piece.model = model;
     last.parts = parts;
     last.finish = turnFinish(event);
   }

@@ -1,6 +1,6 @@
 // The messages of a conversation, as people read them and as the next request to a model is made of them.
 import type { CancelReason, Failure, Outcome } from "./cancel.ts";
-import type { ProviderCall, TurnPart, Usage } from "./event.ts";
+import type { ModelName, ProviderCall, TurnPart, Usage } from "./event.ts";
 import type { CallId, RunId, TurnId } from "./ids.ts";
 import type { Item } from "./inbox.ts";
 import type { Json } from "./prompt.ts";
@@ -29,6 +29,7 @@ export type Message =
       readonly calls: readonly TranscriptCall[];
       readonly finish: Finish;
       readonly usage?: Usage;
+      readonly model?: ModelName;
       /** It was cut off and asked again: what follows stands in its place. */
       readonly again?: true;
     }

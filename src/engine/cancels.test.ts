@@ -248,7 +248,7 @@ describe("G10: the receipt for what has ended says how, and for what never exist
     const session = await belay.createSession();
     const run = session.prompt("go");
     const callId = await run.text();
-    expect(await belay.cancel(callId)).toEqual(ended);
+    expect(await belay.cancel(callId)).toEqual({ ...ended, tool: "tool" });
     expect(await belay.cancel(`call_${run.id.slice(4)}.2`)).toEqual({ kind: "unknown" });
     expect(await belay.cancel("call_none.1")).toEqual({ kind: "unknown" });
   });

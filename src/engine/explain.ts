@@ -1,5 +1,6 @@
 // Why is this session busy? Read off the state, in the words of the glossary.
-import type { Explanation, LiveExplained } from "../control.ts";
+import type { Explanation } from "../control.ts";
+import type { LiveExplained } from "../core/explained.ts";
 import type { WorkerId } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
 import type { Run } from "../core/run.ts";

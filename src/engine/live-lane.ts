@@ -4,11 +4,12 @@
 // 1. `decided` = `durable` + the events of `flight` + those of `pending`, in this order.
 // 2. At most one batch of a lane is on its way to the store.
 // 3. Commands are decided in the order in which they were received, each in its tick.
-import type { BlockedExplained } from "../control.ts";
+
 import type { Command } from "../core/command.ts";
 import type { Coverage } from "../core/covers.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Event } from "../core/event.ts";
+import type { BlockedExplained } from "../core/explained.ts";
 import type { CallId, RunId, Seq, SessionId, Work } from "../core/ids.ts";
 import { emptyLane, type Lane } from "../core/lane.ts";
 import type { MemoChange } from "../core/memo.ts";

@@ -287,6 +287,7 @@ export class LiveTurn extends RunWork {
     }
     this.#hush();
     const { requests, finish, parts, usage, next } = result;
+    const model = result.model ?? this.#metered().model;
     const calls = requests.map(
       (request) => new LiveCall(this.host, this.lane, this.#nextCallId(), request.name, request),
     );
@@ -296,6 +297,7 @@ export class LiveTurn extends RunWork {
       next,
       text: result.text === undefined ? this.#wholeText() : bounded(result.text),
       ...(usage === undefined ? {} : { usage }),
+      ...(model === undefined ? {} : { model }),
       ...(finish === undefined ? {} : { finish }),
       ...(parts === undefined ? {} : { parts }),
       ...(calls.length === 0 ? {} : { calls: calls.map((live, index) => askOf(live.id, requests[index])) }),
@@ -309,8 +311,8 @@ export class LiveTurn extends RunWork {
     // By what is decided, not by what was answered: a piece whose answer was lost may be in the log.
     const from = this.#now()?.textChars ?? this.#text.length;
     if (this.#text.length <= from) return;
-    const { usage } = this.#metered();
-    const piece = { turnId: this.id, text: this.#text.slice(from), ...(usage === undefined ? {} : { usage }) };
+    const { parts: _, ...known } = this.#metered();
+    const piece = { turnId: this.id, text: this.#text.slice(from), ...known };
     try {
       await this.host.commit.submit(this.lane, { type: "extend", ...piece });
     } catch {

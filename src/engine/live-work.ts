@@ -1,7 +1,8 @@
 // A turn or call that is live: the means to stop it, and how far it is.
-import type { Waits } from "../control.ts";
+
 import type { CancelReason } from "../core/cancel.ts";
 import type { Delta } from "../core/delta.ts";
+import type { Waits } from "../core/explained.ts";
 import type { Work } from "../core/ids.ts";
 import type { HookedCall } from "../ports.ts";
 import type { Deadline } from "./deadline.ts";

@@ -5,7 +5,7 @@
 // 1. The thread decides whether the loop was blocked. This side only counts beats, and keeps the names current.
 // 2. Nothing here keeps a program alive, and a program without threads works without it.
 import { Worker } from "node:worker_threads";
-import type { BlockedExplained } from "../control.ts";
+import type { BlockedExplained } from "../core/explained.ts";
 import type { RunId, SessionId } from "../core/ids.ts";
 import type { Clock, Notify } from "../ports.ts";
 import { BEAT_MS, WatchMemory } from "./loop-watch-memory.ts";

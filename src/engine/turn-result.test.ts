@@ -10,7 +10,7 @@ const usage = { inputTokens: 3, outputTokens: 0.5, estimated: false };
 const free = { inputTokens: 0, outputTokens: 0, estimated: false };
 
 const NOT_A_RESULT =
-  "The agent returned something that is neither text nor { text, next, usage, finish, parts, calls }.";
+  "The agent returned something that is neither text nor { text, next, usage, model, finish, parts, calls }.";
 
 describe("a result", () => {
   const end = { text: undefined, next: "end", finish: undefined, requests: [] };

@@ -1,9 +1,9 @@
 // What an agent hands back, checked before anything of it is recorded.
 import type { CallAsk } from "../core/call.ts";
 import type { ControlError } from "../core/control-error.ts";
-import type { Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/event.ts";
+import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/event.ts";
 import type { CallId } from "../core/ids.ts";
-import { CALLS_LIVE_MAX } from "../core/limits.ts";
+import { CALLS_LIVE_MAX, MODEL_NAME_CHARS_MAX } from "../core/limits.ts";
 import { suggest } from "../core/suggest.ts";
 import type { CallOptions, CallRequest } from "../ports.ts";
 import { checkApproval, checkCallJson, checkMs, invalid, isObject } from "./validate.ts";
@@ -11,6 +11,7 @@ import { checkApproval, checkCallJson, checkMs, invalid, isObject } from "./vali
 export interface Metered {
   readonly usage?: Usage;
   readonly parts?: readonly TurnPart[];
+  readonly model?: ModelName;
 }
 
 export interface Result extends Metered {
@@ -21,7 +22,7 @@ export interface Result extends Metered {
 }
 
 const NOT_A_RESULT =
-  "The agent returned something that is neither text nor { text, next, usage, finish, parts, calls }.";
+  "The agent returned something that is neither text nor { text, next, usage, model, finish, parts, calls }.";
 
 /** Throws if it is none. */
 export function checkResult(value: unknown): Result {
@@ -29,11 +30,11 @@ export function checkResult(value: unknown): Result {
     return { text: value, next: "end", finish: undefined, requests: NONE };
   }
   if (!isObject(value)) throw invalid(NOT_A_RESULT);
-  const { text, next, usage, finish, parts, calls, ...rest } = value;
+  const { text, next, usage, model, finish, parts, calls, ...rest } = value;
   const known =
     Object.keys(rest).length === 0 &&
     // A Map or a Date has none of these fields and no others that could be seen.
-    (isPlain(value) || [text, next, usage, finish, parts, calls].some((one) => one !== undefined)) &&
+    (isPlain(value) || [text, next, usage, model, finish, parts, calls].some((one) => one !== undefined)) &&
     (text === undefined || typeof text === "string") &&
     (next === undefined || next === "turn" || next === "end") &&
     (finish === undefined || isFinish(finish)) &&
@@ -46,17 +47,18 @@ export function checkResult(value: unknown): Result {
     next: requests.length > 0 ? "turn" : (next ?? "end"),
     finish,
     requests,
-    ...checkMeter({ usage, parts }),
+    ...checkMeter({ usage, parts, model }),
   };
 }
 
 export function checkMeter(value: unknown): Metered {
   if (value === undefined) return {};
   if (!isObject(value)) throw invalid(NOT_A_RESULT);
-  const { usage, parts } = value;
+  const { usage, parts, model } = value;
   return {
     ...(usage === undefined ? {} : { usage: checkUsage(usage) }),
     ...(parts === undefined ? {} : { parts: checkParts(parts) }),
+    ...(model === undefined ? {} : { model: checkModel(model) }),
   };
 }
 
@@ -153,6 +155,15 @@ function checkUsage(usage: unknown): Usage {
   if (!isCount(inputTokens)) throw badUsage("whose `inputTokens` is no number of 0 or more");
   if (!isCount(outputTokens)) throw badUsage("whose `outputTokens` is no number of 0 or more");
   return { inputTokens, outputTokens, estimated: estimated === true };
+}
+
+function checkModel(model: unknown): ModelName {
+  const { provider, id } = isObject(model) ? model : {};
+  if (typeof provider !== "string" || typeof id !== "string") {
+    throw invalid("The `model` of a turn must be { provider, id }, both strings.");
+  }
+  const short = (text: string): string => text.slice(0, MODEL_NAME_CHARS_MAX).toWellFormed();
+  return { provider: short(provider), id: short(id) };
 }
 
 const badUsage = (what: string): ControlError =>

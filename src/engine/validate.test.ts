@@ -65,6 +65,11 @@ describe("G3: refused, with a message that says what would be right", () => {
     ["a prompt that is none", checkPrompt, [undefined, null, 7, true, ["x"]], PROMPT],
     ["a prompt without a text", checkPrompt, [{}, { data: 1 }, { text: 7 }], "A prompt's `text` is a string."],
     ["an empty prompt", checkPrompt, ["", " \n\t", { text: " " }], "The prompt is empty."],
+    [
+      ...(["a prompt without text whose data has nothing in it", checkPrompt] as const),
+      [null, {}, [], { attachments: [] }].map((data) => ({ text: " ", data })),
+      "The prompt is empty.",
+    ],
     ["a prompt with more", checkPrompt, [{ text: "x", role: 1, to: 2 }], "A prompt has no `role`, `to`."],
     ["a delivery", checkDelivery, ["later"], oneOf('"later"')],
     ["a long delivery", checkDelivery, ["x".repeat(50)], oneOf(`"${"x".repeat(40)}"`)],
@@ -191,7 +196,8 @@ describe("what is taken", () => {
   const rows: readonly (readonly [what: string, check: Check, given: unknown, taken: unknown])[] = [
     ["a prompt as a text", checkPrompt, "x", { text: "x" }],
     ["a prompt as an object", checkPrompt, { text: " x " }, { text: " x " }],
-    ["a prompt of data alone", checkPrompt, { text: "", data: null }, { text: "", data: null }],
+    ["a prompt of data alone", checkPrompt, { text: "", data: 0 }, { text: "", data: 0 }],
+    ["a prompt with null for data", checkPrompt, { text: "x", data: null }, { text: "x", data: null }],
     ["a prompt with nothing for data", checkPrompt, { text: "x", data: undefined }, { text: "x" }],
     ["no delivery: the queue", checkDelivery, undefined, "queue"],
     ...["queue", "steer", "interrupt", "reject"].map((one) => [one, checkDelivery, one, one] as const),

@@ -13,7 +13,7 @@ import {
   PROMPT_BYTES_MAX,
   QUESTION_BYTES_MAX,
 } from "../core/limits.ts";
-import { type Delivery, type Json, type Prompt, promptBytes, utf8Bytes } from "../core/prompt.ts";
+import { type Delivery, isEmptyPrompt, type Json, type Prompt, promptBytes, utf8Bytes } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
 import type { Ask, Asked, Wanted } from "../ports.ts";
 
@@ -25,7 +25,7 @@ export function checkPrompt(given: unknown): Prompt {
   const { text, data, ...rest } = asked;
   rejectUnknown(rest, "A prompt");
   if (typeof text !== "string") throw invalid("A prompt's `text` is a string.");
-  if (text.trim() === "" && data === undefined) throw invalid("The prompt is empty.");
+  if (isEmptyPrompt({ text, data })) throw invalid("The prompt is empty.");
   const prompt: Prompt =
     data === undefined ? { text: text.toWellFormed() } : { text: text.toWellFormed(), data: checkJson(data, "`data`") };
   const bytes = promptBytes(prompt);

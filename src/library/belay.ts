@@ -19,6 +19,7 @@ import type {
   Waited,
   Within,
 } from "../control.ts";
+import type { CallView } from "../core/call-view.ts";
 import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/ids.ts";
@@ -48,6 +49,7 @@ import {
 import type { Clock, Notify, SessionRow, Store } from "../ports.ts";
 import { Answers } from "./answers.ts";
 import { type BelayOptions, checkOptions } from "./belay-options.ts";
+import { callView, cancelCall } from "./call.ts";
 import { type ChooseDirectory, directoryChoice } from "./directories.ts";
 import type { DirectoryService } from "./directory-service.ts";
 import { cancelAll, checkSessionsPage, findIds, home, live } from "./house.ts";
@@ -55,7 +57,7 @@ import { checkTitle, promptSessionId, sessionId, sessionPrefix } from "./names.t
 import { OpenFiles } from "./open-files.ts";
 import { spawnerDoor } from "./open-spawner.ts";
 import { ResourceMeter } from "./resources.ts";
-import { cancelProcess, checkWait, RunHandle, WaitLimit, waitFor, waitForCall } from "./run.ts";
+import { cancelProcess, checkWait, RunHandle, runHandle, WaitLimit, waitFor } from "./run.ts";
 import { Session } from "./session.ts";
 import { StopAlls } from "./stop-alls.ts";
 
@@ -225,10 +227,13 @@ export class Belay implements BelayControl {
   /** A handle on a run that was accepted earlier. */
   async run(id: string): Promise<RunHandle> {
     if (typeof id !== "string" || !isRunId(id)) throw invalid('A run id begins with "run_".');
-    const row = await this.#engine.store.run(id);
-    if (row === undefined) throw new ControlError("not_found", `There is no run ${id}.`);
-    const accepted = Promise.resolve(await this.#engine.standing(row));
-    return new RunHandle(this.#engine, { sessionId: row.session, runId: row.id, accepted });
+    return runHandle(this.#engine, await this.#engine.store.run(id), id);
+  }
+
+  /** One call: its tool, input, state, and result. Rejects with `not_found`. */
+  async call(id: string): Promise<CallView> {
+    if (typeof id !== "string" || !isCallId(id)) throw invalid('A call id begins with "call_".');
+    return callView(this.#engine, id);
   }
 
   /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
@@ -239,16 +244,13 @@ export class Belay implements BelayControl {
     if (typeof target !== "string")
       throw invalid("cancel() takes the id of a session, a run, a call, a process or a question.");
     if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);
+    if (isCallId(target)) return cancelCall(this.#engine, target, options);
     const { reason: why, waitMs, remind, key: once, ...rest } = optionsOf(options, "cancel()");
     rejectUnknown(rest, "cancel()");
     const reason = checkReason(why);
     const key = checkKey(once);
     const limit = new WaitLimit(this.#engine.clock, checkWait(waitMs));
     const { cancel } = this.#engine;
-    if (isCallId(target)) {
-      const receipt = await limit.receipt(cancel.call(target, { reason, remind: checkRemind(remind) }, key));
-      return waitForCall(this.#engine, target, receipt, limit);
-    }
     if (remind !== undefined) throw invalid("`remind` is for the cancel of one call.");
     if (isRunId(target)) {
       return waitFor(this.#engine, target, await limit.receipt(cancel.run(target, reason, key)), limit);
@@ -386,9 +388,4 @@ async function openStore(place: string, clock: Clock): Promise<Store> {
   }
   const { openSqliteStore } = await import("../store/sqlite/sqlite-store.ts");
   return openSqliteStore({ file: place });
-}
-
-function checkRemind(remind: unknown): boolean {
-  if (remind !== undefined && typeof remind !== "boolean") throw invalid("`remind` is true or false.");
-  return remind ?? true;
 }

@@ -80,7 +80,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     const one = await scene({ approval: true, execute: () => void begun.push("target") });
     await waitsFor(one, "approval");
     const [question] = await one.session.questions();
-    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn" });
+    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn", tool: "target" });
     expect(await one.session.questions()).toEqual([]);
     expect(await one.belay.questions.allow(question?.id ?? "")).toEqual({
       kind: "settled",
@@ -97,7 +97,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     const begun: string[] = [];
     const one = await scene({ slots: places, execute: () => void begun.push("target") });
     await waitsFor(one, "slot");
-    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn" });
+    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn", tool: "target" });
     (await giveBack.promise)();
     const free = Promise.withResolvers<() => void>();
     places.take(free.resolve);
@@ -111,7 +111,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     const hooks: Hooks = { beforeCall: ({ name }) => (name === "target" ? new Promise<void>(() => {}) : undefined) };
     const one = await scene({ execute: () => void begun.push("target") }, hooks);
     await waitsFor(one, "hook");
-    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn" });
+    expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn", tool: "target" });
     // The same again, however soon.
     expect((await one.belay.cancel(one.target, { reason: "again" })).kind).toMatch(/withdrawn|settled/);
     expect(begun).toEqual([]);
@@ -186,6 +186,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     end.open();
     await expect.poll(async () => (await one.session.explain()).live?.calls.length).toBe(1);
     expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({
+      tool: "target",
       kind: "settled",
       outcome: { kind: "completed" },
     });

@@ -279,7 +279,9 @@ describe("one call", () => {
     const [call] = (await session.explain()).live?.calls ?? [];
     await belay.cancel(call?.callId ?? "");
     expect(await run.text()).toContain("finished anyway");
-    expect(await belay.cancel(call?.callId ?? "")).toEqual({ kind: "settled", outcome: { kind: "completed" } });
+    expect(await belay.cancel(call?.callId ?? "")).toEqual({
+      ...{ kind: "settled", outcome: { kind: "completed" }, tool: "stubborn" },
+    });
   });
 
   test("a call with a time limit is cancelled for it, and its run goes on", async () => {

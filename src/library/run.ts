@@ -8,7 +8,9 @@ import type { Recorded } from "../core/event.ts";
 import { type CallId, type ProcessId, type RunId, type SessionId, sessionOf } from "../core/ids.ts";
 import { CALL_WAIT_MS, RECEIPT_MS_MIN, WAIT_MS_MAX } from "../core/limits.ts";
 import type { RunRow } from "../core/rows.ts";
-import { runText } from "../core/run-text.ts";
+import { type RunResult, resultOf } from "../core/run-result.ts";
+import { runText, type TextOptions } from "../core/run-text.ts";
+import type { RunView } from "../core/run-view.ts";
 import type { Begun } from "../engine/acceptance.ts";
 import { gone } from "../engine/closing.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -18,6 +20,7 @@ import { orLimit, ProcessHandle, unpunished } from "../engine/process-handle.ts"
 import { type Stop, Stoppable } from "../engine/stoppable.ts";
 import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import type { Clock } from "../ports.ts";
+import { readRun } from "./read-run.ts";
 
 export class RunHandle implements RunControl {
   readonly sessionId: SessionId;
@@ -86,11 +89,24 @@ export class RunHandle implements RunControl {
     return this.#engine.cancel.run(runId, reason, key);
   }
 
-  /**
-   * What this run's turns have said, once it has ended. What a turn said that was cut off and asked again is left out.
-   */
-  text(): Promise<string> {
-    return runText(this.#events("without"));
+  /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */
+  text(options: TextOptions = {}): Promise<string> {
+    const { all, ...rest } = optionsOf(options, "text()");
+    rejectUnknown(rest, "text()");
+    return runText(this.#events("without"), { all: all === true });
+  }
+
+  /** Waits for its end, and resolves with its answer. Throws a RunError unless it completed. */
+  async result(): Promise<RunResult> {
+    await this.outcome;
+    const reader = await readRun(this.#engine, this.#id);
+    return resultOf(reader.view, reader.text);
+  }
+
+  /** What is known of it now: prompt, key, times, outcome, text, usage, calls. */
+  async view(): Promise<RunView> {
+    const { runId } = await this.accepted;
+    return (await readRun(this.#engine, runId)).view;
   }
 
   /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */
@@ -132,6 +148,13 @@ export class RunHandle implements RunControl {
     if (outcome === undefined) throw new ControlError("not_found", `There is no run ${runId}.`);
     return outcome;
   }
+}
+
+/** A handle on a run that was accepted earlier. `name`: the id or the key that it was looked up by. */
+export async function runHandle(engine: Engine, row: RunRow | undefined, name: string): Promise<RunHandle> {
+  if (row === undefined) throw new ControlError("not_found", `There is no run ${name}.`);
+  const accepted = Promise.resolve(await engine.standing(row));
+  return new RunHandle(engine, { sessionId: row.session, runId: row.id, accepted });
 }
 
 /** The same for one call. */

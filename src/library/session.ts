@@ -11,8 +11,10 @@ import type {
   QueuedRun,
   SessionCancelOptions,
   SessionControl,
+  Waited,
 } from "../control.ts";
-import type { SessionReceipt } from "../core/cancel.ts";
+import type { CallView } from "../core/call-view.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Delta, Gap } from "../core/delta.ts";
@@ -49,7 +51,8 @@ import {
   rejectUnknown,
 } from "../engine/validate.ts";
 import type { SessionRow } from "../ports.ts";
-import { checkWait, RunHandle, WaitLimit, waitFor, waitForAll } from "./run.ts";
+import { cancelSessionCall, sessionCall } from "./call.ts";
+import { checkWait, RunHandle, runHandle, WaitLimit, waitFor, waitForAll } from "./run.ts";
 import { SessionProcesses } from "./session-processes.ts";
 
 export class Session implements SessionControl {
@@ -116,6 +119,17 @@ export class Session implements SessionControl {
     if (typeof early !== "boolean") throw invalid("`early` is true or false.");
     const stop = { key: named, reason: checkReason(reason), ...(early ? { prompts: [named] } : {}) };
     return this.#engine.cancel.prompt(this.id, { ...stop, ...checkSender(actor) }, checkKey(once));
+  }
+
+  /** One call of this session, by our id or by the model's own. Rejects with `not_found`. */
+  async call(id: string): Promise<CallView> {
+    await this.#lane();
+    return sessionCall(this.#engine, this.id, checkNote(id));
+  }
+
+  /** Stops one call of this session, by our id or by the model's own. */
+  async cancelCall(id: string, options: CancelOptions = {}): Promise<CancelReceipt & Waited> {
+    return cancelSessionCall(this.#engine, this.id, checkNote(id), options);
   }
 
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
@@ -213,6 +227,13 @@ export class Session implements SessionControl {
     const { reason, ...rest } = optionsOf(options, "delete()");
     rejectUnknown(rest, "delete()");
     return this.#engine.delete(this.id, reason === undefined ? { kind: "closed" } : checkReason(reason));
+  }
+
+  /** The run of the prompt that was given this key. Rejects with `not_found`. */
+  async findRun(key: string): Promise<RunHandle> {
+    const [named = ""] = checkKeys([key]);
+    await this.#lane();
+    return runHandle(this.#engine, await this.#engine.store.run({ session: this.id, key: named }), `with key ${named}`);
   }
 
   /** Its runs, newest first. */

@@ -83,7 +83,7 @@ export class RunTrace {
     });
   }
 
-  endTurn({ turnId, at, usage, outcome }: Of<"turn.settled">): void {
+  endTurn({ turnId, at, usage, model, outcome }: Of<"turn.settled">): void {
     const used =
       usage === undefined
         ? {}
@@ -92,7 +92,11 @@ export class RunTrace {
             "gen_ai.usage.output_tokens": usage.outputTokens,
             "belay.usage.estimated": usage.estimated,
           };
-    this.#end(turnId, at, outcome, used);
+    const answered =
+      model === undefined
+        ? {}
+        : { "gen_ai.provider.name": model.provider, "gen_ai.response.model": this.#begun.redact(model.id) };
+    this.#end(turnId, at, outcome, { ...used, ...answered });
   }
 
   beginCall({ callId, at }: Of<"call.requested">, called: string): void {

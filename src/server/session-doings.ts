@@ -63,6 +63,10 @@ function stops({ control }: SessionParts) {
       const options = { ...body, reason: reasonBy(actor, body.reason), ...keyed(key), actor: actor.name };
       return reply(200, await control.session(params.session).cancelPrompt(params.key, options));
     },
+    cancelSessionCall: async ({ actor, params, body, key }) => {
+      const options = { ...body, reason: reasonBy(actor, body.reason), ...keyed(key) };
+      return reply(200, await control.session(params.session).cancelCall(params.name, options));
+    },
     withdrawRun: async ({ actor, params, body, key }) => {
       const options = { reason: reasonBy(actor, body.reason), ...keyed(key) };
       return reply(200, unrefused(await control.session(params.session).queue.withdraw(params.run, options)));
@@ -84,6 +88,8 @@ function views({ control }: SessionParts) {
       const runs = await control.session(params.session).runs({ ...rest, limit });
       return reply(200, { runs, next: runs.length < limit ? null : (runs.at(-1)?.acceptedAt ?? null) });
     },
+    sessionCall: async ({ params }) => reply(200, await control.session(params.session).call(params.name)),
+    findRun: async ({ params }) => reply(200, await (await control.session(params.session).findRun(params.key)).view()),
     getQueue: async ({ params }) => reply(200, { queue: await control.session(params.session).queue.list() }),
     transcript: async ({ params }) => reply(200, { messages: await control.session(params.session).transcript() }),
     explain: async ({ params }) => reply(200, await control.session(params.session).explain()),

@@ -21,13 +21,16 @@ import type { Actor } from "./exchange.ts";
 
 type Params = Readonly<Record<string, string>>;
 
+const isText = (key: string): boolean => key.length <= KEY_CHARS_MAX && key.isWellFormed();
+
 const KINDS: Readonly<Record<ParamName, (id: string) => boolean>> = {
   session: isSessionId,
   run: isRunId,
   call: isCallId,
   process: isProcessId,
   question: isQuestionId,
-  key: (key) => key.length <= KEY_CHARS_MAX && key.isWellFormed(),
+  key: isText,
+  name: isText,
 };
 
 const isKind = (name: string): name is ParamName => Object.hasOwn(KINDS, name);

@@ -25,7 +25,8 @@ export function workDoings(parts: WorkParts): Doings<keyof typeof WORK_ROUTES> {
 
 function views({ control, waiting }: WorkParts) {
   return {
-    getRun: async ({ params }) => reply(200, await (await control.run(params.run)).row()),
+    getRun: async ({ params }) => reply(200, await (await control.run(params.run)).view()),
+    getCall: async ({ params }) => reply(200, await control.call(params.call)),
     runOutcome: async ({ params, query, request }) => {
       const run = await control.run(params.run);
       const before = await run.row();

@@ -60,6 +60,7 @@ const restoreRun = (run: Run): Run => ({
   ...run,
   recoveries: run.recoveries ?? 0,
   textChars: run.textChars ?? 0,
+  last: run.last,
   taken: run.taken ?? [],
   key: run.key,
   content: run.content,
@@ -68,4 +69,5 @@ const restoreRun = (run: Run): Run => ({
   asked: run.asked ?? 0,
   spent: run.spent ?? NOTHING_SPENT,
   meter: run.meter,
+  model: run.model,
 });

@@ -4,6 +4,7 @@ import { realpathSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { RunControl, SessionsPage } from "../../src/control.ts";
 import { controlContractStops } from "./control-contract-stops.ts";
+import { controlContractViews } from "./control-contract-views.ts";
 import { factsOf, MODES, type Open, staged } from "./control-stage.ts";
 
 export function controlContract(name: string, open: Open): void {
@@ -380,4 +381,5 @@ export function controlContract(name: string, open: Open): void {
   });
 
   controlContractStops(name, open);
+  controlContractViews(name, open);
 }

@@ -123,7 +123,15 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
     expect(again.body).toMatchObject({ runId: run, repeated: true });
     const outcome = await ask(house, "GET", `/v1/runs/${run}/outcome?waitMs=600000`);
     expect(outcome.body).toEqual({ runId: run, outcome: { kind: "completed" } });
-    expect((await ask(house, "GET", `/v1/runs/${run}`)).body).toMatchObject({ phase: "settled", key: "once" });
+    const view = await ask(house, "GET", `/v1/runs/${run}`);
+    expect(view.body).toMatchObject({ phase: "settled", key: "once", prompt: { text: "hello" }, turns: 1, calls: [] });
+    expect((await ask(house, "GET", `/v1/sessions/${session}/prompts/once`)).body).toEqual(view.body);
+    for (const none of ["calls/call_none.1", "calls/toolu_1", "prompts/other"]) {
+      expect((await ask(house, "GET", `/v1/sessions/${session}/${none}`)).status).toBe(404);
+    }
+    expect((await ask(house, "GET", "/v1/calls/call_none.1")).status).toBe(404);
+    const unknown = await ask(house, "POST", `/v1/sessions/${session}/calls/toolu_1/cancel`);
+    expect(unknown.body).toEqual({ kind: "unknown" });
     expect((await ask(house, "GET", `/v1/sessions/${session}/runs?limit=1`)).body).toMatchObject({
       runs: [{ id: run }],
     });
@@ -207,6 +215,10 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
     const dig = await begun(house, "tool");
     const call = `call_${dig.run.slice(4)}.1`;
     await digging.promise;
+    const view = await ask(house, "GET", `/v1/calls/${call}`);
+    expect(view.body).toMatchObject({ id: call, phase: "running" });
+    const { session: home } = view.body as { readonly session: string };
+    expect((await ask(house, "GET", `/v1/sessions/${home}/calls/${call}`)).body).toEqual(view.body);
     const stopped = await ask(house, "POST", `/v1/calls/${call}/cancel`, { body: { remind: false, waitMs: 60_000 } });
     expect(stopped.body).toMatchObject({
       kind: "stopping",

@@ -13,7 +13,7 @@ const BODIES: Readonly<Record<string, Json>> = {
   ResizeBody: { columns: 80, rows: 24 },
 };
 
-export type Ids = Readonly<Record<"session" | "run" | "call" | "process" | "question" | "key", string>>;
+export type Ids = Readonly<Record<"session" | "run" | "call" | "process" | "question" | "key" | "name", string>>;
 
 /** Ids of things of a tenant, or, without one, of the house. */
 export function idsOf(tenant: string | undefined): Ids {
@@ -25,6 +25,7 @@ export function idsOf(tenant: string | undefined): Ids {
     process: `proc_${prefix}a.1`,
     question: "ask_a.1",
     key: "a key",
+    name: "toolu_1",
   };
 }
 

@@ -13,6 +13,7 @@ export function cancelCommand(): Command {
     .option("--wait [ms]", "wait for its end, by default up to 30000 ms; 0 does not wait")
     .option("--no-remind", "of a call: do not remind the model of it at its next turn")
     .option("--keep-background", "of a session: what goes on in the background goes on")
+    .option("--session <id>", "the id is that of a call in this session: ours, or the model's own")
     .action((id: string, flags: CancelFlags) => act(async () => (await import("../cancel.ts")).runCancel(id, flags)));
   return withExamples(withJson(withDoor(command), "the receipt as one JSON document on stdout"), [
     ["belay cancel run_01jd8v", "the run whose id begins so, with all it owns"],

@@ -52,6 +52,7 @@ export const REACHES: Readonly<Record<Method, readonly InFlight[]>> = {
   "belay.cancelPrompt": [OWN],
   "belay.cancelAll": IN_FLIGHT,
   "session.cancel": IN_A_SESSION,
+  "session.cancelCall": ["a call"],
   "session.cancelPrompt": RUNS,
   "session.close": IN_A_SESSION,
   "session.delete": IN_A_SESSION,

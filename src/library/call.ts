@@ -1,0 +1,105 @@
+// One call: looked up in the log, with what the worker that drives its session knows of it, and stopped.
+import type { CancelOptions, Waited } from "../control.ts";
+import { CallReader, type CallView } from "../core/call-view.ts";
+import type { CancelReceipt } from "../core/cancel.ts";
+import { ControlError, toControlError } from "../core/control-error.ts";
+import { type CallId, isCallId, runOf, type Seq, type SessionId } from "../core/ids.ts";
+import type { Engine } from "../engine/engine.ts";
+import { readAll, readCall } from "../engine/replay.ts";
+import { checkKey, checkReason, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
+import { checkWait, WaitLimit, waitForCall } from "./run.ts";
+
+export async function callView(engine: Engine, callId: CallId): Promise<CallView> {
+  const row = await engine.store.run(runOf(callId));
+  const found = row && (await read(engine, row.session, row.acceptedAt, (event) => event.callId === callId));
+  return known(engine, found?.view, callId);
+}
+
+/** Stops one call, and by default waits a little for its end. */
+export async function cancelCall(
+  engine: Engine,
+  callId: CallId,
+  options: CancelOptions,
+): Promise<CancelReceipt & Waited> {
+  const { reason: why, waitMs, remind = true, key, ...rest } = optionsOf(options, "cancel()");
+  rejectUnknown(rest, "cancel()");
+  if (typeof remind !== "boolean") throw invalid("`remind` is true or false.");
+  const reason = checkReason(why);
+  const limit = new WaitLimit(engine.clock, checkWait(waitMs));
+  // Read before the stop: of a call that is live here, no log is read for it.
+  const live = liveTool(engine, callId);
+  const receipt = await limit.receipt(engine.cancel.call(callId, { reason, remind }, checkKey(key)));
+  const [waited, tool] = await Promise.all([
+    waitForCall(engine, callId, receipt, limit),
+    live ?? (receipt.kind === "unknown" ? undefined : recordedTool(engine, callId)),
+  ]);
+  return receipt.kind === "unknown" || tool === undefined ? waited : { ...waited, tool };
+}
+
+/** By our id or by that of the model. */
+export async function cancelSessionCall(
+  engine: Engine,
+  session: SessionId,
+  given: string,
+  options: CancelOptions,
+): Promise<CancelReceipt & Waited> {
+  // Looked up first and alone: it needs no store for what is live, and a stop must not wait for one.
+  if (isCallId(given) && engine.lanes.home(runOf(given)) === session) return cancelCall(engine, given, options);
+  try {
+    return await cancelCall(engine, (await sessionCall(engine, session, given)).id, options);
+  } catch (error) {
+    if (toControlError(error).code === "not_found") return { kind: "unknown" };
+    throw error;
+  }
+}
+
+/** A call of one session, by our id or by that of the model, which may repeat: in its live run, or in its last one. */
+export async function sessionCall(engine: Engine, session: SessionId, given: string): Promise<CallView> {
+  if (isCallId(given) && (await engine.store.run(runOf(given)))?.session === session) return callView(engine, given);
+  const live = (await engine.loaded(session))?.durable.live;
+  const [last] = await engine.store.runs(session, { before: Number.MAX_SAFE_INTEGER, limit: 1 });
+  const from = live?.acceptedAt ?? last?.acceptedAt;
+  if (from === undefined) throw unknownCall(given);
+  const found = await read(engine, session, from, (event) => event.provider?.id === given);
+  if (found.live.length > 1) {
+    const ids = found.live.map(({ id }) => id).join(", ");
+    throw new ControlError("invalid", `\`${given.slice(0, 80)}\` names several live calls: ${ids}.`, {
+      hint: "Use the id of one of them.",
+    });
+  }
+  return known(engine, found.view, given);
+}
+
+function liveTool(engine: Engine, callId: CallId): string | undefined {
+  const session = engine.lanes.home(runOf(callId));
+  const run = session === undefined ? undefined : engine.lanes.peek(session)?.decided.live;
+  return run?.live.find(({ id }) => id === callId)?.name;
+}
+
+/** The name of the tool is a courtesy: no stop fails because it cannot be read. */
+async function recordedTool(engine: Engine, callId: CallId): Promise<string | undefined> {
+  try {
+    const row = await engine.store.run(runOf(callId));
+    return row && (await readCall(engine.store, row.session, callId, row.acceptedAt))?.name;
+  } catch {
+    return undefined;
+  }
+}
+
+type IsMeant = ConstructorParameters<typeof CallReader>[1];
+
+async function read(engine: Engine, session: SessionId, from: Seq, isMeant: IsMeant): Promise<CallReader> {
+  const reader = new CallReader(session, isMeant);
+  for await (const event of readAll(engine.store, session, from - 1)) reader.note(event);
+  return reader;
+}
+
+/** What it waits for before it begins is known to the worker alone. */
+function known(engine: Engine, view: CallView | undefined, given: string): CallView {
+  if (view === undefined) throw unknownCall(given);
+  const waits = engine.lanes.peek(view.session)?.work(view.id)?.waits;
+  return waits === undefined || view.phase !== "running" ? view : { ...view, phase: "waiting", waits };
+}
+
+const unknownCall = (given: string): ControlError =>
+  new ControlError("not_found", `There is no call ${given.slice(0, 128)}.`);
