@@ -17,6 +17,8 @@ export interface Seat {
   readonly memory: "kept" | "anew";
   /** MCP servers that it cannot take, by name. */
   readonly leftOut: readonly string[];
+  /** The one before did not answer any more after processes that it had started were ended. */
+  readonly isReplacement: boolean;
 }
 
 interface Place {
@@ -26,7 +28,11 @@ interface Place {
 }
 
 /** Rejects with what is wrong, in words; then nothing of it is left. */
-export async function takeSeat(turn: Turn, options: Settled, messages: readonly Message[]): Promise<Seat> {
+export async function takeSeat(
+  turn: Turn,
+  options: Settled,
+  messages: readonly Message[],
+): Promise<Omit<Seat, "isReplacement">> {
   const given = turn.cwd ?? options.cwd ?? ".";
   const cwd = isAbsolute(given) ? given : resolve(given);
   const link = await startLink(turn, options, cwd);

@@ -89,7 +89,94 @@ async function leave(work: Work, toolCall: object): Promise<string> {
   return outcome.optionId ?? outcome.outcome;
 }
 
+/** Commands in every shape that escapes a careless stop. Each process of them sleeps for the mark. */
+export const SHAPES: Readonly<Record<string, (mark: string) => string>> = {
+  plain: (mark) => `sleep ${mark} & sleep ${mark} & wait`,
+  setsid: (mark) => `setsid sleep ${mark} & exec sleep ${mark}`,
+  "double fork": (mark) => `(setsid sleep ${mark} &); exec sleep ${mark}`,
+  "deaf to SIGTERM": (mark) => `trap "" TERM INT HUP; sleep ${mark} & sleep ${mark}`,
+  "env -i": (mark) => `(setsid env -i sleep ${mark} &); exec env -i sleep ${mark}`,
+};
+
+function startCommand(shape: string, mark: string): void {
+  spawn("sh", ["-c", SHAPES[shape]?.(mark) ?? ""], { stdio: "ignore", detached: true }).unref();
+}
+
 const DEEDS: Readonly<Record<string, Deed>> = {
+  /** Polite, but leaky: it answers a cancel, and leaves its command running. */
+  async leak(work, rest) {
+    const [mark = "", ...shape] = rest.split(" ");
+    const call = { toolCallId: `l${mark}`, title: "Run it", kind: "execute", rawInput: { command: "it" } };
+    await work.update({ sessionUpdate: "tool_call", status: "in_progress", ...call });
+    startCommand(shape.join(" "), mark);
+    await work.say("up");
+    await work.session.cancel.promise;
+    return "cancelled";
+  },
+  /** Leaves its command running, and ends. */
+  async leave(work, rest) {
+    const [mark = "", ...shape] = rest.split(" ");
+    startCommand(shape.join(" "), mark);
+    await work.say("left");
+    return undefined;
+  },
+  /** Like `leak`, and afterwards it is of no use: it has lost a server that it needs. */
+  async broken(work, rest) {
+    startCommand("plain", rest);
+    await work.say("up");
+    await work.session.cancel.promise;
+    setImmediate(() => {
+      for (;;);
+    });
+    return "cancelled";
+  },
+  /** Announces a call and never moves it on, although its command runs. */
+  async announce(work, mark) {
+    const status = mark.startsWith("9") ? { status: "pending" } : {};
+    const call = { toolCallId: "a1", title: "Run it", kind: "execute", rawInput: { command: "it" } };
+    await work.update({ sessionUpdate: "tool_call", ...call, ...status });
+    startCommand("plain", mark);
+    await work.session.cancel.promise;
+    return "cancelled";
+  },
+  /** Runs a command that can be ended alone, and goes on. */
+  async command(work, mark) {
+    const call = { toolCallId: "k1", title: "Run it", kind: "execute", rawInput: { command: "it" } };
+    await work.update({ sessionUpdate: "tool_call", status: "in_progress", ...call });
+    const child = spawn("sh", ["-c", SHAPES["deaf to SIGTERM"]?.(mark) ?? ""], { stdio: "ignore", detached: true });
+    await new Promise((resolve) => child.once("exit", resolve));
+    await work.call("k1", { status: "failed", content: [] });
+    await work.say("went on without it");
+    return undefined;
+  },
+  /** Two commands at once: it cannot be told whose is whose. */
+  async commands(work, mark) {
+    for (const toolCallId of ["m1", "m2"]) {
+      const call = { toolCallId, title: toolCallId, kind: "execute", rawInput: { command: "it" } };
+      await work.update({ sessionUpdate: "tool_call", status: "in_progress", ...call });
+      startCommand("plain", mark);
+    }
+    await work.say("up");
+    await work.session.cancel.promise;
+    return "cancelled";
+  },
+  /** Text and calls in turns, without a pause. */
+  async order(work) {
+    for (let index = 1; index <= 10; index += 1) {
+      const status = index % 2 === 0 ? "in_progress" : "pending";
+      await work.update({ sessionUpdate: "tool_call", toolCallId: `s${index}`, title: `call ${index}`, status });
+      await work.say(`text ${index}. `);
+      await work.call(`s${index}`, { status: "completed" });
+    }
+    await work.say("end");
+    return undefined;
+  },
+  /** Answers a cancel once it has received SIGTERM: at the edge of its grace. */
+  async edge(work) {
+    await work.say("waiting");
+    await new Promise((resolve) => process.once("SIGTERM", resolve));
+    return "cancelled";
+  },
   async echo(work, rest) {
     await work.say("thinking of it", "thought");
     await work.say(`${rest} `);
