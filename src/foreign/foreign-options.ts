@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
+import type { AgentSessions } from "./agent-sessions.ts";
 import { isObject } from "./kept-json.ts";
 import { IDLE_MS, IDLE_PROCESSES_MAX, START_MS, START_MS_MAX } from "./limits.ts";
 
@@ -27,6 +28,8 @@ export interface ForeignAgentOptions {
   /** What it asks leave for: people are asked (default), or it is given unasked. */
   readonly leave?: Leave;
   readonly sessions?: (id: SessionId) => Brought | undefined;
+  /** Where clients of the protocol follow what Belay does not record, and change the agent's own settings. */
+  readonly updates?: AgentSessions;
   /** What people know it by. Default the name of the program. */
   readonly name?: string;
   /** Of Belay, told to the agent. */

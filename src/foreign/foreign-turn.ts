@@ -92,7 +92,10 @@ export class ForeignTurn implements Listener {
         if (before === undefined) return this.#passCall(update.news);
         return before.then(() => this.#passCall(update.news));
       }
+      case "replayed":
+        return undefined;
       case "other":
+        this.#link.onUpdate(update.raw);
         return undefined;
       default: {
         const before = this.#beginHeld();

@@ -66,6 +66,9 @@ export const LAST_WORDS_BYTES_MAX = 2_000;
 /** What was said so far, for an agent that remembers nothing of it. The end of it, if it is longer. */
 export const TRANSCRIPT_CHARS_MAX = 200_000;
 
+/** Sessions whose settings and last updates are kept while no client has them open. */
+export const SESSIONS_KEPT_MAX = 1_024;
+
 /** The name an agent gives to a session of its own. */
 export const SESSION_ID_CHARS_MAX = 512;
 

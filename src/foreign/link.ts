@@ -40,9 +40,13 @@ export class Link {
   /** Undefined: nobody knows how, the session is not ours any more. */
   readonly ended: Promise<ProcessResult | undefined>;
   listener: Listener | undefined = undefined;
+  /** Receives what Belay does not record. */
+  onUpdate: (raw: unknown) => void = ignore;
   abilities: Abilities = readAbilities({});
   /** The agent's own name of the session, once it has one. */
   sessionId: string | undefined = undefined;
+  /** What it answered when its session was opened: its modes, models and options, if it has any. */
+  menus: unknown = undefined;
   /** `ending`: its process is being ended, and nothing new is sent to it. */
   phase: "open" | "ending" | "over" = "open";
   /** How long it may take to answer a cancel. Default a share of the turn's grace. */
@@ -76,6 +80,8 @@ export class Link {
   told(params: unknown): void {
     const { sessionId, update } = readTold(params);
     if (this.listener?.sessionId === sessionId) this.listener.told(update);
+    // Settings and commands change between prompts, too.
+    else if (update.kind === "other" && (this.sessionId ?? sessionId) === sessionId) this.onUpdate(update.raw);
   }
 
   /** Whether it can be asked anything. */

@@ -39,7 +39,7 @@ test("a call that is announced with its input is recorded at once, whatever its 
   }
 });
 
-test("a call that runs or has ended is recorded at once, and so is one left announced at the end", () => {
+test("a call that is announced without an input waits a moment for it, and is then recorded without it", async () => {
   const { mirror, clock, calls, told } = stage();
   told({ title: "Run", status: "pending" });
   expect(mirror.phase).toBe("held");

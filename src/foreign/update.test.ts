@@ -22,9 +22,9 @@ test.each([
 });
 
 test.each([undefined, null, 7, [], {}, { sessionUpdate: "of_tomorrow" }, { sessionUpdate: "tool_call" }])(
-  "what is not known is passed over: %j",
+  "an unknown update is passed on as it came: %j",
   (update) => {
-    expect(told(update)).toEqual({ kind: "other" });
+    expect(told(update)).toEqual({ kind: "other", raw: update });
     expect(readTold(update).sessionId).toBe("");
   },
 );

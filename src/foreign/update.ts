@@ -6,7 +6,9 @@ import { isObject, keptJson } from "./kept-json.ts";
 export type Update =
   | { readonly kind: "text" | "thought"; readonly text: string }
   | { readonly kind: "call"; readonly news: CallNews }
-  | { readonly kind: "other" };
+  | { readonly kind: "replayed" }
+  /** One that Belay does not record. */
+  | { readonly kind: "other"; readonly raw: unknown };
 
 export interface Told {
   readonly sessionId: string;
@@ -49,7 +51,8 @@ export function readTold(params: unknown): Told {
 }
 
 function readUpdate(given: unknown): Update {
-  if (!isObject(given)) return OTHER;
+  const other: Update = { kind: "other", raw: given };
+  if (!isObject(given)) return other;
   switch (given.sessionUpdate) {
     case "agent_message_chunk":
       return { kind: "text", text: readContent(given.content) };
@@ -58,14 +61,14 @@ function readUpdate(given: unknown): Update {
     case "tool_call":
     case "tool_call_update": {
       const news = readNews(given);
-      return news === undefined ? OTHER : { kind: "call", news };
+      return news === undefined ? other : { kind: "call", news };
     }
+    case "user_message_chunk":
+      return { kind: "replayed" };
     default:
-      return OTHER;
+      return other;
   }
 }
-
-const OTHER: Update = { kind: "other" };
 
 /** Undefined: it does not say which call it speaks of. */
 export function readNews(given: unknown): CallNews | undefined {

@@ -14,6 +14,8 @@ export interface Skills {
   /** What it takes besides programs on its own machine. */
   readonly takes?: "everything";
   readonly cancelsCalls?: boolean;
+  /** Has modes, models and options. */
+  readonly menus?: boolean;
   /** Something it does before, or instead of, everything else. */
   readonly first?: "garbage" | "silence" | "exit" | "huge" | "version" | "login";
 }
@@ -28,6 +30,7 @@ interface Session {
 
 const sessions = new Map<string, Session>();
 let brought: object = {};
+const settings: object[] = [];
 const stoppedCalls = new Map<string, PromiseWithResolvers<void>>();
 
 const fileOf = (id: string): string => join(skills.memory ?? "", `${id}.json`);
@@ -159,6 +162,31 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     await work.say("up");
     await work.session.cancel.promise;
     return "cancelled";
+  },
+  /** Everything that Belay does not record. */
+  async extras(work) {
+    const entries = [{ content: "Look", priority: "high", status: "pending" }];
+    await work.update({ sessionUpdate: "plan", entries });
+    const availableCommands = [{ name: "compact", description: "Compacts" }];
+    await work.update({ sessionUpdate: "available_commands_update", availableCommands });
+    await work.update({ sessionUpdate: "usage_update", used: 10, size: 100 });
+    await work.update({ sessionUpdate: "session_info_update", title: "A title" });
+    await work.update({ sessionUpdate: "something_newer", fields: { of: "tomorrow" } });
+    const locations = [{ path: "/tmp/x", line: 7 }];
+    const call = { toolCallId: "e1", title: "Edit x", kind: "edit", status: "pending", locations, rawInput: { a: 1 } };
+    await work.update({ sessionUpdate: "tool_call", ...call });
+    const out = { type: "content", content: { type: "text", text: "line 1" } };
+    await work.call("e1", { status: "in_progress", content: [out] });
+    const image = { type: "content", content: { type: "image", data: "AAAA", mimeType: "image/png" } };
+    const diff = { type: "diff", path: "/tmp/x", oldText: "old", newText: "new" };
+    await work.call("e1", { status: "completed", content: [out, diff, image] });
+    await work.say("done");
+    return undefined;
+  },
+  /** Tells what it was set to. */
+  async settings(work) {
+    await work.say(JSON.stringify(settings));
+    return undefined;
   },
   /** Text and calls in turns, without a pause. */
   async order(work) {
@@ -312,7 +340,36 @@ const DEEDS: Readonly<Record<string, Deed>> = {
 const textOf = (blocks: readonly { type: string; text?: string }[]): string =>
   blocks.flatMap((block) => (block.type === "text" ? [block.text ?? ""] : [`<${block.type}>`])).join("\n");
 
+const MODES = [
+  { id: "plan", name: "Plan" },
+  { id: "build", name: "Build" },
+];
+
+const OPTION = { id: "effort", name: "Effort", type: "select", currentValue: "low", options: [] as object[] } as const;
+
+const MENUS = {
+  modes: { currentModeId: "build", availableModes: MODES },
+  models: { currentModelId: "small", availableModels: [{ modelId: "small", name: "Small" }] },
+  configOptions: [{ ...OPTION, options: [{ value: "low", name: "Low" }] }],
+};
+
 const app = agent({ name: "foreign" })
+  .onRequest("session/set_mode", ({ params }) => {
+    settings.push({ mode: params.modeId });
+    return {};
+  })
+  .onRequest("session/set_config_option", ({ params }) => {
+    settings.push({ [params.configId]: params.value });
+    return { configOptions: MENUS.configOptions as never };
+  })
+  .onRequest(
+    "session/set_model",
+    (params) => params as { modelId: string },
+    ({ params }) => {
+      settings.push({ model: params.modelId });
+      return {};
+    },
+  )
   .onRequest("initialize", () => {
     if (skills.first === "silence") return new Promise(() => {});
     return {
@@ -335,7 +392,7 @@ const app = agent({ name: "foreign" })
     if (skills.first === "login") throw new RequestError(-32_000, "Authentication required");
     const sessionId = `own-${process.pid}-${sessions.size}`;
     begin(sessionId, []);
-    return { sessionId };
+    return { sessionId, ...(skills.menus === true ? MENUS : {}) };
   })
   .onRequest("session/load", async ({ params, client }) => {
     const { said } = takenUp(params.sessionId);
