@@ -120,7 +120,7 @@ export class Link {
 
   /** Ends its whole tree. Resolves when that is done. */
   async stop(reason: GivenReason): Promise<ProcessResult | undefined> {
-    if (this.phase === "open") this.phase = "ending"; // @fault prompt-to-a-dying-agent
+    if (this.phase === "open") this.phase = "ending";
     // Refused only by a store in trouble, which keeps the cancel, or because it has ended.
     this.#child.cancel(reason).catch(ignore);
     return this.ended;
