@@ -5,6 +5,7 @@ import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId, WorkerId } from 
 import type { Lane } from "./core/lane.ts";
 import type { Memo, MemoBatch } from "./core/memo.ts";
 import type { Json, Prompt } from "./core/prompt.ts";
+import type { Ending } from "./core/question.ts";
 import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked, StoreKnows } from "./core/rows.ts";
 import type { Message } from "./core/transcript.ts";
 import type { StoreTrimmed, Upkeep } from "./core/upkeep.ts";
@@ -12,7 +13,6 @@ import type { CallProcesses, TurnProcesses } from "./spawner.ts";
 
 /**
  * A durable log per session, the rows derived from it, and the right to drive it.
- *
  * A store must pass `store/contract.ts`. It holds no policy. Trouble is thrown as a ControlError: `store_full`,
  * `store_locked`, `store_corrupt` mean that nothing was written; `unavailable`, that the caller must read to know.
  */
@@ -223,10 +223,7 @@ export interface Turn {
   meter(read: () => Pick<TurnResult, "usage" | "parts" | "model">): void;
   /** Runs one tool. Anyone can cancel it alone; it never throws for a cancel, it answers with what happened. */
   call(name: string, input: Json, execute: Execute, options?: CallOptions): Promise<CallResult>;
-  /**
-   * Takes in what people sent for this run since the last look, oldest first; at first, what came with the turn. What
-   * is in the inbox is taken in as well, and found in the transcript.
-   */
+  /** Takes in what people sent for this run since the last look, oldest first. The inbox goes to the transcript. */
   takeSteers(): Promise<readonly Prompt[]>;
   /** Puts a question to people. Rejects when the turn is stopped. */
   ask(question: Ask): Promise<Asked>;
@@ -285,6 +282,8 @@ export interface LiveCall extends CallAsked {
   changed(what: string): void;
   /** Puts a question to people. Rejects when the call is stopped. */
   ask(question: Ask): Promise<Asked>;
+  /** Requests an approval of exactly this while the call runs. Rejects when the call is stopped. */
+  readonly approve?: (subject: Pick<CallAsked, "name" | "input">, approval?: Approval) => Promise<Ending>;
   /** Commands, as whole trees that end with the call, or, in the background, with the session. */
   readonly processes: CallProcesses;
 }
@@ -309,6 +308,8 @@ export interface CallOptions {
   readonly approval?: boolean | Approval | ((input: Json, now: Pick<LiveCall, "mode">) => Wanted | Promise<Wanted>);
   /** Taken before it begins and given back when it has ended: how many may go on at once. */
   readonly slots?: Slots;
+  /** The id of the call in another system, with data of that system. Recorded, and not interpreted. */
+  readonly provider?: ProviderCall;
 }
 
 /** Whether people are asked. */
@@ -334,7 +335,6 @@ export interface CallRequest extends Omit<CallOptions, "again"> {
   readonly name: string;
   readonly input: Json;
   readonly execute: Execute;
-  readonly provider?: ProviderCall;
 }
 
 /** What the host wants to hear of, or to have a say in. Each has a time limit; one that throws or hangs is reported. */

@@ -85,6 +85,8 @@ export interface ProcessHandle {
   write(data: string | Uint8Array): Promise<void>;
   endInput(): void;
   resize(size: { readonly columns: number; readonly rows: number }): Promise<void>;
+  /** The processes of its tree. Undefined: they cannot be listed, or it runs in another worker or has ended. */
+  readonly tree?: ProcessTree | undefined;
   /** What it has said: now, or to the end. Undefined: nothing is kept. */
   output(): Promise<OutputFile | undefined>;
   /** A page of that. */
@@ -107,6 +109,42 @@ export type Mechanism = "bubblewrap" | "unshare" | "cgroup" | "anchor" | "group"
 
 /** What a process may see and touch. `contain`: its own process tree only. `workspace`: also only its own files. */
 export type Profile = "none" | "contain" | "workspace";
+
+/** The processes that one command has started, listed and ended selectively. The command itself is not a member. */
+export interface ProcessTree {
+  /** The processes that run now. Rejects if that cannot be determined. */
+  members(): Promise<readonly TreeMember[]>;
+  /** Ends every member that is not in `kept`, and verifies it: SIGTERM, then SIGKILL after `graceMs`. Never rejects. */
+  endOthers(kept: readonly TreeMember[], limits: TreeEndLimits): Promise<TreeEnd>;
+}
+
+/** One process of a tree. The start time tells it from a later process with the same pid. */
+export interface TreeMember {
+  readonly pid: number;
+  readonly startTime: number;
+  /** Its command line, shortened. Empty where it cannot be read. */
+  readonly command: string;
+}
+
+export interface TreeEndLimits {
+  readonly graceMs: number;
+  /** When the verification is given up. */
+  readonly limitMs: number;
+}
+
+export interface TreeEnd {
+  readonly ended: readonly TreeMember[];
+  /** Processes that are still there. */
+  readonly left: readonly TreeMember[];
+  /** False: it could not be determined whether a process is left. */
+  readonly sure: boolean;
+}
+
+/** Part of a tree that runs already, as a separate process: everything but `kept`. Nothing is started. */
+export interface PartOfTree {
+  readonly process: ProcessId;
+  readonly kept: readonly TreeMember[];
+}
 
 /** An argument list goes to the program as it is; a text goes to `sh -c`, byte for byte. */
 export type CommandLine = readonly [string, ...string[]] | string;
@@ -155,6 +193,8 @@ export interface SpawnRequest {
    * session, it has the shorter of this and their grace period. Default the spawner's.
    */
   readonly graceMs?: number;
+  /** Starts nothing: the child is what a process of this spawner has started. `command` is what people see. */
+  readonly within?: PartOfTree;
   /** Aborted before the child exists, nothing is started, and the spawn is refused as `not_started`. */
   readonly signal?: AbortSignal;
 }
@@ -185,6 +225,7 @@ export interface Child {
   /** Wall clock, ms. */
   readonly startedAt: number;
   readonly output: Output;
+  readonly tree?: ProcessTree | undefined;
   /** Resolves when the whole tree is gone and its output is complete, or when it has escaped. Never rejects. */
   readonly ended: Promise<ChildEnd>;
   /**

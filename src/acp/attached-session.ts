@@ -14,6 +14,7 @@ import type { CallId, RunId, Seq } from "../core/ids.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
 import type { Question } from "../core/question.ts";
 import type { Clock } from "../ports.ts";
+import type { AgentBehind } from "./agent-behind.ts";
 import { FOLLOW_REST_MS, UPDATES_HELD_MAX } from "./limits.ts";
 import { loopTurn } from "./loop-turn.ts";
 import type { Modal, ModeChoice } from "./mode-choice.ts";
@@ -34,6 +35,7 @@ export interface AttachedOptions {
   readonly by: string;
   readonly answers: "may" | "may not";
   readonly notice: (text: string) => void;
+  readonly behind: AgentBehind | undefined;
 }
 
 /** From where it is told: it is new, from its beginning, or from now on. */
@@ -108,6 +110,7 @@ export class AttachedSession {
     this.#cursor = 0;
     this.#history = from === "new" ? 0 : head;
     if (from === "now") await this.#joinInside(head, modal);
+    if (!this.#isAttached) this.#followAgent();
     this.#isAttached = true;
     this.#loop = this.#follow(AbortSignal.any([this.#reading.signal, this.#over.signal]));
     if (!this.#isHistory) await this.#catchUp();
@@ -146,6 +149,15 @@ export class AttachedSession {
   letGo(): void {
     this.#over.abort(OVER);
     if (!this.#isAttached) this.#end(); // @fault never-answered-after-letting-go
+  }
+
+  /** Updates that Belay does not record. Those of a client that does not read wait in its connection. */
+  #followAgent(): void {
+    const { behind, peer } = this.#options;
+    const unfollow = behind?.follow(this.session.id, (update) => {
+      peer.passOn?.(this.#place, update).catch(() => {});
+    });
+    if (unfollow !== undefined) this.#over.signal.addEventListener("abort", unfollow, { once: true });
   }
 
   /** What goes on now, for whoever did not hear it begin. */

@@ -12,6 +12,8 @@ import { ControlError } from "../core/control-error.ts";
 import { sessionOf as homeOf, isCallId, isProcessId, isRunId, type ProcessId, type SessionId } from "../core/ids.ts";
 import type { Delivery, Json, Prompt } from "../core/prompt.ts";
 import type { Clock, SessionRow } from "../ports.ts";
+import type { AgentBehind } from "./agent-behind.ts";
+import { AgentSettings, endProcesses } from "./agent-settings.ts";
 import { AttachedSession, type From } from "./attached-session.ts";
 import { type Audit, Records, refused } from "./audit.ts";
 import { allow, type Guest, isAllowed, isOwn, sessionOf } from "./guest.ts";
@@ -32,6 +34,7 @@ export interface DeskOptions {
   readonly audit: Audit | undefined;
   readonly notice: (text: string) => void;
   readonly onSession: ((session: OpenedSession) => void) | undefined;
+  readonly behind: AgentBehind | undefined;
 }
 
 /** What a client brought along for a session. */
@@ -53,6 +56,8 @@ export interface CallStopWish {
 }
 
 export class Desk {
+  /** Of the agent behind Belay. Undefined: there is none in this program. */
+  readonly agent: AgentSettings | undefined;
   readonly #options: DeskOptions;
   readonly #records: Records;
   readonly #sessions = new Map<SessionId, AttachedSession>();
@@ -66,6 +71,9 @@ export class Desk {
   constructor(options: DeskOptions) {
     this.#options = options;
     this.#records = new Records(options);
+    const { behind, guest } = options;
+    const parts = { guest, records: this.#records, isOpen: (id: SessionId) => this.#sessions.has(id) };
+    this.agent = behind === undefined ? undefined : new AgentSettings({ behind, ...parts });
   }
 
   get guest(): Guest {
@@ -216,6 +224,7 @@ export class Desk {
         try {
           const receipt = await cancelled;
           await this.#toldEnd(attached, receipt);
+          await endProcesses(attached.session);
           return receipt;
         } finally {
           this.#letGo(attached);
@@ -300,7 +309,7 @@ export class Desk {
   }
 
   #attached(session: SessionControl, cwd: string): AttachedSession {
-    const { control, clock, guest, notice } = this.#options;
+    const { control, clock, guest, notice, behind } = this.#options;
     if (this.#peer === undefined) throw invalidParams("The connection was not initialized.");
     const answers = isAllowed(guest, "approve") ? "may" : "may not";
     const attached = new AttachedSession({
@@ -312,6 +321,7 @@ export class Desk {
       by: guest.name,
       answers,
       notice,
+      behind,
     });
     this.#sessions.set(session.id, attached);
     return attached;

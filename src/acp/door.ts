@@ -7,6 +7,7 @@ import type { Stream } from "@agentclientprotocol/sdk";
 import { agentProtocolRouter } from "@agentclientprotocol/sdk/experimental/v2";
 import type { BelayControl, RunControl } from "../control.ts";
 import type { Clock } from "../ports.ts";
+import type { AgentBehind } from "./agent-behind.ts";
 import type { Audit } from "./audit.ts";
 import { Desk, type OpenedSession } from "./desk.ts";
 import { type Guest, LOCAL_USER } from "./guest.ts";
@@ -26,6 +27,8 @@ export interface AcpDoorOptions {
   readonly audit?: Audit;
   /** Something for the operator. */
   readonly notice?: (text: string) => void;
+  /** The agent behind Belay, where the work is done by one in this program. */
+  readonly behind?: AgentBehind;
   /** Told when a client opens a session, before that is answered: what it brought along for it. */
   readonly onSession?: (session: OpenedSession) => void;
 }
@@ -56,8 +59,9 @@ export function acpDoor(options: AcpDoorOptions): AcpDoor {
 }
 
 function welcome(options: AcpDoorOptions, stream: Stream, atEnd: ConnectOptions["atEnd"]): AcpGuest {
-  const { control, clock, version, guest = LOCAL_USER, directory = "/", audit, notice = () => {}, onSession } = options;
-  const desk = new Desk({ control, clock, guest, directory, audit, notice, onSession });
+  const { control, clock, version, guest = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
+  const { onSession, behind } = options;
+  const desk = new Desk({ control, clock, guest, directory, audit, notice, onSession, behind });
   const router = agentProtocolRouter().withV1(v1App(desk, version)).withV2(v2App(desk, version));
   const ordered = inOrder(stream, async () => {
     await atEnd?.(here).catch((error: unknown) => notice(`The end of a connection has failed: ${String(error)}`));

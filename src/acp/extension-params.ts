@@ -53,6 +53,16 @@ export function steerParams(params: unknown): SteerParams {
   return { sessionId: text(fields, "sessionId"), prompt };
 }
 
+export interface ModelParams {
+  readonly sessionId: string;
+  readonly modelId: string;
+}
+
+export function modelParams(params: unknown): ModelParams {
+  const fields = fieldsOf(params);
+  return { sessionId: text(fields, "sessionId"), modelId: text(fields, "modelId") };
+}
+
 /** What the protocol's own schema would let through; the fields of each kind are looked at again where it is read. */
 function isBlock(block: unknown): block is { readonly type: string } {
   if (typeof block !== "object" || block === null) return false;

@@ -23,12 +23,7 @@ export async function stopCall(
   desk: Desk,
   { sessionId, toolCallId, reason, remind }: CallStopParams,
 ): Promise<Record<string, never>> {
-  if (desk.isUnstoppable(sessionId, toolCallId)) {
-    throw invalidParams(
-      "This call cannot be stopped by itself.",
-      "Cancel its run; it is waited for, and then given up.",
-    );
-  }
+  refuseUnstoppable(desk, sessionId, toolCallId);
   const stopped = await asking(desk.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs: 0 }));
   switch (stopped.receipt.kind) {
     case "withdrawn":
@@ -39,6 +34,11 @@ export async function stopCall(
     case "unknown":
       throw invalidParams(`There is no call ${toolCallId.slice(0, 128)} in this session.`);
   }
+}
+
+function refuseUnstoppable(calls: Pick<Desk, "isUnstoppable">, sessionId: string, toolCallId: string): void {
+  if (!calls.isUnstoppable(sessionId, toolCallId)) return;
+  throw invalidParams("This call cannot be stopped by itself.", "Cancel its run.");
 }
 
 export interface CallStopped {
@@ -54,6 +54,7 @@ export interface CallStopped {
 /** In the words of the other method: its own statuses, and it waits a little. */
 export async function stopCallAlias(desk: Desk, params: CallStopParams): Promise<CallStopped> {
   const { sessionId, toolCallId, reason, remind, waitMs = CALL_WAIT_MS } = params;
+  refuseUnstoppable(desk, sessionId, toolCallId);
   const { status, callId, tool, receipt } = await asking(
     desk.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs }),
   );

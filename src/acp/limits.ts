@@ -9,6 +9,9 @@ export const PROMPTS_OPEN_MAX = 1_024;
 /** Updates that may be on their way before the next one is made: enough to keep a pipe busy, little to hold. */
 export const UPDATES_HELD_MAX = 32;
 
+/** How long the answer to a close waits for the processes of the session to end. */
+export const CLOSE_WAIT_MS = 5_000;
+
 /** Sessions on one page of a list. */
 export const LIST_PAGE = 50;
 

@@ -7,6 +7,7 @@ import type { Delta, Gap } from "../core/delta.ts";
 import type { Event, Recorded, Usage } from "../core/event.ts";
 import { type CallId, isCallId, type ProcessId, type RunId, runOf, type TurnId } from "../core/ids.ts";
 import type { AgentMode } from "../ports.ts";
+import { callDetails, isObject } from "./agent-details.ts";
 import type { Modal, ModeChoice } from "./mode-choice.ts";
 import { pieces, shownText } from "./shown-text.ts";
 import type { Telling } from "./telling.ts";
@@ -69,7 +70,7 @@ export class Narrator {
       case "delta":
         return this.#said(event);
       case "progress":
-        return [{ type: "call-progress", runId: event.runId, callId: event.callId, text: shownText(event.data) }];
+        return [progress(event)];
       case "output":
         return this.#output(event);
       case "gap":
@@ -163,11 +164,12 @@ export class Narrator {
     return [...thought, { type: "replaced", runId, messageId: messageId(turnId, voice), text }];
   }
 
-  #called({ runId, callId, name, input, interruptible }: EventOf<"call.requested">): readonly Telling[] {
+  #called({ runId, callId, name, input, interruptible, provider }: EventOf<"call.requested">): readonly Telling[] {
     this.#calls.set(callId, []);
     if (interruptible === false) this.#unstoppable.add(callId);
     for (const [turnId, voice] of this.#turns) if (runOf(turnId) === runId) voice.interrupted();
-    return [{ type: "call", runId, callId, name, input, stoppable: interruptible !== false }];
+    const details = callDetails(provider?.data);
+    return [{ type: "call", runId, callId, name, input, stoppable: interruptible !== false, details }];
   }
 
   #callEnded({ runId, callId, outcome, result, changes = [] }: EventOf<"call.settled">): readonly Telling[] {
@@ -228,6 +230,14 @@ export class Narrator {
     if (begun) this.#questions.clear();
     return [{ type: "ended", runId, outcome, usage, begun }];
   }
+}
+
+/** A text under that name is shown as text. */
+function progress({ runId, callId, data }: DeltaOf<"progress">): Telling {
+  const details = callDetails(data);
+  const text = isObject(data) && typeof data.text === "string" ? data.text : undefined;
+  const shown = text ?? (details === undefined ? data : undefined);
+  return { type: "call-progress", runId, callId, text: shownText(shown), details };
 }
 
 const messageId = (turnId: TurnId, voice: TurnVoice): string => `${turnId}.m${voice.message}`;

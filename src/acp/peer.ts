@@ -7,6 +7,8 @@ import type { Telling } from "./telling.ts";
 export interface Peer {
   /** Resolves when it is written. Rejects when nobody is there any more. */
   tell(place: Place, telling: Telling, heard: Heard): Promise<void>;
+  /** Sends an update of the agent behind Belay as it came. Undefined: this version of the protocol has other words. */
+  passOn?(place: Place, update: { readonly [key: string]: Json }): Promise<void>;
   /** Puts a question to whoever is there. Aborted, it is taken back. Undefined: it cannot be asked there. */
   ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined>;
 }

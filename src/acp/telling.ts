@@ -4,6 +4,7 @@ import type { Exit, Usage } from "../core/event.ts";
 import type { CallId, ProcessId, RunId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
 import type { Question } from "../core/question.ts";
+import type { CallDetails } from "./agent-details.ts";
 import type { ModeChoice } from "./mode-choice.ts";
 
 export type Telling = RunTelling | CallTelling | TerminalTelling | Aside;
@@ -42,10 +43,18 @@ export type CallTelling =
       readonly name: string;
       readonly input: Json;
       readonly stoppable: boolean;
+      /** What the agent behind Belay says of it. Undefined: it is a call of Belay's own agent. */
+      readonly details?: CallDetails | undefined;
     }
   /** It waits for people, or goes on. */
   | { readonly type: "call-phase"; readonly runId: RunId; readonly callId: CallId; readonly phase: "waits" | "goes on" }
-  | { readonly type: "call-progress"; readonly runId: RunId; readonly callId: CallId; readonly text: string }
+  | {
+      readonly type: "call-progress";
+      readonly runId: RunId;
+      readonly callId: CallId;
+      readonly text: string;
+      readonly details?: CallDetails | undefined;
+    }
   | {
       readonly type: "call-ended";
       readonly runId: RunId;

@@ -4,7 +4,7 @@ import type { Outcome } from "../core/cancel.ts";
 import { aboutBelay, begin, broughtBy, list, STEERABLE } from "./asked.ts";
 import type { Desk } from "./desk.ts";
 import { LOST } from "./end-words.ts";
-import { sessionParams, steerParams } from "./extension-params.ts";
+import { modelParams, sessionParams, steerParams } from "./extension-params.ts";
 import * as extension from "./extensions.ts";
 import { asking, awaiting } from "./extensions.ts";
 import { modeAsked, v1Menus, v1Options } from "./mode-choice.ts";
@@ -16,28 +16,34 @@ import { V1Peer } from "./v1-peer.ts";
 
 export function v1App(desk: Desk, version: string): acp.AgentApp {
   const app = acp.agent({ name: "belay" });
+  const { agent } = desk;
+  const menus = (id: string): object => agent?.menus(id) ?? v1Menus(desk.choice(id));
   app.onRequest("initialize", ({ params, client }) => {
     desk.speak(new V1Peer(client, params.clientCapabilities ?? {}));
-    return about(version);
+    return about(version, agent !== undefined);
   });
   app.onRequest("session/new", async ({ params }) => {
     const sessionId = await asking(desk.create(broughtBy(params)));
-    return { sessionId, ...v1Menus(desk.choice(sessionId)) };
+    return { sessionId, ...menus(sessionId) };
   });
   const open = async (params: acp.ResumeSessionRequest, from: "start" | "now"): Promise<acp.LoadSessionResponse> => {
-    const { choice } = await asking(desk.open(params.sessionId, from, broughtBy(params)));
-    return v1Menus(choice);
+    await asking(desk.open(params.sessionId, from, broughtBy(params)));
+    return menus(params.sessionId);
   };
   app.onRequest("session/load", ({ params }) => open(params, "start"));
   app.onRequest("session/resume", ({ params }) => open(params, "now"));
   app.onRequest("session/set_mode", async ({ params }) => {
+    if (agent !== undefined) return agent.set("session/set_mode", params);
     await asking(desk.setMode(params.sessionId, params.modeId));
     return {};
   });
   app.onRequest("session/set_config_option", async ({ params }) => {
+    if (agent !== undefined) return agent.setOption(params);
     await asking(desk.setMode(params.sessionId, modeAsked(params)));
     return { configOptions: v1Options(desk.choice(params.sessionId)) };
   });
+  // Not a stable method: other agents have it.
+  if (agent !== undefined) app.onRequest(SET_MODEL, modelParams, ({ params }) => agent.set(SET_MODEL, params));
   app.onRequest("session/list", ({ params }) => list(desk, params));
   // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
   // @fault cancel-overtakes-the-prompt
@@ -48,12 +54,16 @@ export function v1App(desk: Desk, version: string): acp.AgentApp {
   return app;
 }
 
-const about = (version: string): acp.InitializeResponse => ({
+const SET_MODEL = "session/set_model";
+
+/** `isFront`: MCP servers are handed to the agent behind Belay, which names those that it cannot take. */
+const about = (version: string, isFront: boolean): acp.InitializeResponse => ({
   protocolVersion: acp.PROTOCOL_VERSION,
   agentInfo: { name: "belay", title: "Belay", version },
   agentCapabilities: {
     loadSession: true,
     promptCapabilities: { image: true, audio: false, embeddedContext: true },
+    ...(isFront ? { mcpCapabilities: { http: true, sse: true } } : {}),
     sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
     _meta: aboutBelay(version),
   },

@@ -1,6 +1,7 @@
 // A client that speaks the first version of the protocol.
 import type { AgentContext, ClientCapabilities, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import { isCallId } from "../core/ids.ts";
+import type { Json } from "../core/prompt.ts";
 import type { Question } from "../core/question.ts";
 import { askPeople } from "./asking-people.ts";
 import type { Choice, Heard, Peer, Place } from "./peer.ts";
@@ -21,6 +22,11 @@ export class V1Peer implements Peer {
   async tell({ sessionId, cwd }: Place, telling: Telling, heard: Heard): Promise<void> {
     const updates = v1Updates(telling, heard, cwd);
     await Promise.all(updates.map((update) => this.#client.notify("session/update", { sessionId, update })));
+  }
+
+  passOn({ sessionId }: Place, update: { readonly [key: string]: Json }): Promise<void> {
+    // The edge: it may be an update that this SDK does not know.
+    return this.#client.notify("session/update", { sessionId, update: update as never });
   }
 
   ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined> {

@@ -2,6 +2,7 @@
 import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } from "@agentclientprotocol/sdk";
 import type { RunId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
+import { type CallDetails, resultContent } from "./agent-details.ts";
 import { endMeta, endText, rawOutput, troubles } from "./end-words.ts";
 import { v1Options } from "./mode-choice.ts";
 import type { Heard } from "./peer.ts";
@@ -44,7 +45,7 @@ export function v1Updates(telling: Telling, { when, whose }: Heard, cwd: string 
     case "call-phase":
       return [update(telling, { status: telling.phase === "waits" ? "pending" : "in_progress" })];
     case "call-progress":
-      return telling.text === "" ? [] : [update(telling, { content: [content(telling.text)] })];
+      return progressed(telling);
     case "process-output":
       return telling.callId === undefined ? [] : [output(telling.callId, telling.tail)];
     case "call-ended":
@@ -79,13 +80,21 @@ export function v1Updates(telling: Telling, { when, whose }: Heard, cwd: string 
 }
 
 function called(telling: Extract<Telling, { type: "call" }>, cwd: string | undefined): SessionUpdate {
-  const { runId, callId, name, input, stoppable } = telling;
+  const { runId, callId, name, input, stoppable, details } = telling;
   const { title, kind, locations } = toolWords(name, input, cwd);
   return {
     ...{ sessionUpdate: "tool_call", toolCallId: callId, title, name, kind, status: "in_progress" },
     ...{ rawInput: input, locations: [...locations] },
+    ...(details === undefined ? {} : { title: name, ...details }),
     ...meta(runId, { stoppable }),
   };
+}
+
+function progressed(telling: Extract<Telling, { type: "call-progress" }>): readonly SessionUpdate[] {
+  const { details = {}, text: words } = telling;
+  const shown = details.content ?? (words === "" ? undefined : [content(words)]);
+  const change = { ...details, ...(shown === undefined ? {} : { content: shown }) };
+  return Object.keys(change).length === 0 ? [] : [update(telling, change)];
 }
 
 const text = (words: string): ContentBlock => ({ type: "text", text: words });
@@ -96,9 +105,8 @@ const meta = (runId: RunId, more: object = {}): { readonly _meta: { readonly bel
   _meta: { belay: { runId, ...more } },
 });
 
-interface Change {
+interface Change extends Omit<CallDetails, "status"> {
   readonly status?: ToolCallStatus;
-  readonly content?: ToolCallContent[];
   readonly rawOutput?: Json;
 }
 
@@ -120,12 +128,15 @@ const output = (callId: string, tail: string): SessionUpdate => ({
 function ended(telling: Extract<Telling, { type: "call-ended" }>): SessionUpdate {
   const { outcome, result, changes } = telling;
   const shown = [shownText(result), endText(outcome)].filter((one) => one !== "").join("\n");
+  const rich = resultContent(result);
+  const end = endText(outcome);
+  const plain = shown === "" ? [] : [content(shown)];
   return update(
     telling,
     {
       status: outcome.kind === "completed" ? "completed" : "failed", // @fault new-status-to-old-clients
-      content: shown === "" ? [] : [content(shown)],
-      ...rawOutput(result),
+      content: rich === undefined ? plain : [...rich, ...(end === "" ? [] : [content(end)])],
+      ...(rich === undefined ? rawOutput(result) : {}),
     },
     { ...endMeta(outcome), ...(changes.length === 0 ? {} : { changes }) },
   );

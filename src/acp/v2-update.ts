@@ -2,6 +2,7 @@
 import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk/experimental/v2";
 import type { Outcome } from "../core/cancel.ts";
 import type { ProcessId, RunId } from "../core/ids.ts";
+import type { CallDetails } from "./agent-details.ts";
 import { endMeta, endText, LOST, rawOutput, troubles } from "./end-words.ts";
 import { v2Options } from "./mode-choice.ts";
 import type { Heard } from "./peer.ts";
@@ -98,18 +99,21 @@ function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdat
   const base = { sessionUpdate: "tool_call_update", toolCallId: telling.callId } as const;
   switch (telling.type) {
     case "call": {
-      const { runId, name, input, stoppable } = telling;
+      const { runId, name, input, stoppable, details } = telling;
       const { title, kind, locations } = toolWords(name, input, cwd);
       return {
         ...{ ...base, name, title, kind, status: "in_progress", rawInput: input, locations: [...locations] },
+        ...(details === undefined ? {} : { title: name, ...plainDetails(details) }),
         ...(stoppable ? { capabilities: { cancel: {} } } : {}),
         ...meta(runId),
       };
     }
     case "call-phase":
       return { ...base, status: telling.phase === "waits" ? "pending" : "in_progress" };
-    case "call-progress":
-      return { ...base, content: [content(telling.text)] };
+    case "call-progress": {
+      const { details = {}, text: words } = telling;
+      return { ...base, ...plainDetails(details), ...(words === "" ? {} : { content: [content(words)] }) };
+    }
     case "call-ended": {
       const { runId, outcome, result, changes, processes } = telling;
       const shown = [shownText(result), endText(outcome)].filter((one) => one !== "").join("\n");
@@ -122,6 +126,9 @@ function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdat
     }
   }
 }
+
+/** Content has another form in this version: what is text is sent as text. */
+const plainDetails = ({ content: _, ...details }: CallDetails): Omit<CallDetails, "content"> => details;
 
 type TerminalTelling = Extract<Telling, { type: "process" | "process-output" | "process-ended" }>;
 

@@ -61,7 +61,9 @@ export function statusOf(receipt: CancelReceipt & Waited, waitMs: number): CallS
       // Whoever does not want to wait is told that the stop is recorded.
       if (waitMs === 0 || receipt.ended === undefined) return "cancelled";
       if (receipt.ended.kind === "limit") return "timeout";
-      return receipt.ended.outcome.kind === "cancelled" ? "cancelled" : "not_found";
+      if (receipt.ended.outcome.kind !== "cancelled") return "not_found";
+      // It was abandoned, and may still run.
+      return receipt.ended.outcome.abandoned === undefined ? "cancelled" : "timeout";
   }
 }
 

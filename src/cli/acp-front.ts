@@ -33,15 +33,20 @@ export async function startFront(command: readonly string[], flags: FrontFlags):
   return withEditor(flags, async (desk) => {
     const load = () => import("../foreign/foreign-agent.ts");
     const { foreignAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp-front", load);
+    const { AgentSessions } = await import("../foreign/agent-sessions.ts");
+    const updates = new AgentSessions();
     const agent = foreignAgent({
       ...{ command: [program, ...words], inherit, cwd: process.cwd(), version: version() },
       sessions: (id) => brought.of(id),
+      updates,
     });
     const given = { agent, describe: `the agent behind ${basename(program)}` };
     const place = await amongEditors(desk, { home, mark, flags, agent: given });
     desk.log.info(`its runs are found with: belay ps --home ${shellQuoted(home.dir)}`, { agent: program });
     return {
       place,
+      // In another editor's program these are not at hand.
+      ...(place.hosts ? { behind: updates } : {}),
       onSession: ({ sessionId, mcpServers, additionalDirectories }) => {
         brought.put(sessionId, { mcpServers, additionalDirectories });
         // Not handed on: they may hold secrets, and the log of a session is no place for those.

@@ -58,7 +58,7 @@ export interface Desk {
   readonly redact: Redactor;
 }
 
-export interface Seated extends Pick<AcpDoorOptions, "onSession"> {
+export interface Seated extends Pick<AcpDoorOptions, "onSession" | "behind"> {
   readonly place: Place;
 }
 
@@ -93,7 +93,11 @@ interface Serving {
   readonly exit: () => void;
 }
 
-async function serve(line: EditorLine, { place, onSession }: Seated, { log, atEnd, exit }: Serving): Promise<void> {
+async function serve(
+  line: EditorLine,
+  { place, onSession, behind }: Seated,
+  { log, atEnd, exit }: Serving,
+): Promise<void> {
   const { control, kind, where, audit } = place;
   // What is done here goes with the editor, and so do its runs. A server stays, and goes on.
   const policy = atEnd ?? (kind === "editors" ? "cancel" : "keep");
@@ -106,6 +110,7 @@ async function serve(line: EditorLine, { place, onSession }: Seated, { log, atEn
     notice: (text) => log.info(text),
     ...(audit === undefined ? {} : { audit }),
     ...(onSession === undefined ? {} : { onSession }),
+    ...(behind === undefined ? {} : { behind }),
   });
   log.info("ready for an editor", { where, atEnd: policy });
   const guest = door.connect(line.stream, { atEnd: (leaving) => end.come(leaving) });

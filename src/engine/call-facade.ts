@@ -9,6 +9,7 @@ import { checkCallJson } from "./validate.ts";
 type Behind = RunWork &
   Pick<Facade, "input" | "signal" | "processes" | "progress"> & {
     readonly id: CallId;
+    approve: NonNullable<Facade["approve"]>;
     keepPartial(result: Json): void;
     noteChange(what: string): void;
   };
@@ -74,6 +75,10 @@ export class CallFacade implements Facade {
 
   get processes(): Facade["processes"] {
     return this.#call.processes;
+  }
+
+  get approve(): NonNullable<Facade["approve"]> {
+    return (subject, approval) => this.#call.gate.settle(() => this.#call.approve(subject, approval));
   }
 
   get ask(): Facade["ask"] {

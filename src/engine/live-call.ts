@@ -16,8 +16,10 @@ import { keptResult } from "./kept-result.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { RunWork, type WorkHost } from "./run-work.ts";
 import type { Ended } from "./scope.ts";
-import { checkApproval, invalid } from "./validate.ts";
+import { checkApproval, checkCallJson, invalid } from "./validate.ts";
 import { CallProcesses } from "./work-processes.ts";
+
+type Subject = Pick<CallRequest, "name" | "input">;
 
 /** A request, or, for a call that an earlier life asked for, the means to find out what it was. */
 export type Request = CallRequest | (() => Promise<CallRequest>);
@@ -27,6 +29,8 @@ export class LiveCall extends RunWork {
   /** What is carried out: what was asked for, unless a hook has put something else in its place. */
   input: Json;
   #request: Request;
+  /** The host's hook has approved whatever it does. */
+  #isApproved = false;
   #partial: Json | undefined = undefined;
   #changes: string[] | undefined = undefined;
   #giveBack: () => void = ignore;
@@ -150,7 +154,8 @@ export class LiveCall extends RunWork {
     const verdict = await this.#hear();
     if (verdict?.kind === "deny") throw denied(`Not carried out: a rule of the host forbids it. ${verdict.note}`);
     if (verdict?.input !== undefined) this.input = verdict.input;
-    if (verdict?.approved === true) return;
+    this.#isApproved = verdict?.approved === true;
+    if (this.#isApproved) return;
     const wanted = typeof approval === "function" ? await this.#judge(approval) : approval;
     if (wanted !== false) await this.#ask(wanted === true ? {} : wanted);
   }
@@ -195,17 +200,35 @@ export class LiveCall extends RunWork {
     }
   }
 
-  async #ask({ scope, note, deadlineMs }: Approval): Promise<void> {
+  async #ask(approval: Approval): Promise<void> {
+    const subject: Subject = {
+      name: this.name,
+      input: this.input, // @fault other-bytes-shown:input
+    };
+    checkApproved(await this.#inquire(subject, approval));
+  }
+
+  async approve(subject: Subject, given: Approval = {}): Promise<Ending> {
+    const approval = checkApproval(given);
+    if (typeof subject?.name !== "string" || subject.name === "") throw invalid("approve() takes a name and an input.");
+    if (this.#isApproved || typeof approval === "boolean") return { kind: "allowed" };
+    const input = checkCallJson(subject.input ?? null, "What is to be approved");
+    const ending = await this.#inquire({ name: subject.name.toWellFormed(), input }, approval);
+    this.waits = undefined;
+    return ending;
+  }
+
+  #inquire({ name, input }: Subject, { scope, note, deadlineMs }: Approval): Promise<Ending> {
     this.waits = "approval";
     const about: About = {
       kind: "approval",
-      name: this.name,
-      input: this.input, // @fault other-bytes-shown:input
-      digest: this.host.digest(JSON.stringify([this.name, this.input])), // @fault other-bytes-shown:digest
-      scope: scope ?? this.name,
+      name,
+      input,
+      digest: this.host.digest(JSON.stringify([name, input])), // @fault other-bytes-shown:digest
+      scope: scope ?? name,
       ...(note === undefined ? {} : { note }),
     };
-    checkApproved(await this.inquire(about, deadlineMs));
+    return this.inquire(about, deadlineMs);
   }
 
   async #hear(): Promise<Verdict | undefined> {

@@ -13,6 +13,7 @@ import type {
   PageWish,
   ProcessInfo,
   ProcessResult,
+  ProcessTree,
 } from "../spawner.ts";
 import type { Processes } from "./processes.ts";
 import { checkMs, checkReason, invalid, optionsOf, rejectUnknown } from "./validate.ts";
@@ -56,6 +57,16 @@ export class ProcessHandle implements Handle {
 
   get info(): ProcessInfo | undefined {
     return this.#host.info(this.id);
+  }
+
+  get tree(): ProcessTree | undefined {
+    const tree = this.#host.processes.get(this.id)?.child?.tree;
+    if (tree === undefined) return undefined;
+    const gate = this.#gate;
+    return {
+      members: () => gate.settle(() => tree.members()),
+      endOthers: (kept, limits) => gate.settle(() => tree.endOthers(kept, limits)),
+    };
   }
 
   wait(options: WaitOptions = {}): Promise<ProcessResult | undefined> {

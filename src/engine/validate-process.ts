@@ -63,7 +63,7 @@ function checkObject(given: unknown, what: string): void {
 }
 
 function checkSpawn(given: StartOptions, what: string): void {
-  const { cwd, env, inherit, profile, stdin, hear, terminal, limits, graceMs, timeoutMs, ...rest } = given;
+  const { cwd, env, inherit, profile, stdin, hear, terminal, limits, graceMs, timeoutMs, within, ...rest } = given;
   rejectUnknown(rest, what);
   if (cwd !== undefined && (typeof cwd !== "string" || cwd === "")) throw invalid("`cwd` is a path.");
   if (cwd !== undefined) refuse(problemOfPath(cwd, "`cwd`"));
@@ -78,6 +78,9 @@ function checkSpawn(given: StartOptions, what: string): void {
   if (hear !== undefined && typeof hear !== "function") throw invalid("`hear` is a function.");
   if (terminal !== undefined) checkSize(terminal);
   if (limits !== undefined) checkLimits(limits);
+  if (within !== undefined && (!isObject(within) || !Array.isArray(within.kept))) {
+    throw invalid("`within` names a process, and the processes of its tree that are left out.");
+  }
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 30_000);
   if (timeoutMs !== undefined) checkMs(timeoutMs, "timeoutMs", TIMEOUT_MS_MAX);
 }

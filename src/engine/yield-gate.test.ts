@@ -49,7 +49,10 @@ const ofTurn = {
   stop: (turn) => turn.stop("It goes round in circles."),
 } satisfies Cases<Turn>;
 
-const ofCall = { ask: (call) => call.ask({ text: "Which?" }) } satisfies Cases<LiveCall>;
+const ofCall = {
+  approve: async (call) => call.approve?.({ name: "it", input: null }),
+  ask: (call) => call.ask({ text: "Which?" }),
+} satisfies Cases<LiveCall>;
 
 const ofCallProcesses = {
   ...ofProcesses,

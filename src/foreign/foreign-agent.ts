@@ -10,6 +10,7 @@ import { ForeignTurn } from "./foreign-turn.ts";
 import { Links } from "./links.ts";
 import { promptBlocks, textBlock } from "./prompt-blocks.ts";
 import { retold } from "./retold.ts";
+import { RunProcesses } from "./run-processes.ts";
 import type { Seat } from "./seat.ts";
 import { Steering } from "./steering.ts";
 
@@ -21,7 +22,10 @@ export function foreignAgent(options: ForeignAgentOptions): Agent {
     const messages = await turn.transcript();
     const seat = await links.take(turn, messages);
     try {
-      return await carryOut(turn, seat, messages);
+      const result = await carryOut(turn, seat, messages);
+      // Without a record they are ended with the agent's process all the same.
+      if (!turn.signal.aborted) await new RunProcesses(turn, seat.link).handOver().catch(() => undefined);
+      return result;
     } finally {
       links.rest(seat.link);
     }
@@ -81,7 +85,9 @@ async function prompted(
 }
 
 /** What people should know before they read the answer. */
-function say(turn: Turn, { link, leftOut }: Seat, before: string): void {
+function say(turn: Turn, { link, leftOut, isReplacement }: Seat, before: string): void {
+  if (isReplacement)
+    turn.emit(`[${link.name} did not answer after its commands were ended: it was started again.]\n\n`);
   if (leftOut.length > 0) turn.emit(`[${link.name} cannot take these MCP servers: ${leftOut.join(", ")}.]\n\n`);
   if (before === "") return;
   turn.emit(`[${link.name} does not remember this session. It was given what was said so far, as text.]\n\n`);

@@ -17,6 +17,7 @@ test.each([
   [{ command: ["a"], leave: "always" }, "`leave` is"],
   [{ command: ["a"], startMs: 0 }, "milliseconds"],
   [{ command: ["a"], idleMs: 1.5 }, "milliseconds"],
+  [{ command: ["a"], stopMs: 0 }, "milliseconds"],
   [{ command: ["a"], idleMax: -1 }, "`idleMax` is a whole number"],
 ])("is refused: %j", (given, words) => {
   // As somebody would write it who has no types.

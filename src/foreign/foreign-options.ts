@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
+import type { AgentSessions } from "./agent-sessions.ts";
 import { isObject } from "./kept-json.ts";
 import { IDLE_MS, IDLE_PROCESSES_MAX, START_MS, START_MS_MAX } from "./limits.ts";
 
@@ -27,12 +28,19 @@ export interface ForeignAgentOptions {
   /** What it asks leave for: people are asked (default), or it is given unasked. */
   readonly leave?: Leave;
   readonly sessions?: (id: SessionId) => Brought | undefined;
+  /** Where clients of the protocol follow what Belay does not record, and change the agent's own settings. */
+  readonly updates?: AgentSessions;
   /** What people know it by. Default the name of the program. */
   readonly name?: string;
   /** Of Belay, told to the agent. */
   readonly version?: string;
   /** How long it may take to answer its first questions. Default 60000. */
   readonly startMs?: number;
+  /**
+   * How long it may take to answer a cancel before its process is ended. Default a share of the run's grace, and never
+   * more than the grace allows: an agent that needs longer needs a longer `graceMs` of Belay.
+   */
+  readonly stopMs?: number;
   /** How long its process is kept for a session that nobody works in. Default 600000. */
   readonly idleMs?: number;
   /** How many such processes are kept. Default 16. */
@@ -51,7 +59,7 @@ export interface Settled extends ForeignAgentOptions {
 
 export function checkForeign(given: ForeignAgentOptions): Settled {
   const { command, env = {}, cwd, name, leave = "ask", version = "0" } = given;
-  const { startMs = START_MS, idleMs = IDLE_MS, idleMax = IDLE_PROCESSES_MAX } = given;
+  const { stopMs, startMs = START_MS, idleMs = IDLE_MS, idleMax = IDLE_PROCESSES_MAX } = given;
   const args: unknown = command;
   if (!Array.isArray(args) || args.length === 0 || args.some((one) => typeof one !== "string") || args[0] === "") {
     throw invalid('`command` is a program and its arguments: ["some-agent", "--acp"].');
@@ -61,8 +69,10 @@ export function checkForeign(given: ForeignAgentOptions): Settled {
   }
   if (leave !== "ask" && leave !== "give") throw invalid('`leave` is "ask" or "give".');
   if (cwd !== undefined && (typeof cwd !== "string" || cwd === "")) throw invalid("`cwd` is a path.");
-  if (!isMs(startMs) || !isMs(idleMs)) {
-    throw invalid(`\`startMs\` and \`idleMs\` are whole numbers of milliseconds from 1 to ${START_MS_MAX}.`);
+  if (!isMs(startMs) || !isMs(idleMs) || (stopMs !== undefined && !isMs(stopMs))) {
+    throw invalid(
+      `\`startMs\`, \`stopMs\` and \`idleMs\` must be whole numbers of milliseconds from 1 to ${START_MS_MAX}.`,
+    );
   }
   if (!Number.isInteger(idleMax) || idleMax < 0) throw invalid("`idleMax` is a whole number from 0.");
   const known = { env: withoutOurs(env), name: name ?? basename(command[0]) };

@@ -34,8 +34,18 @@ export const STEER_EVERY_MS = 250;
 /** How long it may take to say that it has taken one in. */
 export const STEER_MS = 1_000;
 
-/** How long a call that has begun is held back: an agent that asks for leave does so right after it has told of it. */
+/** How long a call that is announced without an input waits for it: what is recorded of it is never changed. */
 export const HOLD_MS = 50;
+
+/** How long text waits for the call before it to be recorded. A commit takes milliseconds; a hook may take longer. */
+export const ORDER_WAIT_MS = 1_000;
+
+/** Shares of the rest of the grace: from SIGTERM to SIGKILL for a cancelled run's commands, and until they are gone. */
+export const COMMANDS_GRACE_SHARE = 0.4;
+export const COMMANDS_LIMIT_SHARE = 0.85;
+
+/** How long an agent may take to answer anything at all after processes that it had started were ended. */
+export const PROBE_MS = 2_000;
 
 /** Calls of one prompt that are mirrored. An agent that makes more is going round in circles. */
 export const CALLS_MAX = 4_096;
@@ -55,6 +65,9 @@ export const LAST_WORDS_BYTES_MAX = 2_000;
 
 /** What was said so far, for an agent that remembers nothing of it. The end of it, if it is longer. */
 export const TRANSCRIPT_CHARS_MAX = 200_000;
+
+/** Sessions whose settings and last updates are kept while no client has them open. */
+export const SESSIONS_KEPT_MAX = 1_024;
 
 /** The name an agent gives to a session of its own. */
 export const SESSION_ID_CHARS_MAX = 512;

@@ -6,14 +6,15 @@
 // 3. What it tells is handed to the one who listens, in its order, before the answer that follows it; else to nobody.
 import { type ClientConnection, client, RequestError, type RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { GivenReason } from "../core/cancel.ts";
+import type { ProcessId } from "../core/ids.ts";
 import type { Clock, Turn } from "../ports.ts";
-import type { ProcessHandle, ProcessResult } from "../spawner.ts";
+import type { ProcessHandle, ProcessResult, ProcessTree, TreeMember } from "../spawner.ts";
 import { type Abilities, readAbilities } from "./abilities.ts";
 import { AgentFailed, type FailureCode } from "./agent-failed.ts";
 import type { Leave, Settled } from "./foreign-options.ts";
 import { brief } from "./kept-json.ts";
 import { lastWords } from "./last-words.ts";
-import { OUTPUT_KEPT_BYTES_MAX, PARTING_MS, TIDY_SHARE, WORDS_CHARS_MAX } from "./limits.ts";
+import { OUTPUT_KEPT_BYTES_MAX, PARTING_MS, PROBE_MS, TIDY_SHARE, WORDS_CHARS_MAX } from "./limits.ts";
 import { MessageStream } from "./message-stream.ts";
 import { readTold, type Update } from "./update.ts";
 
@@ -26,6 +27,7 @@ export interface Listener {
 }
 
 interface LinkParts extends Pick<Settled, "name" | "leave"> {
+  readonly stopMs: number | undefined;
   readonly clock: Clock;
   readonly child: ProcessHandle;
   readonly wire: MessageStream;
@@ -38,18 +40,32 @@ export class Link {
   /** Undefined: nobody knows how, the session is not ours any more. */
   readonly ended: Promise<ProcessResult | undefined>;
   listener: Listener | undefined = undefined;
+  /** Receives what Belay does not record. */
+  onUpdate: (raw: unknown) => void = ignore;
   abilities: Abilities = readAbilities({});
   /** The agent's own name of the session, once it has one. */
   sessionId: string | undefined = undefined;
-  phase: "open" | "over" = "open";
+  /** What it answered when its session was opened: its modes, models and options, if it has any. */
+  menus: unknown = undefined;
+  /** `ending`: its process is being ended, and nothing new is sent to it. */
+  phase: "open" | "ending" | "over" = "open";
+  /** How long it may take to answer a cancel. Default a share of the turn's grace. */
+  readonly stopMs: number | undefined;
+  /** The processes below it before its first prompt: its own servers. Undefined: they could not be listed. */
+  baseline: readonly TreeMember[] | undefined = undefined;
+  /** What earlier runs have left running, if anything. */
+  leftRunning: ProcessHandle | undefined = undefined;
+  /** Whether it still answers, after processes that it had started were ended. Undefined: nothing of it was. */
+  answers: Promise<boolean> | undefined = undefined;
   /** What the model is to hear with the next prompt, and no person has said. */
   readonly untold: string[] = [];
   readonly #child: ProcessHandle;
   readonly #wire: MessageStream;
   readonly #connection: ClientConnection;
 
-  constructor({ name, leave, clock, child, wire }: LinkParts) {
+  constructor({ name, leave, stopMs, clock, child, wire }: LinkParts) {
     this.name = name;
+    this.stopMs = stopMs;
     this.leave = leave;
     this.clock = clock;
     this.#child = child;
@@ -64,11 +80,32 @@ export class Link {
   told(params: unknown): void {
     const { sessionId, update } = readTold(params);
     if (this.listener?.sessionId === sessionId) this.listener.told(update);
+    // Settings and commands change between prompts, too.
+    else if (update.kind === "other" && (this.sessionId ?? sessionId) === sessionId) this.onUpdate(update.raw);
   }
 
   /** Whether it can be asked anything. */
   get isOpen(): boolean {
     return this.phase === "open" && !this.#connection.signal.aborted;
+  }
+
+  get processId(): ProcessId {
+    return this.#child.id;
+  }
+
+  get tree(): ProcessTree | undefined {
+    return this.#child.tree;
+  }
+
+  /** Sends a request that no agent knows: one that works refuses it. */
+  probe(): void {
+    const limit = Promise.withResolvers<boolean>();
+    const cancelLimit = this.clock.after(PROBE_MS, () => limit.resolve(false), "idle");
+    const answer = this.request("_belay/ping", {}).then(
+      () => true,
+      (error: unknown) => error instanceof RequestError,
+    );
+    this.answers = Promise.race([answer, limit.promise]).finally(cancelLimit);
   }
 
   request<T>(method: string, params: object, cancellationSignal?: AbortSignal): Promise<T> {
@@ -83,6 +120,7 @@ export class Link {
 
   /** Ends its whole tree. Resolves when that is done. */
   async stop(reason: GivenReason): Promise<ProcessResult | undefined> {
+    if (this.phase === "open") this.phase = "ending";
     // Refused only by a store in trouble, which keeps the cancel, or because it has ended.
     this.#child.cancel(reason).catch(ignore);
     return this.ended;
@@ -99,7 +137,7 @@ export class Link {
     const takeBack = this.clock.after(PARTING_MS, () => limit.resolve(), "idle");
     await Promise.race([this.ended, limit.promise]);
     takeBack();
-    if (this.phase === "open") await this.stop(reason);
+    if (this.phase !== "over") await this.stop(reason);
   }
 
   /** How it failed, in words, with its own last ones. Only for one that is no use any more. */
@@ -138,7 +176,7 @@ const LOGIN_WANTED = -32_000;
 
 /** Starts the program. Rejects with what the spawner says, and then there is nothing of it. */
 export async function startLink(turn: Turn, options: Settled, cwd: string): Promise<Link> {
-  const { command, env, inherit = "all", name, leave } = options;
+  const { command, env, inherit = "all", name, leave, stopMs } = options;
   const started = Promise.withResolvers<ProcessHandle>();
   let link: Link | undefined;
   const wire = new MessageStream({
@@ -154,7 +192,7 @@ export async function startLink(turn: Turn, options: Settled, cwd: string): Prom
     limits: { outputBytesMax: OUTPUT_KEPT_BYTES_MAX },
   });
   started.resolve(child);
-  link = new Link({ name, leave, clock: turn.clock, child, wire });
+  link = new Link({ name, leave, stopMs, clock: turn.clock, child, wire });
   return link;
 }
 

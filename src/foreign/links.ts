@@ -23,12 +23,14 @@ export class Links {
   /** A seat for this turn: the one its session had, or a new one. */
   async take(turn: Turn, messages: readonly Message[]): Promise<Seat> {
     const known = this.#links.get(turn.sessionId);
-    if (known?.isOpen === true && known.sessionId !== undefined) {
+    const answers = (await known?.answers) ?? true;
+    if (known?.isOpen === true && known.sessionId !== undefined && answers) {
       this.#wake(known);
-      return { link: known, sessionId: known.sessionId, memory: "kept", leftOut: [] };
+      known.answers = undefined;
+      return { link: known, sessionId: known.sessionId, memory: "kept", leftOut: [], isReplacement: false };
     }
     if (known !== undefined) await known.stop({ kind: "policy", note: "It is of no use any more." });
-    const seat = await takeSeat(turn, this.#options, messages);
+    const seat = { ...(await takeSeat(turn, this.#options, messages)), isReplacement: !answers };
     const { sessionId } = turn;
     this.#links.set(sessionId, seat.link);
     void seat.link.ended.then(() => {

@@ -4,6 +4,7 @@
 // 1. Every question is answered once, with one of the agent's own options or with `cancelled`.
 // 2. Nothing is allowed that nobody has allowed: whatever goes wrong is a no.
 import type { RequestPermissionResponse } from "@agentclientprotocol/sdk";
+import type { Ending } from "../core/question.ts";
 import type { CallResult } from "../ports.ts";
 import type { Leave } from "./foreign-options.ts";
 import { brief, isObject } from "./kept-json.ts";
@@ -36,19 +37,39 @@ export async function askLeave(
   gone: Promise<void>,
   leave: Leave,
 ): Promise<RequestPermissionResponse> {
-  if (leave === "give") {
-    mirror.begin();
-    return Promise.race([decided(mirror, options), gone.then(() => CANCELLED)]);
-  }
-  // One that waits for leave already is answered by what becomes of that; one that has begun without it asks anew.
-  if (mirror.phase === "held") mirror.begin({ scope: mirror.scope });
-  const answer = mirror.phase === "asks leave" ? decided(mirror, options) : askAgain(mirror, options);
+  mirror.begin();
+  const answer = leave === "give" ? decided(mirror, options) : asked(mirror, options);
   return Promise.race([answer, gone.then(() => CANCELLED)]);
 }
 
+/** Only the host's own rules can refuse it. */
 async function decided(mirror: Mirror, options: readonly Option[]): Promise<RequestPermissionResponse> {
   const first = await Promise.race([mirror.begun.then(() => "allowed" as const), mirror.result]);
   return first === "allowed" ? allow(options) : refuse(first, options);
+}
+
+async function asked(mirror: Mirror, options: readonly Option[]): Promise<RequestPermissionResponse> {
+  const call = await Promise.race([mirror.begun, mirror.result?.then(() => undefined)]);
+  if (call === undefined) return refuse(await mirror.result, options);
+  if (mirror.wasAsked) return askAgain(mirror, options);
+  mirror.wasAsked = true;
+  try {
+    const ending = await call.approve?.({ name: mirror.title, input: mirror.shown }, { scope: mirror.scope });
+    if (ending === undefined) return deny(options);
+    if (ending.kind === "allowed") return allow(options);
+    if (ending.kind === "withdrawn") return CANCELLED;
+    mirror.end({ kind: "denied", why: denial(ending) });
+    return deny(options);
+  } catch {
+    // The call was stopped meanwhile, or there are too many questions.
+    return deny(options);
+  }
+}
+
+function denial(ending: Ending): string {
+  if (ending.kind === "expired") return `Not carried out: not approved within ${ending.limitMs} ms.`;
+  const { by, note } = { by: undefined, note: undefined, ...ending };
+  return `Not carried out: denied by ${by ?? "the user"}${note === undefined ? "." : `: ${note}`}`;
 }
 
 /** A call that has begun, and wants more: a question of its own, with the agent's own words for the answers. */

@@ -6,7 +6,7 @@ import type { Turn } from "../ports.ts";
 import { type Abilities, readAbilities } from "./abilities.ts";
 import { AgentFailed } from "./agent-failed.ts";
 import type { Settled } from "./foreign-options.ts";
-import { isObject } from "./kept-json.ts";
+import { isObject, keptJson } from "./kept-json.ts";
 import { isLoginWanted, type Link, startLink, wordsOf } from "./link.ts";
 import { earlierSession, isSessionName, SESSION_CALL } from "./session-call.ts";
 
@@ -17,6 +17,8 @@ export interface Seat {
   readonly memory: "kept" | "anew";
   /** MCP servers that it cannot take, by name. */
   readonly leftOut: readonly string[];
+  /** The one before did not answer any more after processes that it had started were ended. */
+  readonly isReplacement: boolean;
 }
 
 interface Place {
@@ -26,12 +28,18 @@ interface Place {
 }
 
 /** Rejects with what is wrong, in words; then nothing of it is left. */
-export async function takeSeat(turn: Turn, options: Settled, messages: readonly Message[]): Promise<Seat> {
+export async function takeSeat(
+  turn: Turn,
+  options: Settled,
+  messages: readonly Message[],
+): Promise<Omit<Seat, "isReplacement">> {
   const given = turn.cwd ?? options.cwd ?? ".";
   const cwd = isAbsolute(given) ? given : resolve(given);
   const link = await startLink(turn, options, cwd);
   try {
     const abilities = await greet(link, turn, options);
+    const { updates } = options;
+    if (updates !== undefined) link.onUpdate = (raw) => updates.update(turn.sessionId, raw);
     link.abilities = abilities;
     const brought = options.sessions?.(turn.sessionId);
     const { taken, leftOut } = sorted(brought?.mcpServers ?? [], abilities);
@@ -41,6 +49,10 @@ export async function takeSeat(turn: Turn, options: Settled, messages: readonly 
     const restored = known !== undefined && (await restore({ link, turn, options }, known, place));
     const sessionId = restored ? known : await openSession({ link, turn, options }, place);
     link.sessionId = sessionId;
+    const send = (method: string, params: object): Promise<Json> =>
+      link.request<unknown>(method, { ...params, sessionId }).then((answer) => keptJson(answer ?? {}));
+    await updates?.opened(turn.sessionId, link.menus, send);
+    if (updates !== undefined) void link.ended.then(() => updates.ended(turn.sessionId));
     return { link, sessionId, memory: restored ? "kept" : "anew", leftOut };
   } catch (error) {
     // Whatever it was, this agent is of no use.
@@ -77,7 +89,8 @@ async function restore(parts: Parts, sessionId: string, place: Place): Promise<b
   if (how === undefined) return false;
   try {
     // What it tells meanwhile is what was said before; nobody listens yet.
-    await answered(parts, link.request<unknown>(`session/${how}`, { sessionId, ...place }), `session/${how}`);
+    const asked = link.request<unknown>(`session/${how}`, { sessionId, ...place });
+    link.menus = await answered(parts, asked, `session/${how}`);
     return true;
   } catch (error) {
     if (error instanceof AgentFailed && error.code === "agent_failed") return false;
@@ -92,6 +105,7 @@ async function openSession(parts: Parts, place: Place): Promise<string> {
   const open = async (): Promise<Json> => {
     const answer = await answered(parts, link.request<unknown>(SESSION_CALL, place), SESSION_CALL);
     const sessionId = isObject(answer) ? answer.sessionId : undefined;
+    link.menus = answer;
     if (!isSessionName(sessionId)) throw await link.failed("agent_unusable", "opened a session without a name");
     return { agent: options.name, sessionId };
   };

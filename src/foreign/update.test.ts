@@ -22,9 +22,9 @@ test.each([
 });
 
 test.each([undefined, null, 7, [], {}, { sessionUpdate: "of_tomorrow" }, { sessionUpdate: "tool_call" }])(
-  "what is not known is passed over: %j",
+  "an unknown update is passed on as it came: %j",
   (update) => {
-    expect(told(update)).toEqual({ kind: "other" });
+    expect(told(update)).toEqual({ kind: "other", raw: update });
     expect(readTold(update).sessionId).toBe("");
   },
 );
@@ -42,10 +42,10 @@ test("news of a call: what is said is kept, what is strange is left out, what is
   if (first === undefined || second === undefined) throw new Error("It says which call it speaks of.");
   expect(withNews(first, second)).toEqual({
     ...{ id: "t", title: "Run", tool: undefined, sort: "execute", status: "pending", input: { a: 1 } },
-    ...{ paths: ["/a"], output: undefined },
+    ...{ paths: ["/a"], locations: [{ path: "/a" }], output: undefined },
     content: [
-      { kind: "text", text: "out" },
-      { kind: "diff", path: "/a", before: undefined, after: "new" },
+      { kind: "text", text: "out", raw: content[0] },
+      { kind: "diff", path: "/a", before: undefined, after: "new", raw: content[1] },
     ],
   });
   expect(readNews({ title: "of nobody" })).toBeUndefined();

@@ -6,7 +6,9 @@ import { isObject, keptJson } from "./kept-json.ts";
 export type Update =
   | { readonly kind: "text" | "thought"; readonly text: string }
   | { readonly kind: "call"; readonly news: CallNews }
-  | { readonly kind: "other" };
+  | { readonly kind: "replayed" }
+  /** One that Belay does not record. */
+  | { readonly kind: "other"; readonly raw: unknown };
 
 export interface Told {
   readonly sessionId: string;
@@ -22,15 +24,24 @@ export interface CallNews {
   readonly status: CallStatus | undefined;
   readonly content: readonly CallContent[] | undefined;
   readonly paths: readonly string[] | undefined;
+  /** The same with lines, as the agent gave them. */
+  readonly locations: readonly Json[] | undefined;
   readonly input: Json | undefined;
   readonly output: Json | undefined;
 }
 
 export type CallStatus = "pending" | "in_progress" | "completed" | "failed";
 
+/** `raw`: as the agent gave it. */
 export type CallContent =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "diff"; readonly path: string; readonly before: string | undefined; readonly after: string };
+  | { readonly kind: "text" | "image"; readonly text: string; readonly raw: Json }
+  | {
+      readonly kind: "diff";
+      readonly path: string;
+      readonly before: string | undefined;
+      readonly after: string;
+      readonly raw: Json;
+    };
 
 const STATUSES: readonly CallStatus[] = ["pending", "in_progress", "completed", "failed"];
 
@@ -40,7 +51,8 @@ export function readTold(params: unknown): Told {
 }
 
 function readUpdate(given: unknown): Update {
-  if (!isObject(given)) return OTHER;
+  const other: Update = { kind: "other", raw: given };
+  if (!isObject(given)) return other;
   switch (given.sessionUpdate) {
     case "agent_message_chunk":
       return { kind: "text", text: readContent(given.content) };
@@ -49,14 +61,14 @@ function readUpdate(given: unknown): Update {
     case "tool_call":
     case "tool_call_update": {
       const news = readNews(given);
-      return news === undefined ? OTHER : { kind: "call", news };
+      return news === undefined ? other : { kind: "call", news };
     }
+    case "user_message_chunk":
+      return { kind: "replayed" };
     default:
-      return OTHER;
+      return other;
   }
 }
-
-const OTHER: Update = { kind: "other" };
 
 /** Undefined: it does not say which call it speaks of. */
 export function readNews(given: unknown): CallNews | undefined {
@@ -71,6 +83,7 @@ export function readNews(given: unknown): CallNews | undefined {
     status: STATUSES.find((one) => one === fields.status),
     content: Array.isArray(fields.content) ? fields.content.flatMap(readCallContent) : undefined,
     paths: Array.isArray(fields.locations) ? fields.locations.flatMap(readPath) : undefined,
+    locations: Array.isArray(fields.locations) ? fields.locations.flatMap(readLocation) : undefined,
     input: fields.rawInput === undefined ? undefined : keptJson(fields.rawInput),
     output: fields.rawOutput === undefined ? undefined : keptJson(fields.rawOutput),
   };
@@ -86,6 +99,7 @@ export function withNews(known: CallNews, news: CallNews): CallNews {
     status: news.status ?? known.status,
     content: news.content ?? known.content,
     paths: news.paths ?? known.paths,
+    locations: news.locations ?? known.locations,
     input: news.input ?? known.input,
     output: news.output ?? known.output,
   };
@@ -93,12 +107,22 @@ export function withNews(known: CallNews, news: CallNews): CallNews {
 
 function readCallContent(given: unknown): readonly CallContent[] {
   if (!isObject(given)) return [];
-  if (given.type === "content") return [{ kind: "text", text: readContent(given.content) }];
+  const raw = keptJson(given);
+  if (given.type === "content") {
+    const isImage = isObject(given.content) && given.content.type === "image";
+    return [{ kind: isImage ? "image" : "text", text: readContent(given.content), raw }];
+  }
   const path = textOf(given.path);
   if (given.type !== "diff" || path === undefined) return [];
   const before = typeof given.oldText === "string" ? given.oldText : undefined;
-  return [{ kind: "diff", path, before, after: typeof given.newText === "string" ? given.newText : "" }];
+  return [{ kind: "diff", path, before, after: typeof given.newText === "string" ? given.newText : "", raw }];
 }
+
+const readLocation = (given: unknown): readonly Json[] =>
+  readPath(given).map((path) => {
+    const { line } = isObject(given) ? given : {};
+    return typeof line === "number" && Number.isSafeInteger(line) && line >= 0 ? { path, line } : { path };
+  });
 
 const readPath = (given: unknown): readonly string[] => {
   const path = isObject(given) ? textOf(given.path) : undefined;

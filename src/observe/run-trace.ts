@@ -113,10 +113,8 @@ export class RunTrace {
   }
 
   endCall({ callId, at, outcome }: Of<"call.settled">): void {
-    // There is no word for cancelled but that of an error. It is one for the call, and none for the run.
-    const told = outcome.kind === "cancelled" ? { "error.type": "cancelled" } : {};
-    if (outcome.kind === "cancelled") this.#works.get(callId)?.span.setStatus({ code: SpanStatusCode.ERROR });
-    this.#end(callId, at, outcome, told);
+    // A call that was cancelled is not an error: `belay.outcome` says so, and its status stays unset.
+    this.#end(callId, at, outcome, {});
   }
 
   end(at: number, ending: Ending): void {

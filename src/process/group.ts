@@ -54,6 +54,7 @@ function holdGroup(leader: Leader, plan: Plan, { watchdog, census, clock, sight 
     },
     ...(look === undefined ? {} : { look }),
     left: () => marked.companions(command.pid),
+    members: async () => (await marked.find()).filter(({ pid }) => pid !== command.pid && pid !== leaderPid),
     verify: async (waitMs) => {
       const verified = await marked.end(waitMs);
       if (verified.left.length === 0) forget();

@@ -17,6 +17,7 @@ import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS } from "./limits.ts";
 import type { Capture } from "./output/capture.ts";
 import type { Sight } from "./sight.ts";
 import type { Exit, Started } from "./start.ts";
+import { Subtree } from "./subtree.ts";
 import { until, within } from "./until.ts";
 
 export interface LiveChildOptions {
@@ -44,6 +45,7 @@ export class LiveChild implements Child {
   readonly profile: Profile;
   readonly startedAt: number;
   readonly output: Output;
+  readonly tree: Subtree;
   readonly ended: Promise<ChildEnd>;
   readonly #options: LiveChildOptions;
   readonly #ladder: Ladder;
@@ -66,6 +68,7 @@ export class LiveChild implements Child {
     this.profile = options.profile;
     this.startedAt = clock.now();
     this.output = capture;
+    this.tree = new Subtree({ held, sight, clock });
     this.#input = new Input(started.stdin);
     this.#pipes = [1, 2].flatMap((fd) => sight.openFile(held.pid, fd) ?? []);
     this.#ladder = new Ladder({

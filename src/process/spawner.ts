@@ -13,7 +13,17 @@ import { isMainThread } from "node:worker_threads";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import { isProcessId, type ProcessId } from "../core/ids.ts";
 import type { Clock } from "../ports.ts";
-import type { Child, Mechanism, OutputFile, ProcessLimits, Profile, Spawner, SpawnRequest, Tier } from "../spawner.ts";
+import type {
+  Child,
+  Mechanism,
+  OutputFile,
+  PartOfTree,
+  ProcessLimits,
+  Profile,
+  Spawner,
+  SpawnRequest,
+  Tier,
+} from "../spawner.ts";
 import { endCgroup } from "./cgroup.ts";
 import { toArguments } from "./command-line.ts";
 import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
@@ -28,6 +38,7 @@ import { lookAtMachine, type Machine } from "./machine.ts";
 import { Capture } from "./output/capture.ts";
 import { openOutput } from "./output/saved-output.ts";
 import { OutputShelf } from "./output-shelf.ts";
+import { PartialChild } from "./partial-child.ts";
 import { PipePool } from "./pipe-pool.ts";
 import { elsewhere, sightOn } from "./platform.ts";
 import type { Identity } from "./proc.ts";
@@ -161,6 +172,7 @@ class TreeSpawner implements OpenSpawner {
 
   async spawn(request: SpawnRequest): Promise<Child> {
     if (this.#closed) throw new ControlError("shutting_down", "No processes are started any more.");
+    if (request.within !== undefined) return this.#part(request, request.within);
     const starting = this.#spawn(request);
     this.#starting.add(starting);
     try {
@@ -229,6 +241,18 @@ class TreeSpawner implements OpenSpawner {
       if (error instanceof ControlError) throw error;
       throw new ControlError("not_started", `"${plan.argv[0]}" was not started: ${messageOf(error)}`, { cause: error });
     }
+  }
+
+  /** It is held and in the ledger with the tree that it is part of. */
+  #part({ id, signal, graceMs }: SpawnRequest, { process: of, kept }: PartOfTree): Child {
+    const { shelf } = this.#parts;
+    const { clock } = this.#options;
+    const whole = this.#live.get(of)?.child;
+    if (whole === undefined || !isProcessId(id)) throw new ControlError("not_found", `${of} does not run here.`);
+    if (signal?.aborted === true) throw new ControlError("not_started", `${id} was stopped before it was held.`);
+    const capture = new Capture({ dir: shelf.make(id), clock, streams: "apart" });
+    const onEnded = (): void => shelf.ended(id);
+    return new PartialChild({ whole, kept, capture, clock, graceMs: graceMs ?? GRACE_MS, onEnded });
   }
 
   /** In one tick: held, written down, let through the gate. */

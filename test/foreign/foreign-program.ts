@@ -14,6 +14,8 @@ export interface Skills {
   /** What it takes besides programs on its own machine. */
   readonly takes?: "everything";
   readonly cancelsCalls?: boolean;
+  /** Has modes, models and options. */
+  readonly menus?: boolean;
   /** Something it does before, or instead of, everything else. */
   readonly first?: "garbage" | "silence" | "exit" | "huge" | "version" | "login";
 }
@@ -28,6 +30,7 @@ interface Session {
 
 const sessions = new Map<string, Session>();
 let brought: object = {};
+const settings: object[] = [];
 const stoppedCalls = new Map<string, PromiseWithResolvers<void>>();
 
 const fileOf = (id: string): string => join(skills.memory ?? "", `${id}.json`);
@@ -89,7 +92,119 @@ async function leave(work: Work, toolCall: object): Promise<string> {
   return outcome.optionId ?? outcome.outcome;
 }
 
+/** Commands in every shape that escapes a careless stop. Each process of them sleeps for the mark. */
+export const SHAPES: Readonly<Record<string, (mark: string) => string>> = {
+  plain: (mark) => `sleep ${mark} & sleep ${mark} & wait`,
+  setsid: (mark) => `setsid sleep ${mark} & exec sleep ${mark}`,
+  "double fork": (mark) => `(setsid sleep ${mark} &); exec sleep ${mark}`,
+  "deaf to SIGTERM": (mark) => `trap "" TERM INT HUP; sleep ${mark} & sleep ${mark}`,
+  "env -i": (mark) => `(setsid env -i sleep ${mark} &); exec env -i sleep ${mark}`,
+};
+
+function startCommand(shape: string, mark: string): void {
+  spawn("sh", ["-c", SHAPES[shape]?.(mark) ?? ""], { stdio: "ignore", detached: true }).unref();
+}
+
 const DEEDS: Readonly<Record<string, Deed>> = {
+  /** Polite, but leaky: it answers a cancel, and leaves its command running. */
+  async leak(work, rest) {
+    const [mark = "", ...shape] = rest.split(" ");
+    const call = { toolCallId: `l${mark}`, title: "Run it", kind: "execute", rawInput: { command: "it" } };
+    await work.update({ sessionUpdate: "tool_call", status: "in_progress", ...call });
+    startCommand(shape.join(" "), mark);
+    await work.say("up");
+    await work.session.cancel.promise;
+    return "cancelled";
+  },
+  /** Leaves its command running, and ends. */
+  async leave(work, rest) {
+    const [mark = "", ...shape] = rest.split(" ");
+    startCommand(shape.join(" "), mark);
+    await work.say("left");
+    return undefined;
+  },
+  /** Like `leak`, and afterwards it is of no use: it has lost a server that it needs. */
+  async broken(work, rest) {
+    startCommand("plain", rest);
+    await work.say("up");
+    await work.session.cancel.promise;
+    setImmediate(() => {
+      for (;;);
+    });
+    return "cancelled";
+  },
+  /** Announces a call and never moves it on, although its command runs. */
+  async announce(work, mark) {
+    const status = mark.startsWith("9") ? { status: "pending" } : {};
+    const call = { toolCallId: "a1", title: "Run it", kind: "execute", rawInput: { command: "it" } };
+    await work.update({ sessionUpdate: "tool_call", ...call, ...status });
+    startCommand("plain", mark);
+    await work.session.cancel.promise;
+    return "cancelled";
+  },
+  /** Runs a command that can be ended alone, and goes on. */
+  async command(work, mark) {
+    const call = { toolCallId: "k1", title: "Run it", kind: "execute", rawInput: { command: "it" } };
+    await work.update({ sessionUpdate: "tool_call", status: "in_progress", ...call });
+    const child = spawn("sh", ["-c", SHAPES["deaf to SIGTERM"]?.(mark) ?? ""], { stdio: "ignore", detached: true });
+    await new Promise((resolve) => child.once("exit", resolve));
+    await work.call("k1", { status: "failed", content: [] });
+    await work.say("went on without it");
+    return undefined;
+  },
+  /** Two commands at once: it cannot be told whose is whose. */
+  async commands(work, mark) {
+    for (const toolCallId of ["m1", "m2"]) {
+      const call = { toolCallId, title: toolCallId, kind: "execute", rawInput: { command: "it" } };
+      await work.update({ sessionUpdate: "tool_call", status: "in_progress", ...call });
+      startCommand("plain", mark);
+    }
+    await work.say("up");
+    await work.session.cancel.promise;
+    return "cancelled";
+  },
+  /** Everything that Belay does not record. */
+  async extras(work) {
+    const entries = [{ content: "Look", priority: "high", status: "pending" }];
+    await work.update({ sessionUpdate: "plan", entries });
+    const availableCommands = [{ name: "compact", description: "Compacts" }];
+    await work.update({ sessionUpdate: "available_commands_update", availableCommands });
+    await work.update({ sessionUpdate: "usage_update", used: 10, size: 100 });
+    await work.update({ sessionUpdate: "session_info_update", title: "A title" });
+    await work.update({ sessionUpdate: "something_newer", fields: { of: "tomorrow" } });
+    const locations = [{ path: "/tmp/x", line: 7 }];
+    const call = { toolCallId: "e1", title: "Edit x", kind: "edit", status: "pending", locations, rawInput: { a: 1 } };
+    await work.update({ sessionUpdate: "tool_call", ...call });
+    const out = { type: "content", content: { type: "text", text: "line 1" } };
+    await work.call("e1", { status: "in_progress", content: [out] });
+    const image = { type: "content", content: { type: "image", data: "AAAA", mimeType: "image/png" } };
+    const diff = { type: "diff", path: "/tmp/x", oldText: "old", newText: "new" };
+    await work.call("e1", { status: "completed", content: [out, diff, image] });
+    await work.say("done");
+    return undefined;
+  },
+  /** Tells what it was set to. */
+  async settings(work) {
+    await work.say(JSON.stringify(settings));
+    return undefined;
+  },
+  /** Text and calls in turns, without a pause. */
+  async order(work) {
+    for (let index = 1; index <= 10; index += 1) {
+      const status = index % 2 === 0 ? "in_progress" : "pending";
+      await work.update({ sessionUpdate: "tool_call", toolCallId: `s${index}`, title: `call ${index}`, status });
+      await work.say(`text ${index}. `);
+      await work.call(`s${index}`, { status: "completed" });
+    }
+    await work.say("end");
+    return undefined;
+  },
+  /** Answers a cancel once it has received SIGTERM: at the edge of its grace. */
+  async edge(work) {
+    await work.say("waiting");
+    await new Promise((resolve) => process.once("SIGTERM", resolve));
+    return "cancelled";
+  },
   async echo(work, rest) {
     await work.say("thinking of it", "thought");
     await work.say(`${rest} `);
@@ -225,7 +340,36 @@ const DEEDS: Readonly<Record<string, Deed>> = {
 const textOf = (blocks: readonly { type: string; text?: string }[]): string =>
   blocks.flatMap((block) => (block.type === "text" ? [block.text ?? ""] : [`<${block.type}>`])).join("\n");
 
+const MODES = [
+  { id: "plan", name: "Plan" },
+  { id: "build", name: "Build" },
+];
+
+const OPTION = { id: "effort", name: "Effort", type: "select", currentValue: "low", options: [] as object[] } as const;
+
+const MENUS = {
+  modes: { currentModeId: "build", availableModes: MODES },
+  models: { currentModelId: "small", availableModels: [{ modelId: "small", name: "Small" }] },
+  configOptions: [{ ...OPTION, options: [{ value: "low", name: "Low" }] }],
+};
+
 const app = agent({ name: "foreign" })
+  .onRequest("session/set_mode", ({ params }) => {
+    settings.push({ mode: params.modeId });
+    return {};
+  })
+  .onRequest("session/set_config_option", ({ params }) => {
+    settings.push({ [params.configId]: params.value });
+    return { configOptions: MENUS.configOptions as never };
+  })
+  .onRequest(
+    "session/set_model",
+    (params) => params as { modelId: string },
+    ({ params }) => {
+      settings.push({ model: params.modelId });
+      return {};
+    },
+  )
   .onRequest("initialize", () => {
     if (skills.first === "silence") return new Promise(() => {});
     return {
@@ -248,7 +392,7 @@ const app = agent({ name: "foreign" })
     if (skills.first === "login") throw new RequestError(-32_000, "Authentication required");
     const sessionId = `own-${process.pid}-${sessions.size}`;
     begin(sessionId, []);
-    return { sessionId };
+    return { sessionId, ...(skills.menus === true ? MENUS : {}) };
   })
   .onRequest("session/load", async ({ params, client }) => {
     const { said } = takenUp(params.sessionId);
