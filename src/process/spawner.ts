@@ -17,6 +17,7 @@ import type { Child, Mechanism, OutputFile, ProcessLimits, Profile, Spawner, Spa
 import { endCgroup } from "./cgroup.ts";
 import { toArguments } from "./command-line.ts";
 import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
+import { type CpuGroups, CpuShare, findCpuGroups, removeEmptyShares, sharesBySession } from "./cpu-share.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import { childEnvironment, makeCookie } from "./environment.ts";
 import { noteMechanism } from "./last-tier.ts";
@@ -144,6 +145,8 @@ class TreeSpawner implements OpenSpawner {
   readonly #options: SpawnerOptions;
   readonly #parts: Parts;
   readonly #containment: Containment;
+  /** Where each tree gets a share of the processor. Undefined: its niceness is enough, or all there is. */
+  readonly #cpuGroups: CpuGroups | undefined;
   readonly #live = new Map<ProcessId, { readonly child: LiveChild; readonly held: Held }>();
   /** Starts that are under way. */
   readonly #starting = new Set<Promise<unknown>>();
@@ -156,6 +159,9 @@ class TreeSpawner implements OpenSpawner {
     this.tier = this.#containment.tier;
     this.mechanism = this.#containment.mechanism;
     this.swept = parts.swept;
+    // A tree in a control group of its own is not moved to another one.
+    this.#cpuGroups = this.mechanism !== "cgroup" && sharesBySession() ? findCpuGroups() : undefined;
+    if (this.#cpuGroups !== undefined) removeEmptyShares(this.#cpuGroups);
     process.on("exit", this.#forceAll);
   }
 
@@ -239,9 +245,9 @@ class TreeSpawner implements OpenSpawner {
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
     const identity = sight.identityOf(started.child.pid);
     if (identity === undefined) throw new ControlError("not_started", "What holds the process has died.");
-    const held = this.#containment.hold(toLeader(started, identity), plan);
-    ledger.spawned(plan.id, held.identity);
-    yieldTo(held.pid);
+    const tree = this.#containment.hold(toLeader(started, identity), plan);
+    ledger.spawned(plan.id, tree.identity);
+    const { held, share } = yieldTo(tree, plan, this.#cpuGroups);
     const capture: Capture = new Capture({
       ...{ dir, clock: this.#options.clock },
       outputBytesMax: plan.limits.outputBytesMax,
@@ -257,6 +263,7 @@ class TreeSpawner implements OpenSpawner {
       onEnded: (end, unsure) => {
         this.#live.delete(plan.id);
         wrapped.release?.();
+        share?.release();
         // Whoever has escaped stays in the ledger: the next start will try again.
         if (end.escaped.length === 0) ledger.reaped(plan.id);
         else this.#options.onNotice?.(escapeNotice(plan.id, end.escaped, unsure));
@@ -320,12 +327,24 @@ class TreeSpawner implements OpenSpawner {
  * Gives a command a lower priority than ours: whatever it forks has it too, and a storm of it does not hold up a stop.
  * It still waits at its gate, so it has no children yet.
  */
-function yieldTo(pid: number): void {
+function yieldTo(held: Held, { cookie }: Plan, groups: CpuGroups | undefined): Yielding {
   try {
-    setPriority(pid, Math.max(getPriority(pid), COMMAND_NICENESS));
+    setPriority(held.pid, Math.max(getPriority(held.pid), COMMAND_NICENESS));
   } catch {
     // Not allowed here, or it has just died; that is met where its end is.
   }
+  if (groups === undefined) return { held, share: undefined };
+  const share = new CpuShare(groups, cookie.replace(":", "."), held.pid);
+  const force = (): void => {
+    held.force();
+    share.hurry();
+  };
+  return { held: { ...held, force }, share };
+}
+
+interface Yielding {
+  readonly held: Held;
+  readonly share: CpuShare | undefined;
 }
 
 const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): string =>
