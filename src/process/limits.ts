@@ -46,6 +46,9 @@ export const NEWBORN_ROUNDS = 8;
 /** So many births during one scan are looked at one by one. More is a storm, and the next scan lists it. */
 export const NEWBORN_MAX = 1_024;
 
+/** How often a machine without room for commands is reported to the operator. */
+export const SHORTAGE_NOTICE_MS = 60_000;
+
 /** A look that reads no process for this long is stuck on one. A process is read in microseconds. */
 export const STALL_MS_MAX = 1_000;
 

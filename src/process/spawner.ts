@@ -20,10 +20,11 @@ import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
 import { type CpuGroups, CpuShare, findCpuGroups, removeEmptyShares, sharesBySession } from "./cpu-share.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import { childEnvironment, makeCookie } from "./environment.ts";
+import { FILES_OF_COMMAND, isShortOfFiles } from "./file-limit.ts";
 import { noteMechanism } from "./last-tier.ts";
 import { toLeader } from "./leader.ts";
 import { type Ledger, openLedger, type Swept } from "./ledger.ts";
-import { COMMAND_NICENESS, FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
+import { COMMAND_NICENESS, FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT, SHORTAGE_NOTICE_MS } from "./limits.ts";
 import { LiveChild } from "./live-child.ts";
 import { lookAtMachine, type Machine } from "./machine.ts";
 import { Capture } from "./output/capture.ts";
@@ -34,7 +35,7 @@ import { elsewhere, sightOn } from "./platform.ts";
 import type { Identity } from "./proc.ts";
 import { resolveProgram } from "./program.ts";
 import type { Sight } from "./sight.ts";
-import { abandon, gone, reachGate, type Started, type Starting, start } from "./start.ts";
+import { abandon, gone, NO_ROOM, reachGate, type Started, type Starting, start } from "./start.ts";
 import { inTerminal, resizeTerminal } from "./terminal.ts";
 import { type Choice, choose } from "./tiers.ts";
 import { until } from "./until.ts";
@@ -150,6 +151,7 @@ class TreeSpawner implements OpenSpawner {
   readonly #live = new Map<ProcessId, { readonly child: LiveChild; readonly held: Held }>();
   /** Starts that are under way. */
   readonly #starting = new Set<Promise<unknown>>();
+  #shortageAt = Number.NEGATIVE_INFINITY;
   #closed = false;
 
   constructor(options: SpawnerOptions, parts: Parts) {
@@ -209,6 +211,11 @@ class TreeSpawner implements OpenSpawner {
   async #spawn(request: SpawnRequest): Promise<Child> {
     const plan = await this.#plan(request);
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
+    if (isShortOfFiles(FILES_OF_COMMAND)) {
+      const error = tooManyFiles(plan);
+      this.#noteShortage(error);
+      throw error;
+    }
     const wrapped = this.#containment.wrap(plan);
     const { ledger, shelf, pipes, sight } = this.#parts;
     const { clock } = this.#options;
@@ -232,6 +239,7 @@ class TreeSpawner implements OpenSpawner {
       // What has not died stays in the ledger until it has: otherwise the next life would not find it.
       if (started === undefined || (await abandon(started, clock))) undo.all();
       else void gone(started).then(() => undo.all());
+      this.#noteShortage(error);
       if (error instanceof ControlError) throw error;
       throw new ControlError("not_started", `"${plan.argv[0]}" was not started: ${messageOf(error)}`, { cause: error });
     }
@@ -273,6 +281,15 @@ class TreeSpawner implements OpenSpawner {
     });
     this.#live.set(plan.id, { child, held });
     return child;
+  }
+
+  /** The model gets the error of each start; the operator gets the first one of a minute. */
+  #noteShortage(error: unknown): void {
+    if (!(error instanceof ControlError) || error.hint !== NO_ROOM) return;
+    const now = this.#options.clock.elapsed();
+    if (now - this.#shortageAt < SHORTAGE_NOTICE_MS) return;
+    this.#shortageAt = now;
+    this.#options.onNotice?.(`Commands cannot be started. ${error.message} ${NO_ROOM}`);
   }
 
   async #plan(request: SpawnRequest): Promise<Plan> {
@@ -354,6 +371,11 @@ const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): 
 
 const stoppedBefore = (plan: Plan): ControlError =>
   new ControlError("not_started", `"${plan.argv[0]}" was not started: it was stopped before it could begin.`);
+
+const tooManyFiles = ({ argv: [program] }: Plan): ControlError =>
+  new ControlError("not_started", `"${program}" was not started: too many files are open (EMFILE); a stop needs the rest.`, {
+    hint: NO_ROOM,
+  });
 
 interface OnTheWay {
   readonly request: SpawnRequest;

@@ -1,0 +1,41 @@
+// Reports when so many files are open that the rest is kept for stops, and when that is over.
+import type { Clock } from "../ports.ts";
+import { isShortOfFiles, openFilesMax } from "../process/file-limit.ts";
+import type { Log } from "../observe/log.ts";
+
+/** How often it is looked at. */
+const LOOK_MS = 2_000;
+
+export class FileWatch {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #cancelTimer: () => void;
+  #isShort = false;
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#cancelTimer = this.#later();
+  }
+
+  close(): void {
+    this.#cancelTimer();
+  }
+
+  #later(): () => void {
+    return this.#clock.after(LOOK_MS, () => this.#look(), "idle");
+  }
+
+  #look(): void {
+    const isShort = isShortOfFiles();
+    if (isShort && !this.#isShort) {
+      const hint = "Raise the limit (ulimit -n, LimitNOFILE), or let idle clients go. Stops still work.";
+      this.#log.warn("too many files are open: no command is started until some are closed", {
+        ...{ openFilesMax: openFilesMax(), hint },
+      });
+    }
+    if (!isShort && this.#isShort) this.#log.info("enough files can be opened again");
+    this.#isShort = isShort;
+    this.#cancelTimer = this.#later();
+  }
+}
