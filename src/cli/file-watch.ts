@@ -1,7 +1,17 @@
-// Reports when so many files are open that the rest is kept for stops, and when that is over.
-import type { Clock } from "../ports.ts";
-import { isShortOfFiles, openFilesMax } from "../process/file-limit.ts";
+// Refuses a limit on open files that is too low to work with. Reports when so many files are open that the rest is kept for stops, and when that is over.
+
+import { ControlError } from "../core/control-error.ts";
 import type { Log } from "../observe/log.ts";
+import type { Clock } from "../ports.ts";
+import { FILES_MIN, isShortOfFiles, openFilesMax } from "../process/file-limit.ts";
+
+/** Throws before anything is opened: later, each step would fail with an error of its own. */
+export function checkOpenFiles(max = openFilesMax()): void {
+  if (max === undefined || max >= FILES_MIN) return;
+  throw new ControlError("unavailable", `At most ${max} files may be open here, and a server needs ${FILES_MIN}.`, {
+    hint: "Raise the limit on open files: ulimit -n, LimitNOFILE of systemd, or --ulimit nofile of docker run.",
+  });
+}
 
 /** How often it is looked at. */
 const LOOK_MS = 2_000;

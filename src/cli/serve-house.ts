@@ -29,7 +29,7 @@ import { openTokens, type Tokens } from "../server/tokens.ts";
 import type { ServerConfig } from "../setup/config.ts";
 import type { Tier } from "../spawner.ts";
 import { type DataLock, takeDataDirectory } from "./data-lock.ts";
-import { FileWatch } from "./file-watch.ts";
+import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 import { type Listeners, openListeners } from "./serve-listeners.ts";
 import { checkPlan, type GivenAgent, makePrivate, openWorks, type Plan, type Works } from "./serve-works.ts";
 import { outliveStrays, STRAY, type Strays } from "./stray-rejections.ts";
@@ -60,6 +60,7 @@ export interface House {
 export async function openHouse(wish: HouseWish): Promise<House> {
   const { plan } = wish;
   checkPlan(plan, wish.agent);
+  checkOpenFiles();
   if (plan.store !== ":memory:") makePrivate(plan.store);
   const lock = await takeDataDirectory(plan.home, plan.store);
   try {

@@ -1,5 +1,5 @@
-// Control groups with little processor time, one for each tree. They are needed where the kernel shares the processor by
-// session (autogroup) before it looks at niceness: a storm of sessions of its own would get more than the server.
+// Control groups with little processor time, one for each tree. They are needed where the kernel shares the processor
+// by session (autogroup) before it looks at niceness: a storm of sessions would get more than the server.
 //
 // Only root can make them. Without them a command still has its niceness, and doctor says what is missing.
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";

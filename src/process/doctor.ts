@@ -129,8 +129,9 @@ function capLimits({ capsPerNamespace, root, programs }: Machine): readonly stri
 }
 
 const BY_SESSION =
-  "The kernel shares the processor by session here, whatever the niceness: commands that make hundreds of sessions can " +
-  "delay a stop by seconds. Use sysctl -w kernel.sched_autogroup_enabled=0, or start Belay as a service of systemd.";
+  "The kernel shares the processor by session here, whatever the niceness: commands that make hundreds of " +
+  "sessions can delay a stop by seconds. Use sysctl -w kernel.sched_autogroup_enabled=0, or start Belay as a service " +
+  "of systemd.";
 
 function notesOn({ platform, programs }: Machine): readonly string[] {
   return [

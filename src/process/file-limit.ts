@@ -3,10 +3,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /** Kept free of connections and commands: for stops on the private socket, and for what the store opens meanwhile. */
-export const FILES_FOR_STOPS = 24;
+export const FILES_FOR_STOPS = 12;
 
 /** Open in a server that does nothing. */
 const FILES_OF_SERVER = 48;
+
+/** With fewer a server could not start one command. */
+export const FILES_MIN = 64;
 
 /** Pipes and output files of one command. */
 export const FILES_OF_COMMAND = 10;

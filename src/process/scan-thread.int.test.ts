@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { COOKIE_NAME } from "./environment.ts";
-import { ScanThread } from "./scan-thread.ts";
+import { ProcessScanner } from "./scan-thread.ts";
 
 let root = "";
 beforeEach(() => {
@@ -51,7 +51,7 @@ describe("G12: a process whose environment cannot be read", () => {
     process(11, `${COOKIE_NAME}=proc_a.1:one\0`);
     const file = process(12, "fifo");
     process(13, `${COOKIE_NAME}=proc_a.1:one\0`);
-    const thread = new ScanThread();
+    const thread = new ProcessScanner();
     const look = thread.look(root);
     let turns = 0;
     let isOver = false;
@@ -83,7 +83,7 @@ describe("G12: a process whose environment cannot be read", () => {
 
   test("takes a thread each, and with too many of them no look succeeds: nothing is reported dead", async () => {
     const files = [1, 2, 3, 4].map((pid) => process(pid, "fifo"));
-    const thread = new ScanThread();
+    const thread = new ProcessScanner();
     for (const _ of files) await expect(thread.look(root)).rejects.toThrow("in time");
     await expect(thread.look(root)).rejects.toThrow("Too many processes cannot be looked at.");
     for (const file of files) release(file, "A=1\0");
@@ -100,13 +100,13 @@ test("marks are reported as they are met", async () => {
   process(11, `${COOKIE_NAME}=proc_a.1:one\0`);
   process(12, "A=1\0");
   const met: number[] = [];
-  const all = await new ScanThread().look(root, ({ pid }) => met.push(pid));
+  const all = await new ProcessScanner().look(root, ({ pid }) => met.push(pid));
   expect(met).toEqual([11]);
   expect(all).toHaveLength(2);
 });
 
 test("a look at a table that is not there fails, and the next one does not", async () => {
-  const thread = new ScanThread();
+  const thread = new ProcessScanner();
   await expect(thread.look(join(root, "nowhere"))).rejects.toThrow("which start of the machine");
   process(11, "A=1\0");
   await expect(thread.look(root)).resolves.toHaveLength(1);

@@ -9,7 +9,7 @@ import { Worker } from "node:worker_threads";
 import { STALL_MS_MAX, STUCK_THREADS_MAX } from "./limits.ts";
 import type { Seen } from "./proc.ts";
 
-/** What the thread is asked. `unread`: processes whose environment is left alone. */
+/** A request to the thread. `unread`: processes whose environment is left alone. */
 export interface LookRequest {
   readonly root: string;
   readonly unread: readonly number[];
@@ -21,14 +21,14 @@ export type LookReply =
   | { readonly kind: "all"; readonly all: readonly Seen[] }
   | { readonly kind: "failed"; readonly message: string };
 
-/** The places of `progress`: how far the thread is (0: it has not begun), which process it reads, whether it is over. */
+/** The places of `progress`: how far the thread is (0: it has not begun), what it reads, whether it is over. */
 export const COUNT = 0;
 export const READING = 1;
 export const OVER = 2;
 
 type Report = (one: Seen) => void;
 
-export class ScanThread {
+export class ProcessScanner {
   #thread: Worker | undefined;
   #last: Promise<unknown> = Promise.resolve();
   /** By the process that an abandoned thread is stuck on. */
@@ -74,7 +74,7 @@ export class ScanThread {
 }
 
 /** The one that every look of this program shares. */
-export const SCAN_THREAD = new ScanThread();
+export const PROCESS_SCANNER = new ProcessScanner();
 
 function startThread(): Worker {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";

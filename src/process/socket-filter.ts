@@ -1,4 +1,4 @@
-// A seccomp filter that leaves a command the families of sockets which a network namespace covers. Others lead out of it:
+// A seccomp filter that leaves a command the families of sockets which a network namespace covers. Others lead out:
 // AF_VSOCK connects to the host of a virtual machine, whatever network the program is in.
 //
 // io_uring can make sockets without the system call that is filtered, so it is refused as if the kernel had none.

@@ -7,7 +7,6 @@
 // 3. A start that fails leaves nothing: no process, no entry, no directory.
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
-import { getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { ControlError, messageOf } from "../core/control-error.ts";
@@ -17,14 +16,14 @@ import type { Child, Mechanism, OutputFile, ProcessLimits, Profile, Spawner, Spa
 import { endCgroup } from "./cgroup.ts";
 import { toArguments } from "./command-line.ts";
 import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
-import { type CpuGroups, CpuShare, findCpuGroups, removeEmptyShares, sharesBySession } from "./cpu-share.ts";
+import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } from "./cpu-share.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import { childEnvironment, makeCookie } from "./environment.ts";
 import { FILES_OF_COMMAND, isShortOfFiles } from "./file-limit.ts";
 import { noteMechanism } from "./last-tier.ts";
 import { toLeader } from "./leader.ts";
 import { type Ledger, openLedger, type Swept } from "./ledger.ts";
-import { COMMAND_NICENESS, FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT, SHORTAGE_NOTICE_MS } from "./limits.ts";
+import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT, SHORTAGE_NOTICE_MS } from "./limits.ts";
 import { LiveChild } from "./live-child.ts";
 import { lookAtMachine, type Machine } from "./machine.ts";
 import { Capture } from "./output/capture.ts";
@@ -40,6 +39,7 @@ import { inTerminal, resizeTerminal } from "./terminal.ts";
 import { type Choice, choose } from "./tiers.ts";
 import { until } from "./until.ts";
 import { checkSessionDirectory, checkWorkingDirectory } from "./working-directory.ts";
+import { yieldTo } from "./yield-to.ts";
 
 export interface SpawnerOptions {
   /** For the ledger, the output, and what was found out about this machine. Made if it is not there. */
@@ -340,30 +340,6 @@ class TreeSpawner implements OpenSpawner {
   };
 }
 
-/**
- * Gives a command a lower priority than ours: whatever it forks has it too, and a storm of it does not hold up a stop.
- * It still waits at its gate, so it has no children yet.
- */
-function yieldTo(held: Held, { cookie }: Plan, groups: CpuGroups | undefined): Yielding {
-  try {
-    setPriority(held.pid, Math.max(getPriority(held.pid), COMMAND_NICENESS));
-  } catch {
-    // Not allowed here, or it has just died; that is met where its end is.
-  }
-  if (groups === undefined) return { held, share: undefined };
-  const share = new CpuShare(groups, cookie.replace(":", "."), held.pid);
-  const force = (): void => {
-    held.force();
-    share.hurry();
-  };
-  return { held: { ...held, force }, share };
-}
-
-interface Yielding {
-  readonly held: Held;
-  readonly share: CpuShare | undefined;
-}
-
 const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): string =>
   unsure
     ? `What held ${id} (pid ${pids.join(", ")}) was killed: whether some of its tree is left is not known.`
@@ -373,9 +349,13 @@ const stoppedBefore = (plan: Plan): ControlError =>
   new ControlError("not_started", `"${plan.argv[0]}" was not started: it was stopped before it could begin.`);
 
 const tooManyFiles = ({ argv: [program] }: Plan): ControlError =>
-  new ControlError("not_started", `"${program}" was not started: too many files are open (EMFILE); a stop needs the rest.`, {
-    hint: NO_ROOM,
-  });
+  new ControlError(
+    "not_started",
+    `"${program}" was not started: too many files are open (EMFILE); a stop needs the rest.`,
+    {
+      hint: NO_ROOM,
+    },
+  );
 
 interface OnTheWay {
   readonly request: SpawnRequest;
