@@ -1,4 +1,5 @@
-// Refuses a limit on open files that is too low to work with. Reports when so many files are open that the rest is kept for stops, and when that is over.
+// Refuses a limit on open files that is too low to work with. Reports when so many are open that the rest is kept for
+// stops, and when that is over.
 
 import { ControlError } from "../core/control-error.ts";
 import type { Log } from "../observe/log.ts";

@@ -13,7 +13,7 @@ const SHARES = {
 
 const PREFIX = "belay.share.";
 
-/** Where a control group with a share of its own can be made. */
+/** Where a control group with its own share can be made. */
 export interface CpuGroups {
   readonly dir: string;
   readonly version: 1 | 2;
@@ -63,7 +63,7 @@ export function sharesBySession(self = "/proc/self", sys = "/proc/sys"): boolean
   );
 }
 
-/** The root of the hierarchy, where it takes groups with a share of their own. */
+/** The root of the hierarchy, where it takes groups with a separate share. */
 export function findCpuGroups(self = "/proc/self"): CpuGroups | undefined {
   const own = placeOf(self);
   if (own === undefined) return undefined;

@@ -118,8 +118,8 @@ export interface Looking {
 }
 
 /**
- * All living processes, in one pass, without those of the kernel. Rejects if the table cannot be read to its end: a part
- * of it would look like death. `meet` is called at once for each.
+ * All living processes, in one pass, without those of the kernel. Rejects if the table cannot be read to its end: a
+ * part of it would look like death. `meet` is called at once for each.
  */
 export async function everybody(wish: Looking, root: string = PROC): Promise<readonly Seen[]> {
   const bootId = bootIdOf(root);

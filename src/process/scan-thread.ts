@@ -1,4 +1,4 @@
-// Lists every process from a thread of its own. Reading an environment waits for the memory of its process, which the
+// Lists every process from a separate thread. Reading an environment waits for the memory of its process, which the
 // kernel may keep for seconds; the event loop must not wait with it.
 //
 // Invariants

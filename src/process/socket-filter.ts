@@ -30,7 +30,7 @@ const ABIS: Partial<Record<NodeJS.Architecture, readonly [Abi, ...Abi[]]>> = {
 const IO_URING_SETUP = 425;
 /** Of socketcall(2): make one. */
 const SOCKETCALL_SOCKET = 1;
-/** Calls of the x32 interface have this bit. It has calls of its own, and no distribution uses it. */
+/** Calls of the x32 interface have this bit. Its calls have other numbers, and no distribution uses it. */
 const X32_BIT = 0x4000_0000;
 
 const LOAD = 0x20;
@@ -51,7 +51,7 @@ const ENOSYS = 38;
 type Step = readonly [code: number, jumpTrue: number, jumpFalse: number, value: number];
 
 const load = (at: number): Step => [LOAD, 0, 0, at];
-/** Goes on with `then` if it is equal, and behind them if not. */
+/** Continues with `then` if it is equal, and behind them if not. */
 const when = (value: number, then: readonly Step[], code = JUMP_EQUAL): readonly Step[] => [
   [code, 0, then.length, value],
   ...then,

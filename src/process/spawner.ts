@@ -161,7 +161,7 @@ class TreeSpawner implements OpenSpawner {
     this.tier = this.#containment.tier;
     this.mechanism = this.#containment.mechanism;
     this.swept = parts.swept;
-    // A tree in a control group of its own is not moved to another one.
+    // A tree that has a control group already is not moved to another one.
     this.#cpuGroups = this.mechanism !== "cgroup" && sharesBySession() ? findCpuGroups() : undefined;
     if (this.#cpuGroups !== undefined) removeEmptyShares(this.#cpuGroups);
     process.on("exit", this.#forceAll);
