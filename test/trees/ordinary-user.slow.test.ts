@@ -1,5 +1,5 @@
-// The same trees and attacks, as a user without any rights: what holds then was made in a namespace of users. There is a
-// mount below a directory that is protected, as on machines with network or container file systems.
+// The same trees and attacks, as a user without any rights: what holds then was made in a namespace of users. There is
+// a mount below a directory that is protected, as on machines with network or container file systems.
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
