@@ -222,7 +222,7 @@ function house({ works, audit, telemetry, handler, strays }: Inside, outside: Ou
       telemetry?.close();
 
       files.close();
-      telemetry.close();
+      telemetry?.close();
       await audit.close();
       strays.takeBack();
       return unfinished;
