@@ -219,8 +219,6 @@ function house({ works, audit, telemetry, handler, strays }: Inside, outside: Ou
       await handler.drain();
       await listeners.close(ANSWERS_MS);
       await lock.release();
-      telemetry?.close();
-
       files.close();
       telemetry?.close();
       await audit.close();
