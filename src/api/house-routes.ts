@@ -47,7 +47,8 @@ export const HOUSE_ROUTES = {
     method: "GET",
     path: "/readyz",
     scope: "public",
-    summary: "Whether the server takes prompts: not while it shuts down, or cannot record them.",
+    summary:
+      "Whether the server takes prompts: not while it shuts down, cannot record them, or is short of open files.",
     answers: { 200: json(readiness), 503: json(readiness) },
   },
   openapi: {

@@ -227,7 +227,7 @@ export const status = z.object({
 });
 
 export const health = z.object({ status: z.literal("ok") });
-export const readiness = z.object({ status: z.enum(["ready", "closing", "trouble"]) });
+export const readiness = z.object({ status: z.enum(["ready", "closing", "trouble", "files"]) });
 
 /** One control request, as the audit trail has it. */
 export const auditRecord = z.object({

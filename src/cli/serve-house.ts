@@ -12,6 +12,7 @@ import { systemClock } from "../engine/system-clock.ts";
 import type { Belay } from "../library/belay.ts";
 import { type DataLock, takeDataDirectory } from "../library/data-lock.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";
+import type { AuditRecord } from "../observe/audit-record.ts";
 import { type AuditTrail, memoryAuditTrail } from "../observe/audit-trail.ts";
 import { eventMetrics } from "../observe/event-metrics.ts";
 import type { Log } from "../observe/log.ts";
@@ -19,6 +20,7 @@ import { Metrics } from "../observe/metrics.ts";
 import type { Redactor } from "../observe/redactor.ts";
 import type { Telemetry, TelemetryOptions } from "../observe/telemetry.ts";
 import type { Notice } from "../ports.ts";
+import { isShortOfFiles } from "../process/file-limit.ts";
 import { Guard, type GuardOptions } from "../server/guard.ts";
 import { Denial } from "../server/guard-denial.ts";
 import { type Handler, makeHandler } from "../server/handler.ts";
@@ -26,6 +28,8 @@ import type { Handle } from "../server/node-server.ts";
 import type { ServerMetrics } from "../server/observer.ts";
 import { openTokens, type Tokens } from "../server/tokens.ts";
 import type { ServerConfig } from "../setup/config.ts";
+import type { Tier } from "../spawner.ts";
+import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 import { type Listeners, openListeners } from "./serve-listeners.ts";
 import { checkPlan, type GivenAgent, makePrivate, openWorks, type Plan, type Works } from "./serve-works.ts";
 import { outliveStrays, STRAY, type Strays } from "./stray-rejections.ts";
@@ -57,6 +61,7 @@ export interface House {
 export async function openHouse(wish: HouseWish): Promise<House> {
   const { plan } = wish;
   checkPlan(plan, wish.agent);
+  checkOpenFiles();
   if (plan.store !== ":memory:") makePrivate(plan.store);
   const lock = await takeDataDirectory(plan.home, plan.store);
   try {
@@ -90,7 +95,7 @@ async function openBehind(lock: DataLock, wish: HouseWish): Promise<House> {
   try {
     const inside = await openInside(wish, { guard, socket: listeners.socket, store: lock.store });
     ready = inside.handler.handle;
-    return house(inside, { lock, listeners, tokens, tokenFile });
+    return house(inside, { lock, listeners, tokens, tokenFile, log });
   } catch (error) {
     await listeners.close(0);
     throw error;
@@ -136,7 +141,12 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
     measure(session, events);
     telemetry?.observe(session, events);
   };
-  const onNotice = (notice: Notice): void => tell(log, notice);
+  const startNotices: string[] = [];
+  let isOpen = false;
+  const onNotice = (notice: Notice): void => {
+    if (notice.type === "process" && !isOpen) startNotices.push(notice.message);
+    tell(log, notice);
+  };
   const given = agent === undefined ? {} : { agent };
   const strays = outliveStrays((error) => log.error(STRAY, { error }));
   const loopWatch = log.form === "json" ? "json" : "text";
@@ -153,6 +163,8 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
       plan.store === ":memory:"
         ? memoryAuditTrail(redact)
         : await openAuditTrail({ folder: plan.home.auditDir, redact, clock: systemClock, log });
+    isOpen = true;
+    await audit.note(startRecord(works.belay.load.tier, startNotices));
     gauges(metrics, works, audit);
     const about = { name: "belay_rejections_stray", help: "Promises that have failed when nobody waited for them." };
     metrics.gauge(about, () => strays.count);
@@ -182,8 +194,16 @@ async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | und
   }
 }
 
+/** How surely commands are held from now on, and what has changed since the last start. */
+const startRecord = (tier: Tier | undefined, notices: readonly string[]): AuditRecord => ({
+  ...{ id: `start-${process.pid}`, at: systemClock.now(), actor: "belay", via: "cli", action: "start" },
+  answer: tier === undefined ? "started" : `tier ${tier}`,
+  ...(notices.length === 0 ? {} : { note: notices.join(" ") }),
+});
+
 function house({ works, audit, telemetry, handler, strays }: Inside, outside: Outside): House {
-  const { lock, listeners, tokens, tokenFile } = outside;
+  const { lock, listeners, tokens, tokenFile, log } = outside;
+  const files = new FileWatch(systemClock, log);
   return {
     works,
     audit,
@@ -201,6 +221,7 @@ function house({ works, audit, telemetry, handler, strays }: Inside, outside: Ou
       await handler.drain();
       await listeners.close(ANSWERS_MS);
       await lock.release();
+      files.close();
       telemetry?.close();
       await audit.close();
       strays.takeBack();
@@ -214,6 +235,7 @@ interface Outside {
   readonly listeners: Listeners;
   readonly tokens: Tokens;
   readonly tokenFile: string;
+  readonly log: Log;
 }
 
 /** Once everything has ended, the last answers are written within milliseconds. */
@@ -288,6 +310,7 @@ function serverMetrics(metrics: Metrics, belay: Belay): ServerMetrics {
   metrics.gauge({ name: "belay_acp_connections", help: "Connections that speak ACP." }, () => acp);
   metrics.gauge({ name: "belay_http_streams_open", help: "Streams of events that are open." }, () => open);
   return {
+    isShortOfFiles: () => isShortOfFiles(),
     answered: (route, status) => requests.add(1, { route, status: String(status) }),
     streams: (count) => {
       open = count;

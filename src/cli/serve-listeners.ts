@@ -5,7 +5,9 @@ import { dirname, join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Home } from "../library/home.ts";
+import { connectionsWithin } from "../process/file-limit.ts";
 import type { Served } from "../server/host.ts";
+import { CONNECTIONS_MAX } from "../server/limits.ts";
 import { type Listener, type ListenOptions, listen, type TcpPlace } from "../server/listener.ts";
 import type { Handle } from "../server/node-server.ts";
 import type { ServerConfig } from "../setup/config.ts";
@@ -47,11 +49,13 @@ export async function openListeners(handle: Handle, wish: ListenWish): Promise<L
   const tidy = (): void => {
     if (own) rmSync(dirname(path), { recursive: true, force: true });
   };
-  const { connections } = wish.server.crowd ?? {};
-  const limits = connections === undefined ? {} : { connectionsMax: connections };
-  const around = { clock: systemClock, onTrouble: wish.onTrouble, limits };
+  const { connections = CONNECTIONS_MAX } = wish.server.crowd ?? {};
+  const common = { clock: systemClock, onTrouble: wish.onTrouble };
+  // Of few files the port leaves some to the private socket, on which stops come.
+  const around = { ...common, limits: { connectionsMax: connectionsWithin(connections) } };
+  const onSocket = { ...common, limits: { connectionsMax: connections } };
   const openSocket = (): Promise<Listener> =>
-    listen(handle, { ...around, place: { kind: "socket", path } }).catch((error: unknown) => {
+    listen(handle, { ...onSocket, place: { kind: "socket", path } }).catch((error: unknown) => {
       throw error instanceof ControlError && error.code === "conflict" ? inUse(error) : error;
     });
   const sockets = [await openSocket()];

@@ -176,7 +176,8 @@ function greetingOf(
   const usual = usualHome() === home.dir;
   return {
     ...{ version: version(), url, socket, instead, store, tokenFile, onStop },
-    ...{ agent: works.agent, notices: works.notices, workspace: works.workspace },
+    ...{ agent: works.agent, workspace: works.workspace },
+    notices: process.pid === 1 ? [...works.notices, FIRST] : works.notices,
     mode: works.isDemo ? undefined : config.mode,
     tier: works.belay.load.tier,
     belay: CALLED[process.env.npm_lifecycle_event ?? ""] ?? "belay",
@@ -184,6 +185,9 @@ function greetingOf(
     prompt: works.isDemo ? "count to 30" : "What is in this folder?",
   };
 }
+
+const FIRST =
+  "belay is the first process here and cannot reap orphans: use Node.js 22.15 or newer, or docker run --init";
 
 /** Undefined: this user has no home directory, so a data directory has to be named. */
 function usualHome(): string | undefined {

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import type { Containment, Plan } from "./containment.ts";
-import { gateArguments, leaderScript, SHELL } from "./gate.ts";
+import { FILTER_FD, gateArguments, leaderScript, SHELL } from "./gate.ts";
 import { hiddenPaths, isDirectory, realPath } from "./hidden.ts";
 import { capLine, dropRights, dropUndoing, holdNamespace, UNDOING } from "./namespace-tree.ts";
+import { socketFilter } from "./socket-filter.ts";
 import { isWithin } from "./working-directory.ts";
 
 export interface BubblewrapOptions {
@@ -33,7 +34,11 @@ export function bubblewrap(options: BubblewrapOptions): Containment {
     mechanism: "bubblewrap",
     tier: "namespace",
     profiles: ["none", "contain", "workspace"],
-    wrap: (plan) => ({ file: options.bwrap, args: bwrapArguments(options, plan) }),
+    wrap: (plan) => {
+      const filter = plan.profile === "workspace" ? socketFilter() : undefined;
+      const args = bwrapArguments(options, plan, filter !== undefined);
+      return { file: options.bwrap, args, ...(filter === undefined ? {} : { filter }) };
+    },
     hold: (leader, plan) => holdNamespace(leader, plan, options.clock),
   };
 }
@@ -41,12 +46,13 @@ export function bubblewrap(options: BubblewrapOptions): Containment {
 /** Where the second view of /proc is, for as long as the leader needs it: in a directory that is the tree's own. */
 const SECOND_PROC = "/run/belay-proc";
 
-export function bwrapArguments(options: BubblewrapOptions, plan: Plan): readonly string[] {
+export function bwrapArguments(options: BubblewrapOptions, plan: Plan, filtered = false): readonly string[] {
   const rights = rightsFor(options, plan);
   return [
     ...["--die-with-parent", "--new-session", "--unshare-pid", "--as-pid-1"],
     ...(options.userNamespace ? ["--unshare-user"] : []),
     ...rights.flags,
+    ...(filtered ? ["--seccomp", String(FILTER_FD)] : []),
     ...(plan.profile === "workspace" ? workspaceMounts(options, plan, rights.secondProc) : fullMounts(options)),
     ...hidingMounts(options, plan),
     ...["--chdir", plan.cwd, "--"],

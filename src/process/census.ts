@@ -1,14 +1,15 @@
 // Looks at everybody on behalf of several trees at once: a look costs the same for one tree and for a hundred.
 //
 // Invariant: whoever asks is told of a look that began after they asked. An older one could have missed somebody.
-import { everybody, type Seen } from "./proc.ts";
+import type { Seen } from "./proc.ts";
+import { PROC_SIGHT } from "./proc-sight.ts";
 
 export class Census {
   readonly #look: () => Promise<readonly Seen[]>;
   #current: Promise<readonly Seen[]> | undefined;
   #next: Promise<readonly Seen[]> | undefined;
 
-  constructor(look: () => Promise<readonly Seen[]> = () => everybody({ cookies: true })) {
+  constructor(look: () => Promise<readonly Seen[]> = () => PROC_SIGHT.everybody()) {
     this.#look = look;
   }
 

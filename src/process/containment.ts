@@ -30,6 +30,8 @@ export interface Plan {
 export interface Wrapped {
   readonly file: string;
   readonly args: readonly string[];
+  /** What it reads from FILTER_FD as it starts. */
+  readonly filter?: Buffer;
   /** The directory of its control group, if it has one. For the ledger. */
   readonly cgroup?: string;
   /** Makes what it needs. Called once, after the intent is written down. */

@@ -3,6 +3,7 @@
 import type { Mechanism, Profile, Tier } from "../spawner.ts";
 import { unenforced } from "./attacks.ts";
 import { countsProcesses } from "./cgroup.ts";
+import { findCpuGroups, sharesBySession } from "./cpu-share.ts";
 import { fixFor } from "./fixes.ts";
 import type { Machine } from "./machine.ts";
 import { MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
@@ -127,12 +128,18 @@ function capLimits({ capsPerNamespace, root, programs }: Machine): readonly stri
   return programs.setpriv === undefined ? [`${NO_CAP} That takes setpriv: apt-get install util-linux.`] : [];
 }
 
+const BY_SESSION =
+  "The kernel shares the processor by session here, whatever the niceness: commands that make hundreds of " +
+  "sessions can delay a stop by seconds. Use sysctl -w kernel.sched_autogroup_enabled=0, or start Belay as a service " +
+  "of systemd.";
+
 function notesOn({ platform, programs }: Machine): readonly string[] {
   return [
     ...notesOnPlatform(platform),
     ...(process.pid === 1
       ? ["The server is the first process here and does not reap others: use --init, or tini."]
       : []),
+    ...(platform === "linux" && sharesBySession() && findCpuGroups() === undefined ? [BY_SESSION] : []),
     ...(platform === "linux" && programs.script === undefined
       ? ["No terminals: `script` is missing (apt-get install bsdutils)."]
       : []),

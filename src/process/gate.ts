@@ -13,6 +13,8 @@ import type { Plan } from "./containment.ts";
 export const CONTROL_FD = 3;
 export const STATUS_FD = 4;
 export const LIVENESS_FD = 5;
+/** Where bubblewrap finds its filter of system calls, which it closes again. */
+export const FILTER_FD = 6;
 /** Where the command finds it: out of the way of programs that count on 3. The highest that every shell can name. */
 export const LIVENESS_FD_OF_COMMAND = 9;
 

@@ -10,6 +10,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
+import { openFilesMax } from "./file-limit.ts";
 
 /** As the kernel shows the flags of an open file, in octal. */
 const CLOSE_ON_EXEC = 0o2000000;
@@ -27,7 +28,7 @@ export interface CoveredOptions extends Omit<SpawnOptions, "stdio"> {
 }
 
 export function spawnCovered(file: string, args: readonly string[], options: CoveredOptions): ChildProcess {
-  known ??= coverable(inheritedDescriptors(), openFilesMax());
+  known ??= coverable(inheritedDescriptors(), Math.min(openFilesMax() ?? INHERITED_FD_MAX, INHERITED_FD_MAX));
   if (known.length === 0) return spawn(file, args, { ...options, stdio: [...options.stdio] });
   const cover = openSync(devNull, "r+");
   try {
@@ -46,16 +47,6 @@ export function inheritedDescriptors(self = "/proc/self"): readonly number[] {
 function coverable(inherited: readonly number[], limit: number): readonly number[] {
   for (const fd of inherited) if (fd >= limit) closeSync(fd);
   return inherited.filter((fd) => fd < limit);
-}
-
-/** The lowest number that a new descriptor cannot have. */
-function openFilesMax(self = "/proc/self"): number {
-  try {
-    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync(`${self}/limits`, "latin1")) ?? [];
-    return Math.min(Number(soft ?? INHERITED_FD_MAX), INHERITED_FD_MAX);
-  } catch {
-    return INHERITED_FD_MAX;
-  }
 }
 
 /** What a child gets as `stdio`: what it is meant to have, and `cover` wherever it would inherit something. */

@@ -46,6 +46,15 @@ export const NEWBORN_ROUNDS = 8;
 /** So many births during one scan are looked at one by one. More is a storm, and the next scan lists it. */
 export const NEWBORN_MAX = 1_024;
 
+/** How often a machine without room for commands is reported to the operator. */
+export const SHORTAGE_NOTICE_MS = 60_000;
+
+/** A look that reads no process for this long is stuck on one. A process is read in microseconds. */
+export const STALL_MS_MAX = 1_000;
+
+/** Threads that are stuck on a process, at once. Each costs some megabytes until its process can be read. */
+export const STUCK_THREADS_MAX = 4;
+
 /** How many descendants are looked up one by one. More is a storm, and a storm is met by scanning. */
 export const DESCENDANTS_MAX = 4_096;
 

@@ -1,7 +1,8 @@
 // Processes as /proc shows them: at once, and exactly.
 import { readdirSync } from "node:fs";
 import { hasOpen, openFile } from "./open-files.ts";
-import { bootIdOf, childrenOf, everybody, identityOf, isStill, namespaceOf, PROC, statOf } from "./proc.ts";
+import { bootIdOf, childrenOf, identityOf, isStill, namespaceOf, PROC, statOf } from "./proc.ts";
+import { PROCESS_SCANNER } from "./scan-thread.ts";
 import type { Sight } from "./sight.ts";
 import { REAL } from "./signal.ts";
 
@@ -16,7 +17,7 @@ export function procSight(root: string = PROC): Sight {
     statOf: (pid) => statOf(pid, root),
     childrenOf: (pid) => childrenOf(pid, root),
     pids: () => readdirSync(root).flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : [])),
-    everybody: (meet) => everybody({ cookies: true, ...(meet === undefined ? {} : { meet }) }, root),
+    everybody: (meet) => PROCESS_SCANNER.look(root, meet),
     means: () => REAL,
     openFile,
     hasOpen,

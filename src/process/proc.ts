@@ -3,8 +3,8 @@
 // A pid alone names nobody: it is given to somebody else sooner or later. With the time it started, counted since the
 // machine did, it names one process for ever.
 //
-// What concerns one pid is read at once, because the kill path cannot wait. What concerns everybody is read in slices,
-// so that the event loop is not held.
+// What concerns one pid is read at once, because the kill path cannot wait. Environments are read in a thread
+// (`scan-thread.ts`): such a read waits for the memory of its process.
 import { readlinkSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { cookiesIn } from "./environment.ts";
@@ -107,20 +107,27 @@ export interface Seen extends Stat {
   readonly blank: boolean;
 }
 
+export interface Looking {
+  /** Environments may take long to read, so this is for a thread, and for tests. */
+  readonly cookies: boolean;
+  readonly meet?: (one: Seen) => void;
+  /** Processes whose environment is left alone. */
+  readonly unread?: ReadonlySet<number>;
+  /** Called before an environment is read. */
+  readonly reading?: (pid: number) => void;
+}
+
 /**
- * Everybody alive, in one pass, the kernel's own left out. Rejects if that cannot be told: a table read in part would
- * look like death. `meet` hears of each at once, for those who have no time to wait for the rest.
+ * All living processes, in one pass, without those of the kernel. Rejects if the table cannot be read to its end: a
+ * part of it would look like death. `meet` is called at once for each.
  */
-export async function everybody(
-  wish: { readonly cookies: boolean; readonly meet?: (one: Seen) => void },
-  root: string = PROC,
-): Promise<readonly Seen[]> {
+export async function everybody(wish: Looking, root: string = PROC): Promise<readonly Seen[]> {
   const bootId = bootIdOf(root);
   if (bootId === undefined) throw new Error(`${root} does not tell which start of the machine this is.`);
   const seen = new Map<number, Seen>();
   const blank: number[] = [];
   const look = (pid: number): void => {
-    const one = see(pid, bootId, wish.cookies, root);
+    const one = see(pid, bootId, wish, root);
     if (one === undefined) return;
     if (one.blank) blank.push(pid);
     seen.set(pid, one);
@@ -228,13 +235,15 @@ export function namespaceOf(root: string = PROC): string | undefined {
   }
 }
 
-function see(pid: number, bootId: string, cookies: boolean, root: string): Seen | undefined {
+function see(pid: number, bootId: string, { cookies, unread, reading }: Looking, root: string): Seen | undefined {
   // First who it is, then what it carries: should the pid change hands in between, the cookie is held against an
   // identity that is gone, and nobody is signalled for it.
   const text = known(read(`${root}/${pid}/stat`));
   const stat = text === undefined ? undefined : parseStat(pid, text.toString("latin1"));
   if (stat === undefined || stat.kernel || isDead(stat)) return undefined;
-  const environs = cookies ? environsOf(stat, root) : undefined;
+  const isRead = cookies && unread?.has(pid) !== true;
+  if (isRead) reading?.(pid);
+  const environs = isRead ? environsOf(stat, root) : undefined;
   return {
     ...stat,
     identity: toIdentity(stat, bootId),

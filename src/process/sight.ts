@@ -30,7 +30,7 @@ export interface Sight {
   statOf(pid: number): Stat | "gone" | "unknown";
   childrenOf(pid: number): readonly number[];
   pids(): readonly number[];
-  /** Everybody alive, with their marks, by a look that begins now. `meet` hears of each as it is met. */
+  /** All living processes, by a look that begins now. `meet` is called at once for each that has a mark. */
   everybody(meet?: (one: Seen) => void): Promise<readonly Seen[]>;
   /** How signals go out: to the group of this leader, or to anybody else who is proven to be the one that is meant. */
   means(leader?: Leader): Means;

@@ -7,7 +7,6 @@
 // 3. A start that fails leaves nothing: no process, no entry, no directory.
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
-import { getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { ControlError, messageOf } from "../core/control-error.ts";
@@ -27,12 +26,14 @@ import type {
 import { endCgroup } from "./cgroup.ts";
 import { toArguments } from "./command-line.ts";
 import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
+import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } from "./cpu-share.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import { childEnvironment, makeCookie } from "./environment.ts";
+import { FILES_OF_COMMAND, isShortOfFiles } from "./file-limit.ts";
 import { noteMechanism } from "./last-tier.ts";
 import { toLeader } from "./leader.ts";
 import { type Ledger, openLedger, type Swept } from "./ledger.ts";
-import { COMMAND_NICENESS, FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT } from "./limits.ts";
+import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT, SHORTAGE_NOTICE_MS } from "./limits.ts";
 import { LiveChild } from "./live-child.ts";
 import { lookAtMachine, type Machine } from "./machine.ts";
 import { Capture } from "./output/capture.ts";
@@ -44,11 +45,12 @@ import { elsewhere, sightOn } from "./platform.ts";
 import type { Identity } from "./proc.ts";
 import { resolveProgram } from "./program.ts";
 import type { Sight } from "./sight.ts";
-import { abandon, gone, reachGate, type Started, type Starting, start } from "./start.ts";
+import { abandon, gone, NO_ROOM, reachGate, type Started, type Starting, start } from "./start.ts";
 import { inTerminal, resizeTerminal } from "./terminal.ts";
 import { type Choice, choose } from "./tiers.ts";
 import { until } from "./until.ts";
 import { checkSessionDirectory, checkWorkingDirectory } from "./working-directory.ts";
+import { yieldTo } from "./yield-to.ts";
 
 export interface SpawnerOptions {
   /** For the ledger, the output, and what was found out about this machine. Made if it is not there. */
@@ -155,9 +157,12 @@ class TreeSpawner implements OpenSpawner {
   readonly #options: SpawnerOptions;
   readonly #parts: Parts;
   readonly #containment: Containment;
+  /** Where each tree gets a share of the processor. Undefined: its niceness is enough, or all there is. */
+  readonly #cpuGroups: CpuGroups | undefined;
   readonly #live = new Map<ProcessId, { readonly child: LiveChild; readonly held: Held }>();
   /** Starts that are under way. */
   readonly #starting = new Set<Promise<unknown>>();
+  #shortageAt = Number.NEGATIVE_INFINITY;
   #closed = false;
 
   constructor(options: SpawnerOptions, parts: Parts) {
@@ -167,6 +172,9 @@ class TreeSpawner implements OpenSpawner {
     this.tier = this.#containment.tier;
     this.mechanism = this.#containment.mechanism;
     this.swept = parts.swept;
+    // A tree that has a control group already is not moved to another one.
+    this.#cpuGroups = this.mechanism !== "cgroup" && sharesBySession() ? findCpuGroups() : undefined;
+    if (this.#cpuGroups !== undefined) removeEmptyShares(this.#cpuGroups);
     process.on("exit", this.#forceAll);
   }
 
@@ -215,6 +223,11 @@ class TreeSpawner implements OpenSpawner {
   async #spawn(request: SpawnRequest): Promise<Child> {
     const plan = await this.#plan(request);
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
+    if (isShortOfFiles(FILES_OF_COMMAND)) {
+      const error = tooManyFiles(plan);
+      this.#noteShortage(error);
+      throw error;
+    }
     const wrapped = this.#containment.wrap(plan);
     const { ledger, shelf, pipes, sight } = this.#parts;
     const { clock } = this.#options;
@@ -238,6 +251,7 @@ class TreeSpawner implements OpenSpawner {
       // What has not died stays in the ledger until it has: otherwise the next life would not find it.
       if (started === undefined || (await abandon(started, clock))) undo.all();
       else void gone(started).then(() => undo.all());
+      this.#noteShortage(error);
       if (error instanceof ControlError) throw error;
       throw new ControlError("not_started", `"${plan.argv[0]}" was not started: ${messageOf(error)}`, { cause: error });
     }
@@ -263,9 +277,9 @@ class TreeSpawner implements OpenSpawner {
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
     const identity = sight.identityOf(started.child.pid);
     if (identity === undefined) throw new ControlError("not_started", "What holds the process has died.");
-    const held = this.#containment.hold(toLeader(started, identity), plan);
-    ledger.spawned(plan.id, held.identity);
-    yieldTo(held.pid);
+    const tree = this.#containment.hold(toLeader(started, identity), plan);
+    ledger.spawned(plan.id, tree.identity);
+    const { held, share } = yieldTo(tree, plan, this.#cpuGroups);
     const capture: Capture = new Capture({
       ...{ dir, clock: this.#options.clock },
       outputBytesMax: plan.limits.outputBytesMax,
@@ -281,6 +295,7 @@ class TreeSpawner implements OpenSpawner {
       onEnded: (end, unsure) => {
         this.#live.delete(plan.id);
         wrapped.release?.();
+        share?.release();
         // Whoever has escaped stays in the ledger: the next start will try again.
         if (end.escaped.length === 0) ledger.reaped(plan.id);
         else this.#options.onNotice?.(escapeNotice(plan.id, end.escaped, unsure));
@@ -290,6 +305,15 @@ class TreeSpawner implements OpenSpawner {
     });
     this.#live.set(plan.id, { child, held });
     return child;
+  }
+
+  /** The model gets the error of each start; the operator gets the first one of a minute. */
+  #noteShortage(error: unknown): void {
+    if (!(error instanceof ControlError) || error.hint !== NO_ROOM) return;
+    const now = this.#options.clock.elapsed();
+    if (now - this.#shortageAt < SHORTAGE_NOTICE_MS) return;
+    this.#shortageAt = now;
+    this.#options.onNotice?.(`Commands cannot be started. ${error.message} ${NO_ROOM}`);
   }
 
   async #plan(request: SpawnRequest): Promise<Plan> {
@@ -340,18 +364,6 @@ class TreeSpawner implements OpenSpawner {
   };
 }
 
-/**
- * Gives a command a lower priority than ours: whatever it forks has it too, and a storm of it does not hold up a stop.
- * It still waits at its gate, so it has no children yet.
- */
-function yieldTo(pid: number): void {
-  try {
-    setPriority(pid, Math.max(getPriority(pid), COMMAND_NICENESS));
-  } catch {
-    // Not allowed here, or it has just died; that is met where its end is.
-  }
-}
-
 const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): string =>
   unsure
     ? `What held ${id} (pid ${pids.join(", ")}) was killed: whether some of its tree is left is not known.`
@@ -359,6 +371,15 @@ const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): 
 
 const stoppedBefore = (plan: Plan): ControlError =>
   new ControlError("not_started", `"${plan.argv[0]}" was not started: it was stopped before it could begin.`);
+
+const tooManyFiles = ({ argv: [program] }: Plan): ControlError =>
+  new ControlError(
+    "not_started",
+    `"${program}" was not started: too many files are open (EMFILE); a stop needs the rest.`,
+    {
+      hint: NO_ROOM,
+    },
+  );
 
 interface OnTheWay {
   readonly request: SpawnRequest;

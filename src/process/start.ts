@@ -6,7 +6,7 @@ import type { Readable, Writable } from "node:stream";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import type { Plan, Wrapped } from "./containment.ts";
-import { READY } from "./gate.ts";
+import { FILTER_FD, READY } from "./gate.ts";
 import { spawnCovered } from "./inherited.ts";
 import type { Pipe, PipePool } from "./pipe-pool.ts";
 import { signalName } from "./signal.ts";
@@ -86,9 +86,11 @@ async function startOnce({ plan, wrapped, openInput, pipes }: Starting): Promise
         stdout?.fd ?? "pipe",
         stderr?.fd ?? "pipe",
         ...(["pipe", "pipe", "pipe"] as const),
+        ...(wrapped.filter === undefined ? [] : (["pipe"] as const)),
       ],
     });
     await spawned(child);
+    if (wrapped.filter !== undefined) giveFilter(child, wrapped.filter);
     return assemble(child, { stdin, stdout, stderr });
   } catch (error) {
     for (const pipe of own) pipe.stream.destroy();
@@ -96,6 +98,13 @@ async function startOnce({ plan, wrapped, openInput, pipes }: Starting): Promise
   } finally {
     for (const pipe of own) closeSync(pipe.fd);
   }
+}
+
+function giveFilter(child: ChildProcess, filter: Buffer): void {
+  const stdio: readonly (Readable | Writable | null | undefined)[] = child.stdio;
+  const stream = stdio[FILTER_FD] as Writable;
+  stream.on("error", () => undefined);
+  stream.end(filter);
 }
 
 /** Rejects with what the system has said, if there was no room for it. */

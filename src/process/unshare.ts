@@ -62,7 +62,8 @@ function hidingLines({ hidden, mount, exposed }: UnshareOptions, plan: Plan): re
   return [
     // From here the workspace is reached after its directory has been covered.
     ...(exposed === undefined ? [] : [must("cd", exposed)]),
-    ...pinned.map((path) => must(mount, "--bind", path, path)),
+    // With what is mounted below: without it the kernel refuses, in a namespace of users.
+    ...pinned.map((path) => must(mount, "--rbind", path, path)),
     ...directories.map((path) => must(mount, "-t", "tmpfs", "-o", "mode=755,nosuid,nodev", "belay", path)),
     ...files.map((path) => must(mount, "--bind", "/dev/null", path)),
     ...shown,

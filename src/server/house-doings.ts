@@ -41,7 +41,8 @@ function aboutItself({ control, waiting, openApi, audit, metrics }: HouseParts) 
       try {
         const { phase, trouble } = await control.status();
         if (phase !== "open") return reply(503, { status: "closing" });
-        return trouble === undefined ? reply(200, { status: "ready" }) : reply(503, { status: "trouble" });
+        if (trouble !== undefined) return reply(503, { status: "trouble" });
+        return metrics?.isShortOfFiles?.() === true ? reply(503, { status: "files" }) : reply(200, { status: "ready" });
       } catch {
         return reply(503, { status: "trouble" });
       }

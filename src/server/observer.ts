@@ -43,6 +43,8 @@ export interface ServerAudit {
 }
 
 export interface ServerMetrics {
+  /** Whether so many files are open that no command can be started. For readiness. */
+  readonly isShortOfFiles?: () => boolean;
   /** By the name of the route; `none` where there is none. */
   answered(route: string, status: number): void;
   streams(open: number): void;

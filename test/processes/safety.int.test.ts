@@ -160,6 +160,23 @@ describe.runIf(mechanisms.includes("bubblewrap"))("the profile `workspace`", () 
   });
 });
 
+describe.runIf(mechanisms.includes("bubblewrap"))("sockets in the profile `workspace`", () => {
+  const asks = (family: number): string =>
+    `perl -e 'socket(my $s, ${family}, 1, 0) ? print "made" : print "refused: $!"'`;
+
+  test.each([
+    ["AF_VSOCK, which leads out of a network namespace", 40, /^refused: Address family not supported/],
+    ["AF_ALG, which no network namespace covers", 38, /^refused: Address family not supported/],
+    ["AF_UNIX", 1, /^made$/],
+    ["AF_INET", 2, /^made$/],
+  ])("G38: %s", async (_, family, expected) => {
+    await opened({ mechanism: "bubblewrap", profile: "workspace" }, async (belay) => {
+      expect((await say(belay, asks(family))).text).toMatch(expected);
+      expect((await say(belay, "perl -e 'print syscall(425, 1, 0), \" $!\"'")).text).toContain("not implemented");
+    });
+  });
+});
+
 describe("where a command may begin", () => {
   test("not outside of the workspace, by whatever name", {
     meta: { id: "process/start-outside-workspace-refused" },

@@ -1,6 +1,7 @@
 // The page of figures, made of figures: nothing in it is typed by hand but the words.
 import type { FailureRow } from "../failures/failure-map.ts";
 import { FIGURES_FOLDER, type Figure, type Figures, field, type Machine, numberIn } from "./figure.ts";
+import { defectTable, fixedDefects } from "./fixed-defects.ts";
 import type { Suite } from "./published-suite.ts";
 import { SUITES, TESTER_SUITES } from "./suite-words.ts";
 
@@ -21,6 +22,7 @@ export function render(
     TESTED_TESTERS,
     ...TESTER_SUITES.map((suite) => section(suite, figures.get(suite.name))),
     NOT_COVERED,
+    defectTable(fixedDefects()),
     failureTable(rows, paths),
   ]
     .join("\n\n")

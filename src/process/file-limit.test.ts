@@ -1,0 +1,47 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { connectionsWithin, isShortOfFiles, openFiles, openFilesMax } from "./file-limit.ts";
+
+let self = "";
+beforeEach(() => {
+  self = mkdtempSync(join(tmpdir(), "belay-file-limit-"));
+});
+afterEach(() => rmSync(self, { recursive: true, force: true }));
+
+function program(open: number, max: string): void {
+  mkdirSync(join(self, "fd"));
+  for (let fd = 0; fd <= open; fd += 1) writeFileSync(join(self, "fd", String(fd)), "");
+  writeFileSync(
+    join(self, "limits"),
+    `Limit   Soft Limit   Hard Limit   Units\nMax open files   ${max}   4096   files\n`,
+  );
+}
+
+test.each([
+  [70, 0, false],
+  [88, 0, false],
+  [89, 0, true],
+  [79, 10, true],
+  [78, 10, false],
+])("G40: of 100 files 12 are kept for stops: %d open, %d wanted", (open, wanted, isShort) => {
+  program(open, "100");
+  expect([openFiles(self), openFilesMax(self)]).toEqual([open, 100]);
+  expect(isShortOfFiles(wanted, self)).toBe(isShort);
+});
+
+test("a system that does not say, or has no limit, is not short", () => {
+  expect(isShortOfFiles(1, self)).toBe(false);
+  program(10, "unlimited");
+  expect([openFilesMax(self), isShortOfFiles(1_000_000, self)]).toEqual([undefined, false]);
+});
+
+test.each([
+  [1_024, 1_048_576, 1_024],
+  [1_024, 256, 186],
+  [100, 256, 100],
+  [1_024, 64, 4],
+])("G40: of %d connections a port takes, with %d files, %d", (wanted, max, expected) => {
+  expect(connectionsWithin(wanted, max)).toBe(expected);
+});
