@@ -12,9 +12,8 @@ import type { StoreTrimmed, Upkeep } from "./core/upkeep.ts";
 import type { CallProcesses, TurnProcesses } from "./spawner.ts";
 
 /**
- * A durable log per session, the rows derived from it, and the right to drive it.
- * A store must pass `store/contract.ts`. It holds no policy. Trouble is thrown as a ControlError: `store_full`,
- * `store_locked`, `store_corrupt` mean that nothing was written; `unavailable`, that the caller must read to know.
+ * A durable log per session, its rows, and the right to drive it. A store must pass `store/contract.ts`, and holds no
+ * policy. Trouble is a ControlError: after `store_full`, `store_locked` and `store_corrupt` nothing was written.
  */
 export interface Store {
   /** `one`: no other worker can write here while it is open, so there are no leases to renew or to take over. */

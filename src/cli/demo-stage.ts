@@ -124,7 +124,7 @@ export function ask(session: Session, text: string): RunHandle {
 /** Says how a run ended, and the agent's words if it said any. */
 export async function ended(stage: Stage, run: RunHandle, name?: string): Promise<Outcome> {
   const outcome = await stage.until(run.outcome);
-  const text = await stage.until(run.text());
+  const text = await stage.until(run.text({ all: true }));
   if (text !== "") printLine("agent", text);
   printLine("belay", `${name === undefined ? "" : `${name}: `}${sayOutcome(outcome)}`);
   await stage.pause();

@@ -175,7 +175,7 @@ describe("its events", () => {
   test("make up its text, without what a turn said that was asked again", async () => {
     await using house = await connected();
     const run = house.client.session("ses_1").prompt("hello");
-    const text = run.text();
+    const text = run.text({ all: true });
     accept(await house.server.next(PROMPT));
     const server = (await house.server.next("GET /v1/runs/run_1/events?after=1&deltas=without")).stream();
     const of = (ordinal: number): object => ({ runId: "run_1", turnId: `turn_1.${ordinal}` });
@@ -187,7 +187,7 @@ describe("its events", () => {
     server.say(eventText(6, { type: "run.recovered", runId: "run_1", attempt: 2 }));
     server.say(eventText(7, said(3, "Two"))).say(eventText(8, said(3, ".")));
     server.say(settledText(9));
-    expect(await text).toBe("One. Two.");
+    expect(await text).toBe("One. \n\nTwo.");
   });
 });
 

@@ -81,7 +81,7 @@ const survivors = (tree: readonly Identity[]): readonly Identity[] => tree.filte
 test("list and read: real files, told in words, with the label of a demo", async () => {
   const { session, folder } = await scene();
   const run = session.prompt("list the files and read welcome.txt");
-  const text = await run.text();
+  const text = await run.text({ all: true });
   expect(text.startsWith("(demo)")).toBe(true);
   expect(text).toContain("welcome.txt");
   expect(text).toContain("belongs to the demo agent");
@@ -112,7 +112,7 @@ test("count: says how far it is; stopped, it keeps that, and its sibling goes on
   );
   const receipt = await belay.cancel(endless, { reason: { kind: "user", by: "alice", note: "too far" } });
   expect(receipt).toMatchObject({ kind: "stopping", ended: { outcome: { kind: "cancelled" } } });
-  const text = await run.text();
+  const text = await run.text({ all: true });
   expect(text).toMatch(/stopped by alice: too far\. All I have of it: \{"counted":\d+,"of":9999\}\./);
   expect(text).toContain("It had changed count-to-9999.txt.");
   expect(text).toContain('count_slowly is done: {"counted":3}.');
@@ -127,7 +127,7 @@ test("G19: spawn: nobody of the tree is left when the call was stopped, though n
   const receipt = await belay.cancel(await first(run, callOf("run_command")), { reason: "enough" });
   expect(receipt).toMatchObject({ ended: { kind: "settled", outcome: { kind: "cancelled" } } });
   expect(survivors(tree)).toEqual([]);
-  expect(await run.text()).toContain("run_command was stopped by the user: enough.");
+  expect(await run.text({ all: true })).toContain("run_command was stopped by the user: enough.");
 });
 
 test("spawn: a cancel of the session ends it as well", async () => {
@@ -150,7 +150,7 @@ test("build: in a session that has a directory of its own it goes on there, and 
 test("build: the run is over, and then the build reports back by itself, once", async () => {
   const { session } = await scene();
   const run = session.prompt("build");
-  expect(await run.text()).toMatch(/start_build is done: it goes on in the background as proc_\S+\.1\./);
+  expect(await run.text({ all: true })).toMatch(/start_build is done: it goes on in the background as proc_\S+\.1\./);
   for await (const event of session.events()) {
     if (event.type === "turn.settled" && event.runId !== run.id) {
       expect(event.text).toMatch(
@@ -174,7 +174,7 @@ test("spawn: it runs nothing but its own command, whoever asks", async () => {
     rmSync(above, { recursive: true, force: true });
   });
   const run = (await belay.createSession()).prompt("spawn");
-  expect(await run.text()).toContain("The demo runs only this command");
+  expect(await run.text({ all: true })).toContain("The demo runs only this command");
   expect(readdirSync(above)).not.toContain("hacked");
 });
 
@@ -184,7 +184,7 @@ test("ask: the answer reaches the model", async () => {
   const { id, about } = await asked(session);
   expect(about).toMatchObject({ kind: "question", options: ["red", "green", "blue"] });
   await belay.questions.answer(id, "green");
-  expect(await run.text()).toContain('ask_colour is done: {"colour":"green"}.');
+  expect(await run.text({ all: true })).toContain('ask_colour is done: {"colour":"green"}.');
 });
 
 test("stubborn: it is given up and named, and what it says later is dropped", async () => {
@@ -201,7 +201,7 @@ test("everything: all at once, a steer is heard, and one stop ends it all", asyn
   const run = session.prompt("list and count to 2");
   await first(run, callOf("count_slowly"));
   session.prompt("read welcome.txt", { delivery: "steer" });
-  expect(await run.text()).toMatch(/You added “read welcome\.txt”, and I heard it\. I call read_file\./);
+  expect(await run.text({ all: true })).toMatch(/You added “read welcome\.txt”, and I heard it\. I call read_file\./);
   const all = session.prompt("everything");
   const coming = spawned(session);
   await expect.poll(async () => (await session.questions()).length).toBe(2);

@@ -29,7 +29,6 @@ import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
 import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } from "./cpu-share.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import { childEnvironment, makeCookie } from "./environment.ts";
-import { FILES_OF_COMMAND, isShortOfFiles } from "./file-limit.ts";
 import { noteMechanism } from "./last-tier.ts";
 import { toLeader } from "./leader.ts";
 import { type Ledger, openLedger, type Swept } from "./ledger.ts";
@@ -223,11 +222,6 @@ class TreeSpawner implements OpenSpawner {
   async #spawn(request: SpawnRequest): Promise<Child> {
     const plan = await this.#plan(request);
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
-    if (isShortOfFiles(FILES_OF_COMMAND)) {
-      const error = tooManyFiles(plan);
-      this.#noteShortage(error);
-      throw error;
-    }
     const wrapped = this.#containment.wrap(plan);
     const { ledger, shelf, pipes, sight } = this.#parts;
     const { clock } = this.#options;
@@ -371,15 +365,6 @@ const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): 
 
 const stoppedBefore = (plan: Plan): ControlError =>
   new ControlError("not_started", `"${plan.argv[0]}" was not started: it was stopped before it could begin.`);
-
-const tooManyFiles = ({ argv: [program] }: Plan): ControlError =>
-  new ControlError(
-    "not_started",
-    `"${program}" was not started: too many files are open (EMFILE); a stop needs the rest.`,
-    {
-      hint: NO_ROOM,
-    },
-  );
 
 interface OnTheWay {
   readonly request: SpawnRequest;

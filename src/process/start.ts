@@ -6,6 +6,7 @@ import type { Readable, Writable } from "node:stream";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Clock } from "../ports.ts";
 import type { Plan, Wrapped } from "./containment.ts";
+import { FILES_OF_COMMAND, isShortOfFiles } from "./file-limit.ts";
 import { FILTER_FD, READY } from "./gate.ts";
 import { spawnCovered } from "./inherited.ts";
 import type { Pipe, PipePool } from "./pipe-pool.ts";
@@ -70,6 +71,8 @@ export async function start(starting: Starting): Promise<Started> {
 }
 
 async function startOnce({ plan, wrapped, openInput, pipes }: Starting): Promise<Started> {
+  // A stop needs the rest.
+  if (isShortOfFiles(FILES_OF_COMMAND)) throw Object.assign(new Error("Too many files are open."), { code: "EMFILE" });
   const stdin = openInput ? pipes.toChild() : undefined;
   const stdout = pipes.fromChild();
   const stderr = pipes.fromChild();

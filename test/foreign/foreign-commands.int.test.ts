@@ -28,6 +28,7 @@ test("G9: a cancel of one run leaves what the agent had running before it; one o
   await using house = await foreignHouse();
   const [kept, ended] = [mark(), mark()];
   await done(house.session.prompt(`leave ${kept} setsid`));
+  await markedAtLeast(kept, 2);
   const [left] = (await house.session.processes.list()).slice(1);
   expect(left).toMatchObject({ phase: "running", owner: "ses_foreign", title: expect.stringContaining(kept) });
   const run = house.session.prompt(`leak ${ended} double fork`);

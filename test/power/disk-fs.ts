@@ -16,7 +16,8 @@ interface Stats {
 }
 
 const opened = new Map<number, SimFile>();
-let lastDescriptor = 100;
+const FOLDER_DESCRIPTOR = 100;
+let lastDescriptor = FOLDER_DESCRIPTOR;
 
 export const existsSync = (path: string): boolean => path === FOLDER || disk().file(path) !== undefined;
 
@@ -29,6 +30,10 @@ export function statSync(path: string, options: { readonly throwIfNoEntry?: bool
   }
   if (options.throwIfNoEntry === false) return undefined;
   throw new DiskError("ENOENT");
+}
+
+export function fstatSync(descriptor: number): Stats | undefined {
+  return descriptor === FOLDER_DESCRIPTOR ? statSync(FOLDER) : undefined;
 }
 
 const numbers = new WeakMap<SimFile, bigint>();
@@ -45,6 +50,7 @@ function numberOf(file: SimFile): bigint {
 export const realpathSync = (path: string): string => path;
 
 export function openSync(path: string): number {
+  if (path === FOLDER) return FOLDER_DESCRIPTOR;
   const file = disk().file(path);
   if (file === undefined) throw new DiskError("ENOENT");
   lastDescriptor += 1;

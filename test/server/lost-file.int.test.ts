@@ -48,6 +48,7 @@ const WRITES_NOTHING: ReadonlySet<string> = new Set([
   "cancelCall",
   "cancelProcess",
   "cancelQuestion",
+  "cancelSessionCall",
   "answerQuestion",
 ]);
 

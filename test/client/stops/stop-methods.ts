@@ -75,5 +75,8 @@ export const ENDS_THE_SESSION: ReadonlySet<Method> = new Set(["session.close", "
 export const NETWORKS = ["in one tick", "delayed", "reordered", "answer lost", "server restarted"] as const;
 export type Network = (typeof NETWORKS)[number];
 
+/** The other networks are in the slow lane. */
+export const QUICK_NETWORKS: readonly Network[] = ["in one tick", "answer lost"];
+
 export const isUnanswered = (inFlight: InFlight): boolean => inFlight.startsWith("an unanswered prompt");
 export const hasOwnSession = (inFlight: InFlight): boolean => inFlight === OWN;
