@@ -19,7 +19,7 @@ import type { Ended } from "./scope.ts";
 import { checkApproval, checkCallJson, invalid } from "./validate.ts";
 import { CallProcesses } from "./work-processes.ts";
 
-type Subject = Pick<CallRequest, "name" | "input">;
+type Approvable = Pick<CallRequest, "name" | "input">;
 
 /** A request, or, for a call that an earlier life asked for, the means to find out what it was. */
 export type Request = CallRequest | (() => Promise<CallRequest>);
@@ -201,14 +201,14 @@ export class LiveCall extends RunWork {
   }
 
   async #ask(approval: Approval): Promise<void> {
-    const subject: Subject = {
+    const subject: Approvable = {
       name: this.name,
       input: this.input, // @fault other-bytes-shown:input
     };
     checkApproved(await this.#inquire(subject, approval));
   }
 
-  async approve(subject: Subject, given: Approval = {}): Promise<Ending> {
+  async approve(subject: Approvable, given: Approval = {}): Promise<Ending> {
     const approval = checkApproval(given);
     if (typeof subject?.name !== "string" || subject.name === "") throw invalid("approve() takes a name and an input.");
     if (this.#isApproved || typeof approval === "boolean") return { kind: "allowed" };
@@ -218,7 +218,7 @@ export class LiveCall extends RunWork {
     return ending;
   }
 
-  #inquire({ name, input }: Subject, { scope, note, deadlineMs }: Approval): Promise<Ending> {
+  #inquire({ name, input }: Approvable, { scope, note, deadlineMs }: Approval): Promise<Ending> {
     this.waits = "approval";
     const about: About = {
       kind: "approval",
