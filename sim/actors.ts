@@ -4,7 +4,7 @@ import type { Usage } from "../src/core/event.ts";
 import type { RunId, Work } from "../src/core/ids.ts";
 import type { Json } from "../src/core/prompt.ts";
 import type { Message } from "../src/core/transcript.ts";
-import type { Agent, Ask, Asked, CallResult, LiveCall, Turn, TurnResult } from "../src/ports.ts";
+import type { Agent, Ask, Asked, CallResult, LiveCall, Turn, TurnResult } from "../src/ports/agent.ts";
 import { Places } from "./places.ts";
 import { optionsOf, type Plan, planAgain, planOf, requestOf, type Trait } from "./plan.ts";
 import { ProcessUser, type ProcessWatch } from "./process-user.ts";

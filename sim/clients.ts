@@ -16,7 +16,7 @@ import {
 import type { Delivery } from "../src/core/prompt.ts";
 import type { Reply } from "../src/core/question.ts";
 import { SessionProcesses } from "../src/library/session-processes.ts";
-import type { StartOptions } from "../src/spawner.ts";
+import type { StartOptions } from "../src/ports/spawner.ts";
 import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";
 import { checkDelta } from "./deltas.ts";
 import type { Facts } from "./facts.ts";

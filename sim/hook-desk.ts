@@ -2,7 +2,7 @@
 // what is told is held against the log.
 import type { CallId } from "../src/core/ids.ts";
 import type { Json } from "../src/core/prompt.ts";
-import type { HookedCall, Hooks, Verdict } from "../src/ports.ts";
+import type { HookedCall, Hooks, Verdict } from "../src/ports/hooks.ts";
 import type { Facts } from "./facts.ts";
 
 export type Say = "nothing" | "replace" | "approve" | "deny" | "throw";

@@ -2,7 +2,8 @@
 import type { WorkerId } from "../src/core/ids.ts";
 import { Engine } from "../src/engine/engine.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../src/engine/shutdown.ts";
-import type { Clock, Ids, Notice } from "../src/ports.ts";
+import type { Clock, Ids } from "../src/ports/clock.ts";
+import type { Notice } from "../src/ports/hooks.ts";
 import type { ManualClock } from "../src/testing/manual-clock.ts";
 import { Actors, type Watch } from "./actors.ts";
 import { HookDesk } from "./hook-desk.ts";

@@ -1,5 +1,5 @@
 // A turn of the real agent loop over a simulated model: what it has asked of the model, and how it ended.
-import type { Turn, TurnResult } from "../src/ports.ts";
+import type { Turn, TurnResult } from "../src/ports/agent.ts";
 import { TurnActor } from "./actors.ts";
 import type { ParkedRequest, Purpose } from "./parked-request.ts";
 

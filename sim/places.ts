@@ -1,6 +1,6 @@
 // The limited places of one life: the real ones, and who has which.
 import { slots } from "../src/agent/slots.ts";
-import type { Slots } from "../src/ports.ts";
+import type { Slots } from "../src/ports/agent.ts";
 import type { Plan } from "./plan.ts";
 
 export const PLACES = 1;

@@ -1,7 +1,7 @@
 // What a simulated call is like. It can be read off its input, so that a later life can carry out what an earlier one
 // has asked for.
 import type { Json } from "../src/core/prompt.ts";
-import type { CallRequest, Execute, Slots } from "../src/ports.ts";
+import type { CallRequest, Execute, Slots } from "../src/ports/agent.ts";
 
 /** `approval`: people have an hour. `hasty`: they have four seconds. `deaf`: it is not told to stop. */
 export type Trait = "approval" | "hasty" | "idempotent" | "deaf" | "slot" | "limited";

@@ -1,8 +1,8 @@
 // What a simulated call does with processes: it runs, starts, waits, and remembers what it was told.
 import type { Feedback } from "../src/core/event.ts";
 import type { ProcessId } from "../src/core/ids.ts";
-import type { LiveCall } from "../src/ports.ts";
-import type { ProcessHandle, ProcessResult, Ran, RunOptions, StartOptions } from "../src/spawner.ts";
+import type { LiveCall } from "../src/ports/agent.ts";
+import type { ProcessHandle, ProcessResult, Ran, RunOptions, StartOptions } from "../src/ports/spawner.ts";
 
 /** Who must be told what a call was told. */
 export interface ProcessWatch {

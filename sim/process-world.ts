@@ -4,8 +4,8 @@
 // Invariants
 // 1. A life that is over starts nothing and stops nothing any more.
 import type { ProcessId } from "../src/core/ids.ts";
-import type { Clock } from "../src/ports.ts";
-import type { Spawner, SpawnRequest } from "../src/spawner.ts";
+import type { Clock } from "../src/ports/clock.ts";
+import type { Spawner, SpawnRequest } from "../src/ports/spawner.ts";
 import { Gate } from "../src/testing/gate.ts";
 import type { ScriptedChild } from "../src/testing/scripted-child.ts";
 import { type ChildScript, ScriptedSpawner } from "../src/testing/scripted-spawner.ts";

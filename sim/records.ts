@@ -8,7 +8,7 @@ import type { Recorded } from "../src/core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "../src/core/ids.ts";
 import type { Delivery } from "../src/core/prompt.ts";
 import type { AnswerReceipt, Reply } from "../src/core/question.ts";
-import type { ProcessResult } from "../src/spawner.ts";
+import type { ProcessResult } from "../src/ports/spawner.ts";
 import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";
 
 interface Asked {

@@ -8,7 +8,7 @@ import { type ControlCode, ControlError } from "../src/core/control-error.ts";
 import type { Event } from "../src/core/event.ts";
 import type { Seq, SessionId } from "../src/core/ids.ts";
 import { STORE_WAIT_MS } from "../src/core/limits.ts";
-import type { Appended, Batch, Page, Store } from "../src/ports.ts";
+import type { Appended, Batch, Page, Store } from "../src/ports/store.ts";
 import type { MemoryStore } from "../src/store/memory/memory-store.ts";
 import type { Facts } from "./facts.ts";
 import type { Trace } from "./trace.ts";

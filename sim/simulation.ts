@@ -3,7 +3,8 @@
 import type { ControlCode } from "../src/core/control-error.ts";
 import type { SessionId } from "../src/core/ids.ts";
 import { STORE_WAIT_MS } from "../src/core/limits.ts";
-import type { Ids, Notice } from "../src/ports.ts";
+import type { Ids } from "../src/ports/clock.ts";
+import type { Notice } from "../src/ports/hooks.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";
 import { ManualClock, settled } from "../src/testing/manual-clock.ts";
 import type { Actor } from "./actors.ts";

@@ -3,7 +3,7 @@
 import type { Usage } from "../src/core/event.ts";
 import type { CallId } from "../src/core/ids.ts";
 import type { Message } from "../src/core/transcript.ts";
-import type { Asked, CallResult } from "../src/ports.ts";
+import type { Asked, CallResult } from "../src/ports/agent.ts";
 import type { Effect } from "../test/oracle/check-effects.ts";
 import type { Actor, CallActor, TurnActor, Watch } from "./actors.ts";
 import type { Facts, WorkFacts } from "./facts.ts";

@@ -1,33 +1,5 @@
 // The public surface, name by name. What is not here is not promised.
-export type {
-  AllEventsOptions,
-  AnswerOptions,
-  AnswersControl,
-  ApprovalOptions,
-  BeginOptions,
-  BelayControl,
-  CancelAllOptions,
-  CancelOptions,
-  CoveredSession,
-  CreateOptions,
-  EventsOptions,
-  Explanation,
-  Load,
-  ModeOptions,
-  ProcessControl,
-  ProcessesControl,
-  PromptOptions,
-  QueueControl,
-  QueuedRun,
-  RunControl,
-  SessionCancelOptions,
-  SessionControl,
-  SessionsPage,
-  Status,
-  Told,
-  Waited,
-  Within,
-} from "./control.ts";
+
 export type { CallView } from "./core/call-view.ts";
 export type {
   Blocked,
@@ -85,22 +57,42 @@ export type {
   CallOptions,
   CallRequest,
   CallResult,
-  Clock,
   Execute,
-  HookedCall,
-  Hooks,
-  Ids,
   LiveCall,
-  Notice,
-  Notify,
-  SessionRow,
   Slots,
   Spent,
-  Store,
   Turn,
   TurnResult,
-  Verdict,
-} from "./ports.ts";
+} from "./ports/agent.ts";
+export type { Clock, Ids } from "./ports/clock.ts";
+export type {
+  AllEventsOptions,
+  AnswerOptions,
+  AnswersControl,
+  ApprovalOptions,
+  BeginOptions,
+  BelayControl,
+  CancelAllOptions,
+  CancelOptions,
+  CoveredSession,
+  CreateOptions,
+  EventsOptions,
+  ModeOptions,
+  ProcessControl,
+  ProcessesControl,
+  PromptOptions,
+  QueueControl,
+  QueuedRun,
+  RunControl,
+  SessionCancelOptions,
+  SessionControl,
+  SessionsPage,
+  Told,
+  Waited,
+  Within,
+} from "./ports/control.ts";
+export type { Explanation, Load, Status } from "./ports/explanation.ts";
+export type { HookedCall, Hooks, Notice, Notify, Verdict } from "./ports/hooks.ts";
 export type {
   CallProcesses,
   Child,
@@ -126,4 +118,5 @@ export type {
   StartOptions,
   Stream,
   Tier,
-} from "./spawner.ts";
+} from "./ports/spawner.ts";
+export type { SessionRow, Store } from "./ports/store.ts";

@@ -2,7 +2,7 @@
 import type { Event } from "../../src/core/event.ts";
 import type { RunId, SessionId } from "../../src/core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../../src/core/lane.ts";
-import type { Store } from "../../src/ports.ts";
+import type { Store } from "../../src/ports/store.ts";
 
 const TEXT = "A turn's text of ordinary length, as it would stand in a log of a working day.";
 

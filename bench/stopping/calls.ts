@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { type Belay, openBelay } from "../../src/index.ts";
-import type { Turn } from "../../src/ports.ts";
+import type { Turn } from "../../src/ports/agent.ts";
 import { ascending, percentile, round } from "../report.ts";
 
 const RUNS = 4;

@@ -2,7 +2,7 @@
 import ts from "typescript";
 import type { Means } from "../../src/agent/ask-model.ts";
 import type { TranscriptResult } from "../../src/core/transcript.ts";
-import type { Clock } from "../../src/ports.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 import { type Mistake, mistake } from "../../test/mistakes/mistake.ts";
 import { inline, type Place } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";

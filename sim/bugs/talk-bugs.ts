@@ -3,7 +3,7 @@ import type { CommandOf } from "../../src/core/command.ts";
 import type { Event } from "../../src/core/event.ts";
 import type { Lane } from "../../src/core/lane.ts";
 import type { Question, Reply } from "../../src/core/question.ts";
-import type { CallRequest } from "../../src/ports.ts";
+import type { CallRequest } from "../../src/ports/agent.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline, type Place } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";

@@ -3,7 +3,8 @@
 import type { Seq } from "../../src/core/ids.ts";
 import type { Lane } from "../../src/core/lane.ts";
 import type { Entry, LiveLane } from "../../src/engine/live-lane.ts";
-import type { Clock, Page } from "../../src/ports.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { Page } from "../../src/ports/store.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { type Change, inline, type Place } from "../../test/mistakes/place.ts";
 import type { Focus } from "../flavour.ts";

@@ -1,9 +1,9 @@
 // The menus of the agent behind Belay, and the requests that change what they show: modes, models and options. They are
 // the agent's own, and Belay hands them on.
 import type { SessionConfigOption, SetSessionConfigOptionResponse } from "@agentclientprotocol/sdk";
-import type { SessionControl } from "../control.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
+import type { SessionControl } from "../ports/control.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import type { Records } from "./audit.ts";
 import { allow, type Guest, sessionOf } from "./guest.ts";

@@ -3,7 +3,7 @@
 // Invariants
 // 1. A record that cannot be kept stops nothing.
 import { messageOf } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Guest } from "./guest.ts";
 import { codeOf } from "./rpc-error.ts";
 

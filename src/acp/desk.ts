@@ -6,12 +6,14 @@
 // 3. A session is opened and closed by one request after the other. From the arrival of a close on it is not open.
 // 4. Every control request leaves a record, also one that is refused. A record that cannot be kept stops nothing.
 import { cancelCall, type StoppedCall } from "../calls/cancel-call.ts";
-import type { BelayControl, Explanation, RunControl, SessionControl } from "../control.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { sessionOf as homeOf, isCallId, isProcessId, isRunId, type ProcessId, type SessionId } from "../core/ids.ts";
 import type { Delivery, Json, Prompt } from "../core/prompt.ts";
-import type { Clock, SessionRow } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { BelayControl, RunControl, SessionControl } from "../ports/control.ts";
+import type { Explanation } from "../ports/explanation.ts";
+import type { SessionRow } from "../ports/store.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import { AgentSettings, endProcesses } from "./agent-settings.ts";
 import { AttachedSession, type From } from "./attached-session.ts";

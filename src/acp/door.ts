@@ -5,8 +5,8 @@
 // 2. A client that leaves stops nothing. What becomes of what it had begun is for whoever opened the door to say.
 import type { Stream } from "@agentclientprotocol/sdk";
 import { agentProtocolRouter } from "@agentclientprotocol/sdk/experimental/v2";
-import type { BelayControl, RunControl } from "../control.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { BelayControl, RunControl } from "../ports/control.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import type { Audit } from "./audit.ts";
 import { Desk, type OpenedSession } from "./desk.ts";

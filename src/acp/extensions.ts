@@ -1,6 +1,8 @@
 // The methods beside the protocol: one call, one run, a steer, and why a session is busy. In both versions alike.
-import type { Explanation, Waited } from "../control.ts";
+
 import type { CancelReceipt } from "../core/cancel.ts";
+import type { Waited } from "../ports/control.ts";
+import type { Explanation } from "../ports/explanation.ts";
 import type { Desk } from "./desk.ts";
 import type { CallStopParams, RunStopParams, SteerParams } from "./extension-params.ts";
 import { CALL_WAIT_MS } from "./limits.ts";

@@ -2,8 +2,8 @@
 // option of the configuration in both.
 import type * as v1 from "@agentclientprotocol/sdk";
 import type * as v2 from "@agentclientprotocol/sdk/experimental/v2";
-import type { BelayControl, SessionControl } from "../control.ts";
-import type { AgentMode } from "../ports.ts";
+import type { AgentMode } from "../ports/agent.ts";
+import type { BelayControl, SessionControl } from "../ports/control.ts";
 import { invalidParams } from "./rpc-error.ts";
 
 /** What there is to choose from, and what is chosen. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { SessionControl } from "../control.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Event, Recorded } from "../core/event.ts";
 import { openBelay } from "../library/belay.ts";
+import type { SessionControl } from "../ports/control.ts";
 import { Narrator } from "./narrator.ts";
 import type { Telling } from "./telling.ts";
 

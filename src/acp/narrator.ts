@@ -6,7 +6,7 @@
 import type { Delta, Gap } from "../core/delta.ts";
 import type { Event, Recorded, Usage } from "../core/event.ts";
 import { type CallId, isCallId, type ProcessId, type RunId, runOf, type TurnId } from "../core/ids.ts";
-import type { AgentMode } from "../ports.ts";
+import type { AgentMode } from "../ports/agent.ts";
 import { callDetails, isObject } from "./agent-details.ts";
 import type { Modal, ModeChoice } from "./mode-choice.ts";
 import { pieces, shownText } from "./shown-text.ts";

@@ -2,9 +2,10 @@
 //
 // Invariants
 // 1. Nothing waits for a client: whoever never answers holds up the call that asked, until it is stopped, and no more.
-import type { AnswersControl, BelayControl } from "../control.ts";
+
 import { messageOf } from "../core/control-error.ts";
 import type { Question } from "../core/question.ts";
+import type { AnswersControl, BelayControl } from "../ports/control.ts";
 import type { Choice, Peer, Place } from "./peer.ts";
 
 export interface QuestionsWish {

@@ -1,8 +1,9 @@
 // The sessions there are, newest first, as an editor lists them.
-import type { BelayControl, SessionControl } from "../control.ts";
+
 import { toControlError } from "../core/control-error.ts";
 import { isSessionId, tenantOf } from "../core/ids.ts";
-import type { SessionRow } from "../ports.ts";
+import type { BelayControl, SessionControl } from "../ports/control.ts";
+import type { SessionRow } from "../ports/store.ts";
 import type { Guest } from "./guest.ts";
 import { LIST_PAGE, LIST_SCAN_MAX, LIST_STEP } from "./limits.ts";
 import { realPath } from "./real-path.ts";

@@ -2,7 +2,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { ControlError } from "../core/control-error.ts";
 import type { Usage } from "../core/event.ts";
-import type { AgentMode, Turn } from "../ports.ts";
+import type { AgentMode, Turn } from "../ports/agent.ts";
 import type { Retry } from "./ask-model.ts";
 import {
   ATTEMPTS_MAX,

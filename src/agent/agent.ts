@@ -8,7 +8,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt
 import { ControlError } from "../core/control-error.ts";
 import { type RunId, runOf } from "../core/ids.ts";
 import type { Message } from "../core/transcript.ts";
-import type { Agent, CallAsked, Turn, TurnResult } from "../ports.ts";
+import type { Agent, CallAsked, Turn, TurnResult } from "../ports/agent.ts";
 import { type Checked, checkModel, checkOptions, type ModelAgentOptions } from "./agent-options.ts";
 import type { Answer } from "./answer.ts";
 import { askModel, type Means } from "./ask-model.ts";

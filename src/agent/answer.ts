@@ -13,7 +13,7 @@ import type {
 import type { TurnPart } from "../core/event.ts";
 import { CALL_BYTES_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { ANSWER_CHARS_MAX, FILE_CHARS_MAX } from "./limits.ts";
 import { ModelError } from "./model-error.ts";
 import { plainJson, plainMetadata } from "./plain-json.ts";

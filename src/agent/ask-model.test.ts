@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeTurn } from "../../test/fixtures/fake-turn.ts";
-import type { Agent, TurnResult } from "../ports.ts";
+import type { Agent, TurnResult } from "../ports/agent.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { type ModelStep, type ScriptedModel, scriptedModel } from "../testing/scripted-model.ts";

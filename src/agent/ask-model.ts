@@ -4,7 +4,7 @@
 // 1. Once anything of an answer was told to anybody, the request is not made again.
 // 2. After a stop there is no further attempt.
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { Answer } from "./answer.ts";
 import type { Meter } from "./meter.ts";
 import { ModelError } from "./model-error.ts";

@@ -2,7 +2,7 @@
 import type { LanguageModelV4ToolCall } from "@ai-sdk/provider";
 import type { TurnFinish } from "../core/event.ts";
 import { CALLS_LIVE_MAX } from "../core/limits.ts";
-import type { CallRequest } from "../ports.ts";
+import type { CallRequest } from "../ports/agent.ts";
 import type { Finished } from "./answer.ts";
 import { CALLS_PER_TURN_MAX } from "./limits.ts";
 import { parseJson, plainMetadata } from "./plain-json.ts";

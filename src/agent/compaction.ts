@@ -1,6 +1,6 @@
 // A conversation that has become too long is told in a summary, once per turn, before the model is asked.
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { askModel, type Means, type ModelAsk } from "./ask-model.ts";
 import { SUMMARISED_CHARS_MAX } from "./limits.ts";
 import { ModelError } from "./model-error.ts";

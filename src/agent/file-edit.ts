@@ -1,5 +1,5 @@
 // Writing and editing a file of the workspace, as a model asks for it.
-import type { LiveCall } from "../ports.ts";
+import type { LiveCall } from "../ports/agent.ts";
 import { FILE_BLOCK_BYTES, FILE_EDIT_BYTES_MAX } from "./file-limits.ts";
 import { locate, notThere, openFile, type Place } from "./file-place.ts";
 import type { EditFileInput, WriteFileInput } from "./file-tools-input.ts";

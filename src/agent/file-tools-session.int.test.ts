@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
 import type { Json } from "../core/prompt.ts";
-import type { LiveCall } from "../ports.ts";
+import type { LiveCall } from "../ports/agent.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { fileTools } from "./file-tools.ts";
 import type { FileToolName } from "./file-tools-options.ts";

@@ -24,7 +24,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Json } from "../core/prompt.ts";
-import type { LiveCall } from "../ports.ts";
+import type { LiveCall } from "../ports/agent.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { FILE_EDIT_BYTES_MAX, FILE_SCAN_BYTES_MAX, LIST_ENTRIES_TOLD, SEARCH_MS } from "./file-limits.ts";
 import { holdDirectory, locate, openFile } from "./file-place.ts";

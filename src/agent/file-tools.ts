@@ -7,7 +7,7 @@
 // 4. Whatever is told is bounded, and says so where it is cut.
 
 import { messageOf } from "../core/control-error.ts";
-import type { LiveCall } from "../ports.ts";
+import type { LiveCall } from "../ports/agent.ts";
 import { editFile, writeFile } from "./file-edit.ts";
 import { globMatcher } from "./file-glob.ts";
 import { LIST_ENTRIES_TOLD, SEARCH_MS } from "./file-limits.ts";

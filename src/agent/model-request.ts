@@ -5,7 +5,7 @@
 // 2. However it ends, its connection is closed, or about to end by itself.
 // 3. One timer, set again only when it fires: a stream of thousands of parts costs no thousand timers.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Answer } from "./answer.ts";
 import { DRAIN_MS, PARTS_PER_BREATH } from "./limits.ts";
 import { ModelError } from "./model-error.ts";

@@ -1,7 +1,7 @@
 // How much an agent may do by itself: which tools there are, and which of them ask people first.
 import { ControlError } from "../core/control-error.ts";
 import { suggest } from "../core/suggest.ts";
-import type { AgentMode } from "../ports.ts";
+import type { AgentMode } from "../ports/agent.ts";
 import { fileTools } from "./file-tools.ts";
 import type { FileToolName, FileToolsOptions } from "./file-tools-options.ts";
 import { processTools } from "./process-tools.ts";

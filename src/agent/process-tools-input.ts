@@ -1,5 +1,5 @@
 // What the tools for processes take, told as JSON Schema and checked by hand: this room brings no library along.
-import type { CommandLine, Stream } from "../spawner.ts";
+import type { CommandLine, Stream } from "../ports/spawner.ts";
 import { COMMAND_CHARS_MAX, OUTPUT_BYTES_TOLD_MAX, PROCESS_WAIT_MS, PROCESS_WAIT_MS_MAX } from "./limits.ts";
 import { type Field, inputOf } from "./tool-fields.ts";
 

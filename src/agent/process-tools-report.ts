@@ -2,7 +2,7 @@
 import { type CancelReason, type Outcome, who } from "../core/cancel.ts";
 import type { Feedback } from "../core/event.ts";
 import type { ProcessId } from "../core/ids.ts";
-import type { OutputFile, OutputPage, ProcessInfo, ProcessResult } from "../spawner.ts";
+import type { OutputFile, OutputPage, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
 import { PROCESSES_TOLD } from "./limits.ts";
 
 /** How it ended, and what it said. `said` is what `saidBy` makes. */

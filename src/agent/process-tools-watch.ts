@@ -4,8 +4,8 @@
 // Invariants
 // 1. A look costs a bounded piece of the output, however much there is; and looks come ever less often.
 // 2. Whatever happens to a look, the call goes on: it is a courtesy.
-import type { LiveCall } from "../ports.ts";
-import type { ProcessHandle } from "../spawner.ts";
+import type { LiveCall } from "../ports/agent.ts";
+import type { ProcessHandle } from "../ports/spawner.ts";
 import { COMMAND_NOTE_CHARS, COMMAND_NOTE_FIRST_MS, COMMAND_NOTE_LAST_MS } from "./limits.ts";
 import { saidBy } from "./process-tools-report.ts";
 

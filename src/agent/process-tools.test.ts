@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
-import type { LiveCall } from "../ports.ts";
-import type { CallProcesses, OutputFile, ProcessHandle, ProcessInfo, ProcessResult, Ran } from "../spawner.ts";
+import type { LiveCall } from "../ports/agent.ts";
+import type { CallProcesses, OutputFile, ProcessHandle, ProcessInfo, ProcessResult, Ran } from "../ports/spawner.ts";
 import { Gate } from "../testing/gate.ts";
 import { type ManualClock, manualClock, settled } from "../testing/manual-clock.ts";
 import { COMMAND_CHARS_MAX, COMMAND_NOTE_FIRST_MS, START_WATCH_MS } from "./limits.ts";

@@ -5,8 +5,8 @@
 //    that very command.
 // 2. A model is told what happened in so many bytes, with a way to the rest; never less, and never a stack.
 import { ControlError } from "../core/control-error.ts";
-import type { LiveCall } from "../ports.ts";
-import type { ProcessHandle, ProcessResult } from "../spawner.ts";
+import type { LiveCall } from "../ports/agent.ts";
+import type { ProcessHandle, ProcessResult } from "../ports/spawner.ts";
 import { OUTPUT_BYTES_TOLD_MAX, PROCESS_STOP_WAIT_MS, PROCESS_WAIT_MS, START_WATCH_MS } from "./limits.ts";
 import {
   READ_INPUT,

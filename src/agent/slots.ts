@@ -5,7 +5,7 @@
 // 2. Places are handed out in the order in which they were asked for.
 // 3. A wish that was taken back is never granted, and a place given back twice is given back once.
 import { ControlError } from "../core/control-error.ts";
-import type { Slots } from "../ports.ts";
+import type { Slots } from "../ports/agent.ts";
 
 interface Wish {
   readonly taken: (giveBack: () => void) => void;

@@ -3,7 +3,9 @@
 // Invariants
 // 1. A turn does one thing after the other, so at most one wait is going on, and one listener serves them all.
 // 2. A wait ends in the tick of the stop, whatever becomes of what was waited for. That may fail later, unheard.
-import type { Clock, Turn } from "../ports.ts";
+
+import type { Turn } from "../ports/agent.ts";
+import type { Clock } from "../ports/clock.ts";
 
 export class Stop {
   readonly #turn: Pick<Turn, "signal">;

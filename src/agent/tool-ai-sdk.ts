@@ -10,7 +10,7 @@
 import type { JSONObject, LanguageModelV4FunctionTool, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import { ControlError } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
-import type { LiveCall } from "../ports.ts";
+import type { LiveCall } from "../ports/agent.ts";
 import { judgement, misfit, requireGoing, type Tool, type ToolDescription } from "./tool.ts";
 import { type Awaitable, chain, type InputSchema, type Reading, readSchema } from "./tool-schema.ts";
 

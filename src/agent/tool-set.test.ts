@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
 import type { Json } from "../core/prompt.ts";
-import type { CallRequest, LiveCall } from "../ports.ts";
+import type { CallRequest, LiveCall } from "../ports/agent.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { slots } from "./slots.ts";

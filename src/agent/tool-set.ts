@@ -11,7 +11,7 @@ import { isUnparsable } from "../core/json-depth.ts";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../core/limits.ts";
 import { type Json, utf8Bytes } from "../core/prompt.ts";
 import { suggest } from "../core/suggest.ts";
-import type { CallAsked, CallRequest, LiveCall, Slots, Wanted } from "../ports.ts";
+import type { CallAsked, CallRequest, LiveCall, Slots, Wanted } from "../ports/agent.ts";
 import { type Asked, misfit, type Tool, type ToolDescription } from "./tool.ts";
 import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
 

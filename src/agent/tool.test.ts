@@ -3,7 +3,7 @@ import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
 import type { Json } from "../core/prompt.ts";
-import type { LiveCall } from "../ports.ts";
+import type { LiveCall } from "../ports/agent.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type Tool, tool } from "./tool.ts";
 import type { PlainSchema, StandardResult, StandardSchema } from "./tool-schema.ts";

@@ -3,7 +3,7 @@ import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from "@
 import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Json } from "../core/prompt.ts";
 import { suggest } from "../core/suggest.ts";
-import type { Approval, CallRequest, LiveCall } from "../ports.ts";
+import type { Approval, CallRequest, LiveCall } from "../ports/agent.ts";
 import { type Awaitable, chain, type InputSchema, isPromise, type OutputOf, readSchema } from "./tool-schema.ts";
 import { type Untrusted, untrusted } from "./untrusted.ts";
 

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
 import { GRACE_MS } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
-import type { LiveCall } from "../ports.ts";
+import type { LiveCall } from "../ports/agent.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { tool } from "./tool.ts";
 import { UNTRUSTED_STOP_MS, UNTRUSTED_UNREAD_MAX, type Untrusted } from "./untrusted.ts";

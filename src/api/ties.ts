@@ -1,5 +1,5 @@
 // Every schema says what its type says. Nothing here exists at run time: a schema that drifts does not compile.
-import type * as control from "../control.ts";
+
 import type * as calls from "../core/call-view.ts";
 import type * as cancel from "../core/cancel.ts";
 import type * as command from "../core/command.ts";
@@ -11,8 +11,10 @@ import type * as questions from "../core/question.ts";
 import type * as rows from "../core/rows.ts";
 import type * as runs from "../core/run-view.ts";
 import type * as transcript from "../core/transcript.ts";
-import type * as ports from "../ports.ts";
-import type * as spawner from "../spawner.ts";
+import type * as control from "../ports/control.ts";
+import type { Explanation, Status } from "../ports/explanation.ts";
+import type * as spawner from "../ports/spawner.ts";
+import type { SessionRow } from "../ports/store.ts";
 import type * as event from "./event.ts";
 import type * as outcome from "./outcome.ts";
 import type * as processes from "./process.ts";
@@ -46,7 +48,7 @@ export type Ties = readonly [
   Held<Tie<typeof event.recorded, core.Recorded>>,
   Held<Tie<typeof event.delta, delta.Delta>>,
   Held<Tie<typeof event.gap, delta.Gap>>,
-  Held<Tie<typeof view.sessionRow, ports.SessionRow>>,
+  Held<Tie<typeof view.sessionRow, SessionRow>>,
   Held<Tie<typeof view.idsFound, rows.IdsFound>>,
   Held<Tie<typeof view.runRow, rows.RunRow>>,
   Held<Tie<typeof view.callView, calls.CallView>>,
@@ -57,6 +59,6 @@ export type Ties = readonly [
   Held<Tie<typeof view.posted, command.Posted>>,
   Held<Tie<typeof view.accepted, command.Accepted & Pick<control.RunControl, "sessionId">>>,
   Held<Tie<typeof view.message, transcript.Message>>,
-  Held<Tie<typeof view.explanation, control.Explanation>>,
-  Held<Tie<typeof view.status, control.Status>>,
+  Held<Tie<typeof view.explanation, Explanation>>,
+  Held<Tie<typeof view.status, Status>>,
 ];

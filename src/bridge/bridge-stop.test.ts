@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type BridgedHouse, type InMemoryHost, openBridge } from "../../test/fixtures/bridge-host.ts";
 import { statusOf } from "../calls/cancel-call.ts";
-import type { CallRequest } from "../ports.ts";
+import type { CallRequest } from "../ports/agent.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { sessionStatus } from "./stop-methods.ts";
 

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { InMemoryHost, openBridge } from "../../test/fixtures/bridge-host.ts";
-import type { BelayControl } from "../control.ts";
+import type { BelayControl } from "../ports/control.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 

@@ -1,5 +1,5 @@
 // What the methods of the bridge work with, and what they hand back. Types only.
-import type { BelayControl } from "../control.ts";
+import type { BelayControl } from "../ports/control.ts";
 import type { Params, RequestId } from "./message.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Subscriptions } from "./subscriptions.ts";

@@ -1,5 +1,5 @@
 // The prompts that came through this bridge and have no outcome yet: whose they are is known, so they can be stopped.
-import type { RunControl } from "../control.ts";
+import type { RunControl } from "../ports/control.ts";
 import type { RequestId } from "./message.ts";
 
 export class Prompts {

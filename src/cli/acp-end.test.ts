@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { RunControl } from "../control.ts";
 import type { SessionId } from "../core/ids.ts";
+import type { RunControl } from "../ports/control.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./acp-end.ts";
 

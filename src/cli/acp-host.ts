@@ -8,7 +8,7 @@ import { SHUTDOWN_MS } from "../core/limits.ts";
 import { type Announcement, announce } from "../library/announcement.ts";
 import type { Home, HostKind } from "../library/home.ts";
 import type { Log } from "../observe/log.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { House } from "./serve-house.ts";
 import { version } from "./version.ts";
 

@@ -6,12 +6,13 @@
 // 1. Whoever is here keeps their control for life. A guest that becomes the host goes on over the socket, to itself:
 //    what it waits for is waited for across the change, as across any other restart.
 // 2. A home that a server works for, or a host with another agent, is not taken over, and not used unawares.
-import type { BelayControl } from "../control.ts";
+
 import { ControlError, toControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Home, readServer, type ServerNote } from "../library/home.ts";
 import type { AuditTrail } from "../observe/audit-trail.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { BelayControl } from "../ports/control.ts";
 import { type Hosted, type HostWish, host, leave } from "./acp-host.ts";
 import { type HostWatch, watchHost } from "./acp-host-watch.ts";
 import { type Door, openControl } from "./control-door.ts";

@@ -6,7 +6,6 @@
 // 2. It ends within EXIT_MS_MAX of its input, whatever it was doing, and leaves no process behind.
 import type { Writable } from "node:stream";
 import type { AcpDoorOptions } from "../acp/door.ts";
-import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { withPackage } from "../core/optional-package.ts";
 import { systemClock } from "../engine/system-clock.ts";
@@ -14,6 +13,7 @@ import { type Home, makeHome, openHome, socketOf } from "../library/home.ts";
 import type { AuditTrail } from "../observe/audit-trail.ts";
 import { type Log, openLog } from "../observe/log.ts";
 import { type Redactor, redactor } from "../observe/redactor.ts";
+import type { BelayControl } from "../ports/control.ts";
 import { ACP_GRACE_MS, type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./acp-end.ts";
 import { greetTypist } from "./acp-greeting.ts";
 import { CROWD, type OpenedHouse } from "./acp-host.ts";

@@ -1,8 +1,9 @@
 // `belay approve` and `belay deny`: a yes or a no to a call, bound to the bytes that were shown.
-import type { ApprovalOptions, BelayControl } from "../control.ts";
+
 import { ControlError } from "../core/control-error.ts";
 import type { AnswerReceipt } from "../core/question.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import type { ApprovalOptions, BelayControl } from "../ports/control.ts";
 import { type AskedAs, askedAs } from "./asked-question.ts";
 import { withControl } from "./control-door.ts";
 import { answerExit, sayAnswerReceipt } from "./control-words.ts";

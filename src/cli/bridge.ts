@@ -11,7 +11,7 @@ import { type Home, makeHome, openHome } from "../library/home.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
-import type { Notify } from "../ports.ts";
+import type { Notify } from "../ports/hooks.ts";
 import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";

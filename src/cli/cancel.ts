@@ -1,10 +1,11 @@
 // `belay cancel ID`: stops one thing, whatever it is, and says what that meant.
-import type { CancelOptions, Waited } from "../control.ts";
+
 import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isSessionId } from "../core/ids.ts";
 import { WAIT_MS_MAX } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import type { CancelOptions, Waited } from "../ports/control.ts";
 import { type Door, UNTIL_ANSWERED, withControl } from "./control-door.ts";
 import { partsOf, receiptExit, receiptLines } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";

@@ -3,10 +3,10 @@
 import { readFileSync, statSync } from "node:fs";
 import { get as askPlain } from "node:http";
 import { get as askTls } from "node:https";
-import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Environment, type Home, openHome, readServer, type ServerNote } from "../library/home.ts";
+import type { BelayControl } from "../ports/control.ts";
 import type { DoorOptions } from "./door-options.ts";
 import type { Holder } from "./store-holder.ts";
 

@@ -1,8 +1,9 @@
 // Receipts of a remote control as lines for people: what was covered, and what waiting for it brought.
-import type { Waited } from "../control.ts";
+
 import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import type { QueueReceipt } from "../core/command.ts";
 import type { AnswerReceipt, Ending } from "../core/question.ts";
+import type { Waited } from "../ports/control.ts";
 import { EXIT_CODE, EXIT_OK } from "./exit-code.ts";
 import { plainLine } from "./plain-text.ts";
 import { sayOutcome, sayReason, sayReceipt, saySessionReceipt } from "./words.ts";

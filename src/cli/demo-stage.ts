@@ -13,7 +13,7 @@ import type { DemoPace } from "../demo/pace.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";
-import type { Notice } from "../ports.ts";
+import type { Notice } from "../ports/hooks.ts";
 import { printLine } from "./terminal.ts";
 import { sayOutcome } from "./words.ts";
 

@@ -3,7 +3,7 @@
 
 import { ControlError } from "../core/control-error.ts";
 import type { Log } from "../observe/log.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { FILES_MIN, isShortOfFiles, openFilesMax } from "../process/file-limit.ts";
 
 /** Throws before anything is opened: later, each step would fail with an error of its own. */

@@ -1,8 +1,8 @@
 // What is followed, as it is shown: facts as lines, what is being said as running text. Or all of it as lines of JSON.
 import { styleText } from "node:util";
-import type { Told } from "../control.ts";
 import type { Delta, Gap } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
+import type { Told } from "../ports/control.ts";
 import { eventLine } from "./event-line.ts";
 import { plainLine, plainText } from "./plain-text.ts";
 import { clip, coloured, styleOf } from "./table.ts";

@@ -5,7 +5,7 @@ import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../core/ids.ts";
 import { titleOf } from "../core/process.ts";
 import type { Json } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { QUIET_MS } from "./held-terminal.ts";
 import { plainLine } from "./plain-text.ts";
 import type { Screen } from "./screen.ts";

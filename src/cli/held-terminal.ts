@@ -6,7 +6,7 @@
 // 2. An answer is taken only after the terminal has said that it has painted the question (or had ample time to), and
 //    after nothing was typed for a while. Only then is it asked for, on a line of its own.
 // 3. Ctrl-C, Ctrl-Z and Ctrl-\ do what they always do, at any moment.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { AnswerLine, type Key, KeyReader, PAINTED_QUERY, PASTE_MARKS_OFF, PASTE_MARKS_ON } from "./answer-line.ts";
 
 /** Terminals answer at once; from far away it takes as long as the line. Those that never do are not waited for. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
+import type { BelayControl } from "../ports/control.ts";
 import { resolveId, resolveSession } from "./id-prefix.ts";
 
 const SOME = [

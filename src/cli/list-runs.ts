@@ -1,6 +1,7 @@
 // `belay runs [SESSION]`: the runs of a session, newest first; without one, of the newest sessions.
-import type { BelayControl } from "../control.ts";
+
 import type { RunRow } from "../core/rows.ts";
+import type { BelayControl } from "../ports/control.ts";
 import { withControl } from "./control-door.ts";
 import { doorWords } from "./door-words.ts";
 import { EXIT_OK } from "./exit-code.ts";

@@ -1,6 +1,5 @@
 // `belay logs`: what a process has said, what happened in a run or a session, or who asked for what.
 import { existsSync } from "node:fs";
-import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import { isProcessId, isRunId, isSessionId, type RunId, type SessionId, sessionOf } from "../core/ids.ts";
@@ -8,7 +7,8 @@ import { openHome } from "../library/home.ts";
 import { auditPage } from "../observe/audit-page.ts";
 import type { AuditRecord } from "../observe/audit-record.ts";
 import { AUDIT_PAGE_MAX } from "../observe/limits.ts";
-import type { OutputPage, Stream } from "../spawner.ts";
+import type { BelayControl } from "../ports/control.ts";
+import type { OutputPage, Stream } from "../ports/spawner.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { eventLine } from "./event-line.ts";

@@ -1,7 +1,8 @@
 // `belay mode SESSION [MODE]`: how much the agent of a session may do by itself; shown, or set.
-import type { BelayControl, SessionControl } from "../control.ts";
+
 import { ControlError } from "../core/control-error.ts";
-import type { AgentMode } from "../ports.ts";
+import type { AgentMode } from "../ports/agent.ts";
+import type { BelayControl, SessionControl } from "../ports/control.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK } from "./exit-code.ts";

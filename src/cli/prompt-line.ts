@@ -2,7 +2,7 @@
 // pipe there is nothing but lines.
 import { clearScreenDown, createInterface, cursorTo, type Interface, moveCursor } from "node:readline";
 import type { ReadStream, WriteStream } from "node:tty";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 
 const PROMPT = "> ";
 

@@ -1,8 +1,9 @@
 // `belay ps`: the runs, calls and processes that are going on, and what waits, in one table.
-import type { Explanation } from "../control.ts";
+
 import type { CallExplained, LiveExplained } from "../core/explained.ts";
 import type { CallId } from "../core/ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
+import type { Explanation } from "../ports/explanation.ts";
 import { ageOf } from "./age.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";

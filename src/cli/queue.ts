@@ -1,8 +1,9 @@
 // `belay queue SESSION`: what waits in a session, and one change of it at a time.
-import type { QueuedRun, SessionControl } from "../control.ts";
+
 import type { Place, QueueReceipt } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isRunId } from "../core/ids.ts";
+import type { QueuedRun, SessionControl } from "../ports/control.ts";
 import { UNTIL_ANSWERED, withControl } from "./control-door.ts";
 import { queueExit, sayQueueReceipt } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";

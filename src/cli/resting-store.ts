@@ -5,9 +5,10 @@ import { join, resolve } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { WorkerId } from "../core/ids.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
-import type { Agent, Store } from "../ports.ts";
+import type { Agent } from "../ports/agent.ts";
+import type { Spawner } from "../ports/spawner.ts";
+import type { Store } from "../ports/store.ts";
 import { openOutput } from "../process/output/saved-output.ts";
-import type { Spawner } from "../spawner.ts";
 import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
 
 export async function openRestingStore(file: string): Promise<Belay> {

@@ -1,6 +1,6 @@
 // Somebody at the keyboard of this terminal, asked one thing at a time.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { HeldTerminal } from "./held-terminal.ts";
 
 /** Holds the terminal until it is released. Questions are on stderr: stdout carries the words of the run alone. */

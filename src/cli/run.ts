@@ -5,13 +5,14 @@
 // 2. It ends: with the outcome, or, when nobody can be asked for it any more, with `disconnected`.
 // 3. Ctrl-C is a cancel, once. Leaving in any other way cancels nothing on a server. A run in this very program is
 //    stopped too when its output is not read any more.
-import type { BelayControl, RunControl } from "../control.ts";
+
 import type { Outcome } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Seq, SessionId } from "../core/ids.ts";
 import type { Delivery, Prompt } from "../core/prompt.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { BelayControl, RunControl } from "../ports/control.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "./exit-code.ts";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "./run-exit.ts";
 import { type CancelSent, sayParting } from "./run-parting.ts";

@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. Once it has stopped, nothing of it is on the screen, and nothing of it keeps the program alive.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { plainLine } from "./plain-text.ts";
 import { clip, coloured } from "./table.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Status } from "../control.ts";
+import type { Status } from "../ports/explanation.ts";
 import { sizeOf, statusLines } from "./status.ts";
 
 const STATUS: Status = {

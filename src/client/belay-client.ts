@@ -4,6 +4,13 @@
 // 1. The client decides nothing: what it tells is what the server has answered, or that it could not be asked.
 // 2. Closing it ends what it waits for, and nothing at the server.
 
+import type { CallView } from "../core/call-view.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
+import { ControlError } from "../core/control-error.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/ids.ts";
+import type { Prompt } from "../core/prompt.ts";
+import type { IdsFound, RunRow } from "../core/rows.ts";
+import type { Clock } from "../ports/clock.ts";
 import type {
   AllEventsOptions,
   BeginOptions,
@@ -12,23 +19,16 @@ import type {
   CancelOptions,
   CoveredSession,
   CreateOptions,
-  Explanation,
   IdsOptions,
   PromptCancelOptions,
   SessionCancelOptions,
   SessionsPage,
-  Status,
   Told,
   Waited,
   Within,
-} from "../control.ts";
-import type { CallView } from "../core/call-view.ts";
-import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/ids.ts";
-import type { Prompt } from "../core/prompt.ts";
-import type { IdsFound, RunRow } from "../core/rows.ts";
-import type { Clock, SessionRow } from "../ports.ts";
+} from "../ports/control.ts";
+import type { Explanation, Status } from "../ports/explanation.ts";
+import type { SessionRow } from "../ports/store.ts";
 import { ClientAnswers } from "./answers.ts";
 import { type CarrierParts, eventsCarrier, firstOf, socketCarrier } from "./carriers.ts";
 import { type Chance, webChance } from "./chance.ts";

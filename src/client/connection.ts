@@ -8,7 +8,7 @@
 import { cutReason } from "../core/cancel.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import { RESEND_MS_MAX } from "../core/limits.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { Backoff, type Patience } from "./backoff.ts";
 import type { Chance } from "./chance.ts";
 import { ATTEMPTS_MAX, REQUEST_MS } from "./limits.ts";

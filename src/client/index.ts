@@ -1,24 +1,5 @@
 // The public surface of `agent-belay/client`, name by name: Belay over a network, in browsers and in Node.
-export type {
-  AllEventsOptions,
-  AnswersControl,
-  BelayControl,
-  CancelOptions,
-  CoveredSession,
-  EventsOptions,
-  Explanation,
-  ProcessControl,
-  ProcessesControl,
-  PromptOptions,
-  QueueControl,
-  QueuedRun,
-  RunControl,
-  SessionCancelOptions,
-  SessionControl,
-  Status,
-  Told,
-  Waited,
-} from "../control.ts";
+
 export type { CallView } from "../core/call-view.ts";
 export type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/cancel.ts";
 export type { Accepted, Place, QueueReceipt } from "../core/command.ts";
@@ -31,5 +12,24 @@ export type { AnswerReceipt, Question } from "../core/question.ts";
 export { RunError, type RunResult } from "../core/run-result.ts";
 export type { ModelUsage, Moment, RunCall, RunView } from "../core/run-view.ts";
 export type { Message } from "../core/transcript.ts";
+export type {
+  AllEventsOptions,
+  AnswersControl,
+  BelayControl,
+  CancelOptions,
+  CoveredSession,
+  EventsOptions,
+  ProcessControl,
+  ProcessesControl,
+  PromptOptions,
+  QueueControl,
+  QueuedRun,
+  RunControl,
+  SessionCancelOptions,
+  SessionControl,
+  Told,
+  Waited,
+} from "../ports/control.ts";
+export type { Explanation, Status } from "../ports/explanation.ts";
 export { BelayClient, type ConnectOptions, connectBelay } from "./belay-client.ts";
 export type { Fetch, FetchInit, Reply } from "./reply.ts";

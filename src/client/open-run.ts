@@ -1,6 +1,7 @@
 // A handle on a run that was accepted earlier, from its row.
-import type { Explanation } from "../control.ts";
+
 import type { RunRow } from "../core/rows.ts";
+import type { Explanation } from "../ports/explanation.ts";
 import type { Connection } from "./connection.ts";
 import { ClientRun } from "./run.ts";
 import type { AcceptedIn } from "./send-order.ts";

@@ -1,11 +1,11 @@
 // The processes of a session, as somebody far away meets them: find one, hear it, speak to it, stop it.
 
-import type { ProcessControl, ProcessesControl } from "../control.ts";
 import type { CancelReceipt, GivenReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/ids.ts";
 import type { ProcessRow } from "../core/rows.ts";
-import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "../spawner.ts";
+import type { ProcessControl, ProcessesControl } from "../ports/control.ts";
+import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
 import type { Connection } from "./connection.ts";
 import { invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { INPUT_BYTES_MAX, WAIT_PIECE_MS } from "./limits.ts";

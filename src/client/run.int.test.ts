@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { connected, until } from "../../test/fixtures/connected-client.ts";
 import { type Exchange, eventText } from "../../test/fixtures/scripted-server.ts";
-import type { PromptOptions } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
+import type { PromptOptions } from "../ports/control.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 
 const PROMPT = "POST /v1/sessions/ses_1/runs";

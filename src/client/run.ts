@@ -4,7 +4,6 @@
 // 1. An outcome is told only if the server has recorded it.
 // 2. A cancel that follows the prompt covers it, whichever of the two requests arrives first, and covers no other one.
 
-import type { CancelOptions, RunControl, Waited } from "../control.ts";
 import type { CancelReceipt, Outcome } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
 import type { ControlError } from "../core/control-error.ts";
@@ -15,6 +14,7 @@ import type { RunRow } from "../core/rows.ts";
 import { type RunResult, resultOf } from "../core/run-result.ts";
 import { runText, type TextOptions } from "../core/run-text.ts";
 import type { RunView } from "../core/run-view.ts";
+import type { CancelOptions, RunControl, Waited } from "../ports/control.ts";
 import type { Connection } from "./connection.ts";
 import { follow } from "./follow.ts";
 import { checkKey, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";

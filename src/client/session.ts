@@ -1,18 +1,5 @@
 // A session of a server, as its users hold it: prompts in, events out, and a queue that belongs to them.
 
-import type {
-  CancelOptions,
-  EventsOptions,
-  Explanation,
-  Keyed,
-  ModeOptions,
-  PromptCancelOptions,
-  PromptOptions,
-  QueueControl,
-  QueuedRun,
-  SessionCancelOptions,
-  SessionControl,
-} from "../control.ts";
 import type { CallView } from "../core/call-view.ts";
 import type { SessionReceipt } from "../core/cancel.ts";
 import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
@@ -26,7 +13,20 @@ import type { Question } from "../core/question.ts";
 import type { RunRow } from "../core/rows.ts";
 import type { Message } from "../core/transcript.ts";
 import type { SessionDeleted, Trimmed } from "../core/upkeep.ts";
-import type { SessionRow } from "../ports.ts";
+import type {
+  CancelOptions,
+  EventsOptions,
+  Keyed,
+  ModeOptions,
+  PromptCancelOptions,
+  PromptOptions,
+  QueueControl,
+  QueuedRun,
+  SessionCancelOptions,
+  SessionControl,
+} from "../ports/control.ts";
+import type { Explanation } from "../ports/explanation.ts";
+import type { SessionRow } from "../ports/store.ts";
 import type { Connection } from "./connection.ts";
 import { follow, type Page } from "./follow.ts";
 import { checkJson, checkKey, checkPrompt, checkRun, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";

@@ -1,7 +1,7 @@
 // Cancelling everything there is: recorded in one request, and then waited for one by one.
 
-import type { CancelAllOptions, CoveredSession } from "../control.ts";
 import type { CoveredProcess, SessionReceipt } from "../core/cancel.ts";
+import type { CancelAllOptions, CoveredSession } from "../ports/control.ts";
 import type { Ask, Connection } from "./connection.ts";
 import { checkKey, rejectUnknown } from "./input.ts";
 import { WAITS_AT_ONCE_MAX } from "./limits.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Connected, connected, until } from "../../test/fixtures/connected-client.ts";
-import type { Told } from "../control.ts";
+import type { Told } from "../ports/control.ts";
 
 const told = (cursor: string): string =>
   `id: ${cursor}\nevent: run.started\ndata: ${JSON.stringify({ cursor, sessionId: "ses_1", event: { seq: 1 } })}\n\n`;

@@ -1,7 +1,7 @@
 // What is recorded in any session of a server, for whoever watches a whole house.
 
-import type { AllEventsOptions, Told } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
+import type { AllEventsOptions, Told } from "../ports/control.ts";
 import type { SseMessage } from "../wire/sse-parser.ts";
 import type { Connection } from "./connection.ts";
 import { Stream } from "./stream.ts";

@@ -1,5 +1,5 @@
 // Time and timers as browsers and Node both have them.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 
 /** A longer timer fires at once on every platform; longer waits are made of several. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

@@ -10,7 +10,7 @@ import { type Belay, openBelay } from "../library/belay.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";
-import type { Notice } from "../ports.ts";
+import type { Notice } from "../ports/hooks.ts";
 import { descendantsOf, type Identity, identityOf, isStill } from "../process/proc.ts";
 import { demoAgent } from "./demo-agent.ts";
 

@@ -9,7 +9,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { heard } from "./heard.ts";
 import { DEMO_PACE, type DemoPace } from "./pace.ts";
 import { type Plan, type PlannedCall, planFor } from "./script.ts";

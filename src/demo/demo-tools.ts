@@ -2,7 +2,7 @@
 import { type Tool, tool } from "../agent/tool.ts";
 import type { PlainSchema } from "../agent/tool-schema.ts";
 import type { Json } from "../core/prompt.ts";
-import type { ProcessResult } from "../spawner.ts";
+import type { ProcessResult } from "../ports/spawner.ts";
 import type { DemoFolder } from "./demo-folder.ts";
 import { type DemoPace, pause } from "./pace.ts";
 import { SLEEPER } from "./script.ts";

@@ -1,5 +1,5 @@
 // How the demo spends its time, and a wait that a stop ends.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 
 export interface DemoPace {
   /** Between two words of an answer. */

@@ -1,7 +1,7 @@
 // The signals of a bulk stop: all of them fire, and none of them holds up the event loop for long.
 import { expect, test } from "vitest";
 import { ABORT_SLICE_MS, ABORTS_AT_ONCE_MAX } from "../core/limits.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { AbortQueue } from "./abort-queue.ts";
 
 /** A queue on a clock that only moves when a signal fires (by `costMs`) or a timer is run. */

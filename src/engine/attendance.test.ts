@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SessionId } from "../core/ids.ts";
 import { LEASE_RENEW_MS, RETRY_LAST_MS } from "../core/limits.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Attendance } from "./attendance.ts";

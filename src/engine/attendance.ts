@@ -4,7 +4,8 @@
 // 1. Whoever could not renew for two thirds of the term has stopped all it does before anybody else may begin.
 import type { SessionId, WorkerId } from "../core/ids.ts";
 import { LEASE_RENEW_MS, LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS } from "../core/limits.ts";
-import type { Clock, Store } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Store } from "../ports/store.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 

@@ -4,7 +4,7 @@ import { watch } from "../../test/fixtures/commit.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
-import type { Batch, Claim, Store } from "../ports.ts";
+import type { Batch, Claim, Store } from "../ports/store.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

@@ -6,7 +6,8 @@ import { ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
 import type { Upkeep } from "../core/upkeep.ts";
-import type { Clock, Store } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Store } from "../ports/store.ts";
 import { closing } from "./closing.ts";
 
 export class BoundedStore implements Store {

@@ -3,7 +3,7 @@ import type { Failure, Outcome } from "../core/cancel.ts";
 import { messageOf } from "../core/control-error.ts";
 import type { CallEnd } from "../core/decide-run.ts";
 import { NOTE_CHARS_MAX } from "../core/limits.ts";
-import type { CallResult } from "../ports.ts";
+import type { CallResult } from "../ports/agent.ts";
 import type { Ended } from "./scope.ts";
 
 export function toResult({ callId, outcome, result, begun }: CallEnd): CallResult {

@@ -5,7 +5,7 @@ import type { CallId } from "../core/ids.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";
-import type { Agent, Turn } from "../ports.ts";
+import type { Agent, Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";

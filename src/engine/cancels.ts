@@ -12,7 +12,7 @@ import type { Answer, Command, Refused } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
 import { answeredBefore } from "../core/decide-once.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";
 

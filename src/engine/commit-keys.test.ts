@@ -14,7 +14,7 @@ import {
 } from "../../test/fixtures/commit.ts";
 import type { Command } from "../core/command.ts";
 import type { KeyedRun } from "../core/rows.ts";
-import type { Appended } from "../ports.ts";
+import type { Appended } from "../ports/store.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 

@@ -12,7 +12,7 @@ import {
 } from "../../test/fixtures/commit.ts";
 import { STOP_UNRECORDED } from "../core/control-error.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
-import type { Appended } from "../ports.ts";
+import type { Appended } from "../ports/store.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 

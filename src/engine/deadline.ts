@@ -1,7 +1,7 @@
 // When stopped work has to be over. One deadline is made for each stop, when it is decided, and handed to all the
 // turns, calls and processes that the stop covers. There is no second clock for any of them.
 import { DEATH_MS } from "../core/limits.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 
 /** On the clock that never jumps. */
 export interface Deadline {

@@ -13,7 +13,7 @@ import type { Event } from "../core/event.ts";
 import { type CallId, runOf, type Work } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
 import { RETURN_MS } from "../core/limits.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { AbortQueue } from "./abort-queue.ts";
 import { type Deadline, makeDeadline } from "./deadline.ts";
 import type { LiveLane } from "./live-lane.ts";

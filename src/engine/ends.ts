@@ -2,8 +2,8 @@
 import type { Outcome } from "../core/cancel.ts";
 import { type CallId, type ProcessId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
-import type { Store } from "../ports.ts";
-import type { ProcessResult } from "../spawner.ts";
+import type { ProcessResult } from "../ports/spawner.ts";
+import type { Store } from "../ports/store.ts";
 import { awaitedEnd } from "./awaited-end.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";

@@ -3,8 +3,11 @@ import type { Resume } from "../core/decide-run.ts";
 import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Retention } from "../core/retention.ts";
-import type { Agent, Clock, Hooks, Ids, Notify, Store } from "../ports.ts";
-import type { Spawner } from "../spawner.ts";
+import type { Agent } from "../ports/agent.ts";
+import type { Clock, Ids } from "../ports/clock.ts";
+import type { Hooks, Notify } from "../ports/hooks.ts";
+import type { Spawner } from "../ports/spawner.ts";
+import type { Store } from "../ports/store.ts";
 import type { StartWatch } from "./loop-watch.ts";
 
 export interface EngineParts {

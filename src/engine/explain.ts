@@ -1,10 +1,11 @@
 // Why is this session busy? Read off the state, in the words of the glossary.
-import type { Explanation } from "../control.ts";
+
 import type { LiveExplained } from "../core/explained.ts";
 import type { WorkerId } from "../core/ids.ts";
 import type { Lane } from "../core/lane.ts";
 import type { Run } from "../core/run.ts";
-import type { ProcessInfo } from "../spawner.ts";
+import type { Explanation } from "../ports/explanation.ts";
+import type { ProcessInfo } from "../ports/spawner.ts";
 import type { LiveLane } from "./live-lane.ts";
 import type { Times } from "./since.ts";
 

@@ -2,7 +2,7 @@
 import type { Event, Recorded } from "../core/event.ts";
 import { PAGE_EVENTS_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
 import { memoName } from "../core/memo.ts";
-import type { Batch, Store } from "../ports.ts";
+import type { Batch, Store } from "../ports/store.ts";
 import type { Entry, Flight, LiveLane } from "./live-lane.ts";
 
 /** Whether it carries the state: now and then, and when that is asked for. */

@@ -10,7 +10,7 @@ import type { Recorded } from "../core/event.ts";
 import type { Seq, SessionId, TurnId } from "../core/ids.ts";
 import { PAGE_CHARS_MAX, PAGE_EVENTS_MAX } from "../core/limits.ts";
 import { heapBytes } from "../core/size.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import type { DeltaBuffer } from "./delta-buffer.ts";
 import type { Feeds, Subscriber } from "./feed.ts";
 import { type Stop, Stoppable } from "./stoppable.ts";

@@ -11,7 +11,8 @@ import {
   user,
 } from "../../test/fixtures/commands.ts";
 import type { Recorded } from "../core/event.ts";
-import type { CallRequest, HookedCall, Hooks, Notice } from "../ports.ts";
+import type { CallRequest } from "../ports/agent.ts";
+import type { HookedCall, Hooks, Notice } from "../ports/hooks.ts";
 import { given } from "../testing/given.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { HookRunner } from "./hooks.ts";

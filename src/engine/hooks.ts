@@ -3,7 +3,8 @@ import { ControlError, messageOf } from "../core/control-error.ts";
 import type { Recorded } from "../core/event.ts";
 import type { SessionId } from "../core/ids.ts";
 import { HOOK_MS } from "../core/limits.ts";
-import type { Clock, HookedCall, Hooks, Notify, Verdict } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { HookedCall, Hooks, Notify, Verdict } from "../ports/hooks.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { checkCallJson, invalid, isObject } from "./validate.ts";
 

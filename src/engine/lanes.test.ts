@@ -5,7 +5,7 @@ import { ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
 import { emptyLane, evolve } from "../core/lane.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, RETRY_LAST_MS, SNAPSHOT_EVENTS, STORE_WAIT_MS } from "../core/limits.ts";
 import type { Run } from "../core/run.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 import type { Engine } from "./engine.ts";

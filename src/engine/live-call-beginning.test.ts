@@ -4,7 +4,7 @@ import { gate } from "../../test/fixtures/belay.ts";
 import { running, call as wanted } from "../../test/fixtures/commands.ts";
 import { ControlError } from "../core/control-error.ts";
 import type { Ending } from "../core/question.ts";
-import type { CallOptions, Execute, Slots } from "../ports.ts";
+import type { CallOptions, Execute, Slots } from "../ports/agent.ts";
 import { given } from "../testing/given.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { WELL } from "./health.ts";

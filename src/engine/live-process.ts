@@ -10,8 +10,8 @@ import type { OutputNote } from "../core/event.ts";
 import type { CallId, ProcessId, SessionId, Work } from "../core/ids.ts";
 import { OUTPUT_TAIL_CHARS } from "../core/limits.ts";
 import type { ProcessEnd } from "../core/process.ts";
-import type { Clock } from "../ports.ts";
-import type { Child, ChildEnd, Output, ProcessResult } from "../spawner.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Child, ChildEnd, Output, ProcessResult } from "../ports/spawner.ts";
 import type { Deadline } from "./deadline.ts";
 
 /**

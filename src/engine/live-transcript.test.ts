@@ -8,7 +8,7 @@ import { CONTEXT_KEPT_BYTES, PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Run } from "../core/run.ts";
 import type { Message } from "../core/transcript.ts";
 import { Book } from "../core/transcript-book.ts";
-import type { Page, Store } from "../ports.ts";
+import type { Page, Store } from "../ports/store.ts";
 import { Gate } from "../testing/gate.ts";
 import { type Given, given } from "../testing/given.ts";
 import { LiveTranscript } from "./live-transcript.ts";

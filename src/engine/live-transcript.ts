@@ -12,7 +12,7 @@ import type { Run } from "../core/run.ts";
 import { heapBytes } from "../core/size.ts";
 import type { Message } from "../core/transcript.ts";
 import { Book } from "../core/transcript-book.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 
 /** What is durable of a session. */
 interface Durable {

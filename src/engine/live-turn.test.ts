@@ -6,7 +6,7 @@ import type { Delta } from "../core/delta.ts";
 import type { Recorded } from "../core/event.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
-import type { Agent, Turn, TurnResult } from "../ports.ts";
+import type { Agent, Turn, TurnResult } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";

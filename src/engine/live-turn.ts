@@ -8,7 +8,7 @@ import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";
 import type { Json, Prompt } from "../core/prompt.ts";
 import type { Run } from "../core/run.ts";
 import type { Message } from "../core/transcript.ts";
-import type { CallOptions, CallRequest, CallResult, Execute } from "../ports.ts";
+import type { CallOptions, CallRequest, CallResult, Execute } from "../ports/agent.ts";
 import { failure, stoppedLike, toResult } from "./call-result.ts";
 import { LiveCall } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";

@@ -4,7 +4,7 @@ import type { CancelReason } from "../core/cancel.ts";
 import type { Delta } from "../core/delta.ts";
 import type { Waits } from "../core/explained.ts";
 import type { Work } from "../core/ids.ts";
-import type { HookedCall } from "../ports.ts";
+import type { HookedCall } from "../ports/hooks.ts";
 import type { Deadline } from "./deadline.ts";
 import { Scope } from "./scope.ts";
 

@@ -1,5 +1,5 @@
 // What whoever only looks at a session waits for.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Commit } from "./commit.ts";
 import type { LiveLane } from "./live-lane.ts";
 

@@ -7,7 +7,8 @@
 import { Worker } from "node:worker_threads";
 import type { BlockedExplained } from "../core/explained.ts";
 import type { RunId, SessionId } from "../core/ids.ts";
-import type { Clock, Notify } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Notify } from "../ports/hooks.ts";
 import { BEAT_MS, WatchMemory } from "./loop-watch-memory.ts";
 
 /** A turn or call that runs code of an agent or a tool. */

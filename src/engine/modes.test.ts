@@ -1,7 +1,7 @@
 // Which modes an agent may say it has, and what is said to whoever asks for one that it has not.
 import { describe, expect, test } from "vitest";
 import { MODE_CHARS_MAX, MODES_MAX, NOTE_CHARS_MAX, TITLE_CHARS_MAX } from "../core/limits.ts";
-import type { Agent, AgentMode } from "../ports.ts";
+import type { Agent, AgentMode } from "../ports/agent.ts";
 import { checkModes, modeInForce, modesOf } from "./modes.ts";
 
 const ask: AgentMode = { id: "ask", name: "Ask" };

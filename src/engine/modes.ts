@@ -2,7 +2,7 @@
 import type { ControlError } from "../core/control-error.ts";
 import { MODE_CHARS_MAX, MODES_MAX, NOTE_CHARS_MAX, TITLE_CHARS_MAX } from "../core/limits.ts";
 import { suggest } from "../core/suggest.ts";
-import type { Agent, AgentMode } from "../ports.ts";
+import type { Agent, AgentMode } from "../ports/agent.ts";
 import { invalid, isObject, rejectUnknown } from "./validate.ts";
 
 const WORD = /^[a-z][a-z0-9-]*$/;

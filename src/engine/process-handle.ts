@@ -2,7 +2,7 @@
 import type { CancelReason, CancelReceipt, GivenReason } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { isProcessId, type ProcessId, type SessionId, sessionOf, type Work } from "../core/ids.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type {
   Child,
   Excerpt,
@@ -14,7 +14,7 @@ import type {
   ProcessInfo,
   ProcessResult,
   ProcessTree,
-} from "../spawner.ts";
+} from "../ports/spawner.ts";
 import type { Processes } from "./processes.ts";
 import { checkMs, checkReason, invalid, optionsOf, rejectUnknown } from "./validate.ts";
 import { checkSize } from "./validate-process.ts";

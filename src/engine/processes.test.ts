@@ -7,7 +7,7 @@ import type { Delta } from "../core/delta.ts";
 import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
 import { verifyAtRest } from "../core/verify.ts";
 import { openBelay } from "../library/belay.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";

@@ -9,7 +9,7 @@ import { demandStops } from "../core/decide-process.ts";
 import type { Feedback, Recorded } from "../core/event.ts";
 import type { CallId, ProcessId, SessionId, Work } from "../core/ids.ts";
 import type { Process, ProcessEnd } from "../core/process.ts";
-import type { Clock, Store } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type {
   Child,
   CommandLine,
@@ -19,7 +19,8 @@ import type {
   Spawner,
   StartOptions,
   Tier,
-} from "../spawner.ts";
+} from "../ports/spawner.ts";
+import type { Store } from "../ports/store.ts";
 import type { Commit } from "./commit.ts";
 import { type Deadline, makeDeadline } from "./deadline.ts";
 import type { Feeds } from "./feed.ts";

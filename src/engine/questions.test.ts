@@ -4,7 +4,7 @@ import { gate } from "../../test/fixtures/belay.ts";
 import { approval, cancelRequested, questionSettled } from "../../test/fixtures/commands.ts";
 import type { QuestionId } from "../core/ids.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX, STORE_WAIT_MS } from "../core/limits.ts";
-import type { Ask, Asked, Turn } from "../ports.ts";
+import type { Ask, Asked, Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { type FaultyStore, faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";

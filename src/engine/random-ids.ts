@@ -1,6 +1,6 @@
 // Ids nobody can guess, in the order in which they were made; and digests: the only randomness of Belay.
 import { createHash, randomFillSync } from "node:crypto";
-import type { Clock, Ids } from "../ports.ts";
+import type { Clock, Ids } from "../ports/clock.ts";
 
 /** 45 bits of milliseconds: in order until the year 3084. */
 const TIME_CHARS = 9;

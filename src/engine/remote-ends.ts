@@ -6,7 +6,7 @@
 // 2. What a waiter looks up after it has joined, and what the follower reads, leave no gap between them.
 import type { Recorded } from "../core/event.ts";
 import type { Seq, SessionId } from "../core/ids.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import type { Following, Heard } from "./follow.ts";
 import type { Stoppable } from "./stoppable.ts";
 import type { Waiters } from "./waiters.ts";

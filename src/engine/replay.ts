@@ -9,7 +9,8 @@ import { type CallId, type RunId, runOf, type Seq, type SessionId, type TurnId }
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import { isCutOff } from "../core/transcript.ts";
-import type { CallAsked, CallOptions, CallResult, Store } from "../ports.ts";
+import type { CallAsked, CallOptions, CallResult } from "../ports/agent.ts";
+import type { Store } from "../ports/store.ts";
 import { toResult } from "./call-result.ts";
 
 interface Asked {

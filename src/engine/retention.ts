@@ -9,7 +9,8 @@ import type { SessionId } from "../core/ids.ts";
 import { RETENTION_EVERY_MS, RETENTION_IDLE_SESSIONS_MAX, RETENTION_SESSIONS_MAX } from "../core/limits.ts";
 import { excessSessions, isForgotten, isTooLarge, type Retention, SLACK, within } from "../core/retention.ts";
 import type { Surveyed, Upkeep } from "../core/upkeep.ts";
-import type { Clock, Store } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Store } from "../ports/store.ts";
 import type { Removal } from "./removal.ts";
 
 interface Parts {

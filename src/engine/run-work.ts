@@ -2,7 +2,10 @@
 import type { Outcome } from "../core/cancel.ts";
 import { type ProcessId, type RunId, runOf, type SessionId, type Work } from "../core/ids.ts";
 import type { About, Ending } from "../core/question.ts";
-import type { Agent, Ask, Asked, Clock, Notify, Store } from "../ports.ts";
+import type { Agent, Ask, Asked } from "../ports/agent.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Notify } from "../ports/hooks.ts";
+import type { Store } from "../ports/store.ts";
 import type { Commit } from "./commit.ts";
 import type { Drive } from "./drive.ts";
 import type { Feeds } from "./feed.ts";

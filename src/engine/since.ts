@@ -4,7 +4,7 @@ import type { Recorded } from "../core/event.ts";
 import type { CallId, RunId, Seq } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
 import type { Run } from "../core/run.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import type { LiveLane } from "./live-lane.ts";
 
 /** Wall clock, ms. */

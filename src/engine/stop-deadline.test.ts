@@ -5,7 +5,7 @@ import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { calls, notes, stage } from "../../test/fixtures/engine-processes.ts";
 import { DEATH_MS } from "../core/limits.ts";
 import { verifyAtRest } from "../core/verify.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { settled } from "../testing/manual-clock.ts";
 
 const GRACE_MS = 1_500;

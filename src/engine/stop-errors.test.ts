@@ -1,7 +1,7 @@
 // What work throws while it is being stopped: kept beside `cancelled`, unless it only says that it was stopped.
 import { describe, expect, test } from "vitest";
 import { logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
-import type { CallResult } from "../ports.ts";
+import type { CallResult } from "../ports/agent.ts";
 import { settled } from "../testing/manual-clock.ts";
 
 const ROLLBACK = { code: "error", message: "rollback failed: table is half migrated" };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

@@ -1,6 +1,6 @@
 // The real clock and the real timers: the only place where Belay meets them.
 import { performance } from "node:perf_hooks";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 
 /** Node fires a longer timer at once; longer waits are made of several. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

@@ -3,7 +3,8 @@ import type { RunId, SessionId, TurnId } from "../core/ids.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Prompt } from "../core/prompt.ts";
 import type { Run } from "../core/run.ts";
-import type { Clock, Spent, Turn } from "../ports.ts";
+import type { Spent, Turn } from "../ports/agent.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { RunWork } from "./run-work.ts";
 import { checkNote, invalid } from "./validate.ts";
 

@@ -1,7 +1,7 @@
 // What an agent may hand back, what the log gets of it, and what is said of everything else.
 import { describe, expect, test } from "vitest";
 import { CALL_BYTES_MAX, CALLS_LIVE_MAX } from "../core/limits.ts";
-import type { CallRequest } from "../ports.ts";
+import type { CallRequest } from "../ports/agent.ts";
 import { askOf, checkCall, checkMeter, checkResult } from "./turn-result.ts";
 
 const execute = (): number => 1;

@@ -5,7 +5,7 @@ import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from 
 import type { CallId } from "../core/ids.ts";
 import { CALLS_LIVE_MAX, MODEL_NAME_CHARS_MAX } from "../core/limits.ts";
 import { suggest } from "../core/suggest.ts";
-import type { CallOptions, CallRequest } from "../ports.ts";
+import type { CallOptions, CallRequest } from "../ports/agent.ts";
 import { checkApproval, checkCallJson, checkMs, invalid, isObject } from "./validate.ts";
 
 export interface Metered {

@@ -1,6 +1,6 @@
 // Batches that the store has not answered, oldest first: one timer for all of them.
 import { STORE_WAIT_MS } from "../core/limits.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { StoreLimit } from "./bounded-store.ts";
 import type { Flight, LiveLane } from "./live-lane.ts";
 

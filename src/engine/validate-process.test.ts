@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { logOf } from "../../test/fixtures/belay.ts";
 import { stage } from "../../test/fixtures/engine-processes.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_BYTES_MAX, PATH_BYTES_MAX, TERMINAL_CELLS_MAX } from "../core/limits.ts";
-import type { CommandLine, RunOptions, StartOptions } from "../spawner.ts";
+import type { CommandLine, RunOptions, StartOptions } from "../ports/spawner.ts";
 import { checkCommand, checkRun, checkStart } from "./validate-process.ts";
 
 const refused = (message: string): unknown => expect.objectContaining({ code: "invalid", message });

@@ -3,7 +3,7 @@ import { type Problem, problemOfCommand, problemOfPath } from "../core/argument.
 import { ControlError } from "../core/control-error.ts";
 import type { Feedback } from "../core/event.ts";
 import { TERMINAL_CELLS_MAX } from "../core/limits.ts";
-import type { CommandLine, Profile, RunOptions, StartOptions } from "../spawner.ts";
+import type { CommandLine, Profile, RunOptions, StartOptions } from "../ports/spawner.ts";
 import { checkMs, invalid, isObject, rejectUnknown } from "./validate.ts";
 
 /** A day: longer than that is a service, and a service has somebody else to look after it. */

@@ -15,7 +15,7 @@ import {
 } from "../core/limits.ts";
 import { type Delivery, isEmptyPrompt, type Json, type Prompt, promptBytes, utf8Bytes } from "../core/prompt.ts";
 import type { About, Ending } from "../core/question.ts";
-import type { Ask, Asked, Wanted } from "../ports.ts";
+import type { Ask, Asked, Wanted } from "../ports/agent.ts";
 
 const DELIVERIES: ReadonlySet<unknown> = new Set<Delivery>(["queue", "steer", "interrupt", "reject"]);
 

@@ -8,7 +8,7 @@ import type { Recorded } from "../core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId } from "../core/ids.ts";
 import { RECENT_RUNS_MAX } from "../core/limits.ts";
 import type { Ending } from "../core/question.ts";
-import type { ProcessResult } from "../spawner.ts";
+import type { ProcessResult } from "../ports/spawner.ts";
 import { resultOf } from "./processes.ts";
 
 type Awaited = RunId | CallId | ProcessId | QuestionId;

@@ -5,8 +5,8 @@ import { watch } from "../../test/fixtures/commit.ts";
 import { calls, notes, stage } from "../../test/fixtures/engine-processes.ts";
 import { OUTPUT_TAIL_CHARS, STORE_WAIT_MS } from "../core/limits.ts";
 import { verify, verifyAtRest } from "../core/verify.ts";
-import type { LiveCall } from "../ports.ts";
-import type { TurnProcesses } from "../spawner.ts";
+import type { LiveCall } from "../ports/agent.ts";
+import type { TurnProcesses } from "../ports/spawner.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 

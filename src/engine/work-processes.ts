@@ -12,7 +12,7 @@ import type {
   RunOptions,
   StartOptions,
   TurnProcesses as TurnApi,
-} from "../spawner.ts";
+} from "../ports/spawner.ts";
 import { type LiveProcess, noteOf } from "./live-process.ts";
 import { findProcess, orLimit, ProcessHandle } from "./process-handle.ts";
 import type { RunWork } from "./run-work.ts";

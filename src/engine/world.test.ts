@@ -11,7 +11,8 @@ import {
   neighbour,
 } from "../../test/fixtures/engine.ts";
 import { verify } from "../core/verify.ts";
-import type { Agent, CallRequest, Hooks, LiveCall, Turn } from "../ports.ts";
+import type { Agent, CallRequest, LiveCall, Turn } from "../ports/agent.ts";
+import type { Hooks } from "../ports/hooks.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 

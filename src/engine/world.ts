@@ -3,7 +3,7 @@ import type { Outcome } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
 import { type CallId, runOf, type TurnId, type Work } from "../core/ids.ts";
 import type { Run } from "../core/run.ts";
-import type { CallRequest } from "../ports.ts";
+import type { CallRequest } from "../ports/agent.ts";
 import type { World } from "./drive.ts";
 import { LiveCall } from "./live-call.ts";
 import type { LiveLane } from "./live-lane.ts";

@@ -3,8 +3,9 @@
 import { describe, expect, test } from "vitest";
 import { openHouse } from "../../test/fixtures/belay.ts";
 import { LOOP_TURN_MS, LOOP_TURN_PROMISES_MAX, STOPPED_PAUSE_MS, STOPPED_PROMISES_MAX } from "../core/limits.ts";
-import type { Clock, LiveCall, Turn } from "../ports.ts";
-import type { CallProcesses, OutputFile, ProcessHandle, TurnProcesses } from "../spawner.ts";
+import type { LiveCall, Turn } from "../ports/agent.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { CallProcesses, OutputFile, ProcessHandle, TurnProcesses } from "../ports/spawner.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 import { systemClock } from "./system-clock.ts";

@@ -6,7 +6,7 @@
 // 2. A promise of work that was stopped waits for a turn of the event loop; after many of them, for a pause.
 // 3. A rejection that no caller handles does not end the program.
 import { LOOP_TURN_MS, LOOP_TURN_PROMISES_MAX, STOPPED_PAUSE_MS, STOPPED_PROMISES_MAX } from "../core/limits.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { LoopWatch, Watched } from "./loop-watch.ts";
 import type { Scope } from "./scope.ts";
 import { systemImmediate } from "./system-clock.ts";

@@ -3,7 +3,7 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { Prompt } from "../core/prompt.ts";
 import type { Message } from "../core/transcript.ts";
-import type { Agent, Turn, TurnResult } from "../ports.ts";
+import type { Agent, Turn, TurnResult } from "../ports/agent.ts";
 import { AgentFailed } from "./agent-failed.ts";
 import { checkForeign, type ForeignAgentOptions } from "./foreign-options.ts";
 import { ForeignTurn } from "./foreign-turn.ts";

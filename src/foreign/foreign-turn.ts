@@ -9,7 +9,7 @@
 //    it is recorded.
 // 5. When `carryOut` has resolved or rejected, no call of the prompt runs.
 import type { ContentBlock, RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { CANCEL_CALL } from "./abilities.ts";
 import { AgentFailed } from "./agent-failed.ts";
 import { isObject } from "./kept-json.ts";

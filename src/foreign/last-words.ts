@@ -1,5 +1,5 @@
 // How a foreign agent ended, and what it said last on stderr, for the error that tells of it.
-import type { ProcessHandle, ProcessResult } from "../spawner.ts";
+import type { ProcessHandle, ProcessResult } from "../ports/spawner.ts";
 import { LAST_WORDS_BYTES_MAX } from "./limits.ts";
 
 export async function lastWords(child: ProcessHandle, result: ProcessResult | undefined): Promise<string> {

@@ -7,8 +7,9 @@
 import { type ClientConnection, client, RequestError, type RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { GivenReason } from "../core/cancel.ts";
 import type { ProcessId } from "../core/ids.ts";
-import type { Clock, Turn } from "../ports.ts";
-import type { ProcessHandle, ProcessResult, ProcessTree, TreeMember } from "../spawner.ts";
+import type { Turn } from "../ports/agent.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ProcessHandle, ProcessResult, ProcessTree, TreeMember } from "../ports/spawner.ts";
 import { type Abilities, readAbilities } from "./abilities.ts";
 import { AgentFailed, type FailureCode } from "./agent-failed.ts";
 import type { Leave, Settled } from "./foreign-options.ts";

@@ -5,7 +5,7 @@
 // 2. A link that nobody works with is ended after a while, and sooner if there are too many of them.
 import type { SessionId } from "../core/ids.ts";
 import type { Message } from "../core/transcript.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import type { Settled } from "./foreign-options.ts";
 import type { Link } from "./link.ts";
 import { type Seat, takeSeat } from "./seat.ts";

@@ -1,7 +1,7 @@
 // When a call of a foreign agent becomes a call of Belay. Time moves when the test says so.
 import { expect, test } from "vitest";
 import { FakeTurn } from "../../test/fixtures/fake-turn.ts";
-import type { CallOptions, CallResult, Execute, Turn } from "../ports.ts";
+import type { CallOptions, CallResult, Execute, Turn } from "../ports/agent.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { HOLD_MS } from "./limits.ts";
 import { Mirror } from "./mirror.ts";

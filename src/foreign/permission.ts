@@ -5,7 +5,7 @@
 // 2. Nothing is allowed that nobody has allowed: whatever goes wrong is a no.
 import type { RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { Ending } from "../core/question.ts";
-import type { CallResult } from "../ports.ts";
+import type { CallResult } from "../ports/agent.ts";
 import type { Leave } from "./foreign-options.ts";
 import { brief, isObject } from "./kept-json.ts";
 import { NAME_CHARS_MAX } from "./limits.ts";

@@ -6,8 +6,8 @@
 // 2. What is left running after a run that was not cancelled is handed to the session as a background process, so that
 //    it is listed, and ended by a stop of the session.
 // 3. Where the processes cannot be told apart, the agent's own process is ended, and the answer says so.
-import type { Turn } from "../ports.ts";
-import type { TreeEnd, TreeMember } from "../spawner.ts";
+import type { Turn } from "../ports/agent.ts";
+import type { TreeEnd, TreeMember } from "../ports/spawner.ts";
 import { brief } from "./kept-json.ts";
 import { COMMANDS_GRACE_SHARE, COMMANDS_LIMIT_SHARE, NAME_CHARS_MAX } from "./limits.ts";
 import type { Link } from "./link.ts";

@@ -2,7 +2,7 @@
 import { isAbsolute, resolve } from "node:path";
 import type { Json } from "../core/prompt.ts";
 import type { Message } from "../core/transcript.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { type Abilities, readAbilities } from "./abilities.ts";
 import { AgentFailed } from "./agent-failed.ts";
 import type { Settled } from "./foreign-options.ts";

@@ -6,7 +6,7 @@
 //    that took it and does not say so is told a second time.
 // 2. `end` resolves within STEER_MS, whatever the agent does.
 import type { Prompt } from "../core/prompt.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { isObject } from "./kept-json.ts";
 import { STEER_EVERY_MS, STEER_MS } from "./limits.ts";
 import type { Link } from "./link.ts";

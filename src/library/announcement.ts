@@ -7,7 +7,7 @@
 // 3. A directory that was renamed is left alone: the socket is in it, and commands find it under the new name.
 import { statSync } from "node:fs";
 import { toControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { FileIdentity, HeldDirectory } from "../store/sqlite/file-identity.ts";
 import type { DataLock } from "./data-lock.ts";
 import { type Home, makeHome, removeServer, type ServerNote, writeServer } from "./home.ts";

@@ -5,7 +5,10 @@ import type { Retention } from "../core/retention.ts";
 import { checkModes } from "../engine/modes.ts";
 import { checkMs, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
 import { checkRetention } from "../engine/validate-retention.ts";
-import type { Agent, Clock, Hooks, Ids, Notify, Store } from "../ports.ts";
+import type { Agent } from "../ports/agent.ts";
+import type { Clock, Ids } from "../ports/clock.ts";
+import type { Hooks, Notify } from "../ports/hooks.ts";
+import type { Store } from "../ports/store.ts";
 import type { Directories } from "./directories.ts";
 import { checkProcesses, type ProcessesOptions } from "./open-spawner.ts";
 

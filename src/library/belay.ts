@@ -1,24 +1,6 @@
 // What a user types: open Belay, make sessions, stop anything.
 
 import { resolve } from "node:path";
-import type {
-  AllEventsOptions,
-  BeginOptions,
-  BegunCancelOptions,
-  BelayControl,
-  CancelAllOptions,
-  CancelOptions,
-  CoveredSession,
-  CreateOptions,
-  Explanation,
-  IdsOptions,
-  Load,
-  SessionsPage,
-  Status,
-  Told,
-  Waited,
-  Within,
-} from "../control.ts";
 import type { CallView } from "../core/call-view.ts";
 import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
@@ -46,7 +28,25 @@ import {
   optionsOf,
   rejectUnknown,
 } from "../engine/validate.ts";
-import type { Clock, Notify, SessionRow, Store } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type {
+  AllEventsOptions,
+  BeginOptions,
+  BegunCancelOptions,
+  BelayControl,
+  CancelAllOptions,
+  CancelOptions,
+  CoveredSession,
+  CreateOptions,
+  IdsOptions,
+  SessionsPage,
+  Told,
+  Waited,
+  Within,
+} from "../ports/control.ts";
+import type { Explanation, Load, Status } from "../ports/explanation.ts";
+import type { Notify } from "../ports/hooks.ts";
+import type { SessionRow, Store } from "../ports/store.ts";
 import { Answers } from "./answers.ts";
 import { type BelayOptions, checkOptions } from "./belay-options.ts";
 import { callView, cancelCall } from "./call.ts";

@@ -4,7 +4,7 @@ import { openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { neighbour, stage } from "../../test/fixtures/engine-processes.ts";
 import type { CallId } from "../core/ids.ts";
 import { ABORTS_AT_ONCE_MAX, CALL_WAIT_MS } from "../core/limits.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import type { Belay } from "./belay.ts";
 

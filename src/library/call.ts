@@ -1,5 +1,5 @@
 // One call: looked up in the log, with what the worker that drives its session knows of it, and stopped.
-import type { CancelOptions, Waited } from "../control.ts";
+
 import { CallReader, type CallView } from "../core/call-view.ts";
 import type { CancelReceipt } from "../core/cancel.ts";
 import { ControlError, toControlError } from "../core/control-error.ts";
@@ -7,6 +7,7 @@ import { type CallId, isCallId, runOf, type Seq, type SessionId } from "../core/
 import type { Engine } from "../engine/engine.ts";
 import { readAll, readCall } from "../engine/replay.ts";
 import { checkKey, checkReason, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
+import type { CancelOptions, Waited } from "../ports/control.ts";
 import { checkWait, WaitLimit, waitForCall } from "./run.ts";
 
 export async function callView(engine: Engine, callId: CallId): Promise<CallView> {

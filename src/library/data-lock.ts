@@ -6,7 +6,7 @@
 //    dead one has left, and removes it.
 import { rmSync } from "node:fs";
 import { ControlError, toControlError } from "../core/control-error.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import { canonicalPath, type Lock, takeLock } from "../store/sqlite/owner.ts";
 import { isTakenOver } from "../store/sqlite/ownership.ts";
 import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";

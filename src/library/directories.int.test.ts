@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openHouse } from "../../test/fixtures/belay.ts";
 import { DIRECTORY_CHARS_MAX } from "../core/limits.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import type { Belay } from "./belay.ts";
 
 let base = "";

@@ -4,9 +4,10 @@
 // Invariant: the lock comes first and goes last. In between the socket and the note are this program's.
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
-import type { BelayControl } from "../control.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import type { Notify, Store } from "../ports.ts";
+import type { BelayControl } from "../ports/control.ts";
+import type { Notify } from "../ports/hooks.ts";
+import type { Store } from "../ports/store.ts";
 import { FileIdentity } from "../store/sqlite/file-identity.ts";
 import { canonicalPath } from "../store/sqlite/owner.ts";
 import { type Announcement, announce, type Sockets } from "./announcement.ts";

@@ -1,6 +1,5 @@
 // What concerns all sessions of a worker at once: what goes on, and stopping all of it.
 
-import type { CancelAllOptions, CoveredSession, Explanation, IdsOptions, SessionsPage, Within } from "../control.ts";
 import { canonical } from "../core/canonical.ts";
 import {
   ID_CHARS_MAX,
@@ -16,6 +15,8 @@ import {
 import type { IdsFound, SessionsAsked } from "../core/rows.ts";
 import type { Engine } from "../engine/engine.ts";
 import { checkKey, checkKeys, checkLimit, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
+import type { CancelAllOptions, CoveredSession, IdsOptions, SessionsPage, Within } from "../ports/control.ts";
+import type { Explanation } from "../ports/explanation.ts";
 import { checkTenant, promptSessionId, sessionPrefix } from "./names.ts";
 import { checkSessionStop, Session } from "./session.ts";
 import type { StopAlls } from "./stop-alls.ts";

@@ -1,7 +1,8 @@
 // Whoever listens cannot hurt what they listen to.
 import { describe, expect, test } from "vitest";
 import { gate, openHouse, waits } from "../../test/fixtures/belay.ts";
-import type { Notice, Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
+import type { Notice } from "../ports/hooks.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { manualClock } from "../testing/manual-clock.ts";

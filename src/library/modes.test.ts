@@ -1,6 +1,6 @@
 // The mode of a session, as its agent, its calls and the people who are asked meet it.
 import { describe, expect, test } from "vitest";
-import type { Agent, AgentMode, CallRequest } from "../ports.ts";
+import type { Agent, AgentMode, CallRequest } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { checkMs, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
-import type { Clock } from "../ports.ts";
-import type { Mechanism, ProcessLimits, Profile, Spawner, Tier } from "../spawner.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Mechanism, ProcessLimits, Profile, Spawner, Tier } from "../ports/spawner.ts";
 
 export interface ProcessesOptions {
   /** Where commands begin; they may not begin outside of it. Default the working directory. */

@@ -1,7 +1,7 @@
 // What is handed over besides the thing itself: mistakes are named, and nothing comes of them.
 import { expect, test } from "vitest";
 import { logOf, openHouse } from "../../test/fixtures/belay.ts";
-import type { LiveCall, Turn } from "../ports.ts";
+import type { LiveCall, Turn } from "../ports/agent.ts";
 import type { Belay } from "./belay.ts";
 import type { Session } from "./session.ts";
 

@@ -1,7 +1,7 @@
 // What a run costs, counted and not timed: it does not depend on how many runs its session has had.
 import { expect, test } from "vitest";
 import { stage } from "../../test/fixtures/engine-processes.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 
 const SUMMARY_EVERY = 10;
 

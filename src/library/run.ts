@@ -1,5 +1,5 @@
 // A run as its prompter holds it: acceptance, events, outcome, and the means to stop it, from the first tick on.
-import type { CancelOptions, RunControl, Waited } from "../control.ts";
+
 import type { CancelReason, CancelReceipt, CoveredProcess, Outcome } from "../core/cancel.ts";
 import type { Accepted } from "../core/command.ts";
 import { ControlError } from "../core/control-error.ts";
@@ -19,7 +19,8 @@ import { OVER } from "../engine/follow.ts";
 import { orLimit, ProcessHandle, unpunished } from "../engine/process-handle.ts";
 import { type Stop, Stoppable } from "../engine/stoppable.ts";
 import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../engine/validate.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { CancelOptions, RunControl, Waited } from "../ports/control.ts";
 import { readRun } from "./read-run.ts";
 
 export class RunHandle implements RunControl {

@@ -1,5 +1,5 @@
 // The processes of a session, as its host meets them: start one in the background, find one again, see what goes on.
-import type { ProcessesControl } from "../control.ts";
+
 import { ControlError } from "../core/control-error.ts";
 import type { Seq, SessionId } from "../core/ids.ts";
 import type { ProcessRow } from "../core/rows.ts";
@@ -8,7 +8,8 @@ import type { LiveLane } from "../engine/live-lane.ts";
 import { findProcess, ProcessHandle } from "../engine/process-handle.ts";
 import { checkLimit, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import { checkCommand, checkStart } from "../engine/validate-process.ts";
-import type { CommandLine, ProcessInfo, StartOptions } from "../spawner.ts";
+import type { ProcessesControl } from "../ports/control.ts";
+import type { CommandLine, ProcessInfo, StartOptions } from "../ports/spawner.ts";
 
 export class SessionProcesses implements ProcessesControl {
   readonly #engine: Engine;

@@ -1,18 +1,5 @@
 // A session as its users hold it: prompts in, events out, and a queue that belongs to them.
-import type {
-  CancelOptions,
-  EventsOptions,
-  Explanation,
-  Keyed,
-  ModeOptions,
-  PromptCancelOptions,
-  PromptOptions,
-  QueueControl,
-  QueuedRun,
-  SessionCancelOptions,
-  SessionControl,
-  Waited,
-} from "../control.ts";
+
 import type { CallView } from "../core/call-view.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
@@ -50,7 +37,21 @@ import {
   optionsOf,
   rejectUnknown,
 } from "../engine/validate.ts";
-import type { SessionRow } from "../ports.ts";
+import type {
+  CancelOptions,
+  EventsOptions,
+  Keyed,
+  ModeOptions,
+  PromptCancelOptions,
+  PromptOptions,
+  QueueControl,
+  QueuedRun,
+  SessionCancelOptions,
+  SessionControl,
+  Waited,
+} from "../ports/control.ts";
+import type { Explanation } from "../ports/explanation.ts";
+import type { SessionRow } from "../ports/store.ts";
 import { cancelSessionCall, sessionCall } from "./call.ts";
 import { checkWait, RunHandle, runHandle, WaitLimit, waitFor, waitForAll } from "./run.ts";
 import { SessionProcesses } from "./session-processes.ts";

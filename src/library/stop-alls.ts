@@ -5,12 +5,13 @@
 // 1. What is asked under one key is done once, even while the first is still being answered.
 // 2. The answer is durable before it is given, or cannot be kept: then the stop was carried out all the same, and each
 //    session has recorded it. What has failed is not kept: it may be tried again.
-import type { CoveredSession } from "../control.ts";
+
 import { ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { ANSWERS_KEPT } from "../core/limits.ts";
 import type { Json } from "../core/prompt.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { CoveredSession } from "../ports/control.ts";
 
 /** Not well-formed as an id, so that no caller can name it. */
 const ALL: SessionId = "ses_*";

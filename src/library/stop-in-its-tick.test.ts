@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { logOf, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { STOP_UNRECORDED } from "../core/control-error.ts";
 import { LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS, STORE_WAIT_MS } from "../core/limits.ts";
-import type { Turn } from "../ports.ts";
+import type { Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { logOf, openHouse } from "../../test/fixtures/belay.ts";
 import { verifyAtRest } from "../core/verify.ts";
-import type { Agent, Execute, LiveCall, Turn } from "../ports.ts";
+import type { Agent, Execute, LiveCall, Turn } from "../ports/agent.ts";
 import type { Belay } from "./belay.ts";
 import type { Session } from "./session.ts";
 

@@ -7,7 +7,7 @@
 // 1. Nothing here throws, and nothing waits.
 // 2. Redaction is the last step: nothing is put into a line after it.
 // 3. A line is one line, whatever it tells.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { LineSink, type LineStream, standardError } from "./line-sink.ts";
 import { type Fields, LEVELS, type Level, type LineForm, logLine } from "./log-line.ts";
 import type { PreviewOptions } from "./preview.ts";

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../engine/system-clock.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { anchor } from "./anchor.ts";
 import { Census } from "./census.ts";

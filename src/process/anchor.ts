@@ -4,7 +4,7 @@
 // The anchor ends the tree on our word, and also when our end of its pipe closes: that is when the server has died.
 // A program of the tree may kill the anchor, if it wants to; then the tree is found by its marks, as far as it has kept
 // any.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Census } from "./census.ts";
 import type { Containment, Held, Leader, Plan, Verified } from "./containment.ts";
 import { gateArguments } from "./gate.ts";

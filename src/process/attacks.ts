@@ -1,6 +1,6 @@
 // What a command could try against the Belay that runs it, and what each mechanism does about it. `doctor`, the start
 // message and SECURITY.md print this table; `test/trees/attacks.ts` carries each attack out.
-import type { Mechanism, Tier } from "../spawner.ts";
+import type { Mechanism, Tier } from "../ports/spawner.ts";
 
 /**
  * `refused`: it is tried and fails. `not visible`: there is nothing to try it on. `reported`: it works, and that is

@@ -2,7 +2,7 @@
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Containment, Plan } from "./containment.ts";
 import { FILTER_FD, gateArguments, leaderScript, SHELL } from "./gate.ts";
 import { hiddenPaths, isDirectory, realPath } from "./hidden.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe as about, expect, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_BYTES_MAX } from "../core/limits.ts";
-import type { CommandLine } from "../spawner.ts";
+import type { CommandLine } from "../ports/spawner.ts";
 import { describe, quote, toArguments } from "./command-line.ts";
 import { DESCRIPTION_CHARS_MAX } from "./limits.ts";
 

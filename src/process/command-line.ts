@@ -1,7 +1,7 @@
 // From what somebody wants carried out to the arguments of a program, and to a line that people can read.
 import { problemOfCommand } from "../core/argument.ts";
 import { ControlError } from "../core/control-error.ts";
-import type { CommandLine } from "../spawner.ts";
+import type { CommandLine } from "../ports/spawner.ts";
 import { DESCRIPTION_CHARS_MAX } from "./limits.ts";
 
 /** The program and its arguments. Throws `invalid` for what no program can be started with. */

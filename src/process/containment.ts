@@ -5,7 +5,7 @@
 // command begins only after its tree is held and written down. So there is no moment in which a crash of the server
 // leaves a command behind that nobody knows of.
 import type { ProcessId } from "../core/ids.ts";
-import type { Mechanism, ProcessLimits, Profile, Tier } from "../spawner.ts";
+import type { Mechanism, ProcessLimits, Profile, Tier } from "../ports/spawner.ts";
 import type { Identity } from "./proc.ts";
 
 /** A request that was checked: everything in it exists and may be used. */

@@ -1,6 +1,6 @@
 // What holds processes on this machine, how that was tested, what it cannot do, and how to get something better.
 // Plain data: whoever shows it decides how.
-import type { Mechanism, Profile, Tier } from "../spawner.ts";
+import type { Mechanism, Profile, Tier } from "../ports/spawner.ts";
 import { unenforced } from "./attacks.ts";
 import { countsProcesses } from "./cgroup.ts";
 import { findCpuGroups, sharesBySession } from "./cpu-share.ts";

@@ -2,7 +2,7 @@
 import { ControlError } from "../core/control-error.ts";
 import type { ProcessId } from "../core/ids.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES } from "../core/limits.ts";
-import type { Inherit } from "../spawner.ts";
+import type { Inherit } from "../ports/spawner.ts";
 import {
   COOKIE_CHARS_MAX,
   COOKIES_MAX,

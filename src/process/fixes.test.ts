@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { Mechanism } from "../spawner.ts";
+import type { Mechanism } from "../ports/spawner.ts";
 import { fixFor } from "./fixes.ts";
 import type { Machine } from "./machine.ts";
 import type { TestResult } from "./self-test.ts";

@@ -1,7 +1,7 @@
 // What to do so that a mechanism works: the very command, where there is one.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Mechanism } from "../spawner.ts";
+import type { Mechanism } from "../ports/spawner.ts";
 import type { Machine } from "./machine.ts";
 import { elsewhere } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";

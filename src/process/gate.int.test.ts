@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
 import { expect, test } from "vitest";
-import type { ProcessLimits } from "../spawner.ts";
+import type { ProcessLimits } from "../ports/spawner.ts";
 import type { Plan } from "./containment.ts";
 import { gateArguments, leaderScript } from "./gate.ts";
 import { covered, inheritedDescriptors } from "./inherited.ts";

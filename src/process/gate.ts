@@ -7,7 +7,7 @@
 //
 // Both are given these file descriptors, and the command gets none of the first two:
 //   3 control, from the server   4 status, to the server   5 liveness, held open by everybody who inherits it
-import type { ProcessLimits } from "../spawner.ts";
+import type { ProcessLimits } from "../ports/spawner.ts";
 import type { Plan } from "./containment.ts";
 
 export const CONTROL_FD = 3;

@@ -3,7 +3,7 @@
 // The leader is a shell of ours that outlives the command, so that the number of the group stays ours for as long as
 // somebody might be signalled by it. Whoever leaves the group is found by what it carries (`marked-tree.ts`); if the
 // server dies, the watchdog looks for it.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Census } from "./census.ts";
 import type { Containment, Held, Leader, Plan } from "./containment.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";

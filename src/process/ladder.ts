@@ -3,7 +3,7 @@
 // Invariants
 // 1. What `stop` and `force` do, they do in the same tick.
 // 2. It is climbed once and only upwards. A second stop can shorten the wait, and nothing else.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { ESCAPED_AFTER_MS, GRACE_MS_MAX } from "./limits.ts";
 
 export interface Rung {

@@ -1,7 +1,7 @@
 // The mechanism of the last start, kept in the state directory so that a change can be reported. It decides nothing.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Mechanism } from "../spawner.ts";
+import type { Mechanism } from "../ports/spawner.ts";
 import { MECHANISMS, TIER_OF } from "./mechanisms.ts";
 
 const FILE = "last-mechanism";

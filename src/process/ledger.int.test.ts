@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ProcessId, SessionId } from "../core/ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { COOKIE_NAME, makeCookie } from "./environment.ts";
 import { type LedgerOptions, openLedger } from "./ledger.ts";

@@ -13,8 +13,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, st
 import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
 import type { ProcessId, SessionId } from "../core/ids.ts";
-import type { Clock } from "../ports.ts";
-import type { Mechanism } from "../spawner.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Mechanism } from "../ports/spawner.ts";
 import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";
 import { LEDGER_FILE_BYTES_MAX, LEDGER_FILES_MAX, SCAN_PAUSE_MS, SWEEP_MS_MAX } from "./limits.ts";
 import { below, type Identity, isSame, nameOf, type Seen } from "./proc.ts";

@@ -7,8 +7,8 @@
 // 4. The way to the kill is synchronous: nothing is read, scanned or awaited before it.
 import type { Readable } from "node:stream";
 import { ControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
-import type { Child, ChildEnd, Mechanism, Output, Profile, Tier } from "../spawner.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Child, ChildEnd, Mechanism, Output, Profile, Tier } from "../ports/spawner.ts";
 import type { Held, Leftover, Verified } from "./containment.ts";
 import { GO } from "./gate.ts";
 import { Input } from "./input.ts";

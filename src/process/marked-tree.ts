@@ -3,7 +3,7 @@
 // A member is whoever carries the cookie in its environment, is in the session or the group of the leader, holds the
 // liveness pipe, or is below somebody of these. Who sheds all of it at once has escaped, and cannot be told from a
 // stranger.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Census } from "./census.ts";
 import type { Leader, Leftover, Verified } from "./containment.ts";
 import { LIVENESS_FD } from "./gate.ts";

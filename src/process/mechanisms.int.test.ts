@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../engine/system-clock.ts";
-import type { Child, Mechanism, SpawnRequest } from "../spawner.ts";
+import type { Child, Mechanism, SpawnRequest } from "../ports/spawner.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Plan } from "./containment.ts";
 import { COOKIE_NAME, makeCookie } from "./environment.ts";

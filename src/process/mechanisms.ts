@@ -1,7 +1,7 @@
 // Which mechanisms there are, best first, and how each is made on a given machine.
 import { join } from "node:path";
-import type { Clock } from "../ports.ts";
-import type { Mechanism, Tier } from "../spawner.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Mechanism, Tier } from "../ports/spawner.ts";
 import { anchor } from "./anchor.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { Census } from "./census.ts";

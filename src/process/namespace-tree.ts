@@ -3,7 +3,7 @@
 //
 // The chain, as this machine counts: leader (bwrap or unshare, our child) → first process of the namespace → command.
 // The kernel ends the first process when the leader dies, and the leader when the server does.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Held, Leader, Leftover, Plan, Verified } from "./containment.ts";
 import { askGroup, askTerminal } from "./polite.ts";
 import { childrenOf, descendantsOf, type Identity, identityOf, presenceOf, statOf } from "./proc.ts";

@@ -1,5 +1,5 @@
 // Which platforms processes can be held on, and how they are seen there.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { PROC_SIGHT } from "./proc-sight.ts";
 import { findProgram } from "./program.ts";
 import { PsSight } from "./ps-sight.ts";

@@ -13,7 +13,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../engine/system-clock.ts";
-import type { Child, SpawnRequest } from "../spawner.ts";
+import type { Child, SpawnRequest } from "../ports/spawner.ts";
 import { lookAtMachine } from "./machine.ts";
 import { type OpenSpawner, openSpawner } from "./spawner.ts";
 

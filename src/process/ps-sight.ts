@@ -7,7 +7,7 @@
 // 3. A kill never waits for a look.
 import { execFile, execFileSync } from "node:child_process";
 import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { Census } from "./census.ts";
 import type { Leader } from "./containment.ts";
 import { bootIdOf, type Identity, namespaceOf, type Presence, type Seen } from "./proc.ts";

@@ -5,7 +5,7 @@
 //    hands between them.
 // 2. Gone means found by nobody, several times in a row. A look that failed is no look.
 // 3. It ends: at its deadline at the latest, also if a look never comes back.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { EMPTY_SCANS, FORCE_WAIT_MS, SCAN_AGAIN_MS, SCAN_PAUSE_MS, SCAN_PAUSE_MS_MAX, STORM_ROUNDS } from "./limits.ts";
 import { type Identity, isStill, type Meet, nameOf } from "./proc.ts";
 import { type Sent, send } from "./signal.ts";

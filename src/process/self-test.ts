@@ -11,7 +11,7 @@ import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Containment, Held, Leader, Plan } from "./containment.ts";
 import { COOKIE_NAME, makeCookie } from "./environment.ts";
 import { GO, SHELL } from "./gate.ts";

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import { isProcessId, type ProcessId } from "../core/ids.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type {
   Child,
   Mechanism,
@@ -22,7 +22,7 @@ import type {
   Spawner,
   SpawnRequest,
   Tier,
-} from "../spawner.ts";
+} from "../ports/spawner.ts";
 import { endCgroup } from "./cgroup.ts";
 import { toArguments } from "./command-line.ts";
 import type { Containment, Held, Plan, Wrapped } from "./containment.ts";

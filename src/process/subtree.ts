@@ -4,8 +4,8 @@
 // 1. A process is a member only while the tree is proven to be ours: a pid that has changed hands is never signalled.
 // 2. `endOthers` ends: at its limit at the latest. It reports what it has ended and what is left.
 // 3. The command itself, and the programs that hold its tree, are never members.
-import type { Clock } from "../ports.ts";
-import type { ProcessTree, TreeEnd, TreeEndLimits, TreeMember } from "../spawner.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ProcessTree, TreeEnd, TreeEndLimits, TreeMember } from "../ports/spawner.ts";
 import type { Held } from "./containment.ts";
 import { DESCRIPTION_CHARS_MAX } from "./limits.ts";
 import type { Identity } from "./proc.ts";

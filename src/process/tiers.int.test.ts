@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ControlError } from "../core/control-error.ts";
-import type { Mechanism } from "../spawner.ts";
+import type { Mechanism } from "../ports/spawner.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { unenforced } from "./attacks.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";

@@ -6,7 +6,7 @@
 //    command could write to, and no shortage of an hour ago, makes a later start choose less.
 // 2. A test that could not be run for want of resources decides nothing: the start is refused, not softened.
 import { ControlError } from "../core/control-error.ts";
-import type { Mechanism, Tier } from "../spawner.ts";
+import type { Mechanism, Tier } from "../ports/spawner.ts";
 import type { Containment } from "./containment.ts";
 import { fixFor } from "./fixes.ts";
 import { isAtLeast, MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";

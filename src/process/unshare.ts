@@ -2,7 +2,7 @@
 //
 // The view of processes is the tree's own, and what is hidden is covered by the leader. The other mounts of the profile
 // `workspace` are not made, so it is refused here.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { quote } from "./command-line.ts";
 import type { Containment, Plan } from "./containment.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";

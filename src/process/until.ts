@@ -1,6 +1,6 @@
 // Looks until something is so: soon at first, then less and less often.
 import { stat } from "node:fs";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 
 /** Between the first two looks. The kernel is usually faster than that. */
 const PAUSE_MS_MIN = 1;

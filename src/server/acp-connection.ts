@@ -4,7 +4,7 @@
 // 1. It belongs to the actor that opened it, with what that actor may do. Nobody else gets to use it.
 // 2. It counts among the streams of its token until it has ended, and is given back once.
 import type { Stream } from "@agentclientprotocol/sdk";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { type Rated, rated } from "./acp-rate.ts";
 import { type AcpSocket, PARTINGS } from "./acp-socket.ts";
 import type { Actor, HttpRequest } from "./exchange.ts";

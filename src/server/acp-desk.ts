@@ -7,7 +7,7 @@
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
 import { ControlError } from "../core/control-error.ts";
 import { isUnparsable, PARSED_LEVELS_MAX } from "../core/json-depth.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { AcpConnection, crowded, type Door } from "./acp-connection.ts";
 import * as http from "./acp-http.ts";
 import { AcpSocket, PARTINGS } from "./acp-socket.ts";

@@ -1,7 +1,7 @@
 // The way from the server to the door of the editors. Loaded with the first of them: most servers never see one.
 import { acpDoor } from "../acp/door.ts";
-import type { BelayControl } from "../control.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { BelayControl } from "../ports/control.ts";
 import type { Door } from "./acp-connection.ts";
 import { AcpDesk } from "./acp-desk.ts";
 import type { Actor } from "./exchange.ts";

@@ -5,7 +5,7 @@
 // 2. It ends within a bound of being closed, whether or not the other side plays along.
 // 3. One that says nothing at first, or gives no sign of life later, is ended.
 import { isUnparsable } from "../core/json-depth.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { MessageSocket } from "./exchange.ts";
 import { ACP_GREETING_MS, ACP_PING_MS, ACP_UNREAD_BYTES_MAX, ACP_WAITING_BYTES_MAX, DRAIN_MS } from "./limits.ts";
 

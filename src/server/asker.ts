@@ -1,5 +1,5 @@
 // What an actor's request means for the control: within which tenant, by whom, under which key.
-import type { Within } from "../control.ts";
+import type { Within } from "../ports/control.ts";
 import type { Actor, TokenScope } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";
 

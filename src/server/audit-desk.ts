@@ -3,7 +3,7 @@
 // Invariants
 // 1. A request is answered whether or not it could be written down: a stop must work also on a full disk.
 // 2. Strangers cannot wash out what people have done: of their refusals only so many are written down.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Actor, HttpRequest } from "./exchange.ts";
 import { STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
 import type { AuditNote, ServerAudit, ServerLog } from "./observer.ts";

@@ -2,10 +2,11 @@
 //
 // Invariants
 // 1. The next page is asked for when the last piece of this one has been taken: a reader holds one page, not more.
-import type { Told } from "../control.ts";
+
 import type { Seq } from "../core/ids.ts";
 import type { RunRow } from "../core/rows.ts";
-import type { OutputPage } from "../spawner.ts";
+import type { Told } from "../ports/control.ts";
+import type { OutputPage } from "../ports/spawner.ts";
 import type { EventTexts, Heard } from "./event-text.ts";
 import { PIECE_CHARS_MAX } from "./limits.ts";
 

@@ -4,10 +4,11 @@
 // 1. Only a fact has an `id`: what can be resumed from is what is in the log.
 // 2. A frame is whole: one `data` line, ended by a blank one. JSON has no line ends of its own.
 // 3. Where the server keeps its files is not said.
-import type { Told } from "../control.ts";
+
 import type { Delta, Gap } from "../core/delta.ts";
 import type { OutputNote, Recorded } from "../core/event.ts";
-import type { OutputPage } from "../spawner.ts";
+import type { Told } from "../ports/control.ts";
+import type { OutputPage } from "../ports/spawner.ts";
 import { STREAM_RETRY_MS } from "./limits.ts";
 
 export type Heard = Recorded | Delta | Gap;

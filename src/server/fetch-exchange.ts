@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. Nothing is pulled from a stream before its reader asks for it, and a reader that leaves ends it.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Actor, HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";
 import { READER_STALL_MS } from "./limits.ts";
 import { headersOf } from "./listener-headers.ts";

@@ -4,7 +4,7 @@
 // 1. Nothing is trusted because of where it comes from: a proxy, a browser and a stranger all look like 127.0.0.1.
 // 2. A valid token that may cancel gets its cancel through: neither a lockout nor a full bucket refuses it.
 // 3. Nothing here awaits, so requests are admitted in the order in which they came.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { type Actor, type HttpAnswer, type HttpRequest, TOKEN_SCOPES, type TokenScope } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";
 import { authorizationOf, bearerOf, hasNoBody, isJson, namedSecret } from "./guard-headers.ts";

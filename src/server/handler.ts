@@ -9,10 +9,10 @@
 import { checkBody, checkQuery } from "../api/check.ts";
 import { openApiText } from "../api/openapi.ts";
 import { isMutation, type Route } from "../api/route.ts";
-import type { BelayControl } from "../control.ts";
 import { ControlError, messageOf } from "../core/control-error.ts";
 import { withPackage } from "../core/optional-package.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { BelayControl } from "../ports/control.ts";
 import type { AcpDesk } from "./acp-desk.ts";
 import { ACP_PATH } from "./acp-http.ts";
 import { AuditDesk } from "./audit-desk.ts";

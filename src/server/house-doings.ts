@@ -2,10 +2,10 @@
 import { checkBody } from "../api/check.ts";
 import { type HOUSE_ROUTES, METRICS_TYPE } from "../api/house-routes.ts";
 import { streamMessage } from "../api/request.ts";
-import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import { runOf, tenantPrefix } from "../core/ids.ts";
-import type { SessionRow } from "../ports.ts";
+import type { BelayControl } from "../ports/control.ts";
+import type { SessionRow } from "../ports/store.ts";
 import type { StreamUp } from "../wire/stream-message.ts";
 import { keyed, ownKeyed, ownKeys, reasonBy, within } from "./asker.ts";
 import { type Doings, reply } from "./doing.ts";

@@ -9,7 +9,7 @@ import type { ListenOptions as NodeListenOptions } from "node:net";
 import { isIPv4, isIPv6 } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import { ControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { Denial } from "./guard-denial.ts";
 import type { Served } from "./host.ts";
 import { prepareSocket } from "./listener-socket.ts";

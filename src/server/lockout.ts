@@ -11,7 +11,7 @@
 // 1. Fewer than `TOKEN_FAILURES_MAX` moments are remembered: the last of them begins a lockout.
 // 2. A failure during a lockout does not prolong it: else a program that never waits would keep all others out of
 //    finding out that their token is the wrong one.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { LOCKOUT_MS, LOCKOUT_WINDOW_MS, TOKEN_FAILURES_MAX } from "./limits.ts";
 
 export class Lockout {

@@ -6,7 +6,7 @@
 //    on the other side counts as gone for streams and waits, but still gets its answer.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Actor, HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";
 import { READER_STALL_MS, TARGET_CHARS_MAX, UNWANTED_BYTES_MAX } from "./limits.ts";

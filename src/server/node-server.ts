@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createTlsServer, type ServerOptions as TlsServerOptions } from "node:https";
 import type { Duplex } from "node:stream";
 import { toControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { type Connection, Connections } from "./connections.ts";
 import type { HttpAnswer, HttpRequest } from "./exchange.ts";
 import { Denial, errorAnswer } from "./guard-denial.ts";

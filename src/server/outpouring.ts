@@ -7,7 +7,7 @@
 // 4. Nothing of ours comes in between the slices of one event. A stream that ends there ends without a word, and its
 //    reader throws the half away.
 import { messageOf, toControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Pieces, Source } from "./doing.ts";
 import { bye, FIRST, FRAME_END, HEARTBEAT } from "./event-text.ts";
 import type { Outpour } from "./exchange.ts";

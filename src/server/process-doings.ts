@@ -1,10 +1,11 @@
 // The answers to the routes about processes.
-import type { BelayControl, ProcessControl, SessionControl } from "../control.ts";
+
 import { ControlError } from "../core/control-error.ts";
 import { isProcessId, type ProcessId, sessionOf } from "../core/ids.ts";
 import { PAGE_ROWS_MAX } from "../core/limits.ts";
 import { utf8Bytes } from "../core/prompt.ts";
 import type { ProcessRow } from "../core/rows.ts";
+import type { BelayControl, ProcessControl, SessionControl } from "../ports/control.ts";
 import { type Doings, reply } from "./doing.ts";
 import { outputPieces } from "./event-pieces.ts";
 import { type EventTexts, withoutPlace } from "./event-text.ts";

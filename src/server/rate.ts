@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. A name is kept only as long as it matters: until its bucket is full again, until its last stream has ended.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { TOKENS_MAX } from "./limits.ts";
 
 interface Bucket {

@@ -3,7 +3,7 @@
 // Invariants
 // 1. The next message is taken when the last one has left: a socket that is not read holds one.
 // 2. One that takes nothing, or gives no sign of life, is let go.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { bye, FRAME_END, HEARTBEAT } from "./event-text.ts";
 import type { MessageSocket, Outpour } from "./exchange.ts";
 import { DRAIN_MS, READER_STALL_MS, SOCKET_PING_MS } from "./limits.ts";

@@ -4,7 +4,6 @@
 // 1. Nothing is asked of a session that is not the asker's.
 // 2. Where the path names a session, nothing is awaited: prompts are registered in the order in which they arrive.
 import type { ParamName } from "../api/route.ts";
-import type { BelayControl } from "../control.ts";
 import { ControlError } from "../core/control-error.ts";
 import {
   isCallId,
@@ -17,6 +16,7 @@ import {
   tenantOf,
 } from "../core/ids.ts";
 import { KEY_CHARS_MAX } from "../core/limits.ts";
+import type { BelayControl } from "../ports/control.ts";
 import type { Actor } from "./exchange.ts";
 
 type Params = Readonly<Record<string, string>>;

@@ -18,7 +18,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { ControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { TOKENS_FILE_BYTES_MAX, TOKENS_WRITE_MS_MAX } from "./limits.ts";
 import { isOpenToOthers, mustBeOurs, refused } from "./private-directory.ts";
 import { decodeTokens, encodeTokens, isSecret, type TokenEntry } from "./token.ts";

@@ -8,7 +8,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { ControlError, toControlError } from "../core/control-error.ts";
 import { suggest } from "../core/suggest.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 import { type Actor, TOKEN_SCOPES, type TokenScope } from "./exchange.ts";
 import { TOKEN_GRACE_MS_MAX, TOKENS_CHECK_MS, TOKENS_MAX } from "./limits.ts";
 import { openPrivateDirectory } from "./private-directory.ts";

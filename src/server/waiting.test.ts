@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { RunControl } from "../control.ts";
 import type { Outcome } from "../core/cancel.ts";
+import type { RunControl } from "../ports/control.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Waiting } from "./waiting.ts";
 

@@ -3,10 +3,11 @@
 // Invariants
 // 1. However often a run is asked about, one promise waits for its outcome.
 // 2. Whoever stops waiting leaves nothing behind but that.
-import type { RunControl } from "../control.ts";
+
 import type { Outcome } from "../core/cancel.ts";
 import { ControlError } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { RunControl } from "../ports/control.ts";
 import { OUTCOMES_AWAITED_MAX } from "./limits.ts";
 
 /** Who waits for one run. Not reactions of a promise: those stay until the run has ended, however long that takes. */

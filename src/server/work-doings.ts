@@ -1,9 +1,9 @@
 // The answers to the routes about runs, calls and questions.
 import type { WORK_ROUTES } from "../api/work-routes.ts";
-import type { BelayControl, CancelOptions, Waited } from "../control.ts";
 import { Bug } from "../core/bug.ts";
 import type { CancelReceipt } from "../core/cancel.ts";
 import type { AnswerReceipt } from "../core/question.ts";
+import type { BelayControl, CancelOptions, Waited } from "../ports/control.ts";
 import { keyed, reasonBy } from "./asker.ts";
 import { type Ask, type Doings, reply } from "./doing.ts";
 import { runPieces } from "./event-pieces.ts";

@@ -2,7 +2,7 @@
 import type { PermissionMode } from "../agent/permission.ts";
 import type { Retention } from "../core/retention.ts";
 import type { Directories } from "../library/directories.ts";
-import type { Mechanism, Profile, Tier } from "../spawner.ts";
+import type { Mechanism, Profile, Tier } from "../ports/spawner.ts";
 
 export interface BelayConfig {
   /** Who answers: "openai/gpt-…", "anthropic/claude-…", or "NAME/model" with NAME one of `providers`. */

@@ -6,7 +6,7 @@ import { startProvider } from "../../test/fixtures/provider/server.ts";
 import { commandOf } from "../../test/foreign/foreign-house.ts";
 import { openBelay } from "../library/belay.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
-import type { HookedCall } from "../ports.ts";
+import type { HookedCall } from "../ports/hooks.ts";
 import type { SettledConfig } from "./config.ts";
 import { defaultPrompt } from "./default-prompt.ts";
 import { type AgentParts, makeAgent } from "./make-agent.ts";

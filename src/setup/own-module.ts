@@ -1,7 +1,7 @@
 // A module that people name: loaded, in bounded time, and what is wrong with it told with its path.
 import { pathToFileURL } from "node:url";
 import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 
 /** A module does its work when it is asked; to be loaded it needs no longer. */
 export const MODULE_MS = 30_000;

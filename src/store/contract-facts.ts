@@ -5,7 +5,7 @@ import type { ControlCode } from "../core/control-error.ts";
 import type { Event } from "../core/event.ts";
 import { callId, processId, type RunId, type Seq, type SessionId, turnId } from "../core/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/lane.ts";
-import type { Batch, Store } from "../ports.ts";
+import type { Batch, Store } from "../ports/store.ts";
 
 export const SES: SessionId = "ses_a";
 export const completed: Outcome = { kind: "completed" };

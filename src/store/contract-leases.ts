@@ -1,7 +1,7 @@
 // The store suite: the right to drive a lane.
 import { describe, expect, it } from "vitest";
 import type { SessionId, WorkerId } from "../core/ids.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import {
   accepted,
   add,

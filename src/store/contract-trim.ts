@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Event } from "../core/event.ts";
 import type { RunId, Seq } from "../core/ids.ts";
 import { evolve } from "../core/lane.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import {
   accepted,
   add,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { RunId, SessionId } from "../core/ids.ts";
 import { RUN_ROWS_KEPT } from "../core/limits.ts";
 import type { Upkeep } from "../core/upkeep.ts";
-import type { Store } from "../ports.ts";
+import type { Store } from "../ports/store.ts";
 import {
   accepted,
   add,

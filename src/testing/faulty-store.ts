@@ -6,7 +6,8 @@
 // 2. A planned fault comes first, then a fault of `always`, then the lasting trouble.
 import { type ControlCode, ControlError } from "../core/control-error.ts";
 import type { SessionId } from "../core/ids.ts";
-import type { Clock, Store } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Store } from "../ports/store.ts";
 import type { Gate } from "./gate.ts";
 
 export type StoreVerb = Exclude<keyof Store, "workers" | "upkeep">;

@@ -3,7 +3,7 @@
 // Invariants
 // 1. Timers fire in the order of their time; those of one moment in the order in which they were set.
 // 2. While a timer fires, the clock shows that timer's time; after a sleep, the time of the awakening.
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../ports/clock.ts";
 
 /** A timer that has not fired. */
 export interface PendingTimer {

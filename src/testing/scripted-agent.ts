@@ -5,7 +5,7 @@
 //    told to heed it, like the agents one has to defend against.
 import { Bug } from "../core/bug.ts";
 import type { Json, Prompt } from "../core/prompt.ts";
-import type { Agent, CallOptions, CallResult, Execute, Turn, TurnResult } from "../ports.ts";
+import type { Agent, CallOptions, CallResult, Execute, Turn, TurnResult } from "../ports/agent.ts";
 import type { Gate } from "./gate.ts";
 import { ScriptedCall } from "./scripted-call.ts";
 

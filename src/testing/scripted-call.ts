@@ -1,6 +1,6 @@
 // One tool call in the hands of the test.
 import type { Json } from "../core/prompt.ts";
-import type { CallResult, Execute, LiveCall } from "../ports.ts";
+import type { CallResult, Execute, LiveCall } from "../ports/agent.ts";
 import { Gate } from "./gate.ts";
 
 export class ScriptedCall {

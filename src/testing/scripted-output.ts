@@ -1,5 +1,5 @@
 // What a scripted child has said: in memory, all of it, and read like the real thing.
-import type { Excerpt, Output, OutputCounts, OutputPage, PageWish, Stream } from "../spawner.ts";
+import type { Excerpt, Output, OutputCounts, OutputPage, PageWish, Stream } from "../ports/spawner.ts";
 
 /** As much as a page of the real thing has, unless somebody wishes otherwise. */
 const PAGE_BYTES = 64 * 1024;

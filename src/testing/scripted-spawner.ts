@@ -1,8 +1,8 @@
 // A spawner without an operating system: the test says when a child starts, what it says, and how it ends.
 import { type ControlCode, ControlError } from "../core/control-error.ts";
 import type { ProcessId } from "../core/ids.ts";
-import type { Clock } from "../ports.ts";
-import type { Mechanism, OutputFile, Spawner, SpawnRequest, Tier } from "../spawner.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Mechanism, OutputFile, Spawner, SpawnRequest, Tier } from "../ports/spawner.ts";
 import type { Gate } from "./gate.ts";
 import { type DeathVerified, type Manner, ScriptedChild } from "./scripted-child.ts";
 

@@ -1,6 +1,6 @@
 // Ids that can be foreseen: run_1, run_2, … Each kind is counted on its own.
 import { createHash } from "node:crypto";
-import type { Ids } from "../ports.ts";
+import type { Ids } from "../ports/clock.ts";
 
 export function sequentialIds(first = 1): Ids {
   const next = new Map<string, number>();

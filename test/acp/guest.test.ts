@@ -6,7 +6,7 @@ import { type AcpDoorOptions, acpDoor, type OpenedSession } from "../../src/acp/
 import type { Guest } from "../../src/acp/guest.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
-import type { Agent } from "../../src/ports.ts";
+import type { Agent } from "../../src/ports/agent.ts";
 import { settled } from "../../src/testing/manual-clock.ts";
 import { brokenLaws } from "./laws.ts";
 import { invalidMessages } from "./message-schema.ts";

@@ -2,7 +2,7 @@
 //
 //   say WORDS · think WORDS · gate NAME · deaf NAME (heeds no cancel) · call TOOL NAME (waits at the gate) ·
 //   approve TOOL · ask · sh COMMAND · steers · fail WORDS · use TOKENS · done
-import type { Agent, CallOptions, Execute, Turn, TurnResult } from "../../src/ports.ts";
+import type { Agent, CallOptions, Execute, Turn, TurnResult } from "../../src/ports/agent.ts";
 import { pass } from "./gates.ts";
 
 type Step = (turn: Turn, rest: string) => Promise<TurnResult | undefined>;

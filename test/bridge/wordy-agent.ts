@@ -1,5 +1,5 @@
 // An agent for bridges that run as processes: it does what the prompt says, and tells on stderr how far it is.
-import type { Agent, Turn } from "../../src/ports.ts";
+import type { Agent, Turn } from "../../src/ports/agent.ts";
 
 const tell = (word: string): void => void process.stderr.write(`agent: ${word}\n`);
 

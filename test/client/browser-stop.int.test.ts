@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openBelay } from "../../src/library/belay.ts";
-import type { Agent } from "../../src/ports.ts";
+import type { Agent } from "../../src/ports/agent.ts";
 import { chromiumPath, openBrowser, type TestBrowser } from "../fixtures/browser.ts";
 import { clientPages, openPage, withoutWebSockets } from "../fixtures/browser-client.ts";
 import { agent as obedientAgent } from "../fixtures/obedient-agent.ts";

@@ -2,7 +2,7 @@
 // with the library and once with the client, it shows that changing one line is enough.
 import { realpathSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { RunControl, SessionsPage } from "../../src/control.ts";
+import type { RunControl, SessionsPage } from "../../src/ports/control.ts";
 import { controlContractStops } from "./control-contract-stops.ts";
 import { controlContractViews } from "./control-contract-views.ts";
 import { factsOf, MODES, type Open, staged } from "./control-stage.ts";

@@ -1,8 +1,8 @@
 // What the contract of a BelayControl is played on: somebody opens one over an agent that the test drives.
 import { onTestFinished } from "vitest";
-import type { BelayControl, RunControl, SessionControl } from "../../src/control.ts";
 import type { Recorded } from "../../src/core/event.ts";
-import type { Agent } from "../../src/ports.ts";
+import type { Agent } from "../../src/ports/agent.ts";
+import type { BelayControl, RunControl, SessionControl } from "../../src/ports/control.ts";
 import { type ScriptedAgent, scriptedAgent } from "../../src/testing/scripted-agent.ts";
 
 export interface Opened {

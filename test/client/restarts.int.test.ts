@@ -7,7 +7,8 @@ import { connectBelay } from "../../src/client/belay-client.ts";
 import { PAUSE_LAST_MS } from "../../src/client/limits.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { openBelay } from "../../src/index.ts";
-import type { Agent, Clock, Execute } from "../../src/ports.ts";
+import type { Agent, Execute } from "../../src/ports/agent.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 import { untilAborted } from "../fixtures/belay.ts";
 import { realServer } from "../fixtures/real-server.ts";
 

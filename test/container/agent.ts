@@ -1,5 +1,5 @@
 // The agent of the course in `container.slow.test.ts`: does what its prompt says, with commands.
-import type { Agent } from "../../src/ports.ts";
+import type { Agent } from "../../src/ports/agent.ts";
 import { hostileTree } from "../fixtures/marked-process.ts";
 
 export const agent: Agent = async (turn) => {

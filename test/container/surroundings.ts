@@ -1,8 +1,8 @@
 // What containers give a program, made without a container engine: each of these is a program that changes its own
 // surroundings and then becomes the next one.
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import type { Tier } from "../../src/ports/spawner.ts";
 import { lookAtMachine } from "../../src/process/machine.ts";
-import type { Tier } from "../../src/spawner.ts";
 
 export interface Surroundings {
   readonly name: string;

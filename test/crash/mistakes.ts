@@ -2,7 +2,7 @@
 import ts from "typescript";
 import { CRASH_BUGS } from "../../sim/bugs/crash-bugs.ts";
 import type { Seq, SessionId } from "../../src/core/ids.ts";
-import type { Appended, Batch } from "../../src/ports.ts";
+import type { Appended, Batch } from "../../src/ports/store.ts";
 import { type Edit, type Mistake as Edited, mistake } from "../mistakes/mistake.ts";
 import { named } from "../mistakes/named.ts";
 import { inline } from "../mistakes/place.ts";

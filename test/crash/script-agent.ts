@@ -2,7 +2,7 @@
 // crash as a model would: from the transcript.
 import { appendFileSync } from "node:fs";
 import type { Json } from "../../src/core/prompt.ts";
-import type { Agent, CallAsked, CallOptions, CallRequest, Execute, LiveCall, Turn } from "../../src/ports.ts";
+import type { Agent, CallAsked, CallOptions, CallRequest, Execute, LiveCall, Turn } from "../../src/ports/agent.ts";
 import { pairingError } from "../oracle/check-transcript.ts";
 import { note } from "./effects.ts";
 import { HITS_VARIABLE } from "./points.ts";

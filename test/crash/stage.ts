@@ -11,7 +11,7 @@ import type { RunId, SessionId } from "../../src/core/ids.ts";
 import { PAGE_ROWS_MAX } from "../../src/core/limits.ts";
 import type { RunRow } from "../../src/core/rows.ts";
 import { readAll } from "../../src/engine/replay.ts";
-import type { Clock } from "../../src/ports.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 import { openReadOnly } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import type { Logs } from "../oracle/log-index.ts";

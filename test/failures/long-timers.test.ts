@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { webClock } from "../../src/client/web-clock.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
-import type { Clock } from "../../src/ports.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 
 /** The longest timer that Node and browsers take; a longer one they fire at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
 // An agent whose tools leave something behind: a promise that fails when nobody waits for it, a timer, an open port.
 import { createServer } from "node:net";
-import type { Turn } from "../../src/ports.ts";
+import type { Turn } from "../../src/ports/agent.ts";
 
 const leftBehind: Readonly<Record<string, () => void>> = {
   stray: () => {

@@ -3,8 +3,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { RunControl, SessionControl } from "../../src/control.ts";
-import type { Turn } from "../../src/ports.ts";
+import type { Turn } from "../../src/ports/agent.ts";
+import type { RunControl, SessionControl } from "../../src/ports/control.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { untilAborted } from "../fixtures/belay.ts";
 import { SKIPPED, type SmallDisk, smallDisk } from "./small-disk.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Turn } from "../../src/ports.ts";
+import type { Turn } from "../../src/ports/agent.ts";
 import { exists, startedPid, type TroubledHouse, troubledHouse } from "./troubled-house.ts";
 
 /** A command that would go on for ever, in a call. */

@@ -5,7 +5,10 @@ import { Belay } from "../../src/library/belay.ts";
 import { directoryChoice } from "../../src/library/directories.ts";
 import { ResourceMeter } from "../../src/library/resources.ts";
 import { StopAlls } from "../../src/library/stop-alls.ts";
-import type { Agent, Clock, Ids, Notice, Store } from "../../src/ports.ts";
+import type { Agent } from "../../src/ports/agent.ts";
+import type { Clock, Ids } from "../../src/ports/clock.ts";
+import type { Notice } from "../../src/ports/hooks.ts";
+import type { Store } from "../../src/ports/store.ts";
 import type { ManualClock } from "../../src/testing/manual-clock.ts";
 import { type ScriptedSpawner, scriptedSpawner } from "../../src/testing/scripted-spawner.ts";
 

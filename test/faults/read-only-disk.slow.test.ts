@@ -2,7 +2,7 @@
 // read. Nothing is acknowledged that is not kept, stops work, and after the repair all that was told is there.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { STOP_UNRECORDED } from "../../src/core/control-error.ts";
-import type { Turn } from "../../src/ports.ts";
+import type { Turn } from "../../src/ports/agent.ts";
 import { untilAborted } from "../fixtures/belay.ts";
 import { type FrailDisk, frailDisk, SKIPPED } from "./frail-disk.ts";
 import { exists, startedPid, type TroubledHouse, troubledHouse } from "./troubled-house.ts";

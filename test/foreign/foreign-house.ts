@@ -11,7 +11,7 @@ import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { BelayOptions } from "../../src/library/belay-options.ts";
 import type { RunHandle as Run } from "../../src/library/run.ts";
 import type { Session } from "../../src/library/session.ts";
-import type { Notice } from "../../src/ports.ts";
+import type { Notice } from "../../src/ports/hooks.ts";
 import { logOf } from "../fixtures/belay.ts";
 import type { Skills } from "./foreign-program.ts";
 

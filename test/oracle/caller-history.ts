@@ -1,6 +1,6 @@
 // What callers requested, and what each request was answered: the history that the logs are compared with. Data only.
 // A suite translates its own records into this.
-import type { Waited } from "../../src/control.ts";
+
 import type { CancelReceipt, Outcome, SessionReceipt } from "../../src/core/cancel.ts";
 import type { Accepted, ModeReceipt, Posted, QueueReceipt, Refused } from "../../src/core/command.ts";
 import type { Gap } from "../../src/core/delta.ts";
@@ -8,7 +8,8 @@ import type { Recorded } from "../../src/core/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../../src/core/ids.ts";
 import type { Delivery } from "../../src/core/prompt.ts";
 import type { AnswerReceipt, Reply } from "../../src/core/question.ts";
-import type { ProcessResult } from "../../src/spawner.ts";
+import type { Waited } from "../../src/ports/control.ts";
+import type { ProcessResult } from "../../src/ports/spawner.ts";
 
 /** The event that records a change: its type, and the fields that identify it. Nested fields are matched in part. */
 export interface ExpectedEvent {

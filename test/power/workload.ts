@@ -6,7 +6,7 @@ import { decide } from "../../src/core/decide.ts";
 import type { Event } from "../../src/core/event.ts";
 import { callId, type RunId, type SessionId } from "../../src/core/ids.ts";
 import { evolve, type Lane } from "../../src/core/lane.ts";
-import type { Batch } from "../../src/ports.ts";
+import type { Batch } from "../../src/ports/store.ts";
 
 /** A batch, and the lane as it stands after it. */
 export interface Step {

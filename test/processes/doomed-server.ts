@@ -1,6 +1,6 @@
 // A server that will be killed: it starts a tree for a call and one in the background, says when both are up, waits.
 import { openBelay } from "../../src/library/belay.ts";
-import type { Mechanism } from "../../src/spawner.ts";
+import type { Mechanism } from "../../src/ports/spawner.ts";
 import { heard, hostileTree } from "../fixtures/marked-process.ts";
 
 const [file = "", foreground = "", background = "", mechanism] = process.argv.slice(2);

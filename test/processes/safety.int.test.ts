@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { ProcessesOptions } from "../../src/library/open-spawner.ts";
-import type { CommandLine, ProcessResult, StartOptions } from "../../src/spawner.ts";
+import type { CommandLine, ProcessResult, StartOptions } from "../../src/ports/spawner.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
 
 const SECRET = "hunter2-canary";

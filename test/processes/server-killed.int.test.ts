@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { verifyAtRest } from "../../src/core/verify.ts";
 import type { Belay } from "../../src/library/belay.ts";
 import { openBelay } from "../../src/library/belay.ts";
-import type { Mechanism } from "../../src/spawner.ts";
+import type { Mechanism } from "../../src/ports/spawner.ts";
 import { logOf } from "../fixtures/belay.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
 import { here } from "../fixtures/mechanisms-here.ts";

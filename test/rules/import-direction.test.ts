@@ -39,11 +39,11 @@ test("the diagram itself has no circle, and nobody imports cli or testing", () =
 describe("each rule bites", () => {
   test.each([
     ["src/core/a.ts", 'import "node:fs";', "core may not import node:"],
-    ["src/core/a.ts", 'import type { Store } from "../ports.ts";', "core may not import ports"],
+    ["src/core/a.ts", 'import type { Store } from "../ports/store.ts";', "core may not import ports"],
     ["src/core/a.ts", 'const a = await import("../engine/a.ts");', "core may not import engine"],
     ["src/core/a.ts", 'type A = import("../wire/a.ts").A;', "core may not import wire"],
-    ["src/ports.ts", 'import { decide } from "./core/decide.ts";', "ports may import only types from core"],
-    ["src/wire/a.ts", 'import type { Store } from "../ports.ts";', "wire may not import ports"],
+    ["src/ports/agent.ts", 'import { decide } from "../core/decide.ts";', "ports may import only types from core"],
+    ["src/wire/a.ts", 'import type { Store } from "../ports/store.ts";', "wire may not import ports"],
     ["src/store/sqlite/a.ts", 'import { a } from "../../engine/a.ts";', "store/sqlite may not import engine"],
     ["src/store/sqlite/a.ts", 'import { a } from "../memory/a.ts";', "store/sqlite may not import store/memory"],
     ["src/store/memory/a.ts", 'import pg from "pg";', "store/memory may not import pg"],
@@ -51,7 +51,7 @@ describe("each rule bites", () => {
     ["src/engine/a.ts", 'import { a } from "../testing/given.ts";', "engine may not import testing"],
     ["src/process/a.ts", 'import { a } from "../engine/a.ts";', "process may not import engine"],
     ["src/server/a.ts", 'import { a } from "../store/sqlite/a.ts";', "server may not import store/sqlite"],
-    ["src/server/a.ts", 'import { type A, b } from "../control.ts";', "server may import only types from control"],
+    ["src/server/a.ts", 'import { type A, b } from "../ports/control.ts";', "server may import only types from ports"],
     ["src/server/a.ts", 'import { a } from "../engine/a.ts";', "server may not import engine"],
     ["src/client/a.ts", 'import { a } from "../engine/a.ts";', "client may not import engine"],
     ["src/acp/a.ts", 'import { a } from "../store/memory/a.ts";', "acp may not import store/memory"],
@@ -74,9 +74,9 @@ describe("each rule bites", () => {
   });
 
   test.each([
-    ["src/server/a.ts", 'import type { A } from "../control.ts";'],
+    ["src/server/a.ts", 'import type { A } from "../ports/control.ts";'],
     ["src/client/a.ts", 'import { type A, type B } from "../core/a.ts";'],
-    ["src/ports.ts", 'export type { A } from "./core/a.ts";'],
+    ["src/ports/agent.ts", 'export type { A } from "../core/a.ts";'],
     ["src/store/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],
     ["src/store/sqlite/a.ts", 'import { a } from "../growth.ts";'],
     ["src/cli/a.ts", 'import { a } from "../store/sqlite/a.ts";'],

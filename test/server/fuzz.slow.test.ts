@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isMutation, type Route } from "../../src/api/route.ts";
 import { ROUTE_NAMES, routeOf } from "../../src/api/routes.ts";
-import type { BelayControl } from "../../src/control.ts";
+import type { BelayControl } from "../../src/ports/control.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { type Handler, makeHandler } from "../../src/server/handler.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";

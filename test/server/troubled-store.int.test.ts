@@ -8,7 +8,7 @@ import { STORE_WAIT_MS } from "../../src/core/limits.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { type Actor, fetchBelay, type Mounted } from "../../src/library/serve.ts";
-import type { Turn } from "../../src/ports.ts";
+import type { Turn } from "../../src/ports/agent.ts";
 import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { MemoryStore } from "../../src/store/memory/memory-store.ts";
 import { FaultyStore, type StoreTrouble } from "../../src/testing/faulty-store.ts";

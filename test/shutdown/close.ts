@@ -2,7 +2,7 @@
 import type { Outcome } from "../../src/core/cancel.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { Session } from "../../src/library/session.ts";
-import type { Agent } from "../../src/ports.ts";
+import type { Agent } from "../../src/ports/agent.ts";
 import { MemoryStore } from "../../src/store/memory/memory-store.ts";
 import { type ManualClock, manualClock, settled } from "../../src/testing/manual-clock.ts";
 import { scriptedSpawner } from "../../src/testing/scripted-spawner.ts";

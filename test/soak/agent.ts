@@ -1,5 +1,5 @@
 // The agent of the soak: does what the first word of its prompt says, in every way in which an agent uses a house.
-import type { Agent, CallRequest, LiveCall, Turn, TurnResult } from "../../src/ports.ts";
+import type { Agent, CallRequest, LiveCall, Turn, TurnResult } from "../../src/ports/agent.ts";
 
 const stopped = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {

@@ -3,7 +3,7 @@
 import { SeededChooser } from "../../sim/chooser.ts";
 import { openBelay } from "../../src/library/belay.ts";
 import type { Session } from "../../src/library/session.ts";
-import type { Turn } from "../../src/ports.ts";
+import type { Turn } from "../../src/ports/agent.ts";
 
 export interface LoadOptions {
   readonly file: string;

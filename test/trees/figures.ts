@@ -1,5 +1,5 @@
 // Figures of a run of the suite: how many trees, who survived, how long it took.
-import type { Mechanism, Tier } from "../../src/spawner.ts";
+import type { Mechanism, Tier } from "../../src/ports/spawner.ts";
 
 export interface Figures {
   readonly tier: Tier;

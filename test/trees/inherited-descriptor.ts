@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/engine/system-clock.ts";
+import type { Mechanism } from "../../src/ports/spawner.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
-import type { Mechanism } from "../../src/spawner.ts";
 
 const [workspace = ".", mechanism] = process.argv.slice(2);
 const dir = mkdtempSync(join(tmpdir(), "belay-inherited-"));

@@ -3,8 +3,8 @@
 // `marked` by a cookie throughout, or those of them that `ps` finds, in place of /proc.
 
 import { systemClock } from "../../src/engine/system-clock.ts";
+import type { Mechanism } from "../../src/ports/spawner.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
-import type { Mechanism } from "../../src/spawner.ts";
 import { psHere } from "./ps-here.ts";
 import { ESCAPES_PS, markOf, SHAPES } from "./shapes.ts";
 

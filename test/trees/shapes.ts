@@ -3,7 +3,7 @@
 // Every process of a tree has the tree's mark in its arguments. So survivors can be found without asking any of the
 // means that were to end them.
 import { readdirSync, readFileSync } from "node:fs";
-import type { Mechanism } from "../../src/spawner.ts";
+import type { Mechanism } from "../../src/ports/spawner.ts";
 
 export interface Shape {
   readonly name: string;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/engine/system-clock.ts";
+import type { Child } from "../../src/ports/spawner.ts";
 import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
-import type { Child } from "../../src/spawner.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
 import { markOf, SHAPES, survivorsOf } from "./shapes.ts";
 

@@ -7,8 +7,8 @@
 //    is missing.
 // 4. The end waits for no pipe: what comes after it is not taken any more, whoever still holds the other end.
 import { messageOf } from "../../core/control-error.ts";
-import type { Clock } from "../../ports.ts";
-import type { Excerpt, Output, OutputCounts, OutputPage, PageWish, Stream } from "../../spawner.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Excerpt, Output, OutputCounts, OutputPage, PageWish, Stream } from "../../ports/spawner.ts";
 import { CapturedStream } from "./captured-stream.ts";
 import { type Ends, saveCounts, streamPath } from "./counts-file.ts";
 import { follow, Growth } from "./follow.ts";

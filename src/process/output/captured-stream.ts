@@ -1,5 +1,5 @@
 // One stream of a child that is going on: the count of its bytes, its head and tail in memory, its file.
-import type { Stream } from "../../spawner.ts";
+import type { Stream } from "../../ports/spawner.ts";
 import { readRange } from "./disk-read.ts";
 import { HeadAndTail, type HeadAndTailSize } from "./head-and-tail.ts";
 import { KeptFile, type KeptFileOptions } from "./kept-file.ts";

@@ -4,7 +4,7 @@
 // loses its power loses the counts of what was going on, and what is on the files is still found by their size.
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { OutputCounts, Stream } from "../../spawner.ts";
+import type { OutputCounts, Stream } from "../../ports/spawner.ts";
 import { readRange } from "./disk-read.ts";
 import { COUNTS_BYTES_MAX } from "./limits.ts";
 

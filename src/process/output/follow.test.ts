@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { OutputPage } from "../../spawner.ts";
+import type { OutputPage } from "../../ports/spawner.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { Capture, type CaptureOptions } from "./capture.ts";
 import { follow, Growth } from "./follow.ts";

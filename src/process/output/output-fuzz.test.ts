@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { OutputFile, OutputPage, Stream } from "../../spawner.ts";
+import type { OutputFile, OutputPage, Stream } from "../../ports/spawner.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { Capture } from "./capture.ts";
 import { openOutput } from "./saved-output.ts";

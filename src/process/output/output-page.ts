@@ -3,7 +3,7 @@
 // Whoever asks for page after page, each from the end of the last, gets the text that decoding everything at once would
 // give, and gets on with every page, through garbage too.
 import { ControlError } from "../../core/control-error.ts";
-import type { Excerpt, OutputPage, PageWish, Stream } from "../../spawner.ts";
+import type { Excerpt, OutputPage, PageWish, Stream } from "../../ports/spawner.ts";
 import { boundaryAfter, boundaryAfterLoss, boundaryBefore, textOf } from "./character-boundary.ts";
 import {
   CHARACTER_BYTES_MAX,

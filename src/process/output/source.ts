@@ -1,5 +1,5 @@
 // Where the bytes of one stream are, whether it is going on or was kept by an earlier life. Types only.
-import type { Stream } from "../../spawner.ts";
+import type { Stream } from "../../ports/spawner.ts";
 
 export interface Source {
   readonly stream: Stream;

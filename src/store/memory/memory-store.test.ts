@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Event } from "../../core/event.ts";
-import type { Clock } from "../../ports.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { storeContract } from "../contract.ts";
 import {
   accepted,

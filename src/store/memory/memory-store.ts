@@ -28,7 +28,8 @@ import {
   type SessionsAsked,
 } from "../../core/rows.ts";
 import type { StoreTrimmed, Upkeep } from "../../core/upkeep.ts";
-import type { Appended, Batch, Claim, Clock, Loaded, Page, SessionRow, Store } from "../../ports.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Appended, Batch, Claim, Loaded, Page, SessionRow, Store } from "../../ports/store.ts";
 import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";
 import { decodeLane, encodeLane } from "../../wire/lane.ts";
 import { Growth } from "../growth.ts";

@@ -2,7 +2,8 @@
 import type { SessionId } from "../../core/ids.ts";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
 import { type Memo, memoName } from "../../core/memo.ts";
-import type { Batch, Clock } from "../../ports.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Batch } from "../../ports/store.ts";
 
 interface Kept {
   readonly session: SessionId;

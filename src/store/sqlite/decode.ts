@@ -2,7 +2,7 @@
 import type { Recorded } from "../../core/event.ts";
 import type { Seq } from "../../core/ids.ts";
 import type { CallRow, ProcessRow, RunRow } from "../../core/rows.ts";
-import type { SessionRow } from "../../ports.ts";
+import type { SessionRow } from "../../ports/store.ts";
 import { decodeEvents, decodeOutcome } from "../../wire/event.ts";
 import type { EventRow, StoredCall, StoredProcess, StoredRun, StoredSession } from "./log-reader.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { SQLInputValue, StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Event } from "../../core/event.ts";
-import type { Batch } from "../../ports.ts";
+import type { Batch } from "../../ports/store.ts";
 import {
   accepted,
   batch,

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Batch } from "../../ports.ts";
+import type { Batch } from "../../ports/store.ts";
 import { accepted, batch, created, fold, SES, settled } from "../contract-facts.ts";
 import { Mark } from "./mark.ts";
 import { type Cell, packBatch, unpackBatches } from "./message.ts";

@@ -7,7 +7,7 @@ import type { Seq, SessionId } from "../../core/ids.ts";
 import type { MemoChange } from "../../core/memo.ts";
 import { type RowChange, rowChange, type StoreKnows } from "../../core/rows.ts";
 import type { StoreTrimmed } from "../../core/upkeep.ts";
-import type { Batch } from "../../ports.ts";
+import type { Batch } from "../../ports/store.ts";
 import { encodeEvents, encodeOutcome } from "../../wire/event.ts";
 import { encodeLane } from "../../wire/lane.ts";
 

@@ -6,7 +6,7 @@
 // 2. Each gets its own answer, after the commit that it speaks of.
 import { ControlError } from "../../core/control-error.ts";
 import type { Seq, SessionId } from "../../core/ids.ts";
-import type { Appended, Batch } from "../../ports.ts";
+import type { Appended, Batch } from "../../ports/store.ts";
 import { type Cell, packBatch, unpackWritten } from "./message.ts";
 
 interface Group {

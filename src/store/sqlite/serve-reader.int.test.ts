@@ -7,7 +7,7 @@ import type { SQLInputValue } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ADVICE } from "../../core/control-error.ts";
-import type { Batch } from "../../ports.ts";
+import type { Batch } from "../../ports/store.ts";
 import { accepted, batch, created, fold, SES } from "../contract-facts.ts";
 import { type Database, openReadOnly } from "./database.ts";
 import type { ReaderVerbs } from "./log-reader.ts";

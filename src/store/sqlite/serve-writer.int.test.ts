@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ADVICE } from "../../core/control-error.ts";
-import type { Batch } from "../../ports.ts";
+import type { Batch } from "../../ports/store.ts";
 import { accepted, batch, created, fold, SES, settled } from "../contract-facts.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { EPOCH_BLOCK, GROUP_BATCHES_MAX } from "./limits.ts";

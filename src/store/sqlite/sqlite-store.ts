@@ -1,5 +1,6 @@
 // Opening the store on one SQLite file, for one server.
-import type { Clock, Store } from "../../ports.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
 import { canonicalPath } from "./owner.ts";
 import { openThreadedStore } from "./threaded-store.ts";
 

@@ -1,11 +1,12 @@
 // A server with work in flight for one cell of the table, and the evidence of what became of it: read off the server,
 // never off what the client was answered.
-import type { RunControl } from "../../../src/control.ts";
+
 import { ControlError } from "../../../src/core/control-error.ts";
 import { systemClock } from "../../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../../src/library/belay.ts";
 import type { Session } from "../../../src/library/session.ts";
-import type { Agent } from "../../../src/ports.ts";
+import type { Agent } from "../../../src/ports/agent.ts";
+import type { RunControl } from "../../../src/ports/control.ts";
 import { MemoryStore } from "../../../src/store/memory/memory-store.ts";
 import { scriptedSpawner } from "../../../src/testing/scripted-spawner.ts";
 import { type InFlight, isUnanswered } from "./stop-methods.ts";

@@ -1,5 +1,8 @@
 // What the table of stops is made of: every method of the control that stops something, read off its types; what it can
 // be sent for; and what can happen on its way. A method that is added to the control must be added here.
+
+import type { CancelReceipt, SessionReceipt } from "../../../src/core/cancel.ts";
+import type { SessionDeleted } from "../../../src/core/upkeep.ts";
 import type {
   BelayControl,
   CoveredSession,
@@ -7,9 +10,7 @@ import type {
   QueueControl,
   RunControl,
   SessionControl,
-} from "../../../src/control.ts";
-import type { CancelReceipt, SessionReceipt } from "../../../src/core/cancel.ts";
-import type { SessionDeleted } from "../../../src/core/upkeep.ts";
+} from "../../../src/ports/control.ts";
 
 type Receipt = SessionReceipt | CancelReceipt | SessionDeleted | readonly CoveredSession[];
 type StopsOf<T> = {

@@ -1,24 +1,23 @@
 // What can be asked of Belay, wherever it runs: the library answers in its own process, the client over the network.
 // Code written against this does not know which. Types only.
-import type { CallView } from "./core/call-view.ts";
-import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "./core/cancel.ts";
-import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/command.ts";
-import type { ControlCode } from "./core/control-error.ts";
-import type { Delta, Gap } from "./core/delta.ts";
-import type { Recorded } from "./core/event.ts";
-import type { LiveExplained } from "./core/explained.ts";
-import type { ProcessId, RunId, Seq, SessionId } from "./core/ids.ts";
-import type { Item } from "./core/inbox.ts";
-import type { Delivery, Json, Prompt } from "./core/prompt.ts";
-import type { AnswerReceipt, Question } from "./core/question.ts";
-import type { IdsFound, ProcessRow, RunRow } from "./core/rows.ts";
-import type { RunResult } from "./core/run-result.ts";
-import type { TextOptions } from "./core/run-text.ts";
-import type { RunView } from "./core/run-view.ts";
-import type { Message } from "./core/transcript.ts";
-import type { Resources, SessionDeleted, StoreStatus, Trimmed } from "./core/upkeep.ts";
-import type { AgentMode, SessionRow } from "./ports.ts";
-import type { OutputPage, PageWish, ProcessInfo, ProcessResult, Tier } from "./spawner.ts";
+import type { CallView } from "../core/call-view.ts";
+import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "../core/cancel.ts";
+import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
+import type { Delta, Gap } from "../core/delta.ts";
+import type { Recorded } from "../core/event.ts";
+import type { ProcessId, RunId, Seq, SessionId } from "../core/ids.ts";
+import type { Item } from "../core/inbox.ts";
+import type { Delivery, Json, Prompt } from "../core/prompt.ts";
+import type { AnswerReceipt, Question } from "../core/question.ts";
+import type { IdsFound, ProcessRow, RunRow } from "../core/rows.ts";
+import type { RunResult } from "../core/run-result.ts";
+import type { TextOptions } from "../core/run-text.ts";
+import type { RunView } from "../core/run-view.ts";
+import type { Message } from "../core/transcript.ts";
+import type { SessionDeleted, Trimmed } from "../core/upkeep.ts";
+import type { Explanation, Status } from "./explanation.ts";
+import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "./spawner.ts";
+import type { SessionRow } from "./store.ts";
 
 export interface BelayControl extends AsyncDisposable {
   /** What people are asked, and how they answer. */
@@ -328,55 +327,4 @@ export interface ProcessControl {
   read(wish?: PageWish): Promise<OutputPage | undefined>;
   /** What it says, as it says it, from `offset` on, until it has ended. */
   follow(wish?: PageWish & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
-}
-
-export interface Explanation {
-  readonly sessionId: SessionId;
-  /** The position in the log this speaks of. */
-  readonly asOf: Seq;
-  readonly busy: boolean;
-  readonly live: LiveExplained | undefined;
-  readonly queue: readonly { readonly runId: RunId; readonly text: string }[];
-  readonly steers: readonly { readonly runId: RunId; readonly text: string }[];
-  /** Running processes: of calls, and in the background. */
-  readonly processes: readonly ProcessInfo[];
-  /** The mode it is in. Undefined: its agent has none. */
-  readonly mode: string | undefined;
-  /** The worker that drives it; undefined: no worker does, or another than the one asked. */
-  readonly driver: string | undefined;
-  /** One sentence for people. */
-  readonly summary: string;
-}
-
-export interface Status {
-  /** `closing`: no new prompts; running work is being stopped or parked. */
-  readonly phase: "open" | "closing" | "closed";
-  readonly worker: string;
-  /** Wall clock, ms. */
-  readonly startedAt: number;
-  readonly load: Load;
-  /** Why nothing new can be recorded just now; undefined: it can, as far as the store knows. */
-  readonly trouble: ControlCode | undefined;
-  /** What the store holds, counted a few seconds ago. Undefined: it does not say. */
-  readonly store: StoreStatus | undefined;
-  readonly resources: Resources;
-  /** The ways in which the agent can go about its work; none, if it knows only one. */
-  readonly modes: readonly AgentMode[];
-  /** Which of them a session is in where nobody has set one. */
-  readonly mode: string | undefined;
-}
-
-/**
- * How much is going on in a worker: runs that are live, sessions that wait for a place, and processes. `late` counts
- * what ended after it had been given up; `dropped`, results whose session had ended before they could be told.
- */
-export interface Load {
-  readonly live: number;
-  readonly waiting: number;
-  readonly max: number;
-  readonly late: number;
-  readonly processes: number;
-  readonly dropped: number;
-  /** How surely process trees die here. Undefined until the first process was asked for. */
-  readonly tier: Tier | undefined;
 }

@@ -1,150 +1,12 @@
-// The sockets in the wall. Everything the engine needs from outside, and nothing else. Types only.
-import type { Blocked, CancelReason, Failure, Outcome } from "./core/cancel.ts";
-import type { Event, ModelName, Next, ProviderCall, Recorded, TurnFinish, TurnPart, Usage } from "./core/event.ts";
-import type { CallId, ProcessId, RunId, Seq, SessionId, TurnId, WorkerId } from "./core/ids.ts";
-import type { Lane } from "./core/lane.ts";
-import type { Memo, MemoBatch } from "./core/memo.ts";
-import type { Json, Prompt } from "./core/prompt.ts";
-import type { Ending } from "./core/question.ts";
-import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked, StoreKnows } from "./core/rows.ts";
-import type { Message } from "./core/transcript.ts";
-import type { StoreTrimmed, Upkeep } from "./core/upkeep.ts";
+// The port for agents and tools: what they are given, and what they return. Types only.
+import type { CancelReason, Failure } from "../core/cancel.ts";
+import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/event.ts";
+import type { CallId, RunId, SessionId, TurnId } from "../core/ids.ts";
+import type { Json, Prompt } from "../core/prompt.ts";
+import type { Ending } from "../core/question.ts";
+import type { Message } from "../core/transcript.ts";
+import type { Clock } from "./clock.ts";
 import type { CallProcesses, TurnProcesses } from "./spawner.ts";
-
-/**
- * A durable log per session, its rows, and the right to drive it. A store must pass `store/contract.ts`, and holds no
- * policy. Trouble is a ControlError: after `store_full`, `store_locked` and `store_corrupt` nothing was written.
- */
-export interface Store {
-  /** `one`: no other worker can write here while it is open, so there are no leases to renew or to take over. */
-  readonly workers?: "one" | "many";
-
-  /** Adds a batch to one log, all or none, durable when it resolves. Concurrent batches share one commit. */
-  append(batch: Batch): Promise<Appended>;
-
-  /** Where a lane stands: its last snapshot, the events since, its head, its memos. Undefined: there is nothing. */
-  load(session: SessionId): Promise<Loaded | undefined>;
-
-  /** Events after `after`, oldest first, at most `limit`, fewer if they are large. Only an empty page is the end. */
-  read(session: SessionId, page: { readonly after: Seq; readonly limit: number }): Promise<Page>;
-
-  /** Resolves once the log reaches past `after`, or `signal` aborts. Early is allowed; never is not. */
-  grown(session: SessionId, after: Seq, signal: AbortSignal): Promise<void>;
-
-  /** One run, wherever it is in its life; by id, or by the key it was accepted under. */
-  run(by: RunId | { readonly session: SessionId; readonly key: string }): Promise<RunRow | undefined>;
-
-  /** A call that has settled. */
-  call(id: CallId): Promise<CallRow | undefined>;
-
-  /** One process, wherever it is in its life. */
-  process(id: ProcessId): Promise<ProcessRow | undefined>;
-
-  /** Processes of a session, newest first, requested before `before`. */
-  processes(session: SessionId, page: { readonly before: Seq; readonly limit: number }): Promise<readonly ProcessRow[]>;
-
-  /** Runs of a session, newest first, accepted before `before`. */
-  runs(session: SessionId, page: { readonly before: Seq; readonly limit: number }): Promise<readonly RunRow[]>;
-
-  /** One session. */
-  session(id: SessionId): Promise<SessionRow | undefined>;
-
-  /** Sessions in order of creation, or newest first; of one tenant, or of all. */
-  sessions(page: SessionsAsked): Promise<readonly SessionRow[]>;
-
-  /** Ids of sessions, runs, settled calls and processes that begin with `prefix`, in order: an exact match is first. */
-  ids(asked: IdsAsked): Promise<IdsFound>;
-
-  /** Sessions with runs or processes that have no outcome, and no worker that holds a valid lease on them. */
-  unattended(limit: number): Promise<readonly SessionId[]>;
-
-  /** Takes the right to drive a lane for `ttlMs`. Taking what one holds renews it. */
-  claim(session: SessionId, worker: WorkerId, ttlMs: number): Promise<Claim>;
-
-  /** Prolongs all leases of a worker. Answers those that are gone: another worker may be driving, stop at once. */
-  renew(worker: WorkerId, ttlMs: number): Promise<readonly SessionId[]>;
-
-  /** Gives a lease up. */
-  release(session: SessionId, worker: WorkerId): Promise<void>;
-
-  /**
-   * Forgets events before `before`: never those of runs or processes without outcome, and no run in part. Readers are
-   * told of the gap. A bounded amount of work: call it again while it answers `more`.
-   */
-  trim(session: SessionId, before: Seq): Promise<StoreTrimmed>;
-
-  /** What keeps it small. Without it no session can be deleted, and there is no retention. */
-  readonly upkeep?: Upkeep | undefined;
-
-  /** Resolves if something new could be written now; rejects as an append would. Default: only an append shows it. */
-  ready?(): Promise<void>;
-
-  close(): Promise<void>;
-}
-
-export interface Batch extends MemoBatch {
-  readonly session: SessionId;
-  /** The head on which the decision was made. If the log has moved on, nothing is added. */
-  readonly expected: Seq;
-  readonly events: readonly Event[];
-  readonly at: number;
-  /** Given by whoever drives the lane; omitted by whoever only asks. */
-  readonly epoch?: number;
-  /** The lane after these events, now and then: what `load` starts from. */
-  readonly snapshot?: Lane;
-}
-
-export type Appended =
-  | { readonly kind: "appended"; readonly head: Seq }
-  /** Somebody was faster. Read on from where you were, decide again. */
-  | { readonly kind: "moved"; readonly head: Seq }
-  /** You are no longer the driver. */
-  | { readonly kind: "fenced" }
-  | StoreKnows;
-
-export interface Loaded {
-  readonly snapshot: Lane | undefined;
-  /** Everything after the snapshot, or after the beginning. */
-  readonly events: readonly Recorded[];
-  readonly head: Seq;
-  readonly memos: readonly Memo[];
-}
-
-export interface Page {
-  readonly events: readonly Recorded[];
-  /** The last position that retention has removed, if the page had to start behind it. */
-  readonly gapTo?: Seq;
-}
-
-export interface SessionRow {
-  readonly id: SessionId;
-  readonly head: Seq;
-  readonly createdAt: number;
-  readonly title: string | undefined;
-  /** The real path of the directory it works in; undefined: the workspace. */
-  readonly cwd: string | undefined;
-  readonly phase: "open" | "closed";
-}
-
-export type Claim =
-  | { readonly kind: "claimed"; readonly epoch: number }
-  | { readonly kind: "held"; readonly by: WorkerId; readonly forMs: number };
-
-/** Time. `now` is the wall clock, for people; `elapsed` never jumps, for durations. */
-export interface Clock {
-  now(): number;
-  elapsed(): number;
-  /** Calls once, after `ms`. The answer takes it back. An `idle` timer does not keep a program alive that has ended. */
-  after(ms: number, call: () => void, kind?: "idle"): () => void;
-  /** Calls once, when the event loop has turned: I/O and due timers come first. Default `setImmediate`. */
-  immediate?(call: () => void): void;
-}
-
-/** Ids and digests: the only randomness there is. */
-export interface Ids {
-  make(prefix: "ses_" | "run_" | "wrk_"): string;
-  digest(text: string): string;
-}
 
 /** What carries out the turns of a run. One function, whether it is a user's own or the loop over a model. */
 export type Agent = ((
@@ -336,41 +198,6 @@ export interface CallRequest extends Omit<CallOptions, "again"> {
   readonly execute: Execute;
 }
 
-/** What the host wants to hear of, or to have a say in. Each has a time limit; one that throws or hangs is reported. */
-export interface Hooks {
-  /**
-   * Before a call begins, and before anybody is asked to approve it: it may be denied, or given another input. If this
-   * throws, takes too long or returns anything else, the call is not carried out.
-   */
-  beforeCall?(call: HookedCall): Promise<Verdict | undefined | void> | Verdict | undefined | void;
-  /** After a call has settled. */
-  afterCall?(call: HookedCall & { readonly outcome: Outcome; readonly result?: Json }): Promise<void> | void;
-  /** When the cancel of a run or a call has been recorded. */
-  onCancel?(cancel: {
-    readonly sessionId: SessionId;
-    readonly runId: RunId;
-    readonly callId?: CallId;
-    readonly reason: CancelReason;
-  }): Promise<void> | void;
-  onOutcome?(end: {
-    readonly sessionId: SessionId;
-    readonly runId: RunId;
-    readonly outcome: Outcome;
-  }): Promise<void> | void;
-  onSessionEnd?(end: { readonly sessionId: SessionId; readonly reason: CancelReason }): Promise<void> | void;
-}
-
-export interface HookedCall extends CallAsked {
-  readonly sessionId: SessionId;
-  readonly runId: RunId;
-  readonly signal: AbortSignal;
-}
-
-export type Verdict =
-  | { readonly kind: "deny"; readonly note: string }
-  /** `input` replaces what the model asked for; `approved`: nobody need be asked any more. */
-  | { readonly kind: "allow"; readonly input?: Json; readonly approved?: boolean };
-
 export type CallResult =
   | { readonly kind: "completed"; readonly callId: CallId; readonly value: Json | undefined }
   | { readonly kind: "failed"; readonly callId: CallId; readonly message: string }
@@ -386,15 +213,3 @@ export type CallResult =
     }
   /** It ran under a worker that vanished. Whether it did its work is not known. */
   | { readonly kind: "lost"; readonly callId: CallId };
-
-/** Something worth telling the operator, never the user: a late result, a hook that threw, a store in trouble. */
-export type Notice =
-  | { readonly type: "late"; readonly runId: RunId; readonly work: string; readonly outcome: Outcome["kind"] }
-  | { readonly type: "store"; readonly session: SessionId; readonly code: string; readonly message: string }
-  | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
-  | { readonly type: "process"; readonly message: string }
-  | { readonly type: "directory"; readonly message: string }
-  | ({ readonly type: "blocked" } & Blocked)
-  | { readonly type: "bug"; readonly session: SessionId; readonly error: unknown };
-
-export type Notify = (notice: Notice) => void;

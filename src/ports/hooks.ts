@@ -1,0 +1,52 @@
+// The port for the host: hooks around calls and runs, and notices. Types only.
+import type { Blocked, CancelReason, Outcome } from "../core/cancel.ts";
+import type { CallId, RunId, SessionId } from "../core/ids.ts";
+import type { Json } from "../core/prompt.ts";
+import type { CallAsked } from "./agent.ts";
+
+/** What the host wants to hear of, or to have a say in. Each has a time limit; one that throws or hangs is reported. */
+export interface Hooks {
+  /**
+   * Before a call begins, and before anybody is asked to approve it: it may be denied, or given another input. If this
+   * throws, takes too long or returns anything else, the call is not carried out.
+   */
+  beforeCall?(call: HookedCall): Promise<Verdict | undefined | void> | Verdict | undefined | void;
+  /** After a call has settled. */
+  afterCall?(call: HookedCall & { readonly outcome: Outcome; readonly result?: Json }): Promise<void> | void;
+  /** When the cancel of a run or a call has been recorded. */
+  onCancel?(cancel: {
+    readonly sessionId: SessionId;
+    readonly runId: RunId;
+    readonly callId?: CallId;
+    readonly reason: CancelReason;
+  }): Promise<void> | void;
+  onOutcome?(end: {
+    readonly sessionId: SessionId;
+    readonly runId: RunId;
+    readonly outcome: Outcome;
+  }): Promise<void> | void;
+  onSessionEnd?(end: { readonly sessionId: SessionId; readonly reason: CancelReason }): Promise<void> | void;
+}
+
+export interface HookedCall extends CallAsked {
+  readonly sessionId: SessionId;
+  readonly runId: RunId;
+  readonly signal: AbortSignal;
+}
+
+export type Verdict =
+  | { readonly kind: "deny"; readonly note: string }
+  /** `input` replaces what the model asked for; `approved`: nobody need be asked any more. */
+  | { readonly kind: "allow"; readonly input?: Json; readonly approved?: boolean };
+
+/** Something worth telling the operator, never the user: a late result, a hook that threw, a store in trouble. */
+export type Notice =
+  | { readonly type: "late"; readonly runId: RunId; readonly work: string; readonly outcome: Outcome["kind"] }
+  | { readonly type: "store"; readonly session: SessionId; readonly code: string; readonly message: string }
+  | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
+  | { readonly type: "process"; readonly message: string }
+  | { readonly type: "directory"; readonly message: string }
+  | ({ readonly type: "blocked" } & Blocked)
+  | { readonly type: "bug"; readonly session: SessionId; readonly error: unknown };
+
+export type Notify = (notice: Notice) => void;
