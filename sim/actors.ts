@@ -1,9 +1,9 @@
 // The agent's side of a simulation: turns and calls that stand still until the scheduler moves them. They emit, call,
 // ask, read, take in steers, end well, end badly, heed a cancel, ignore it, and come too late.
-import type { Usage } from "../src/core/event.ts";
-import type { RunId, Work } from "../src/core/ids.ts";
-import type { Json } from "../src/core/prompt.ts";
-import type { Message } from "../src/core/transcript.ts";
+import type { Usage } from "../src/core/model/event.ts";
+import type { RunId, Work } from "../src/core/model/ids.ts";
+import type { Json } from "../src/core/model/prompt.ts";
+import type { Message } from "../src/core/read/transcript.ts";
 import type { Agent, Ask, Asked, CallResult, LiveCall, Turn, TurnResult } from "../src/ports/agent.ts";
 import { Places } from "./places.ts";
 import { optionsOf, type Plan, planAgain, planOf, requestOf, type Trait } from "./plan.ts";

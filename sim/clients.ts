@@ -1,9 +1,10 @@
 // The clients of a simulation: they send requests, in one tick or another, and record the answers.
-import type { CancelReason, CancelReceipt } from "../src/core/cancel.ts";
-import type { Place } from "../src/core/command.ts";
-import { STOP_UNRECORDED, toControlError } from "../src/core/control-error.ts";
-import type { Delta, Gap } from "../src/core/delta.ts";
-import type { Feedback, Recorded } from "../src/core/event.ts";
+
+import { STOP_UNRECORDED, toControlError } from "../src/core/errors.ts";
+import type { CancelReason, CancelReceipt } from "../src/core/model/cancel.ts";
+import type { Place } from "../src/core/model/command.ts";
+import type { Delta, Gap } from "../src/core/model/delta.ts";
+import type { Feedback, Recorded } from "../src/core/model/event.ts";
 import {
   type CallId,
   type ProcessId,
@@ -12,9 +13,9 @@ import {
   runOf,
   type Seq,
   type SessionId,
-} from "../src/core/ids.ts";
-import type { Delivery } from "../src/core/prompt.ts";
-import type { Reply } from "../src/core/question.ts";
+} from "../src/core/model/ids.ts";
+import type { Delivery } from "../src/core/model/prompt.ts";
+import type { Reply } from "../src/core/model/question.ts";
 import { SessionProcesses } from "../src/library/session-processes.ts";
 import type { StartOptions } from "../src/ports/spawner.ts";
 import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";

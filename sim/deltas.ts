@@ -1,5 +1,5 @@
 // The deltas that followers receive: no log keeps them, so they are compared with what the turns really say.
-import type { Delta } from "../src/core/delta.ts";
+import type { Delta } from "../src/core/model/delta.ts";
 import type { Life } from "./life.ts";
 import type { Follower } from "./records.ts";
 

@@ -1,6 +1,6 @@
 // Every interleaving of a few operations on one session with the steps of the engine, one execution each: a walk over
 // choice vectors, re-run from the beginning, cut off where it meets a state it has been in before.
-import { callId, processId, questionId, type RunId, type SessionId } from "../src/core/ids.ts";
+import { callId, processId, questionId, type RunId, type SessionId } from "../src/core/model/ids.ts";
 import type { TurnActor } from "./actors.ts";
 import { type Chooser, ListedChooser } from "./chooser.ts";
 import { heedRejections } from "./rejections.ts";

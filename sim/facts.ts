@@ -1,11 +1,11 @@
 // What the logs say, kept apart from the engine: the reference against which everything that anybody is told is held.
 // Fed with each append at the moment the store has applied it, so "is it durable yet?" has an answer at every step.
-import type { CancelReason, Outcome } from "../src/core/cancel.ts";
-import type { Event, Recorded, Usage } from "../src/core/event.ts";
-import type { QuestionId, RunId, Seq, SessionId, Work } from "../src/core/ids.ts";
-import type { Json } from "../src/core/prompt.ts";
-import type { About, Ending } from "../src/core/question.ts";
-import { isCutOff } from "../src/core/transcript.ts";
+import type { CancelReason, Outcome } from "../src/core/model/cancel.ts";
+import type { Event, Recorded, Usage } from "../src/core/model/event.ts";
+import type { QuestionId, RunId, Seq, SessionId, Work } from "../src/core/model/ids.ts";
+import type { Json } from "../src/core/model/prompt.ts";
+import type { About, Ending } from "../src/core/model/question.ts";
+import { isCutOff } from "../src/core/read/transcript.ts";
 import { ProcessBook } from "./process-book.ts";
 
 export interface RunFacts {

@@ -1,7 +1,7 @@
 // What may happen in a schedule. Not every schedule may do everything: leaving out most kinds of trouble each time lets
 // the rest of them meet more often.
 import { STORE_WAIT_MS } from "../src/core/limits.ts";
-import type { Delivery } from "../src/core/prompt.ts";
+import type { Delivery } from "../src/core/model/prompt.ts";
 import type { DeathVerified, Manner } from "../src/testing/scripted-child.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { ModelOptions } from "./model-agents.ts";

@@ -1,5 +1,5 @@
 // What the clients of a simulation requested and received, in the form of the model in test/oracle.
-import type { RunId, SessionId } from "../src/core/ids.ts";
+import type { RunId, SessionId } from "../src/core/model/ids.ts";
 import type { Answer, CallerHistory, CallerRequest, FollowerSlice } from "../test/oracle/caller-history.ts";
 import type { LabelOf } from "../test/oracle/log-index.ts";
 import type { AskedRecord, CancelRecord, ChangeRecord, Follower } from "./records.ts";

@@ -1,7 +1,7 @@
 // The host's hooks, in a simulation: what is asked before a call stands still until the scheduler has an answer, and
 // what is told is held against the log.
-import type { CallId } from "../src/core/ids.ts";
-import type { Json } from "../src/core/prompt.ts";
+import type { CallId } from "../src/core/model/ids.ts";
+import type { Json } from "../src/core/model/prompt.ts";
 import type { HookedCall, Hooks, Verdict } from "../src/ports/hooks.ts";
 import type { Facts } from "./facts.ts";
 

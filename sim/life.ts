@@ -1,5 +1,5 @@
 // One life of the engine: from a start to a crash or an orderly end. The disk and the clock go on; nothing else does.
-import type { WorkerId } from "../src/core/ids.ts";
+import type { WorkerId } from "../src/core/model/ids.ts";
 import { Engine } from "../src/engine/engine.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../src/engine/shutdown.ts";
 import type { Clock, Ids } from "../src/ports/clock.ts";

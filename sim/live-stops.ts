@@ -1,5 +1,5 @@
 // Observes stops live: a stop that was decided has reached running work in the same tick, before the store is asked.
-import type { CallId, RunId, SessionId } from "../src/core/ids.ts";
+import type { CallId, RunId, SessionId } from "../src/core/model/ids.ts";
 import { hears } from "./actors.ts";
 import type { Life } from "./life.ts";
 import { ModelTurn } from "./model-turn.ts";

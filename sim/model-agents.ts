@@ -3,8 +3,8 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { modelAgent } from "../src/agent/agent.ts";
 import { type Tool, type ToolOptions, tool } from "../src/agent/tool.ts";
-import type { TurnId } from "../src/core/ids.ts";
-import type { Json } from "../src/core/prompt.ts";
+import type { TurnId } from "../src/core/model/ids.ts";
+import type { Json } from "../src/core/model/prompt.ts";
 import type { Agent, Approval, LiveCall, Turn, TurnResult } from "../src/ports/agent.ts";
 import type { Actors, Watch } from "./actors.ts";
 import { ModelTurn } from "./model-turn.ts";

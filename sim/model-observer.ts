@@ -1,6 +1,6 @@
 // Watches the real agent loop: what it asks of its model, when, how often, and what it tells of it.
-import type { Outcome } from "../src/core/cancel.ts";
-import type { Usage } from "../src/core/event.ts";
+import type { Outcome } from "../src/core/model/cancel.ts";
+import type { Usage } from "../src/core/model/event.ts";
 import type { Facts, Settled, WorkFacts } from "./facts.ts";
 import type { Life } from "./life.ts";
 import type { LiveStops } from "./live-stops.ts";

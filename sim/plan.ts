@@ -1,6 +1,6 @@
 // What a simulated call is like. It can be read off its input, so that a later life can carry out what an earlier one
 // has asked for.
-import type { Json } from "../src/core/prompt.ts";
+import type { Json } from "../src/core/model/prompt.ts";
 import type { CallRequest, Execute, Slots } from "../src/ports/agent.ts";
 
 /** `approval`: people have an hour. `hasty`: they have four seconds. `deaf`: it is not told to stop. */

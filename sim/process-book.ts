@@ -1,8 +1,8 @@
 // What the logs say about processes: what became of each, and how often its result was told. Apart from the engine.
-import type { CancelReason, Outcome } from "../src/core/cancel.ts";
-import type { Event, Feedback } from "../src/core/event.ts";
-import type { CallId, ProcessId, Seq, SessionId } from "../src/core/ids.ts";
-import type { Item } from "../src/core/inbox.ts";
+import type { CancelReason, Outcome } from "../src/core/model/cancel.ts";
+import type { Event, Feedback } from "../src/core/model/event.ts";
+import type { CallId, ProcessId, Seq, SessionId } from "../src/core/model/ids.ts";
+import type { Item } from "../src/core/model/inbox.ts";
 
 export interface ProcessFacts {
   readonly id: ProcessId;

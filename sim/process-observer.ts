@@ -1,9 +1,9 @@
 // Compares what is recorded of processes, and what calls are told of them, with the world in which they really run.
 // Shares no rule with `decide`.
-import { toControlError } from "../src/core/control-error.ts";
-import type { Event } from "../src/core/event.ts";
-import type { CallId, ProcessId, Seq, SessionId } from "../src/core/ids.ts";
+import { toControlError } from "../src/core/errors.ts";
 import { INBOX_ITEMS_MAX, UNINTERRUPTED_PERCENT } from "../src/core/limits.ts";
+import type { Event } from "../src/core/model/event.ts";
+import type { CallId, ProcessId, Seq, SessionId } from "../src/core/model/ids.ts";
 import type { LiveLane } from "../src/engine/live-lane.ts";
 import type { LiveCall } from "../src/ports/agent.ts";
 import type { ProcessResult, Ran } from "../src/ports/spawner.ts";

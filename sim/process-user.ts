@@ -1,6 +1,6 @@
 // What a simulated call does with processes: it runs, starts, waits, and remembers what it was told.
-import type { Feedback } from "../src/core/event.ts";
-import type { ProcessId } from "../src/core/ids.ts";
+import type { Feedback } from "../src/core/model/event.ts";
+import type { ProcessId } from "../src/core/model/ids.ts";
 import type { LiveCall } from "../src/ports/agent.ts";
 import type { ProcessHandle, ProcessResult, Ran, RunOptions, StartOptions } from "../src/ports/spawner.ts";
 

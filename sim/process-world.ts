@@ -3,7 +3,7 @@
 //
 // Invariants
 // 1. A life that is over starts nothing and stops nothing any more.
-import type { ProcessId } from "../src/core/ids.ts";
+import type { ProcessId } from "../src/core/model/ids.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Spawner, SpawnRequest } from "../src/ports/spawner.ts";
 import { Gate } from "../src/testing/gate.ts";

@@ -1,6 +1,6 @@
 // The clients' part of a random schedule.
-import { type CallId, questionId, type RunId, type SessionId } from "../src/core/ids.ts";
-import type { Reply } from "../src/core/question.ts";
+import { type CallId, questionId, type RunId, type SessionId } from "../src/core/model/ids.ts";
+import type { Reply } from "../src/core/model/question.ts";
 import type { Actor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { QuestionFacts } from "./facts.ts";

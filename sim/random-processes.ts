@@ -1,6 +1,6 @@
 // The processes' part of a random schedule: what calls and people do with them, and what they do by themselves.
-import type { Feedback } from "../src/core/event.ts";
-import type { ProcessId, SessionId } from "../src/core/ids.ts";
+import type { Feedback } from "../src/core/model/event.ts";
+import type { ProcessId, SessionId } from "../src/core/model/ids.ts";
 import type { Manner, ScriptedChild } from "../src/testing/scripted-child.ts";
 import type { CallActor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";

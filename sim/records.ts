@@ -1,13 +1,14 @@
 // The requests of clients, when they were sent, and their answers. A ticket is drawn when a request is sent: tickets
 // are the clock of the clients.
-import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/cancel.ts";
-import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/command.ts";
-import type { ControlCode } from "../src/core/control-error.ts";
-import type { Delta, Gap } from "../src/core/delta.ts";
-import type { Recorded } from "../src/core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "../src/core/ids.ts";
-import type { Delivery } from "../src/core/prompt.ts";
-import type { AnswerReceipt, Reply } from "../src/core/question.ts";
+
+import type { ControlCode } from "../src/core/errors.ts";
+import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/model/cancel.ts";
+import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/model/command.ts";
+import type { Delta, Gap } from "../src/core/model/delta.ts";
+import type { Recorded } from "../src/core/model/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "../src/core/model/ids.ts";
+import type { Delivery } from "../src/core/model/prompt.ts";
+import type { AnswerReceipt, Reply } from "../src/core/model/question.ts";
 import type { ProcessResult } from "../src/ports/spawner.ts";
 import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";
 

@@ -4,9 +4,9 @@
 // Invariants
 // 1. Takes no choices: what a schedule leaves behind is brought to rest always in the same way.
 
-import type { SessionId } from "../src/core/ids.ts";
 import { LEASE_TTL_MS } from "../src/core/limits.ts";
-import type { Reply } from "../src/core/question.ts";
+import type { SessionId } from "../src/core/model/ids.ts";
+import type { Reply } from "../src/core/model/question.ts";
 import { takesBeginnings } from "../src/engine/health.ts";
 import type { CallerHistory } from "../test/oracle/caller-history.ts";
 import { check } from "../test/oracle/check.ts";

@@ -4,10 +4,10 @@
 // Invariants
 // 1. What is applied is on the disk, whatever becomes of the life that asked for it.
 // 2. A life that is over is answered nothing, and changes nothing.
-import { type ControlCode, ControlError } from "../src/core/control-error.ts";
-import type { Event } from "../src/core/event.ts";
-import type { Seq, SessionId } from "../src/core/ids.ts";
+import { type ControlCode, ControlError } from "../src/core/errors.ts";
 import { STORE_WAIT_MS } from "../src/core/limits.ts";
+import type { Event } from "../src/core/model/event.ts";
+import type { Seq, SessionId } from "../src/core/model/ids.ts";
 import type { Appended, Batch, Page, Store } from "../src/ports/store.ts";
 import type { MemoryStore } from "../src/store/memory/memory-store.ts";
 import type { Facts } from "./facts.ts";

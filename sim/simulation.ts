@@ -1,8 +1,8 @@
 // One simulated house: a disk, a clock, the real engine in one life after another, clients, agents, and those who
 // watch them. It does nothing by itself; a schedule moves it, one step at a time.
-import type { ControlCode } from "../src/core/control-error.ts";
-import type { SessionId } from "../src/core/ids.ts";
+import type { ControlCode } from "../src/core/errors.ts";
 import { STORE_WAIT_MS } from "../src/core/limits.ts";
+import type { SessionId } from "../src/core/model/ids.ts";
 import type { Ids } from "../src/ports/clock.ts";
 import type { Notice } from "../src/ports/hooks.ts";
 import { MemoryStore } from "../src/store/memory/memory-store.ts";

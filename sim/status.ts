@@ -1,6 +1,6 @@
 // What the engine says about a session, held against its log: busy exactly while there is a run without an outcome, and
 // never ahead of what is durable.
-import { emptyLane, evolve, type Lane } from "../src/core/lane.ts";
+import { emptyLane, evolve, type Lane } from "../src/core/model/lane.ts";
 import { explain } from "../src/engine/explain.ts";
 import type { LiveLane } from "../src/engine/live-lane.ts";
 import type { Simulation } from "./simulation.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { SessionId } from "../src/core/ids.ts";
+import type { SessionId } from "../src/core/model/ids.ts";
 import { SeededChooser } from "./chooser.ts";
 import type { PromptRecord } from "./records.ts";
 import type { Parked, TroubleKind, Verb } from "./sim-store.ts";

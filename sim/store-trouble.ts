@@ -5,7 +5,7 @@
 // 1. Draws no choices, so a schedule without trouble is the same whether this exists or not.
 // 2. Only calls that were made during the trouble meet it. A worker that is starting does not: one that cannot even
 //    look around does not start, and then there is no schedule.
-import type { SessionId } from "../src/core/ids.ts";
+import type { SessionId } from "../src/core/model/ids.ts";
 import type { Parked, StoreTroubleOptions, Verb } from "./sim-store.ts";
 import type { Simulation } from "./simulation.ts";
 

@@ -1,6 +1,6 @@
 // Time, as a schedule knows it: nothing that has a limit ends before it, whatever the clocks on the wall say.
-import type { Event } from "../src/core/event.ts";
-import type { RunId, Work } from "../src/core/ids.ts";
+import type { Event } from "../src/core/model/event.ts";
+import type { RunId, Work } from "../src/core/model/ids.ts";
 import { type Actor, hears } from "./actors.ts";
 import type { Facts } from "./facts.ts";
 import { isHeldUp, laneOf } from "./lane-of.ts";

@@ -1,9 +1,9 @@
 // Whether a turn was given the right conversation: compared with the one that the log makes, and with what a provider
 // accepts.
-import type { Recorded } from "../src/core/event.ts";
-import { type CallId, runOf } from "../src/core/ids.ts";
-import type { Message } from "../src/core/transcript.ts";
-import { Book } from "../src/core/transcript-book.ts";
+import type { Recorded } from "../src/core/model/event.ts";
+import { type CallId, runOf } from "../src/core/model/ids.ts";
+import type { Message } from "../src/core/read/transcript.ts";
+import { Book } from "../src/core/read/transcript-builder.ts";
 import { pairingError } from "../test/oracle/check-transcript.ts";
 import type { TurnActor } from "./actors.ts";
 import type { Facts, Settled } from "./facts.ts";

@@ -1,8 +1,8 @@
 // Who watches the agents: everything that begins, and everything an agent is told, is held against the logs at that
 // very moment. It shares no rule with `decide`.
-import type { Usage } from "../src/core/event.ts";
-import type { CallId } from "../src/core/ids.ts";
-import type { Message } from "../src/core/transcript.ts";
+import type { Usage } from "../src/core/model/event.ts";
+import type { CallId } from "../src/core/model/ids.ts";
+import type { Message } from "../src/core/read/transcript.ts";
 import type { Asked, CallResult } from "../src/ports/agent.ts";
 import type { Effect } from "../test/oracle/check-effects.ts";
 import type { Actor, CallActor, TurnActor, Watch } from "./actors.ts";

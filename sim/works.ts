@@ -1,7 +1,7 @@
 // What a piece of work really did is what is recorded of it. Looked at whenever a life of the engine is over.
-import type { Outcome } from "../src/core/cancel.ts";
-import type { CallId, ProcessId, SessionId, Work } from "../src/core/ids.ts";
-import type { Json } from "../src/core/prompt.ts";
+import type { Outcome } from "../src/core/model/cancel.ts";
+import type { CallId, ProcessId, SessionId, Work } from "../src/core/model/ids.ts";
+import type { Json } from "../src/core/model/prompt.ts";
 import { type Actor, type CallActor, TurnActor } from "./actors.ts";
 import type { Facts, Settled, WorkFacts } from "./facts.ts";
 import type { Life } from "./life.ts";

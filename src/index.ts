@@ -1,6 +1,6 @@
 // The public surface, name by name. What is not here is not promised.
 
-export type { CallView } from "./core/call-view.ts";
+export { type ControlCode, ControlError } from "./core/errors.ts";
 export type {
   Blocked,
   BlockedWork,
@@ -11,10 +11,9 @@ export type {
   Outcome,
   SessionReceipt,
   Target,
-} from "./core/cancel.ts";
-export type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/command.ts";
-export { type ControlCode, ControlError } from "./core/control-error.ts";
-export type { Delta, Gap } from "./core/delta.ts";
+} from "./core/model/cancel.ts";
+export type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/model/command.ts";
+export type { Delta, Gap } from "./core/model/delta.ts";
 export type {
   Event,
   Exit,
@@ -26,17 +25,18 @@ export type {
   TurnFinish,
   TurnPart,
   Usage,
-} from "./core/event.ts";
-export type { BlockedExplained, CallExplained, LiveExplained } from "./core/explained.ts";
-export type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/ids.ts";
-export type { Item } from "./core/inbox.ts";
-export type { Delivery, Json, Prompt } from "./core/prompt.ts";
-export type { About, AnswerReceipt, Ending, Question, Reply } from "./core/question.ts";
-export type { CallRow, ProcessRow, RunRow } from "./core/rows.ts";
-export { RunError, type RunResult } from "./core/run-result.ts";
-export type { TextOptions } from "./core/run-text.ts";
-export type { ModelUsage, Moment, RunCall, RunView } from "./core/run-view.ts";
-export type { CallState, Finish, Message, TranscriptCall, TranscriptResult } from "./core/transcript.ts";
+} from "./core/model/event.ts";
+export type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/model/ids.ts";
+export type { Item } from "./core/model/inbox.ts";
+export type { Delivery, Json, Prompt } from "./core/model/prompt.ts";
+export type { About, AnswerReceipt, Ending, Question, Reply } from "./core/model/question.ts";
+export type { CallRow, ProcessRow, RunRow } from "./core/model/rows.ts";
+export type { CallView } from "./core/read/call-view.ts";
+export type { BlockedExplained, CallExplained, LiveExplained } from "./core/read/explained.ts";
+export { RunError, type RunResult } from "./core/read/run-result.ts";
+export type { TextOptions } from "./core/read/run-text.ts";
+export type { ModelUsage, Moment, RunCall, RunView } from "./core/read/run-view.ts";
+export type { CallState, Finish, Message, TranscriptCall, TranscriptResult } from "./core/read/transcript.ts";
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
 export type { Answers } from "./library/answers.ts";
 export { type Belay, openBelay } from "./library/belay.ts";

@@ -1,7 +1,7 @@
 // Logs of a given length, written as a long life would have written them.
-import type { Event } from "../../src/core/event.ts";
-import type { RunId, SessionId } from "../../src/core/ids.ts";
-import { emptyLane, evolve, type Lane } from "../../src/core/lane.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import type { RunId, SessionId } from "../../src/core/model/ids.ts";
+import { emptyLane, evolve, type Lane } from "../../src/core/model/lane.ts";
 import type { Store } from "../../src/ports/store.ts";
 
 const TEXT = "A turn's text of ordinary length, as it would stand in a log of a working day.";

@@ -2,8 +2,8 @@
 // they cost.
 
 import ts from "typescript";
-import type { Call } from "../../src/core/call.ts";
-import type { Lane } from "../../src/core/lane.ts";
+import type { Call } from "../../src/core/model/call.ts";
+import type { Lane } from "../../src/core/model/lane.ts";
 import type { LiveCall } from "../../src/engine/live-call.ts";
 import type { LiveLane } from "../../src/engine/live-lane.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";

@@ -1,11 +1,11 @@
 // Mistakes about what a cancel covers, and what its receipt says.
 import ts from "typescript";
-import type { Stop } from "../../src/core/call.ts";
-import type { CancelReason } from "../../src/core/cancel.ts";
-import type { Accept } from "../../src/core/command.ts";
-import type { Event } from "../../src/core/event.ts";
-import type { Lane } from "../../src/core/lane.ts";
-import type { Run } from "../../src/core/run.ts";
+import type { Stop } from "../../src/core/model/call.ts";
+import type { CancelReason } from "../../src/core/model/cancel.ts";
+import type { Accept } from "../../src/core/model/command.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import type { Lane } from "../../src/core/model/lane.ts";
+import type { Run } from "../../src/core/model/run.ts";
 import type { Entry, LiveLane } from "../../src/engine/live-lane.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";

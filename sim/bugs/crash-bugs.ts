@@ -1,8 +1,8 @@
 // Mistakes that need a crash, a restart or a store in trouble to show.
 import ts from "typescript";
-import type { Outcome } from "../../src/core/cancel.ts";
-import type { Event } from "../../src/core/event.ts";
-import type { Run } from "../../src/core/run.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import type { Run } from "../../src/core/model/run.ts";
 import type { Entry } from "../../src/engine/live-lane.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";

@@ -1,8 +1,8 @@
 // Mistakes about processes: which are started, which are stopped, how they end, and what the model gets of them.
 
-import type { CancelReceipt } from "../../src/core/cancel.ts";
-import type { CallId, SessionId } from "../../src/core/ids.ts";
-import type { Lane } from "../../src/core/lane.ts";
+import type { CancelReceipt } from "../../src/core/model/cancel.ts";
+import type { CallId, SessionId } from "../../src/core/model/ids.ts";
+import type { Lane } from "../../src/core/model/lane.ts";
 import type { LiveLane } from "../../src/engine/live-lane.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";

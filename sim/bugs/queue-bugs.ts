@@ -1,8 +1,8 @@
 // Mistakes about acceptance, the queue, deliveries and which run is next.
-import type { Command } from "../../src/core/command.ts";
-import type { Event } from "../../src/core/event.ts";
-import type { RunId } from "../../src/core/ids.ts";
-import type { Lane } from "../../src/core/lane.ts";
+import type { Command } from "../../src/core/model/command.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import type { RunId } from "../../src/core/model/ids.ts";
+import type { Lane } from "../../src/core/model/lane.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";

@@ -1,8 +1,8 @@
 // Mistakes about approvals, questions, reminders and the inbox.
-import type { CommandOf } from "../../src/core/command.ts";
-import type { Event } from "../../src/core/event.ts";
-import type { Lane } from "../../src/core/lane.ts";
-import type { Question, Reply } from "../../src/core/question.ts";
+import type { CommandOf } from "../../src/core/model/command.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import type { Lane } from "../../src/core/model/lane.ts";
+import type { Question, Reply } from "../../src/core/model/question.ts";
 import type { CallRequest } from "../../src/ports/agent.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline, type Place } from "../../test/mistakes/place.ts";

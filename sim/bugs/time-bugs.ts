@@ -1,7 +1,7 @@
 // Mistakes about time, about followers, and about what is left behind.
 
-import type { Seq } from "../../src/core/ids.ts";
-import type { Lane } from "../../src/core/lane.ts";
+import type { Seq } from "../../src/core/model/ids.ts";
+import type { Lane } from "../../src/core/model/lane.ts";
 import type { Entry, LiveLane } from "../../src/engine/live-lane.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Page } from "../../src/ports/store.ts";

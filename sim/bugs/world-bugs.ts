@@ -1,9 +1,9 @@
 // Mistakes between the record and the world: what begins, what ends, and when waiters and followers learn of it.
 import ts from "typescript";
-import type { CancelReason, Outcome } from "../../src/core/cancel.ts";
-import type { CallEnd, TurnEnd } from "../../src/core/decide-run.ts";
-import type { Event, Recorded } from "../../src/core/event.ts";
-import type { Run } from "../../src/core/run.ts";
+import type { CancelReason, Outcome } from "../../src/core/model/cancel.ts";
+import type { Event, Recorded } from "../../src/core/model/event.ts";
+import type { Run } from "../../src/core/model/run.ts";
+import type { CallEnd, TurnEnd } from "../../src/core/policy/decide-run.ts";
 import type { Consequences } from "../../src/engine/consequences.ts";
 import type { Flight, LiveLane } from "../../src/engine/live-lane.ts";
 import type { Ended } from "../../src/engine/scope.ts";

@@ -1,7 +1,7 @@
 // The agent behind Belay, as far as a client of the protocol deals with it directly: its menus, its plans, its slash
 // commands, and the requests that change them. Types only; `foreign` implements it.
-import type { SessionId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 
 export interface AgentBehind {
   /** What the agent answered when it opened its session, or the last one of another session: modes, models, options. */

@@ -1,7 +1,7 @@
 // What an agent behind Belay says of its calls beyond what Belay records itself: read from the call's record, from its
 // progress and from its result, and sent on as the client's protocol has it. Pure.
 import type { ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 
 export interface CallDetails {
   readonly title?: string;

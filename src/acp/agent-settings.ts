@@ -1,8 +1,8 @@
 // The menus of the agent behind Belay, and the requests that change what they show: modes, models and options. They are
 // the agent's own, and Belay hands them on.
 import type { SessionConfigOption, SetSessionConfigOptionResponse } from "@agentclientprotocol/sdk";
-import type { SessionId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { SessionControl } from "../ports/control.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import type { Records } from "./audit.ts";

@@ -1,5 +1,5 @@
 // What clients of either version ask in the same words.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { Brought, Desk } from "./desk.ts";
 import * as extension from "./extensions.ts";
 import type { OwnPrompt } from "./own-prompt.ts";

@@ -1,5 +1,5 @@
 // How a question is put to people, in either version: as a form, as a choice, or else as a notice.
-import type { Question } from "../core/question.ts";
+import type { Question } from "../core/model/question.ts";
 import { answerOf, type Form, formOf } from "./elicitation.ts";
 import type { Choice } from "./peer.ts";
 import { choiceOf, type Option, optionsOf, unaskable } from "./permission-options.ts";

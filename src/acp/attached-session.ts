@@ -7,12 +7,12 @@
 // 3. A client that does not read has UPDATES_HELD_MAX updates and a page of events held for it. The rest is in the log.
 // 4. Letting go of a session stops nothing in it.
 
-import { ControlError, messageOf, toControlError } from "../core/control-error.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { CallId, RunId, Seq } from "../core/ids.ts";
-import type { Delivery, Prompt } from "../core/prompt.ts";
-import type { Question } from "../core/question.ts";
+import { ControlError, messageOf, toControlError } from "../core/errors.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { CallId, RunId, Seq } from "../core/model/ids.ts";
+import type { Delivery, Prompt } from "../core/model/prompt.ts";
+import type { Question } from "../core/model/question.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayControl, RunControl, SessionControl } from "../ports/control.ts";
 import type { AgentBehind } from "./agent-behind.ts";

@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. A record that cannot be kept stops nothing.
-import { messageOf } from "../core/control-error.ts";
+import { messageOf } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Guest } from "./guest.ts";
 import { codeOf } from "./rpc-error.ts";

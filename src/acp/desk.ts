@@ -6,10 +6,17 @@
 // 3. A session is opened and closed by one request after the other. From the arrival of a close on it is not open.
 // 4. Every control request leaves a record, also one that is refused. A record that cannot be kept stops nothing.
 import { cancelCall, type StoppedCall } from "../calls/cancel-call.ts";
-import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import { sessionOf as homeOf, isCallId, isProcessId, isRunId, type ProcessId, type SessionId } from "../core/ids.ts";
-import type { Delivery, Json, Prompt } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
+import {
+  sessionOf as homeOf,
+  isCallId,
+  isProcessId,
+  isRunId,
+  type ProcessId,
+  type SessionId,
+} from "../core/model/ids.ts";
+import type { Delivery, Json, Prompt } from "../core/model/prompt.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayControl, RunControl, SessionControl } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";

@@ -1,6 +1,6 @@
 // A question for which people type an answer: as a form, where the client has forms.
-import type { Json } from "../core/prompt.ts";
-import type { Question } from "../core/question.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { Question } from "../core/model/question.ts";
 import type { Choice } from "./peer.ts";
 
 export interface Form {

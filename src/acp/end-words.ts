@@ -1,6 +1,6 @@
 // How calls and runs ended, in words that both versions use.
-import { failedWhileStopping, type Outcome, who } from "../core/cancel.ts";
-import type { Json } from "../core/prompt.ts";
+import { failedWhileStopping, type Outcome, who } from "../core/model/cancel.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { isShownWhole } from "./shown-text.ts";
 import type { Telling } from "./telling.ts";
 

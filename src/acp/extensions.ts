@@ -1,6 +1,6 @@
 // The methods beside the protocol: one call, one run, a steer, and why a session is busy. In both versions alike.
 
-import type { CancelReceipt } from "../core/cancel.ts";
+import type { CancelReceipt } from "../core/model/cancel.ts";
 import type { Waited } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { Desk } from "./desk.ts";

@@ -1,6 +1,6 @@
 // Who is at the other end of a connection, and what they may do.
-import { ControlError } from "../core/control-error.ts";
-import { isSessionId, type SessionId, tenantOf } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import { isSessionId, type SessionId, tenantOf } from "../core/model/ids.ts";
 import { unknownSession } from "./rpc-error.ts";
 
 export type Scope = "read" | "prompt" | "cancel" | "approve" | "admin";

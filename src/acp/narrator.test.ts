@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Delta } from "../core/delta.ts";
-import type { Event, Recorded } from "../core/event.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Event, Recorded } from "../core/model/event.ts";
 import { openBelay } from "../library/belay.ts";
 import type { SessionControl } from "../ports/control.ts";
 import { Narrator } from "./narrator.ts";

@@ -3,9 +3,9 @@
 // Invariants
 // 1. The same events give the same tellings, live or read again: an editor that comes back sees what it had seen.
 // 2. What is kept here belongs to what is live. The end of a run leaves nothing of it.
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Event, Recorded, Usage } from "../core/event.ts";
-import { type CallId, isCallId, type ProcessId, type RunId, runOf, type TurnId } from "../core/ids.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Event, Recorded, Usage } from "../core/model/event.ts";
+import { type CallId, isCallId, type ProcessId, type RunId, runOf, type TurnId } from "../core/model/ids.ts";
 import type { AgentMode } from "../ports/agent.ts";
 import { callDetails, isObject } from "./agent-details.ts";
 import type { Modal, ModeChoice } from "./mode-choice.ts";

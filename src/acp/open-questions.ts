@@ -3,8 +3,8 @@
 // Invariants
 // 1. Nothing waits for a client: whoever never answers holds up the call that asked, until it is stopped, and no more.
 
-import { messageOf } from "../core/control-error.ts";
-import type { Question } from "../core/question.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Question } from "../core/model/question.ts";
 import type { AnswersControl, BelayControl } from "../ports/control.ts";
 import type { Choice, Peer, Place } from "./peer.ts";
 

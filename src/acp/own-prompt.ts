@@ -3,10 +3,10 @@
 // Invariants
 // 1. It is answered once: when what was told of its run includes its end, or, if nothing can be told, by its outcome.
 
-import type { Outcome } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Usage } from "../core/event.ts";
-import type { RunId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Usage } from "../core/model/event.ts";
+import type { RunId } from "../core/model/ids.ts";
 import type { RunControl } from "../ports/control.ts";
 import { PROMPTS_OPEN_MAX } from "./limits.ts";
 

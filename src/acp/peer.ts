@@ -1,7 +1,7 @@
 // The client at the other end, as the door speaks to it; each version of the protocol has one. Types only.
-import type { SessionId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
-import type { Question } from "../core/question.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { Question } from "../core/model/question.ts";
 import type { Telling } from "./telling.ts";
 
 export interface Peer {

@@ -1,5 +1,5 @@
 // What people may choose when a call wants to be approved, or something is asked. In both versions alike.
-import type { Question } from "../core/question.ts";
+import type { Question } from "../core/model/question.ts";
 import type { Choice, Heard } from "./peer.ts";
 import { shownText } from "./shown-text.ts";
 import type { Telling } from "./telling.ts";

@@ -1,6 +1,6 @@
 // What a client sends as a prompt: pieces of content, made into a text with what is attached to it.
 import type { ContentBlock } from "@agentclientprotocol/sdk";
-import type { Json, Prompt } from "../core/prompt.ts";
+import type { Json, Prompt } from "../core/model/prompt.ts";
 import { invalidParams } from "./rpc-error.ts";
 
 type Attached = { readonly name: string; readonly mediaType: string } & (

@@ -1,7 +1,7 @@
 // The only place where a failure meets JSON-RPC as this protocol speaks it. `server/status-code.ts` is its sibling.
 import { RequestError } from "@agentclientprotocol/sdk";
-import { ADVICE, type ControlCode, ControlError, toControlError } from "../core/control-error.ts";
-import type { RunId } from "../core/ids.ts";
+import { ADVICE, type ControlCode, ControlError, toControlError } from "../core/errors.ts";
+import type { RunId } from "../core/model/ids.ts";
 
 /** -32000, -32002 and -32800 are the protocol's own; the rest is where JSON-RPC leaves room for servers. */
 const CODES: Readonly<Record<ControlCode, number>> = {

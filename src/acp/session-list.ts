@@ -1,7 +1,7 @@
 // The sessions there are, newest first, as an editor lists them.
 
-import { toControlError } from "../core/control-error.ts";
-import { isSessionId, tenantOf } from "../core/ids.ts";
+import { toControlError } from "../core/errors.ts";
+import { isSessionId, tenantOf } from "../core/model/ids.ts";
 import type { BelayControl, SessionControl } from "../ports/control.ts";
 import type { SessionRow } from "../ports/store.ts";
 import type { Guest } from "./guest.ts";

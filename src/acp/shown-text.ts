@@ -1,5 +1,5 @@
 // Results and inputs as people read them: whole if they are short, and cut with a word about it if not.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { PIECE_CHARS_MAX, SHOWN_CHARS_MAX, TITLE_CHARS_MAX } from "./limits.ts";
 
 export function shownText(value: Json | undefined): string {

@@ -1,9 +1,9 @@
 // What is told to whoever follows a session through the door, in words of no version of the protocol. Types only.
-import type { Outcome } from "../core/cancel.ts";
-import type { Exit, Usage } from "../core/event.ts";
-import type { CallId, ProcessId, RunId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
-import type { Question } from "../core/question.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Exit, Usage } from "../core/model/event.ts";
+import type { CallId, ProcessId, RunId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { Question } from "../core/model/question.ts";
 import type { CallDetails } from "./agent-details.ts";
 import type { ModeChoice } from "./mode-choice.ts";
 

@@ -1,7 +1,7 @@
 // What a call is shown as: a title, a kind, and the files it is about.
 import { isAbsolute, join } from "node:path";
 import type { ToolKind } from "@agentclientprotocol/sdk";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { shownLine } from "./shown-text.ts";
 
 export interface ToolWords {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Delta } from "../core/delta.ts";
+import type { Delta } from "../core/model/delta.ts";
 import { TurnVoice } from "./turn-voice.ts";
 
 type Piece = Extract<Delta, { type: "delta" }>;

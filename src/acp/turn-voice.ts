@@ -2,8 +2,8 @@
 //
 // Invariants
 // 1. Everything is told once and in order, whichever of the three comes first, and whatever of the first was dropped.
-import type { Delta } from "../core/delta.ts";
-import type { TurnPart } from "../core/event.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { TurnPart } from "../core/model/event.ts";
 
 /** What is compared with the whole at the end: enough to notice that it is another text. */
 const TAIL_CHARS = 64;

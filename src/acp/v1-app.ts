@@ -1,6 +1,6 @@
 // The first version of the protocol, method by method.
 import * as acp from "@agentclientprotocol/sdk";
-import type { Outcome } from "../core/cancel.ts";
+import type { Outcome } from "../core/model/cancel.ts";
 import { aboutBelay, begin, broughtBy, list, STEERABLE } from "./asked.ts";
 import type { Desk } from "./desk.ts";
 import { LOST } from "./end-words.ts";

@@ -1,8 +1,8 @@
 // A client that speaks the first version of the protocol.
 import type { AgentContext, ClientCapabilities, RequestPermissionRequest } from "@agentclientprotocol/sdk";
-import { isCallId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
-import type { Question } from "../core/question.ts";
+import { isCallId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { Question } from "../core/model/question.ts";
 import { askPeople } from "./asking-people.ts";
 import type { Choice, Heard, Peer, Place } from "./peer.ts";
 import { ASIDE, askedText } from "./permission-options.ts";

@@ -1,7 +1,7 @@
 // Tellings as updates of the first version of the protocol.
 import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } from "@agentclientprotocol/sdk";
-import type { RunId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
+import type { RunId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { type CallDetails, resultContent } from "./agent-details.ts";
 import { endMeta, endText, rawOutput, troubles } from "./end-words.ts";
 import { v1Options } from "./mode-choice.ts";

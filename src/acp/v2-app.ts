@@ -1,6 +1,6 @@
 // The second version of the protocol, a draft, method by method. It may change with any release of the SDK.
 import * as acp from "@agentclientprotocol/sdk/experimental/v2";
-import { isSessionId } from "../core/ids.ts";
+import { isSessionId } from "../core/model/ids.ts";
 import { aboutBelay, begin, broughtBy, list, STEERABLE } from "./asked.ts";
 import type { Desk } from "./desk.ts";
 import { sessionParams, steerParams } from "./extension-params.ts";

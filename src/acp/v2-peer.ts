@@ -4,8 +4,8 @@ import type {
   ClientCapabilities,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk/experimental/v2";
-import { isCallId, type SessionId } from "../core/ids.ts";
-import type { Question } from "../core/question.ts";
+import { isCallId, type SessionId } from "../core/model/ids.ts";
+import type { Question } from "../core/model/question.ts";
 import { askPeople } from "./asking-people.ts";
 import type { Choice, Heard, Peer, Place } from "./peer.ts";
 import { ASIDE, askedText } from "./permission-options.ts";

@@ -1,7 +1,7 @@
 // Tellings as updates of the second version of the protocol, which is a draft.
 import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk/experimental/v2";
-import type { Outcome } from "../core/cancel.ts";
-import type { ProcessId, RunId } from "../core/ids.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { ProcessId, RunId } from "../core/model/ids.ts";
 import type { CallDetails } from "./agent-details.ts";
 import { endMeta, endText, LOST, rawOutput, troubles } from "./end-words.ts";
 import { v2Options } from "./mode-choice.ts";

@@ -1,7 +1,7 @@
 // What a host says about the agent over a model, checked once. A word we do not know is refused, not ignored.
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { ControlError } from "../core/control-error.ts";
-import type { Usage } from "../core/event.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Usage } from "../core/model/event.ts";
 import type { AgentMode, Turn } from "../ports/agent.ts";
 import type { Retry } from "./ask-model.ts";
 import {

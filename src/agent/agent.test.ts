@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FakeTurn } from "../../test/fixtures/fake-turn.ts";
-import type { CallId } from "../core/ids.ts";
-import type { Message } from "../core/transcript.ts";
+import type { CallId } from "../core/model/ids.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { Agent, TurnResult } from "../ports/agent.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock } from "../testing/manual-clock.ts";

@@ -5,9 +5,9 @@
 // 2. A stop ends it in the tick in which it comes, wherever it waits, and closes the provider's connection.
 // 3. What a turn has cost is told, however the turn ends.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { ControlError } from "../core/control-error.ts";
-import { type RunId, runOf } from "../core/ids.ts";
-import type { Message } from "../core/transcript.ts";
+import { ControlError } from "../core/errors.ts";
+import { type RunId, runOf } from "../core/model/ids.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { Agent, CallAsked, Turn, TurnResult } from "../ports/agent.ts";
 import { type Checked, checkModel, checkOptions, type ModelAgentOptions } from "./agent-options.ts";
 import type { Answer } from "./answer.ts";

@@ -10,9 +10,9 @@ import type {
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import type { TurnPart } from "../core/event.ts";
 import { CALL_BYTES_MAX } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
+import type { TurnPart } from "../core/model/event.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { Turn } from "../ports/agent.ts";
 import { ANSWER_CHARS_MAX, FILE_CHARS_MAX } from "./limits.ts";
 import { ModelError } from "./model-error.ts";

@@ -1,7 +1,7 @@
 // The calls an answer asks for, as the engine is to make them.
 import type { LanguageModelV4ToolCall } from "@ai-sdk/provider";
-import type { TurnFinish } from "../core/event.ts";
 import { CALLS_LIVE_MAX } from "../core/limits.ts";
+import type { TurnFinish } from "../core/model/event.ts";
 import type { CallRequest } from "../ports/agent.ts";
 import type { Finished } from "./answer.ts";
 import { CALLS_PER_TURN_MAX } from "./limits.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { answerOf, MODEL_NAMES, modelsAt } from "../../test/fixtures/provider/models.ts";
 import { startProvider } from "../../test/fixtures/provider/server.ts";
 import { PROMPT_BYTES_MAX } from "../core/limits.ts";
-import { type Json, promptBytes } from "../core/prompt.ts";
+import { type Json, promptBytes } from "../core/model/prompt.ts";
 import { attachment, attachmentsOf, userWithAttachments } from "./attachment.ts";
 import { ATTACHMENT_BYTES_MAX, ATTACHMENTS_MAX } from "./file-limits.ts";
 import { providerPrompt } from "./provider-prompt.ts";

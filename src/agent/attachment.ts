@@ -1,6 +1,6 @@
 // Files that come with a prompt, in its `data`: `{ attachments: [{ name, mediaType, text | base64 }] }`. Pure.
-import { ControlError } from "../core/control-error.ts";
-import type { Json, Prompt } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Json, Prompt } from "../core/model/prompt.ts";
 import { ATTACHMENT_BYTES_MAX, ATTACHMENT_NAME_CHARS_MAX, ATTACHMENTS_MAX } from "./file-limits.ts";
 import { isJsonObject } from "./plain-json.ts";
 import type { ToUser, UserPart } from "./provider-prompt.ts";

@@ -10,7 +10,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, opendir, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import { PATH_CHARS_MAX, SUGGESTED_FROM_MAX } from "./file-limits.ts";
 import { codeOf, fileTrouble, invalid, shown } from "./file-trouble.ts";

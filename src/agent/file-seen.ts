@@ -3,7 +3,7 @@
 // Invariants
 // 1. Of the writers to one file, each begins when the one before has ended: calls of one turn go on at once.
 // 2. At most SEEN_FILES_MAX files are remembered. What is forgotten is only not checked any more.
-import type { SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import { SEEN_FILES_MAX } from "./file-limits.ts";
 import type { FileVersion } from "./file-write.ts";
 

@@ -1,6 +1,6 @@
 // How the host wants the tools for files: where they work, whom they ask, how much they tell. Checked when made.
 import { normalize, resolve } from "node:path";
-import { messageOf } from "../core/control-error.ts";
+import { messageOf } from "../core/errors.ts";
 import type { Approval, LiveCall } from "../ports/agent.ts";
 import { FILE_BYTES_TOLD, FILE_BYTES_TOLD_MAX, FILE_BYTES_TOLD_MIN } from "./file-limits.ts";
 import type { Ground } from "./file-place.ts";

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { LiveCall } from "../ports/agent.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { fileTools } from "./file-tools.ts";

@@ -6,7 +6,7 @@
 // 3. A file is either as it was or as it shall be. One that has changed since the session saw it is left alone.
 // 4. Whatever is told is bounded, and says so where it is cut.
 
-import { messageOf } from "../core/control-error.ts";
+import { messageOf } from "../core/errors.ts";
 import type { LiveCall } from "../ports/agent.ts";
 import { editFile, writeFile } from "./file-edit.ts";
 import { globMatcher } from "./file-glob.ts";

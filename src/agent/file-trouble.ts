@@ -1,5 +1,5 @@
 // What a model is told when a file cannot be used: what happened, and that nothing was done.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 
 const SHOWN_CHARS_MAX = 200;
 

@@ -2,8 +2,8 @@
 import { constants } from "node:fs";
 import { access, type FileHandle, lstat, mkdir, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
-import type { CallId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { CallId } from "../core/model/ids.ts";
 import { TEMPORARY_NAMES_MAX } from "./file-limits.ts";
 import { checkOrdinary, type HeldDirectory, holdDirectory, type Place } from "./file-place.ts";
 import { codeOf, fileTrouble, invalid, shown } from "./file-trouble.ts";

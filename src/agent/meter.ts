@@ -1,6 +1,6 @@
 // What a turn has cost so far, over all its requests, and what there is of its answer.
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { ModelName, Usage } from "../core/event.ts";
+import type { ModelName, Usage } from "../core/model/event.ts";
 import type { TurnResult } from "../ports/agent.ts";
 import type { Answer } from "./answer.ts";
 import { requestChars, sum, usageOf } from "./tokens.ts";

@@ -1,5 +1,5 @@
 // How much an agent may do by itself: which tools there are, and which of them ask people first.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import type { AgentMode } from "../ports/agent.ts";
 import { fileTools } from "./file-tools.ts";

@@ -1,5 +1,5 @@
 // What providers hand us, as JSON that a log can keep.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 
 /** Without what JSON has no word for: undefined fields go, bytes become base64. Undefined: nothing is left. */
 export function plainJson(value: unknown): Json | undefined {

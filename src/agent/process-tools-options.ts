@@ -1,6 +1,6 @@
 // How the host wants the tools for processes: whom they ask, how long they wait, how much they tell. Checked when made.
-import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Feedback } from "../core/event.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
+import type { Feedback } from "../core/model/event.ts";
 import type { Approval } from "../ports/agent.ts";
 import type { ProcessOptions } from "../ports/spawner.ts";
 import { BACKGROUND_AFTER_MS, OUTPUT_BYTES_TOLD, OUTPUT_BYTES_TOLD_MAX, OUTPUT_BYTES_TOLD_MIN } from "./limits.ts";

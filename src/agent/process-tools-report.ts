@@ -1,7 +1,7 @@
 // What a model is told of a process: what happened, how it ended, what it said, where the rest is, what to do next.
-import { type CancelReason, type Outcome, who } from "../core/cancel.ts";
-import type { Feedback } from "../core/event.ts";
-import type { ProcessId } from "../core/ids.ts";
+import { type CancelReason, type Outcome, who } from "../core/model/cancel.ts";
+import type { Feedback } from "../core/model/event.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import type { OutputFile, OutputPage, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
 import { PROCESSES_TOLD } from "./limits.ts";
 

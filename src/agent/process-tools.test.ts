@@ -1,7 +1,7 @@
 // The tools for processes with processes that are made up: what a model is told, whatever becomes of them.
 import { describe, expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { LiveCall } from "../ports/agent.ts";
 import type { CallProcesses, OutputFile, ProcessHandle, ProcessInfo, ProcessResult, Ran } from "../ports/spawner.ts";
 import { Gate } from "../testing/gate.ts";

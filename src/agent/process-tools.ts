@@ -4,7 +4,7 @@
 // 1. Unless the host says otherwise, people are asked before any command runs, and an approval for the session is for
 //    that very command.
 // 2. A model is told what happened in so many bytes, with a way to the rest; never less, and never a stack.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { LiveCall } from "../ports/agent.ts";
 import type { ProcessHandle, ProcessResult } from "../ports/spawner.ts";
 import { OUTPUT_BYTES_TOLD_MAX, PROCESS_STOP_WAIT_MS, PROCESS_WAIT_MS, START_WATCH_MS } from "./limits.ts";

@@ -1,8 +1,8 @@
 // An earlier answer of the model, as it is handed back to it.
 import type { LanguageModelV4Message, SharedV4ProviderOptions } from "@ai-sdk/provider";
-import type { TurnPart } from "../core/event.ts";
-import type { Json } from "../core/prompt.ts";
-import type { Finish, Message, TranscriptCall } from "../core/transcript.ts";
+import type { TurnPart } from "../core/model/event.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { Finish, Message, TranscriptCall } from "../core/read/transcript.ts";
 import { isJsonObject, parseJson } from "./plain-json.ts";
 
 export type Answered = Extract<Message, { role: "assistant" }>;

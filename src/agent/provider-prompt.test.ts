@@ -2,10 +2,10 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/prov
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { arrayWork } from "../../test/fixtures/array-work.ts";
-import type { CancelReason, Outcome } from "../core/cancel.ts";
-import type { TurnPart } from "../core/event.ts";
-import type { Json } from "../core/prompt.ts";
-import type { CallState, Finish, Message, TranscriptResult } from "../core/transcript.ts";
+import type { CancelReason, Outcome } from "../core/model/cancel.ts";
+import type { TurnPart } from "../core/model/event.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { CallState, Finish, Message, TranscriptResult } from "../core/read/transcript.ts";
 import { providerPrompt } from "./provider-prompt.ts";
 import { resultOutput } from "./provider-result.ts";
 

@@ -13,10 +13,10 @@ import type {
   LanguageModelV4TextPart,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import { type Failure, failedWhileStopping, who } from "../core/cancel.ts";
-import type { RunId } from "../core/ids.ts";
-import type { Prompt } from "../core/prompt.ts";
-import type { Message, TranscriptResult } from "../core/transcript.ts";
+import { type Failure, failedWhileStopping, who } from "../core/model/cancel.ts";
+import type { RunId } from "../core/model/ids.ts";
+import type { Prompt } from "../core/model/prompt.ts";
+import type { Message, TranscriptResult } from "../core/read/transcript.ts";
 import { type Answered, type AnswerPart, answerParts, executedIds, isBlank, isCutOff } from "./provider-answer.ts";
 import { resultOutput } from "./provider-result.ts";
 import { WireIds } from "./wire-id.ts";

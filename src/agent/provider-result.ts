@@ -1,8 +1,8 @@
 // What a model is told of how a call ended. Above all, that what was stopped is not mistaken for what failed.
 import type { LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
-import { failedWhileStopping, type Outcome, who } from "../core/cancel.ts";
-import type { Json } from "../core/prompt.ts";
-import type { TranscriptResult } from "../core/transcript.ts";
+import { failedWhileStopping, type Outcome, who } from "../core/model/cancel.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { TranscriptResult } from "../core/read/transcript.ts";
 import { isJsonObject } from "./plain-json.ts";
 
 export function resultOutput({ outcome, begun, result, changes }: Omit<TranscriptResult, "callId" | "name">): Output {

@@ -4,7 +4,7 @@
 // 1. Never more places are taken than there are.
 // 2. Places are handed out in the order in which they were asked for.
 // 3. A wish that was taken back is never granted, and a place given back twice is given back once.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Slots } from "../ports/agent.ts";
 
 interface Wish {

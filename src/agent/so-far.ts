@@ -1,7 +1,7 @@
 // What a run has done so far, read off its transcript: for whoever decides whether it goes on.
-import type { CallId, RunId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
-import type { CallState, Message, TranscriptResult } from "../core/transcript.ts";
+import type { CallId, RunId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { CallState, Message, TranscriptResult } from "../core/read/transcript.ts";
 
 export interface SoFar {
   /** Turns before this one. */

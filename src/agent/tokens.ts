@@ -1,6 +1,6 @@
 // How many tokens something is, roughly. For budgets, for compaction, and for what a provider did not say.
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, LanguageModelV4Usage } from "@ai-sdk/provider";
-import type { Usage } from "../core/event.ts";
+import type { Usage } from "../core/model/event.ts";
 import { CHARS_PER_TOKEN, FILE_CHARS } from "./limits.ts";
 
 export const tokensOf = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN);

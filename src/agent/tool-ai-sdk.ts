@@ -8,8 +8,8 @@
 // one, the provider's); `messages` is empty and `context` is an empty object, because neither exists here; the signal
 // is the call's.
 import type { JSONObject, LanguageModelV4FunctionTool, SharedV4ProviderOptions } from "@ai-sdk/provider";
-import { ControlError } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { LiveCall } from "../ports/agent.ts";
 import { judgement, misfit, requireGoing, type Tool, type ToolDescription } from "./tool.ts";
 import { type Awaitable, chain, type InputSchema, type Reading, readSchema } from "./tool-schema.ts";

@@ -1,6 +1,6 @@
 // Fields of a tool's input: how a model is told of each, and how it is read. By hand: this room brings no library.
 import type { JSONSchema7 } from "@ai-sdk/provider";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { isJsonObject } from "./plain-json.ts";
 import type { PlainSchema } from "./tool-schema.ts";
 

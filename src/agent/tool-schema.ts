@@ -4,8 +4,8 @@
 // a schema of the AI SDK, and a function that makes one. None of these libraries is loaded here: they are recognised by
 // what the standard, or the SDK, has put on them.
 import type { JSONSchema7, JSONSchema7Definition } from "@ai-sdk/provider";
-import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 
 /** The Standard Schema interface, version 1, with the part of it that tells the JSON Schema. */
 export interface StandardSchema<T = unknown> {

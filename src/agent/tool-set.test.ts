@@ -2,7 +2,7 @@ import { tool as aiTool, dynamicTool, jsonSchema, type ToolResultOutput } from "
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { CallRequest, LiveCall } from "../ports/agent.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock } from "../testing/manual-clock.ts";

@@ -5,11 +5,11 @@
 //    can use; nobody is asked to approve such a call, and no tool is run for it.
 // 2. What is recorded and approved is the input as the model gave it. What is executed is what the schema makes of the
 //    call's own input, checked right before.
-import { ControlError, messageOf } from "../core/control-error.ts";
-import type { ProviderCall } from "../core/event.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
 import { isUnparsable } from "../core/json-depth.ts";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../core/limits.ts";
-import { type Json, utf8Bytes } from "../core/prompt.ts";
+import type { ProviderCall } from "../core/model/event.ts";
+import { type Json, utf8Bytes } from "../core/model/prompt.ts";
 import { suggest } from "../core/suggest.ts";
 import type { CallAsked, CallRequest, LiveCall, Slots, Wanted } from "../ports/agent.ts";
 import { type Asked, misfit, type Tool, type ToolDescription } from "./tool.ts";

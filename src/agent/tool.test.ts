@@ -2,7 +2,7 @@ import { jsonSchema, zodSchema } from "@ai-sdk/provider-utils";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { LiveCall } from "../ports/agent.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type Tool, tool } from "./tool.ts";

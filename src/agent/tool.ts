@@ -1,7 +1,7 @@
 // A tool: what a model may ask for, what it takes, and the function that does it.
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from "@ai-sdk/provider";
-import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Approval, CallRequest, LiveCall } from "../ports/agent.ts";
 import { type Awaitable, chain, type InputSchema, isPromise, type OutputOf, readSchema } from "./tool-schema.ts";

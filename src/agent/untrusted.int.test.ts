@@ -7,7 +7,7 @@ import type { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { noProcesses } from "../../test/fixtures/no-processes.ts";
 import { GRACE_MS } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { LiveCall } from "../ports/agent.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { tool } from "./tool.ts";

@@ -14,8 +14,8 @@
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
-import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { LiveCall } from "../ports/agent.ts";
 
 /** How long the code may take to stop by itself. Ending the thread takes some ms more, all well within GRACE_MS. */

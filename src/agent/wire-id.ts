@@ -1,5 +1,5 @@
 // What calls are named in a request. Providers ask that a name be short, plain and used once, and do not keep to it.
-import type { TranscriptCall } from "../core/transcript.ts";
+import type { TranscriptCall } from "../core/read/transcript.ts";
 
 const PLAIN = /^[A-Za-z0-9_-]{1,64}$/;
 

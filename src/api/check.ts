@@ -3,7 +3,7 @@
 // Invariants
 // 1. Nothing that was not asked for by the table gets past here: no unknown field, no parameter twice, no odd number.
 import { z } from "zod";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { isUnparsable } from "../core/json-depth.ts";
 import { JSON_DEPTH_MAX } from "../core/limits.ts";
 import { suggest } from "../core/suggest.ts";

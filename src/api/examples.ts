@@ -1,5 +1,5 @@
 // One example for the main schemas, as they really look. Each is held against its schema by a test.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 
 const SESSION = "ses_0vq3m8k1c7d2n5t9a4h6";
 const RUN = "run_0vq3m8k2f1g8r3x7b5j0";

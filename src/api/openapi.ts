@@ -1,7 +1,7 @@
 // The document that describes the API, made from the table of routes and nothing else. The same table, the same bytes.
 import { z } from "zod";
 import { Bug } from "../core/bug.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { COMPONENTS } from "./components.ts";
 import { EXAMPLES } from "./examples.ts";
 import { isMutation, type ParamName, paramsOf, type Route, type RouteAnswer } from "./route.ts";

@@ -1,6 +1,6 @@
 // What went wrong, in the one shape every error has.
 import { z } from "zod";
-import { ADVICE, type ControlCode } from "../core/control-error.ts";
+import { ADVICE, type ControlCode } from "../core/errors.ts";
 
 const isCode = (text: string): text is ControlCode => Object.hasOwn(ADVICE, text);
 

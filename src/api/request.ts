@@ -1,6 +1,5 @@
 // What may be asked for: bodies and queries. Unknown fields are refused: a slip of the fingers must not change meaning.
 import { z } from "zod";
-import { ID_CHARS_MAX } from "../core/ids.ts";
 import {
   DIRECTORY_CHARS_MAX,
   KEY_CHARS_MAX,
@@ -10,6 +9,7 @@ import {
   TERMINAL_CELLS_MAX,
   WAIT_MS_MAX,
 } from "../core/limits.ts";
+import { ID_CHARS_MAX } from "../core/model/ids.ts";
 import { runId, sessionId } from "./id.ts";
 import { stream } from "./process.ts";
 import { delivery, json, note, promptGiven } from "./value.ts";

@@ -1,6 +1,6 @@
 // One route of the API: where it is, who may take it, what goes in and what comes out.
 import type { z } from "zod";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { Given } from "./tie.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -1,6 +1,6 @@
 // Whether a schema says what a type says. Types only: a schema that drifts away from its type does not compile.
 import type { z } from "zod";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 
 /** A type as its JSON tells it: what may be undefined is left out, and nothing is readonly. */
 export type Wire<T> = [Json] extends [T]

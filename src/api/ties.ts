@@ -1,16 +1,16 @@
 // Every schema says what its type says. Nothing here exists at run time: a schema that drifts does not compile.
 
-import type * as calls from "../core/call-view.ts";
-import type * as cancel from "../core/cancel.ts";
-import type * as command from "../core/command.ts";
-import type * as delta from "../core/delta.ts";
-import type * as core from "../core/event.ts";
-import type * as inbox from "../core/inbox.ts";
-import type * as prompts from "../core/prompt.ts";
-import type * as questions from "../core/question.ts";
-import type * as rows from "../core/rows.ts";
-import type * as runs from "../core/run-view.ts";
-import type * as transcript from "../core/transcript.ts";
+import type * as cancel from "../core/model/cancel.ts";
+import type * as command from "../core/model/command.ts";
+import type * as delta from "../core/model/delta.ts";
+import type * as core from "../core/model/event.ts";
+import type * as inbox from "../core/model/inbox.ts";
+import type * as prompts from "../core/model/prompt.ts";
+import type * as questions from "../core/model/question.ts";
+import type * as rows from "../core/model/rows.ts";
+import type * as calls from "../core/read/call-view.ts";
+import type * as runs from "../core/read/run-view.ts";
+import type * as transcript from "../core/read/transcript.ts";
 import type * as control from "../ports/control.ts";
 import type { Explanation, Status } from "../ports/explanation.ts";
 import type * as spawner from "../ports/spawner.ts";

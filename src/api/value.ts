@@ -1,7 +1,7 @@
 // What people and models hand in and get back as it is: JSON, prompts, items of the inbox.
 import { z } from "zod";
 import { NOTE_CHARS_MAX } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 
 /** Not looked into here: the library copies and bounds what it keeps. Only an absent value is none. */
 export const json = z.custom<Json>((value) => value !== undefined, { error: "a JSON value is missing" });

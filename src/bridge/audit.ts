@@ -1,6 +1,6 @@
 // Who asked for what, and what they were told: one record for every request that changes something, also if refused.
-import type { ControlCode } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import type { ControlCode } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { Params } from "./message.ts";
 
 export interface AuditRecord {

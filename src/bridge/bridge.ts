@@ -6,7 +6,7 @@
 // 3. A host that does not read costs HELD_BYTES_MAX and a line, and is not read from beyond LINES_OPEN_MAX.
 // 4. A host that has gone is noticed at either end, and what it has begun is brought to an end, in bounded time.
 import type { Readable, Writable } from "node:stream";
-import { ControlError, messageOf, toControlError } from "../core/control-error.ts";
+import { ControlError, messageOf, toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { LineSplitter } from "../wire/line-splitter.ts";

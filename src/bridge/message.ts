@@ -1,7 +1,7 @@
 // Lines as JSON-RPC 2.0 has them: what one from the host means, and how ours are written.
-import { type ControlCode, toControlError } from "../core/control-error.ts";
+import { type ControlCode, toControlError } from "../core/errors.ts";
 import { isUnparsable, PARSED_LEVELS_MAX } from "../core/json-depth.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { suggest } from "../core/suggest.ts";
 import { REQUEST_ID_CHARS_MAX } from "./limits.ts";
 

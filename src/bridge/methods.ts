@@ -1,8 +1,8 @@
 // What a host can ask, by name. Each method asks the control in the tick in which its line was read: the order of lines
 // is the order of registration.
-import type { QueueReceipt } from "../core/command.ts";
-import { isRunId } from "../core/ids.ts";
-import type { AnswerReceipt } from "../core/question.ts";
+import type { QueueReceipt } from "../core/model/command.ts";
+import { isRunId } from "../core/model/ids.ts";
+import type { AnswerReceipt } from "../core/model/question.ts";
 import type { Desk, Method, Reply } from "./desk.ts";
 import type { Params } from "./message.ts";
 import {

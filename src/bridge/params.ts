@@ -1,7 +1,7 @@
 // Parameters of a request, field by field. What is wrong is said with the name of the field.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { WAIT_MS_MAX } from "../core/limits.ts";
-import type { Json, Prompt } from "../core/prompt.ts";
+import type { Json, Prompt } from "../core/model/prompt.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Params } from "./message.ts";
 

@@ -1,6 +1,6 @@
 // A prompt from the host: registered when its line is read, told of when it is durable, answered when it has ended.
 
-import type { Outcome } from "../core/cancel.ts";
+import type { Outcome } from "../core/model/cancel.ts";
 import type { RunControl } from "../ports/control.ts";
 import type { Asked, Desk, Method } from "./desk.ts";
 import { TEXT_CHARS_MAX } from "./limits.ts";

@@ -1,8 +1,8 @@
 // The stop buttons of a host: session, run, call, process, question. A stop is never refused for what it does not need.
 
 import { cancelCall } from "../calls/cancel-call.ts";
-import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
 import { CALL_WAIT_MS } from "../core/limits.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
 import type { RunControl } from "../ports/control.ts";
 import type { Asked, Desk, Method, Reply } from "./desk.ts";
 import type { Params } from "./message.ts";

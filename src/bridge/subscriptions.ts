@@ -4,10 +4,10 @@
 // 1. Events are not kept for a host that does not read: one is in hand, the rest stays in the log.
 // 2. A session is followed once. Subscribing again begins anew, from where it is asked to.
 
-import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { Seq, SessionId } from "../core/ids.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Seq, SessionId } from "../core/model/ids.ts";
 import type { SessionControl } from "../ports/control.ts";
 import { SUBSCRIPTIONS_MAX } from "./limits.ts";
 import { notificationLine, rpcError } from "./message.ts";

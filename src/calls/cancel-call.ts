@@ -1,8 +1,8 @@
 // Stopping one call, in the words hosts of other agents know: which call is meant, and one status for our receipts.
 
-import type { CancelReceipt } from "../core/cancel.ts";
-import { ControlError, toControlError } from "../core/control-error.ts";
-import { type CallId, isCallId, type RunId, runOf, type Seq } from "../core/ids.ts";
+import { ControlError, toControlError } from "../core/errors.ts";
+import type { CancelReceipt } from "../core/model/cancel.ts";
+import { type CallId, isCallId, type RunId, runOf, type Seq } from "../core/model/ids.ts";
 import type { BelayControl, CancelOptions, SessionControl, Waited } from "../ports/control.ts";
 
 export type CallStatus = "cancelled" | "already_cancelled" | "not_found" | "timeout";

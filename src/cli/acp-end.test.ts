@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import type { RunControl } from "../ports/control.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./acp-end.ts";

@@ -3,10 +3,10 @@
 // Each command has a home of its own below the home, so that an editor never gets the agent of another one. Its runs
 // are found there: `belay ps --home …`.
 import { basename, join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { withPackage } from "../core/optional-package.ts";
-import type { Json } from "../core/prompt.ts";
 import { openHome } from "../library/home.ts";
 import { type AcpFlags, amongEditors, withEditor } from "./acp.ts";
 import { digestOf } from "./agent-digest.ts";

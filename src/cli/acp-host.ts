@@ -3,7 +3,7 @@
 // Invariants
 // 1. One host at a time: the program that holds the lock of the store.
 // 2. What was opened is closed, also if what comes after it could not be.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { SHUTDOWN_MS } from "../core/limits.ts";
 import { type Announcement, announce } from "../library/announcement.ts";
 import type { Home, HostKind } from "../library/home.ts";

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { emptyHome } from "../../test/fixtures/empty-data-dir.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Home, readServer, socketOf } from "../library/home.ts";
 import { openLog } from "../observe/log.ts";

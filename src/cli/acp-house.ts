@@ -7,7 +7,7 @@
 //    what it waits for is waited for across the change, as across any other restart.
 // 2. A home that a server works for, or a host with another agent, is not taken over, and not used unawares.
 
-import { ControlError, toControlError } from "../core/control-error.ts";
+import { ControlError, toControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Home, readServer, type ServerNote } from "../library/home.ts";
 import type { AuditTrail } from "../observe/audit-trail.ts";

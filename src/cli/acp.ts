@@ -6,7 +6,7 @@
 // 2. It ends within EXIT_MS_MAX of its input, whatever it was doing, and leaves no process behind.
 import type { Writable } from "node:stream";
 import type { AcpDoorOptions } from "../acp/door.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Home, makeHome, openHome, socketOf } from "../library/home.ts";

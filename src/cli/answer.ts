@@ -1,6 +1,6 @@
 // `belay answer QUESTION VALUE`: answers a question that is no approval.
-import { ControlError } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { withControl } from "./control-door.ts";
 import { answerExit, sayAnswerReceipt } from "./control-words.ts";
 import type { DoorOptions } from "./door-options.ts";

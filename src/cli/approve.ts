@@ -1,7 +1,7 @@
 // `belay approve` and `belay deny`: a yes or a no to a call, bound to the bytes that were shown.
 
-import { ControlError } from "../core/control-error.ts";
-import type { AnswerReceipt } from "../core/question.ts";
+import { ControlError } from "../core/errors.ts";
+import type { AnswerReceipt } from "../core/model/question.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { ApprovalOptions, BelayControl } from "../ports/control.ts";
 import { type AskedAs, askedAs } from "./asked-question.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { QuestionId, RunId } from "../core/ids.ts";
-import type { About } from "../core/question.ts";
+import type { QuestionId, RunId } from "../core/model/ids.ts";
+import type { About } from "../core/model/question.ts";
 import { askedAs } from "./asked-question.ts";
 
 const asked = (about: About, code?: string) =>

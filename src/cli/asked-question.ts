@@ -4,8 +4,8 @@
 // 1. Only Belay's own words begin a row. Whatever somebody else has written stands behind the mark of a margin.
 // 2. An approval is given with a code that is made anew each time it is asked for. A bare yes gives none.
 import { styleText } from "node:util";
-import type { RunId } from "../core/ids.ts";
-import type { Question } from "../core/question.ts";
+import type { RunId } from "../core/model/ids.ts";
+import type { Question } from "../core/model/question.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Ask } from "./held-terminal.ts";

@@ -5,7 +5,7 @@
 // 2. The store is only read. What was acknowledged before the copy began is in it.
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { copyFile } from "../store/sqlite/copy-file.ts";
 import { EXIT_FOUND, EXIT_OK } from "./exit-code.ts";
 import { sizeOf } from "./status.ts";

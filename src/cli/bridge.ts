@@ -5,7 +5,7 @@
 // 2. A host that is gone does not end the program at once: what it has begun is brought to an end before.
 import type { Audit } from "../bridge/audit.ts";
 import { type BridgeOptions, runBridge } from "../bridge/bridge.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Home, makeHome, openHome } from "../library/home.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";

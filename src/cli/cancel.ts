@@ -1,9 +1,9 @@
 // `belay cancel ID`: stops one thing, whatever it is, and says what that meant.
 
-import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import { isSessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { WAIT_MS_MAX } from "../core/limits.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
+import { isSessionId } from "../core/model/ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { CancelOptions, Waited } from "../ports/control.ts";
 import { type Door, UNTIL_ANSWERED, withControl } from "./control-door.ts";

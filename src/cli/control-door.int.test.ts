@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { ControlError } from "../core/control-error.ts";
+import type { ControlError } from "../core/errors.ts";
 import { takeLock } from "../store/sqlite/owner.ts";
 import { openControl } from "./control-door.ts";
 

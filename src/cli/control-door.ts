@@ -3,7 +3,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { get as askPlain } from "node:http";
 import { get as askTls } from "node:https";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Environment, type Home, openHome, readServer, type ServerNote } from "../library/home.ts";
 import type { BelayControl } from "../ports/control.ts";

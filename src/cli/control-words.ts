@@ -1,8 +1,8 @@
 // Receipts of a remote control as lines for people: what was covered, and what waiting for it brought.
 
-import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
-import type { QueueReceipt } from "../core/command.ts";
-import type { AnswerReceipt, Ending } from "../core/question.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
+import type { QueueReceipt } from "../core/model/command.ts";
+import type { AnswerReceipt, Ending } from "../core/model/question.ts";
 import type { Waited } from "../ports/control.ts";
 import { EXIT_CODE, EXIT_OK } from "./exit-code.ts";
 import { plainLine } from "./plain-text.ts";

@@ -1,6 +1,6 @@
 // The scenes of the demo about processes: a tree that does not listen, and is stopped; and one that reports back.
-import type { Recorded } from "../core/event.ts";
-import type { ProcessId } from "../core/ids.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";
 import type { ProcessInfo, Tier } from "../ports/spawner.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { styleText } from "node:util";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Tier } from "../ports/spawner.ts";
 import { type Diagnosis, diagnose, type Finding } from "../process/doctor.ts";

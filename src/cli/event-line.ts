@@ -1,8 +1,8 @@
 // One fact of a log as one line for people: where it stands, when it was, what it is, and what tells it from others.
-import type { CancelReason } from "../core/cancel.ts";
-import type { Recorded } from "../core/event.ts";
-import { titleOf } from "../core/process.ts";
-import type { Json } from "../core/prompt.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Recorded } from "../core/model/event.ts";
+import { titleOf } from "../core/model/process.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { timeOfDay } from "./age.ts";
 import { sayEnding } from "./control-words.ts";
 import { plainLine } from "./plain-text.ts";

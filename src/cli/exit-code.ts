@@ -1,5 +1,5 @@
 // What the command line leaves to the shell that called it. Numbers here are for life: scripts branch on them.
-import type { ControlCode } from "../core/control-error.ts";
+import type { ControlCode } from "../core/errors.ts";
 
 /** It did what was asked, and what was asked about is in order. */
 export const EXIT_OK = 0;

@@ -1,5 +1,5 @@
 // The exit codes, for people: one table, which --help shows.
-import type { ControlCode } from "../core/control-error.ts";
+import type { ControlCode } from "../core/errors.ts";
 import { EXIT_CODE, EXIT_FOUND, EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";
 import { EXIT_OUTCOME } from "./run-exit.ts";
 

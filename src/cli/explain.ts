@@ -1,6 +1,6 @@
 // `belay explain ID`: why a session is busy, what it waits for, and what a cancel would do.
 
-import type { LiveExplained } from "../core/explained.ts";
+import type { LiveExplained } from "../core/read/explained.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import { ageOf } from "./age.ts";

@@ -1,7 +1,7 @@
 // Refuses a limit on open files that is too low to work with. Reports when so many are open that the rest is kept for
 // stops, and when that is over.
 
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Log } from "../observe/log.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FILES_MIN, isShortOfFiles, openFilesMax } from "../process/file-limit.ts";

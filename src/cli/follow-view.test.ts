@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import type { Delta } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
 import { FollowView } from "./follow-view.ts";
 
 const turn = { runId: "run_1", turnId: "turn_1" } as const;

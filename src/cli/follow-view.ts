@@ -1,7 +1,7 @@
 // What is followed, as it is shown: facts as lines, what is being said as running text. Or all of it as lines of JSON.
 import { styleText } from "node:util";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
 import type { Told } from "../ports/control.ts";
 import { eventLine } from "./event-line.ts";
 import { plainLine, plainText } from "./plain-text.ts";

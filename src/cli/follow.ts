@@ -1,9 +1,9 @@
 // `belay follow [ID]`: what happens, as it happens. Whoever leaves cancels nothing.
 
-import { ControlError } from "../core/control-error.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import { isSessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import { isSessionId } from "../core/model/ids.ts";
 import type { BelayControl, Told } from "../ports/control.ts";
 import { type Door, withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";

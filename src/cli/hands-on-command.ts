@@ -1,5 +1,5 @@
 // What a person may type in the hands-on demo, and what it means. What is no command is said to the agent.
-import type { Delivery } from "../core/prompt.ts";
+import type { Delivery } from "../core/model/prompt.ts";
 
 export type Command =
   | { readonly kind: "prompt"; readonly text: string; readonly delivery: Delivery }

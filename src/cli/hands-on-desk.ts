@@ -1,7 +1,7 @@
 // Carries out what a person typed in the hands-on demo, and says what the answer was.
-import { toControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
-import type { Question } from "../core/question.ts";
+import { toControlError } from "../core/errors.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Question } from "../core/model/question.ts";
 import type { Belay } from "../library/belay.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";

@@ -1,10 +1,10 @@
 // What happens in a session, as a person sees it: events and deltas become lines, calls and questions get numbers.
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../core/ids.ts";
-import { titleOf } from "../core/process.ts";
-import type { Json } from "../core/prompt.ts";
-import type { About, Ending } from "../core/question.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../core/model/ids.ts";
+import { titleOf } from "../core/model/process.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { About, Ending } from "../core/model/question.ts";
 import type { Clock } from "../ports/clock.ts";
 import { QUIET_MS } from "./held-terminal.ts";
 import { plainLine } from "./plain-text.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { resolveId, resolveSession } from "./id-prefix.ts";
 

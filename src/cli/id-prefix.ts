@@ -4,8 +4,8 @@
 // 1. An exact id means itself, whatever else begins with it.
 // 2. A prefix means an id only if no other id has it, live or at rest.
 
-import { ControlError } from "../core/control-error.ts";
-import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/model/ids.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { plainLine } from "./plain-text.ts";
 import { sayOutcome } from "./words.ts";

@@ -1,6 +1,6 @@
 // `belay runs [SESSION]`: the runs of a session, newest first; without one, of the newest sessions.
 
-import type { RunRow } from "../core/rows.ts";
+import type { RunRow } from "../core/model/rows.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { withControl } from "./control-door.ts";
 import { doorWords } from "./door-words.ts";

@@ -1,8 +1,8 @@
 // `belay logs`: what a process has said, what happened in a run or a session, or who asked for what.
 import { existsSync } from "node:fs";
-import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
-import { isProcessId, isRunId, isSessionId, type RunId, type SessionId, sessionOf } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Recorded } from "../core/model/event.ts";
+import { isProcessId, isRunId, isSessionId, type RunId, type SessionId, sessionOf } from "../core/model/ids.ts";
 import { openHome } from "../library/home.ts";
 import { auditPage } from "../observe/audit-page.ts";
 import type { AuditRecord } from "../observe/audit-record.ts";

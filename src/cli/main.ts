@@ -1,6 +1,6 @@
 // The command line: finds the command, carries it out, and leaves an exit code.
 import { CommanderError } from "commander";
-import { toControlError } from "../core/control-error.ts";
+import { toControlError } from "../core/errors.ts";
 import { EXIT_CODE, EXIT_OK } from "./exit-code.ts";
 import { carryOut, makeProgram } from "./program.ts";
 import { printError } from "./terminal.ts";

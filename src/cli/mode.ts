@@ -1,6 +1,6 @@
 // `belay mode SESSION [MODE]`: how much the agent of a session may do by itself; shown, or set.
 
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { AgentMode } from "../ports/agent.ts";
 import type { BelayControl, SessionControl } from "../ports/control.ts";
 import { withControl } from "./control-door.ts";

@@ -1,8 +1,8 @@
 // What people are asked and have not answered yet: found by the beginning of its id, and shown as exactly what it is.
 
-import { ControlError } from "../core/control-error.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
-import type { Question } from "../core/question.ts";
+import { ControlError } from "../core/errors.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
+import type { Question } from "../core/model/question.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { resolveId } from "./id-prefix.ts";
 import { plainLine } from "./plain-text.ts";

@@ -1,7 +1,7 @@
 // `belay ps`: the runs, calls and processes that are going on, and what waits, in one table.
 
-import type { CallExplained, LiveExplained } from "../core/explained.ts";
-import type { CallId } from "../core/ids.ts";
+import type { CallId } from "../core/model/ids.ts";
+import type { CallExplained, LiveExplained } from "../core/read/explained.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import { ageOf } from "./age.ts";

@@ -1,8 +1,8 @@
 // `belay queue SESSION`: what waits in a session, and one change of it at a time.
 
-import type { Place, QueueReceipt } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import { isRunId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Place, QueueReceipt } from "../core/model/command.ts";
+import { isRunId } from "../core/model/ids.ts";
 import type { QueuedRun, SessionControl } from "../ports/control.ts";
 import { UNTIL_ANSWERED, withControl } from "./control-door.ts";
 import { queueExit, sayQueueReceipt } from "./control-words.ts";

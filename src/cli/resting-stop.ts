@@ -1,7 +1,7 @@
 // What a stop has come to in a file that no server has open. What had been set down ends with it; what somebody was at
 // work on who is gone is ended by whoever opens the file next. Neither must be left unsaid.
 
-import { isRunId } from "../core/ids.ts";
+import { isRunId } from "../core/model/ids.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { Door } from "./control-door.ts";
 import type { StopPart } from "./control-words.ts";

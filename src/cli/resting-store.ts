@@ -2,8 +2,8 @@
 // cancel records here is carried out by the server that opens the file next.
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
-import type { WorkerId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { WorkerId } from "../core/model/ids.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Spawner } from "../ports/spawner.ts";

@@ -1,6 +1,6 @@
 // `--retention days=90,bytes=2GB,session-days=30`: the limits of retention as one word.
-import { ControlError } from "../core/control-error.ts";
-import type { Retention } from "../core/retention.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Retention } from "../core/model/retention.ts";
 
 const NAMES = {
   days: ["overall", "days"],

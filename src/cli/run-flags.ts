@@ -1,7 +1,7 @@
 // The options of `belay run`, and which of them ask for an agent.
 
-import { ControlError } from "../core/control-error.ts";
-import type { Delivery } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Delivery } from "../core/model/prompt.ts";
 import { AGENT_FLAGS } from "./agent-digest.ts";
 import type { DoorOptions } from "./door-options.ts";
 import type { AgentFlags } from "./serve-words.ts";

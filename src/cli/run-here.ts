@@ -1,7 +1,7 @@
 // A run without a server: this program serves the data directory for as long as it has work, so that other commands
 // reach it. Another that serves it already is joined.
 import { existsSync } from "node:fs";
-import { ControlError, messageOf } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Home, makeHome, openHome, socketOf } from "../library/home.ts";
 import { openLog } from "../observe/log.ts";

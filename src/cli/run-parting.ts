@@ -1,5 +1,5 @@
 // What somebody is told who leaves a run alone: what becomes of it, as far as that is known.
-import type { SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/model/ids.ts";
 
 /** How far our own cancel has come. Only one that was answered is known to have been recorded. */
 export type CancelSent = "none" | "sent" | "answered" | "failed";

@@ -4,9 +4,9 @@ import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { attachment } from "../agent/attachment.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { PROMPT_BYTES_MAX } from "../core/limits.ts";
-import type { Prompt } from "../core/prompt.ts";
+import type { Prompt } from "../core/model/prompt.ts";
 
 export interface PromptSource {
   /** As it was typed. `-`: from stdin. */

@@ -6,10 +6,10 @@
 //    was made for this question and shown with it, so that nothing that anybody was led to type before can be one.
 // 3. Where nobody can ever answer, nobody waits: it is denied or taken back at once, and says why.
 
-import { messageOf } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
-import type { QuestionId } from "../core/ids.ts";
-import type { AnswerReceipt } from "../core/question.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { QuestionId } from "../core/model/ids.ts";
+import type { AnswerReceipt } from "../core/model/question.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { type AskedAs, askedAs } from "./asked-question.ts";
 import type { Typist } from "./run-typist.ts";

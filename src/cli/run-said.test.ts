@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Outcome } from "../core/cancel.ts";
+import type { Outcome } from "../core/model/cancel.ts";
 import { RunSaid } from "./run-said.ts";
 
 const runId = "run_1";

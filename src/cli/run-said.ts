@@ -3,9 +3,9 @@
 // Invariants
 // 1. Nothing is said twice: a turn's text is counted, and only what goes beyond the count is handed on.
 // 2. Nothing is left out for good: what a lost delta would have said is made up for by the recorded text.
-import type { Delta } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { TurnId } from "../core/ids.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { TurnId } from "../core/model/ids.ts";
 
 interface SaidTurn {
   /** What was handed on. */

@@ -1,6 +1,6 @@
 // `belay run`, from its words to a run: which prompt, and where it is carried out.
 import { resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { openHome, readServer } from "../library/home.ts";
 import { NoServer, openControl } from "./control-door.ts";

@@ -1,8 +1,8 @@
 // What a run shows: to a terminal in a margin and harmless, to a file as it was said, and nothing below a question.
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import type { Delta } from "../core/delta.ts";
-import type { RunId } from "../core/ids.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { RunId } from "../core/model/ids.ts";
 import { RunView } from "./run-view.ts";
 
 const RUN = "run_1" as RunId;

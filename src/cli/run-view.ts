@@ -5,11 +5,11 @@
 // 2. While a question is on the screen nothing is printed below it.
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { CallId, ProcessId, RunId, TurnId } from "../core/ids.ts";
-import { titleOf } from "../core/process.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { CallId, ProcessId, RunId, TurnId } from "../core/model/ids.ts";
+import { titleOf } from "../core/model/process.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { sayEnding } from "./control-words.ts";
 import { inMargin, Margin, REPORTED, SPOKEN } from "./margin.ts";
 import { plainLine, plainText } from "./plain-text.ts";

@@ -1,8 +1,8 @@
 // What `belay run` makes of a place that misbehaves. As a person types it, it is tested in test/cli.
 import { describe, expect, test, vi } from "vitest";
-import type { Outcome } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Recorded } from "../core/model/event.ts";
 import { openBelay } from "../library/belay.ts";
 import type { EventsOptions, RunControl } from "../ports/control.ts";
 import { manualClock } from "../testing/manual-clock.ts";

@@ -6,11 +6,11 @@
 // 3. Ctrl-C is a cancel, once. Leaving in any other way cancels nothing on a server. A run in this very program is
 //    stopped too when its output is not read any more.
 
-import type { Outcome } from "../core/cancel.ts";
-import type { Accepted } from "../core/command.ts";
-import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Seq, SessionId } from "../core/ids.ts";
-import type { Delivery, Prompt } from "../core/prompt.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Accepted } from "../core/model/command.ts";
+import type { Seq, SessionId } from "../core/model/ids.ts";
+import type { Delivery, Prompt } from "../core/model/prompt.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayControl, RunControl } from "../ports/control.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "./exit-code.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { emptyHome } from "../../test/fixtures/empty-data-dir.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { levelOf } from "./serve-flags.ts";
 
 const refusal = (act: () => unknown): ControlError => {

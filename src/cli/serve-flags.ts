@@ -1,6 +1,6 @@
 // What was typed after `belay serve`, as the configuration has it.
 import { readFileSync, statSync } from "node:fs";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Environment, Home } from "../library/home.ts";
 import { LEVELS, type Level } from "../observe/log-line.ts";

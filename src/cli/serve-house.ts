@@ -4,9 +4,9 @@
 // 1. The store's lock comes first. Its holder listens before it takes up any run: what runs can be stopped.
 // 2. Until everything is open, whoever asks is told to come back; nobody is served by half a house.
 // 3. What was opened is closed, also if what comes after it could not be.
-import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
-import type { SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import { isMissing } from "../core/optional-package.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Belay } from "../library/belay.ts";

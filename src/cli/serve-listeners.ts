@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Home } from "../library/home.ts";
 import { connectionsWithin } from "../process/file-limit.ts";

@@ -3,7 +3,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../agent/permission.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
 import type { Home } from "../library/home.ts";

@@ -4,7 +4,7 @@
 // 1. The first signal ends it in order, within --drain-ms; the second at once. Either way the note by which it is found
 //    and its socket are gone.
 // 2. Whoever reads its log, or stops reading it, cannot end it.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Announcement, announce } from "../library/announcement.ts";
 import { type Home, makeHome, openHome, readServer, type ServerNote } from "../library/home.ts";

@@ -1,8 +1,9 @@
 // `belay show ID`: one run or one call, as the log has it. The answer of a run is on stdout, last, as it is.
-import type { CallView } from "../core/call-view.ts";
-import { ControlError } from "../core/control-error.ts";
-import { isCallId, isRunId } from "../core/ids.ts";
-import type { ModelUsage, Moment, RunCall, RunView } from "../core/run-view.ts";
+
+import { ControlError } from "../core/errors.ts";
+import { isCallId, isRunId } from "../core/model/ids.ts";
+import type { CallView } from "../core/read/call-view.ts";
+import type { ModelUsage, Moment, RunCall, RunView } from "../core/read/run-view.ts";
 import { dayAndTime } from "./age.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";

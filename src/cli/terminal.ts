@@ -1,6 +1,6 @@
 // What the command line says, and how it looks. Colours only on a terminal, and not if NO_COLOR is set.
 import { styleText } from "node:util";
-import { toControlError } from "../core/control-error.ts";
+import { toControlError } from "../core/errors.ts";
 import { plainLine, plainText } from "./plain-text.ts";
 
 /** The column at which explanations begin, so that a reader's eye can run down it. */

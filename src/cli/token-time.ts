@@ -1,5 +1,5 @@
 // Spans of time as people type them: 30d, 12h, 90m.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { plainLine } from "./plain-text.ts";
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;

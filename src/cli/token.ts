@@ -1,5 +1,5 @@
 // `belay token`: who may ask this home's server for what. A secret is shown once, when it is made.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Home, openHome } from "../library/home.ts";

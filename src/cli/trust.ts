@@ -3,7 +3,7 @@
 import { statSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { type Home, makeHome, openHome } from "../library/home.ts";
 import { type ConfigContent, configContent } from "../setup/config-content.ts";

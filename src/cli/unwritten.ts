@@ -1,5 +1,5 @@
 // Output that could not be written: a full disk, or a terminal that is gone.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 
 /** Undefined: whoever read it has stopped reading (`belay demo | head`). That is theirs to decide, and no error. */
 export function unwritten({ code = "", message }: NodeJS.ErrnoException): ControlError | undefined {

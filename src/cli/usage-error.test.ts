@@ -1,6 +1,6 @@
 // What is told to somebody who has mistyped something.
 import { describe, expect, test, vi } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { carryOut, makeProgram } from "./program.ts";
 
 /** The refusal, as its message and its hint. */

@@ -1,6 +1,6 @@
 // What was wrong with the words of a command, said in our own: what is not understood, and what to try.
 import type { Command, CommanderError } from "commander";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import { exampleOf, fullName } from "./examples.ts";
 import { plainLine } from "./plain-text.ts";

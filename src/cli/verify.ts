@@ -2,11 +2,11 @@
 // be run while a server uses the file.
 import { existsSync, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
-import type { SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
-import { type Finding, verify } from "../core/verify.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import { type Finding, verify } from "../core/read/verify.ts";
 import { type Database, openReadOnly } from "../store/sqlite/database.ts";
 import { eventsOf } from "../store/sqlite/decode.ts";
 import { requireOurs } from "../store/sqlite/inspect.ts";

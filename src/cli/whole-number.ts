@@ -1,5 +1,5 @@
 // A whole number as somebody typed it, within bounds that the refusal names.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { plainLine } from "./plain-text.ts";
 
 export interface Bounds {

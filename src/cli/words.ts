@@ -1,6 +1,6 @@
 // Receipts, outcomes and reasons as a person would say them.
-import type { CancelReason, CancelReceipt, Failure, Outcome, SessionReceipt } from "../core/cancel.ts";
-import type { Exit } from "../core/event.ts";
+import type { CancelReason, CancelReceipt, Failure, Outcome, SessionReceipt } from "../core/model/cancel.ts";
+import type { Exit } from "../core/model/event.ts";
 
 export function sayReceipt(receipt: CancelReceipt): string {
   switch (receipt.kind) {

@@ -1,8 +1,8 @@
 // Questions as people far away meet them. Each is answered once.
 
-import { ControlError } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
-import type { AnswerReceipt } from "../core/question.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { AnswerReceipt } from "../core/model/question.ts";
 import type { AnswerOptions, AnswersControl, ApprovalOptions } from "../ports/control.ts";
 import type { Connection } from "./connection.ts";
 import { checkJson, checkKey, checkQuestion, invalid, optionsOf, rejectUnknown } from "./input.ts";

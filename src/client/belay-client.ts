@@ -4,12 +4,12 @@
 // 1. The client decides nothing: what it tells is what the server has answered, or that it could not be asked.
 // 2. Closing it ends what it waits for, and nothing at the server.
 
-import type { CallView } from "../core/call-view.ts";
-import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/ids.ts";
-import type { Prompt } from "../core/prompt.ts";
-import type { IdsFound, RunRow } from "../core/rows.ts";
+import { ControlError } from "../core/errors.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/model/ids.ts";
+import type { Prompt } from "../core/model/prompt.ts";
+import type { IdsFound, RunRow } from "../core/model/rows.ts";
+import type { CallView } from "../core/read/call-view.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   AllEventsOptions,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { connected, until } from "../../test/fixtures/connected-client.ts";
 import { scriptedServer } from "../../test/fixtures/scripted-server.ts";
-import { STOP_UNRECORDED } from "../core/control-error.ts";
+import { STOP_UNRECORDED } from "../core/errors.ts";
 import { connectBelay } from "./belay-client.ts";
 import { ATTEMPTS_MAX, REQUEST_MS, STOP_ATTEMPTS_MAX } from "./limits.ts";
 

@@ -5,9 +5,10 @@
 //    what it is about.
 // 2. Every wait here ends: by an answer, by its limit, or with the client.
 // 3. The token goes to the address it was given for, and nowhere else.
-import { cutReason } from "../core/cancel.ts";
-import { ControlError, messageOf } from "../core/control-error.ts";
+
+import { ControlError, messageOf } from "../core/errors.ts";
 import { RESEND_MS_MAX } from "../core/limits.ts";
+import { cutReason } from "../core/model/cancel.ts";
 import type { Clock } from "../ports/clock.ts";
 import { Backoff, type Patience } from "./backoff.ts";
 import type { Chance } from "./chance.ts";

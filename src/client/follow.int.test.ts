@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type Connected, connected, until } from "../../test/fixtures/connected-client.ts";
 import { type Exchange, eventText } from "../../test/fixtures/scripted-server.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
 import { FAULTS_MAX, JUMPS_MAX, SILENCE_MS } from "./limits.ts";
 
 const STREAM = "GET /v1/sessions/ses_1/events";

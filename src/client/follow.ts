@@ -4,10 +4,10 @@
 // 1. Each fact comes once and in order. One that was heard is dropped; one that is missing is asked for again, and if
 //    it never comes the reader is told, not left with a hole.
 // 2. Text that was heard is not heard again.
-import { ControlError } from "../core/control-error.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { Seq } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Seq } from "../core/model/ids.ts";
 import type { SseMessage } from "../wire/sse-parser.ts";
 import type { Connection } from "./connection.ts";
 import { Heard } from "./heard.ts";

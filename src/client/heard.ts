@@ -1,7 +1,7 @@
 // How much of the text of live turns a reader has heard already: after a cut a server says it again from the start.
-import type { Delta } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { TurnId } from "../core/ids.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { TurnId } from "../core/model/ids.ts";
 
 export class Heard {
   /** Characters, by turn: of its answer, and of what it says to itself. Only of turns that have not ended. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { connected } from "../../test/fixtures/connected-client.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 
 type Given = object | undefined;
 type Client = Awaited<ReturnType<typeof connected>>["client"];

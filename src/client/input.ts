@@ -1,5 +1,6 @@
 // What callers hand in, as far as it can be checked without the server: what could never be sent is refused at once.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
+import { JSON_DEPTH_MAX, KEY_CHARS_MAX, PROMPT_BYTES_MAX } from "../core/limits.ts";
 import {
   isCallId,
   isProcessId,
@@ -9,9 +10,8 @@ import {
   type QuestionId,
   type RunId,
   type SessionId,
-} from "../core/ids.ts";
-import { JSON_DEPTH_MAX, KEY_CHARS_MAX, PROMPT_BYTES_MAX } from "../core/limits.ts";
-import { isEmptyPrompt, type Prompt, promptBytes } from "../core/prompt.ts";
+} from "../core/model/ids.ts";
+import { isEmptyPrompt, type Prompt, promptBytes } from "../core/model/prompt.ts";
 
 export const invalid = (message: string, hint?: string): ControlError =>
   new ControlError("invalid", message, hint === undefined ? {} : { hint });

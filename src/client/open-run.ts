@@ -1,6 +1,6 @@
 // A handle on a run that was accepted earlier, from its row.
 
-import type { RunRow } from "../core/rows.ts";
+import type { RunRow } from "../core/model/rows.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { Connection } from "./connection.ts";
 import { ClientRun } from "./run.ts";

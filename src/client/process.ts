@@ -1,9 +1,9 @@
 // The processes of a session, as somebody far away meets them: find one, hear it, speak to it, stop it.
 
-import type { CancelReceipt, GivenReason } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/ids.ts";
-import type { ProcessRow } from "../core/rows.ts";
+import { ControlError } from "../core/errors.ts";
+import type { CancelReceipt, GivenReason } from "../core/model/cancel.ts";
+import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/model/ids.ts";
+import type { ProcessRow } from "../core/model/rows.ts";
 import type { ProcessControl, ProcessesControl } from "../ports/control.ts";
 import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
 import type { Connection } from "./connection.ts";

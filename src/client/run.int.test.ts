@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { connected, until } from "../../test/fixtures/connected-client.ts";
 import { type Exchange, eventText } from "../../test/fixtures/scripted-server.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { PromptOptions } from "../ports/control.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 

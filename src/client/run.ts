@@ -4,16 +4,16 @@
 // 1. An outcome is told only if the server has recorded it.
 // 2. A cancel that follows the prompt covers it, whichever of the two requests arrives first, and covers no other one.
 
-import type { CancelReceipt, Outcome } from "../core/cancel.ts";
-import type { Accepted } from "../core/command.ts";
-import type { ControlError } from "../core/control-error.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
-import type { RunRow } from "../core/rows.ts";
-import { type RunResult, resultOf } from "../core/run-result.ts";
-import { runText, type TextOptions } from "../core/run-text.ts";
-import type { RunView } from "../core/run-view.ts";
+import type { ControlError } from "../core/errors.ts";
+import type { CancelReceipt, Outcome } from "../core/model/cancel.ts";
+import type { Accepted } from "../core/model/command.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
+import type { RunRow } from "../core/model/rows.ts";
+import { type RunResult, resultOf } from "../core/read/run-result.ts";
+import { runText, type TextOptions } from "../core/read/run-text.ts";
+import type { RunView } from "../core/read/run-view.ts";
 import type { CancelOptions, RunControl, Waited } from "../ports/control.ts";
 import type { Connection } from "./connection.ts";
 import { follow } from "./follow.ts";

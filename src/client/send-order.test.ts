@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { UNSENT_PROMPTS_MAX } from "./limits.ts";

@@ -6,9 +6,10 @@
 // 2. A stop waits for nothing. It names the prompts before it that have no answer, so that it covers them even if it
 //    arrives first. What is prompted after it is sent when it is answered.
 // 3. A prompt has an answer if it was accepted, or refused by the server itself. Any other failure is no answer.
-import type { Accepted } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
+
+import { ControlError } from "../core/errors.ts";
+import type { Accepted } from "../core/model/command.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import { UNSENT_PROMPTS_MAX } from "./limits.ts";
 import { isRefusal } from "./reply.ts";
 

@@ -1,18 +1,18 @@
 // A session of a server, as its users hold it: prompts in, events out, and a queue that belongs to them.
 
-import type { CallView } from "../core/call-view.ts";
-import type { SessionReceipt } from "../core/cancel.ts";
-import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { Seq, SessionId } from "../core/ids.ts";
-import type { Item } from "../core/inbox.ts";
-import type { Prompt } from "../core/prompt.ts";
-import type { Question } from "../core/question.ts";
-import type { RunRow } from "../core/rows.ts";
-import type { Message } from "../core/transcript.ts";
-import type { SessionDeleted, Trimmed } from "../core/upkeep.ts";
+import { ControlError } from "../core/errors.ts";
+import type { SessionReceipt } from "../core/model/cancel.ts";
+import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/model/command.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Seq, SessionId } from "../core/model/ids.ts";
+import type { Item } from "../core/model/inbox.ts";
+import type { Prompt } from "../core/model/prompt.ts";
+import type { Question } from "../core/model/question.ts";
+import type { RunRow } from "../core/model/rows.ts";
+import type { SessionDeleted, Trimmed } from "../core/model/upkeep.ts";
+import type { CallView } from "../core/read/call-view.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type {
   CancelOptions,
   EventsOptions,

@@ -1,6 +1,6 @@
 // Cancelling everything there is: recorded in one request, and then waited for one by one.
 
-import type { CoveredProcess, SessionReceipt } from "../core/cancel.ts";
+import type { CoveredProcess, SessionReceipt } from "../core/model/cancel.ts";
 import type { CancelAllOptions, CoveredSession } from "../ports/control.ts";
 import type { Ask, Connection } from "./connection.ts";
 import { checkKey, rejectUnknown } from "./input.ts";

@@ -1,9 +1,9 @@
 // Cancelling over the network: once recorded it is recorded, however often it must be sent; and waiting for the end is
 // made of pieces, because no connection lasts for ten minutes.
 
-import type { CancelReceipt, Covered, CoveredProcess, Outcome, SessionReceipt } from "../core/cancel.ts";
-import type { RunId } from "../core/ids.ts";
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
+import type { CancelReceipt, Covered, CoveredProcess, Outcome, SessionReceipt } from "../core/model/cancel.ts";
+import type { RunId } from "../core/model/ids.ts";
 import type { CancelOptions, Waited } from "../ports/control.ts";
 import type { Connection } from "./connection.ts";
 import { checkKey, invalid } from "./input.ts";

@@ -1,6 +1,6 @@
 // What is recorded in any session of a server, for whoever watches a whole house.
 
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { AllEventsOptions, Told } from "../ports/control.ts";
 import type { SseMessage } from "../wire/sse-parser.ts";
 import type { Connection } from "./connection.ts";

@@ -1,6 +1,6 @@
 // What no program can be started with, whatever the machine. Asked before anything is recorded, and before a start.
 import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES, ARGUMENTS_BYTES_MAX, PATH_BYTES_MAX } from "./limits.ts";
-import { utf8Bytes } from "./prompt.ts";
+import { utf8Bytes } from "./model/prompt.ts";
 
 export interface Problem {
   readonly message: string;

@@ -1,5 +1,5 @@
 // Packages that only some uses of Belay need: optional peer dependencies, loaded when they are used.
-import { ControlError } from "./control-error.ts";
+import { ControlError } from "./errors.ts";
 
 /** As in `package.json`. The ACP SDK is exact, because version 2 of the protocol is a draft. */
 export const OPTIONAL_PACKAGES = {

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { Delta } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { Question } from "../core/question.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Question } from "../core/model/question.ts";
 import { type Belay, openBelay } from "../library/belay.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
 import type { RunHandle } from "../library/run.ts";

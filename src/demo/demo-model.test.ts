@@ -1,8 +1,8 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
 import { providerPrompt } from "../agent/provider-prompt.ts";
-import { feedbackItem } from "../core/process.ts";
-import type { Message } from "../core/transcript.ts";
+import { feedbackItem } from "../core/model/process.ts";
+import type { Message } from "../core/read/transcript.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { demoModel } from "./demo-model.ts";
 import { heard } from "./heard.ts";

@@ -4,11 +4,11 @@
 // 1. A prompt is registered in the tick in which it is called: whatever follows, even in that tick, comes after it.
 // 2. It is answered when its acceptance is durable.
 import { canonical } from "../core/canonical.ts";
-import type { Accepted, CommandOf, Created, Refused } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import { repeat } from "../core/decide.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
-import type { Delivery, Prompt } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Accepted, CommandOf, Created, Refused } from "../core/model/command.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
+import type { Delivery, Prompt } from "../core/model/prompt.ts";
+import { repeat } from "../core/policy/decide.ts";
 import type { Ids } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import { closing } from "./closing.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { SessionId } from "../core/ids.ts";
 import { LEASE_RENEW_MS, RETRY_LAST_MS } from "../core/limits.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import type { Store } from "../ports/store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

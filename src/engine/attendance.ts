@@ -2,8 +2,9 @@
 //
 // Invariants
 // 1. Whoever could not renew for two thirds of the term has stopped all it does before anybody else may begin.
-import type { SessionId, WorkerId } from "../core/ids.ts";
+
 import { LEASE_RENEW_MS, LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS } from "../core/limits.ts";
+import type { SessionId, WorkerId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Lanes } from "./lanes.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { accept, completed, running, settleTurn } from "../../test/fixtures/commands.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
-import type { RunId } from "../core/ids.ts";
-import type { Lane } from "../core/lane.ts";
-import type { RunRow } from "../core/rows.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { RunId } from "../core/model/ids.ts";
+import type { Lane } from "../core/model/lane.ts";
+import type { RunRow } from "../core/model/rows.ts";
 import type { Turn } from "../ports/agent.ts";
 import type { Store } from "../ports/store.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";

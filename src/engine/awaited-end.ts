@@ -4,10 +4,11 @@
 // 1. Registered first, looked up second: an end that is recorded in between is not missed.
 // 2. A waiter of a run is known by the lane of the run, and is released if that lane is let go of.
 // 3. Whatever becomes of the wait, nothing stays registered.
-import type { Outcome } from "../core/cancel.ts";
-import type { ControlError } from "../core/control-error.ts";
-import type { CallId, ProcessId, RunId, SessionId } from "../core/ids.ts";
-import type { Lane } from "../core/lane.ts";
+
+import type { ControlError } from "../core/errors.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { CallId, ProcessId, RunId, SessionId } from "../core/model/ids.ts";
+import type { Lane } from "../core/model/lane.ts";
 import type { ProcessResult } from "../ports/spawner.ts";
 import type { Store } from "../ports/store.ts";
 import { isOpen, type Lanes } from "./lanes.ts";

@@ -1,9 +1,9 @@
 // A store that does not answer: how long each of its calls is waited for.
 import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import type { Batch, Claim, Store } from "../ports/store.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";

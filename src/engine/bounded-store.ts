@@ -2,10 +2,10 @@
 // closed under its callers as `shutting_down`.
 //
 // `append` is not among them: its caller has to know when a late append lands after all, so `commit.ts` bounds it.
-import { ControlError } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
-import type { Upkeep } from "../core/upkeep.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Upkeep } from "../core/model/upkeep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import { closing } from "./closing.ts";

@@ -1,10 +1,11 @@
 // What a tool sees of its call. Getters, so that it can be taken apart: `({ signal, input }) => …`.
-import type { CallId, RunId, SessionId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
+
+import { checkCallJson } from "../core/input.ts";
+import type { CallId, RunId, SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { LiveCall as Facade } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { RunWork } from "./run-work.ts";
-import { checkCallJson } from "./validate.ts";
 
 /** The live call behind the facade. */
 type Behind = RunWork &

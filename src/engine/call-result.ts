@@ -1,8 +1,9 @@
 // How a turn or call ended, as an outcome for the log and as a result for the code that made the call.
-import type { Failure, Outcome } from "../core/cancel.ts";
-import { messageOf } from "../core/control-error.ts";
-import type { CallEnd } from "../core/decide-run.ts";
+
+import { messageOf } from "../core/errors.ts";
 import { NOTE_CHARS_MAX } from "../core/limits.ts";
+import type { Failure, Outcome } from "../core/model/cancel.ts";
+import type { CallEnd } from "../core/policy/decide-run.ts";
 import type { CallResult } from "../ports/agent.ts";
 import type { Ended } from "./scope.ts";
 

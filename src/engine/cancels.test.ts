@@ -1,8 +1,8 @@
 // Cancelling while the store is slow, silent, or the only one who knows: what stops at once, and what the receipts say.
 import { describe, expect, test } from "vitest";
 import { gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
-import type { CallId } from "../core/ids.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
+import type { CallId } from "../core/model/ids.ts";
 import type { RunHandle } from "../library/run.ts";
 import type { Session } from "../library/session.ts";
 import type { Agent, Turn } from "../ports/agent.ts";

@@ -1,5 +1,7 @@
 // Cancelling, at each scope. The core decides; here a stop finds its session, and what had ended before is looked up.
-import type { Stop } from "../core/call.ts";
+
+import { ControlError } from "../core/errors.ts";
+import type { Stop } from "../core/model/call.ts";
 import {
   type CancelKey,
   type CancelReason,
@@ -7,11 +9,10 @@ import {
   isMeant,
   type NamedPrompts,
   type SessionReceipt,
-} from "../core/cancel.ts";
-import type { Answer, Command, Refused } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import { answeredBefore } from "../core/decide-once.ts";
-import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
+} from "../core/model/cancel.ts";
+import type { Answer, Command, Refused } from "../core/model/command.ts";
+import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/model/ids.ts";
+import { answeredBefore } from "../core/policy/decide-once.ts";
 import type { Store } from "../ports/store.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LiveLane } from "./live-lane.ts";

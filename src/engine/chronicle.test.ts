@@ -1,8 +1,8 @@
 // What is told to those who watch a whole house.
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import type { Recorded } from "../core/event.ts";
 import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../core/limits.ts";
+import type { Recorded } from "../core/model/event.ts";
 import { heapBytes } from "../core/size.ts";
 import type { Told } from "../ports/control.ts";
 import { settled } from "../testing/manual-clock.ts";

@@ -5,9 +5,9 @@
 // 2. What is kept is bounded, in number and in size. A watcher has no buffer of its own, only a position.
 // 3. A watcher that has fallen behind what is kept is told so, once, and goes on from now.
 
-import type { Recorded } from "../core/event.ts";
-import type { SessionId } from "../core/ids.ts";
 import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../core/limits.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import { heapBytes } from "../core/size.ts";
 import type { Told } from "../ports/control.ts";
 import { type Stop, Stoppable } from "./stoppable.ts";

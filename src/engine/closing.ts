@@ -1,6 +1,6 @@
 // What is said to whoever asks for something that this worker will not do any more.
-import { ControlError } from "../core/control-error.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
 
 export const closing = (): ControlError =>
   new ControlError("shutting_down", "Belay is shutting down and accepts nothing new.");

@@ -12,8 +12,8 @@ import {
   waiting,
   watch,
 } from "../../test/fixtures/commit.ts";
-import type { Command } from "../core/command.ts";
-import type { KeyedRun } from "../core/rows.ts";
+import type { Command } from "../core/model/command.ts";
+import type { KeyedRun } from "../core/model/rows.ts";
 import type { Appended } from "../ports/store.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";

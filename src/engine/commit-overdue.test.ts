@@ -10,7 +10,7 @@ import {
   waiting,
   watch,
 } from "../../test/fixtures/commit.ts";
-import { STOP_UNRECORDED } from "../core/control-error.ts";
+import { STOP_UNRECORDED } from "../core/errors.ts";
 import { STORE_WAIT_MS } from "../core/limits.ts";
 import type { Appended } from "../ports/store.ts";
 import { Gate } from "../testing/gate.ts";

@@ -10,7 +10,7 @@ import {
   waiting,
   watch,
 } from "../../test/fixtures/commit.ts";
-import { STOP_UNRECORDED } from "../core/control-error.ts";
+import { STOP_UNRECORDED } from "../core/errors.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 

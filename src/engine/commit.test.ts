@@ -12,8 +12,8 @@ import {
   waiting,
   watch,
 } from "../../test/fixtures/commit.ts";
-import type { CommandOf } from "../core/command.ts";
 import { COMMIT_ATTEMPTS_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
+import type { CommandOf } from "../core/model/command.ts";
 import type { Appended } from "../ports/store.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";

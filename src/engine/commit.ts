@@ -6,14 +6,15 @@
 // 2. A command is answered when the events behind its answer are durable. Every wait for the store is bounded.
 // 3. A refused command leaves nothing behind, neither in memory nor in the log.
 // 4. A stop and the end of a piece of work are never refused for trouble of the store: they are kept until recorded.
-import type { Answer, Command } from "../core/command.ts";
-import { ControlError, toControlError } from "../core/control-error.ts";
-import { covers } from "../core/covers.ts";
-import { decide } from "../core/decide.ts";
-import type { Recorded } from "../core/event.ts";
-import { evolve, type Lane } from "../core/lane.ts";
+
+import { ControlError, toControlError } from "../core/errors.ts";
 import { COMMIT_ATTEMPTS_MAX } from "../core/limits.ts";
-import { remember } from "../core/memo.ts";
+import type { Answer, Command } from "../core/model/command.ts";
+import type { Recorded } from "../core/model/event.ts";
+import { evolve, type Lane } from "../core/model/lane.ts";
+import { remember } from "../core/model/memo.ts";
+import { covers } from "../core/policy/covers.ts";
+import { decide } from "../core/policy/decide.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { Appended, Store } from "../ports/store.ts";

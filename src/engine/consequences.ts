@@ -1,7 +1,7 @@
 // What the only writer tells the rest of the engine.
-import type { Command } from "../core/command.ts";
-import type { Coverage } from "../core/covers.ts";
-import type { Recorded } from "../core/event.ts";
+import type { Command } from "../core/model/command.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Coverage } from "../core/policy/covers.ts";
 import type { LiveLane } from "./live-lane.ts";
 
 /** What follows from a decision, in the rest of the engine. */

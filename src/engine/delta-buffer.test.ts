@@ -1,8 +1,8 @@
 // The deltas that wait for one follower: bounded, and constant time for each.
 import { describe, expect, test } from "vitest";
 import { arrayWork } from "../../test/fixtures/array-work.ts";
-import type { Delta } from "../core/delta.ts";
 import { DELTA_BYTES_MAX, DELTA_MERGED_BYTES } from "../core/limits.ts";
+import type { Delta } from "../core/model/delta.ts";
 import { heapBytes } from "../core/size.ts";
 import { DeltaBuffer } from "./delta-buffer.ts";
 

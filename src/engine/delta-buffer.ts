@@ -5,9 +5,10 @@
 // 2. A delta takes constant time, however many wait.
 // 3. A follower that keeps up gets every piece as it was emitted. For one that is behind, pieces that continue each
 //    other are merged: many small ones would take far more memory than their text.
-import type { Delta } from "../core/delta.ts";
-import type { Seq, TurnId } from "../core/ids.ts";
+
 import { DELTA_BYTES_MAX, DELTA_MERGED_BYTES } from "../core/limits.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Seq, TurnId } from "../core/model/ids.ts";
 import { heapBytes } from "../core/size.ts";
 import { Fifo } from "./fifo.ts";
 

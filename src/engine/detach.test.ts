@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { logOf } from "../../test/fixtures/belay.ts";
 import { calls, stage } from "../../test/fixtures/engine-processes.ts";
-import { verify, verifyAtRest } from "../core/verify.ts";
+import { verify, verifyAtRest } from "../core/read/verify.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 

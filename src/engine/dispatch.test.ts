@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../test/fixtures/commit.ts";
 import { asked, engineHouse, neighbour } from "../../test/fixtures/engine.ts";
-import type { RunId } from "../core/ids.ts";
-import type { Lane } from "../core/lane.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
+import type { RunId } from "../core/model/ids.ts";
+import type { Lane } from "../core/model/lane.ts";
 import { given } from "../testing/given.ts";
 import { settled } from "../testing/manual-clock.ts";
 import type { Commit } from "./commit.ts";

@@ -11,10 +11,10 @@ import {
   user,
   wanted,
 } from "../../test/fixtures/commands.ts";
-import type { CancelReason } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Work } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { DEATH_MS, RETURN_MS } from "../core/limits.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Work } from "../core/model/ids.ts";
 import { type Given, given } from "../testing/given.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { AbortQueue } from "./abort-queue.ts";

@@ -6,13 +6,14 @@
 // 3. What is asked to stop has a deadline; then it is given up, named, and what it returns later is dropped.
 // 4. A turn that waits for its calls, and a call that waits for its processes, is given up only after those are over.
 //    They have the same deadline, so the wait is bounded.
-import type { CancelReason } from "../core/cancel.ts";
-import { mayBegin, mayStop } from "../core/covers.ts";
-import { demand, demandAfter } from "../core/demand.ts";
-import type { Event } from "../core/event.ts";
-import { type CallId, runOf, type Work } from "../core/ids.ts";
-import type { Lane } from "../core/lane.ts";
+
 import { RETURN_MS } from "../core/limits.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Event } from "../core/model/event.ts";
+import { type CallId, runOf, type Work } from "../core/model/ids.ts";
+import type { Lane } from "../core/model/lane.ts";
+import { mayBegin, mayStop } from "../core/policy/covers.ts";
+import { demand, demandAfter } from "../core/policy/demand.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AbortQueue } from "./abort-queue.ts";
 import { type Deadline, makeDeadline } from "./deadline.ts";

@@ -1,7 +1,7 @@
 // How calls and processes have ended, or will: for callers that wait for one of them.
-import type { Outcome } from "../core/cancel.ts";
-import { type CallId, type ProcessId, runOf, type SessionId, sessionOf } from "../core/ids.ts";
-import type { Lane } from "../core/lane.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import { type CallId, type ProcessId, runOf, type SessionId, sessionOf } from "../core/model/ids.ts";
+import type { Lane } from "../core/model/lane.ts";
 import type { ProcessResult } from "../ports/spawner.ts";
 import type { Store } from "../ports/store.ts";
 import { awaitedEnd } from "./awaited-end.ts";

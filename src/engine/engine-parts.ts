@@ -1,8 +1,9 @@
 // What an engine is made of.
-import type { Resume } from "../core/decide-run.ts";
-import type { Recorded } from "../core/event.ts";
-import type { SessionId } from "../core/ids.ts";
-import type { Retention } from "../core/retention.ts";
+
+import type { Recorded } from "../core/model/event.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Retention } from "../core/model/retention.ts";
+import type { Resume } from "../core/policy/decide-run.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Clock, Ids } from "../ports/clock.ts";
 import type { Hooks, Notify } from "../ports/hooks.ts";

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
 import { asked, type EngineHouse, engineHouse, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
-import type { SessionId } from "../core/ids.ts";
 import { CONTEXT_KEPT_BYTES, IDLE_LANES_MAX, LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
 

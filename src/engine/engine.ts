@@ -1,17 +1,18 @@
 // The engine: its components, what follows from each decision, and what can be asked of it. It decides nothing; `core`
 // does.
-import type { CancelReason, NamedPrompts, Outcome } from "../core/cancel.ts";
+
 import { canonical } from "../core/canonical.ts";
-import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Coverage } from "../core/covers.ts";
-import { standing } from "../core/decide.ts";
-import type { Recorded } from "../core/event.ts";
-import { type RunId, type SessionId, sessionOf, type WorkerId } from "../core/ids.ts";
-import { emptyLane } from "../core/lane.ts";
-import type { Retention } from "../core/retention.ts";
-import type { RunRow } from "../core/rows.ts";
-import type { SessionDeleted } from "../core/upkeep.ts";
+import { ControlError } from "../core/errors.ts";
+import type { CancelReason, NamedPrompts, Outcome } from "../core/model/cancel.ts";
+import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/model/command.ts";
+import type { Recorded } from "../core/model/event.ts";
+import { type RunId, type SessionId, sessionOf, type WorkerId } from "../core/model/ids.ts";
+import { emptyLane } from "../core/model/lane.ts";
+import type { Retention } from "../core/model/retention.ts";
+import type { RunRow } from "../core/model/rows.ts";
+import type { SessionDeleted } from "../core/model/upkeep.ts";
+import type { Coverage } from "../core/policy/covers.ts";
+import { standing } from "../core/policy/decide.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Clock, Ids } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";

@@ -1,11 +1,11 @@
 // Commands on their way into the log: which are kept, what callers are answered, and what is handed over or renamed.
 import { describe, expect, test } from "vitest";
 import { accept, edit, keyed, readyLane } from "../../test/fixtures/commit.ts";
-import type { CancelReason } from "../core/cancel.ts";
-import type { Command } from "../core/command.ts";
-import { ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
-import type { Coverage } from "../core/covers.ts";
-import type { RunId } from "../core/ids.ts";
+import { ControlError, STOP_UNRECORDED } from "../core/errors.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Command } from "../core/model/command.ts";
+import type { RunId } from "../core/model/ids.ts";
+import type { Coverage } from "../core/policy/covers.ts";
 import { exactStops, isCancel, isLasting, notRecorded, renamed, withKnownKey, withProcessId } from "./entries.ts";
 import type { Entry, Flight } from "./live-lane.ts";
 

@@ -1,11 +1,12 @@
 // Commands on their way into the log: which of them outlast trouble of the store, and what they are answered then.
-import type { Command, CommandOf } from "../core/command.ts";
-import { ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
-import { covers } from "../core/covers.ts";
-import { processId, type QuestionId, type RunId, runOf, type Work } from "../core/ids.ts";
-import { keep, remember } from "../core/memo.ts";
-import type { Json } from "../core/prompt.ts";
-import type { KeyedRun, StoreKnows } from "../core/rows.ts";
+
+import { ControlError, STOP_UNRECORDED } from "../core/errors.ts";
+import type { Command, CommandOf } from "../core/model/command.ts";
+import { processId, type QuestionId, type RunId, runOf, type Work } from "../core/model/ids.ts";
+import { keep, remember } from "../core/model/memo.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { KeyedRun, StoreKnows } from "../core/model/rows.ts";
+import { covers } from "../core/policy/covers.ts";
 import { type Health, type Refused, takesBeginnings, takesCommands } from "./health.ts";
 import type { Entry, LiveLane } from "./live-lane.ts";
 

@@ -1,6 +1,6 @@
 // Error texts, before they are recorded. Providers quote in their errors what they were sent, and that may be a key.
-import type { Outcome } from "../core/cancel.ts";
-import type { Command } from "../core/command.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Command } from "../core/model/command.ts";
 import { withoutTokens } from "../core/token-patterns.ts";
 
 /** A text without the secrets in it. */

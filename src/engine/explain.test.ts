@@ -13,7 +13,7 @@ import {
   running,
   settleTurn,
 } from "../../test/fixtures/commands.ts";
-import type { CallId, RunId } from "../core/ids.ts";
+import type { CallId, RunId } from "../core/model/ids.ts";
 import { type Given, given } from "../testing/given.ts";
 import { explain } from "./explain.ts";
 import { LiveCall } from "./live-call.ts";

@@ -1,9 +1,9 @@
 // Why is this session busy? Read off the state, in the words of the glossary.
 
-import type { LiveExplained } from "../core/explained.ts";
-import type { WorkerId } from "../core/ids.ts";
-import type { Lane } from "../core/lane.ts";
-import type { Run } from "../core/run.ts";
+import type { WorkerId } from "../core/model/ids.ts";
+import type { Lane } from "../core/model/lane.ts";
+import type { Run } from "../core/model/run.ts";
+import type { LiveExplained } from "../core/read/explained.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { ProcessInfo } from "../ports/spawner.ts";
 import type { LiveLane } from "./live-lane.ts";

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { arrayWork } from "../../test/fixtures/array-work.ts";
 import { openHouse } from "../../test/fixtures/belay.ts";
 import { watch } from "../../test/fixtures/commit.ts";
-import type { Delta } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
 import { TAIL_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
 import { settled } from "../testing/manual-clock.ts";
 import { Feeds } from "./feed.ts";
 

@@ -4,10 +4,11 @@
 // 1. A session without followers keeps nothing here.
 // 2. What is kept for all followers of a session is bounded in number and in bytes, whatever events carry.
 // 3. An event or delta costs constant time for each follower, however much waits for it.
-import type { Delta } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { Seq, SessionId } from "../core/ids.ts";
+
 import { TAIL_BYTES_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Seq, SessionId } from "../core/model/ids.ts";
 import { heapBytes } from "../core/size.ts";
 import { DeltaBuffer } from "./delta-buffer.ts";
 import { Fifo } from "./fifo.ts";

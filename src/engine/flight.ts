@@ -1,7 +1,8 @@
 // One batch on its way to the store: how it is sent, and how it is found in the log.
-import type { Event, Recorded } from "../core/event.ts";
+
 import { PAGE_EVENTS_MAX, SNAPSHOT_EVENTS } from "../core/limits.ts";
-import { memoName } from "../core/memo.ts";
+import type { Event, Recorded } from "../core/model/event.ts";
+import { memoName } from "../core/model/memo.ts";
 import type { Batch, Store } from "../ports/store.ts";
 import type { Entry, Flight, LiveLane } from "./live-lane.ts";
 

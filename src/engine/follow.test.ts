@@ -2,10 +2,10 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
-import type { Delta } from "../core/delta.ts";
-import type { Event, Recorded } from "../core/event.ts";
-import type { Seq } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX, TAIL_EVENTS_MAX } from "../core/limits.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Event, Recorded } from "../core/model/event.ts";
+import type { Seq } from "../core/model/ids.ts";
 import { heapBytes } from "../core/size.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";

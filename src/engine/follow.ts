@@ -5,10 +5,11 @@
 // 2. There is no buffer of events to overflow: a slow follower reads later pages later, and delays nothing else. It
 //    holds one page, bounded in bytes.
 // 3. A follower that left, or whose signal aborted, is given nothing more and holds nothing (`stoppable.ts`).
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { Seq, SessionId, TurnId } from "../core/ids.ts";
+
 import { PAGE_CHARS_MAX, PAGE_EVENTS_MAX } from "../core/limits.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Seq, SessionId, TurnId } from "../core/model/ids.ts";
 import { heapBytes } from "../core/size.ts";
 import type { Store } from "../ports/store.ts";
 import type { DeltaBuffer } from "./delta-buffer.ts";

@@ -1,6 +1,6 @@
 // Whether a session's log can be written: what each failure means, and for how long.
 import { describe, expect, test } from "vitest";
-import { type ControlCode, ControlError } from "../core/control-error.ts";
+import { type ControlCode, ControlError } from "../core/errors.ts";
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import {
   afterFailure,

@@ -3,7 +3,7 @@
 // Invariants
 // 1. While it is not `well`, stops and ends of work are kept; what is refused is refused at once.
 // 2. Nothing is sent before `until`. Each failure in a row doubles the pause.
-import type { ControlError } from "../core/control-error.ts";
+import type { ControlError } from "../core/errors.ts";
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from "../core/limits.ts";
 
 /**

@@ -10,7 +10,7 @@ import {
   settleTurn,
   user,
 } from "../../test/fixtures/commands.ts";
-import type { Recorded } from "../core/event.ts";
+import type { Recorded } from "../core/model/event.ts";
 import type { CallRequest } from "../ports/agent.ts";
 import type { HookedCall, Hooks, Notice } from "../ports/hooks.ts";
 import { given } from "../testing/given.ts";

@@ -1,12 +1,12 @@
 // What the host wants to hear of, or to have a say in. A hook that throws or hangs is reported, and stops nobody.
-import { ControlError, messageOf } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
-import type { SessionId } from "../core/ids.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
+import { checkCallJson, invalid, isObject } from "../core/input.ts";
 import { HOOK_MS } from "../core/limits.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { HookedCall, Hooks, Notify, Verdict } from "../ports/hooks.ts";
 import type { LiveLane } from "./live-lane.ts";
-import { checkCallJson, invalid, isObject } from "./validate.ts";
 
 export class HookRunner {
   readonly #hooks: Hooks;

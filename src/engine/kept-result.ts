@@ -1,8 +1,9 @@
 // What a call hands back, as JSON that the log can keep. Work that has finished has finished: the part of its result
 // that cannot be kept is described in its place, and never makes a failure of it.
+
+import { checkCallJson } from "../core/input.ts";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX, RESULT_CHARS_KEPT, RESULT_ITEMS_MAX } from "../core/limits.ts";
-import { type Json, utf8Bytes } from "../core/prompt.ts";
-import { checkCallJson } from "./validate.ts";
+import { type Json, utf8Bytes } from "../core/model/prompt.ts";
 
 /** As it is, if it is JSON of a size that is kept; otherwise the nearest JSON to it, or a sentence. Never throws. */
 export function keptResult(given: unknown, what: string): Json {

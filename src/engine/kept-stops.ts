@@ -1,7 +1,7 @@
 // Stops that were carried out and could not be recorded before their session was lost to another worker. They are
 // recorded when the session is loaded again, before anything of it begins.
-import type { Command } from "../core/command.ts";
-import type { SessionId } from "../core/ids.ts";
+import type { Command } from "../core/model/command.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import type { Commit } from "./commit.ts";
 import type { LiveLane } from "./live-lane.ts";
 

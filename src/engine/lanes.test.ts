@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../test/fixtures/engine.ts";
-import type { CommandOf } from "../core/command.ts";
-import { ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
-import { emptyLane, evolve } from "../core/lane.ts";
+import { ControlError, STOP_UNRECORDED } from "../core/errors.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, RETRY_LAST_MS, SNAPSHOT_EVENTS, STORE_WAIT_MS } from "../core/limits.ts";
-import type { Run } from "../core/run.ts";
+import type { CommandOf } from "../core/model/command.ts";
+import { emptyLane, evolve } from "../core/model/lane.ts";
+import type { Run } from "../core/model/run.ts";
 import type { Turn } from "../ports/agent.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";

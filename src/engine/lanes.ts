@@ -6,11 +6,11 @@
 //    decided.
 // 3. A lane is let go for room only while nothing of it is on its way: what was accepted would not be begun.
 
-import { ControlError, toControlError } from "../core/control-error.ts";
-import type { Resume } from "../core/decide-run.ts";
-import type { RunId, Seq, SessionId, WorkerId } from "../core/ids.ts";
-import { emptyLane, evolve, type Lane } from "../core/lane.ts";
+import { ControlError, toControlError } from "../core/errors.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, STORE_WAIT_MS } from "../core/limits.ts";
+import type { RunId, Seq, SessionId, WorkerId } from "../core/model/ids.ts";
+import { emptyLane, evolve, type Lane } from "../core/model/lane.ts";
+import type { Resume } from "../core/policy/decide-run.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Loaded, Store } from "../ports/store.ts";
 import type { Commit } from "./commit.ts";

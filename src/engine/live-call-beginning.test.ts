@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { gate } from "../../test/fixtures/belay.ts";
 import { running, call as wanted } from "../../test/fixtures/commands.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Ending } from "../core/question.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Ending } from "../core/model/question.ts";
 import type { CallOptions, Execute, Slots } from "../ports/agent.ts";
 import { given } from "../testing/given.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

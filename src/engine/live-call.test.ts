@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/slots.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
+import { ControlError } from "../core/errors.ts";
 import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX, RESULT_CHARS_KEPT } from "../core/limits.ts";
-import type { About, Question } from "../core/question.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { About, Question } from "../core/model/question.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
 import type { Agent, CallOptions, CallResult, Execute, Slots } from "../ports/agent.ts";
 import type { HookedCall, Verdict } from "../ports/hooks.ts";

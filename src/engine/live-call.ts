@@ -1,13 +1,15 @@
 // One live tool call: it waits for what it has to wait for, runs, and its end is recorded before any code receives it.
-import { type CancelReason, type Outcome, who } from "../core/cancel.ts";
-import { messageOf, toControlError } from "../core/control-error.ts";
-import { isUndecided } from "../core/decide-question.ts";
-import type { CallEnd } from "../core/decide-run.ts";
-import type { CallId } from "../core/ids.ts";
-import type { Lane } from "../core/lane.ts";
+
+import { messageOf, toControlError } from "../core/errors.ts";
+import { checkCallJson, invalid } from "../core/input.ts";
 import { CHANGES_MAX, NOTE_CHARS_MAX } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
-import type { About, Ending } from "../core/question.ts";
+import { type CancelReason, type Outcome, who } from "../core/model/cancel.ts";
+import type { CallId } from "../core/model/ids.ts";
+import type { Lane } from "../core/model/lane.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { About, Ending } from "../core/model/question.ts";
+import { isUndecided } from "../core/policy/decide-question.ts";
+import type { CallEnd } from "../core/policy/decide-run.ts";
 import type { Approval, CallRequest, CallResult, Wanted } from "../ports/agent.ts";
 import type { HookedCall, Verdict } from "../ports/hooks.ts";
 import type { ProcessResult } from "../ports/spawner.ts";
@@ -17,7 +19,7 @@ import { keptResult } from "./kept-result.ts";
 import type { LiveLane } from "./live-lane.ts";
 import { RunWork, type WorkHost } from "./run-work.ts";
 import type { Ended } from "./scope.ts";
-import { checkApproval, checkCallJson, invalid } from "./validate.ts";
+import { checkApproval } from "./validate-question.ts";
 import { CallProcesses } from "./work-processes.ts";
 
 type Approvable = Pick<CallRequest, "name" | "input">;

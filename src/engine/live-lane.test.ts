@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../test/fixtures/commit.ts";
 import { engineHouse, live } from "../../test/fixtures/engine.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { Gate } from "../testing/gate.ts";
 import { given } from "../testing/given.ts";
 import { settled } from "../testing/manual-clock.ts";

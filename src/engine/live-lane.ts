@@ -5,14 +5,14 @@
 // 2. At most one batch of a lane is on its way to the store.
 // 3. Commands are decided in the order in which they were received, each in its tick.
 
-import type { Command } from "../core/command.ts";
-import type { Coverage } from "../core/covers.ts";
-import type { Delta } from "../core/delta.ts";
-import type { Event } from "../core/event.ts";
-import type { BlockedExplained } from "../core/explained.ts";
-import type { CallId, RunId, Seq, SessionId, Work } from "../core/ids.ts";
-import { emptyLane, type Lane } from "../core/lane.ts";
-import type { MemoChange } from "../core/memo.ts";
+import type { Command } from "../core/model/command.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Event } from "../core/model/event.ts";
+import type { CallId, RunId, Seq, SessionId, Work } from "../core/model/ids.ts";
+import { emptyLane, type Lane } from "../core/model/lane.ts";
+import type { MemoChange } from "../core/model/memo.ts";
+import type { Coverage } from "../core/policy/covers.ts";
+import type { BlockedExplained } from "../core/read/explained.ts";
 import { type Health, WELL } from "./health.ts";
 import type { LiveTranscript } from "./live-transcript.ts";
 import type { LiveWork } from "./live-work.ts";

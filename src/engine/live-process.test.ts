@@ -1,7 +1,7 @@
 // One process, from the moment it is asked for: how it is stopped before it exists, and who is told of its end.
 import { describe, expect, test } from "vitest";
-import type { Work } from "../core/ids.ts";
-import type { ProcessEnd } from "../core/process.ts";
+import type { Work } from "../core/model/ids.ts";
+import type { ProcessEnd } from "../core/model/process.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import type { ScriptedChild } from "../testing/scripted-child.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";

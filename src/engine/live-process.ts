@@ -5,11 +5,12 @@
 // 2. Its end is recorded once, when the whole tree is gone or has escaped; only then is anybody told.
 // 3. A stop reaches the child in the tick in which it is decided, whatever the store does.
 // 4. Its end is reported by the spawner and by nothing else. Past its deadline it is late, and no longer waited for.
-import type { CancelReason } from "../core/cancel.ts";
-import type { OutputNote } from "../core/event.ts";
-import type { CallId, ProcessId, SessionId, Work } from "../core/ids.ts";
+
 import { OUTPUT_TAIL_CHARS } from "../core/limits.ts";
-import type { ProcessEnd } from "../core/process.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { OutputNote } from "../core/model/event.ts";
+import type { CallId, ProcessId, SessionId, Work } from "../core/model/ids.ts";
+import type { ProcessEnd } from "../core/model/process.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Child, ChildEnd, Output, ProcessResult } from "../ports/spawner.ts";
 import type { Deadline } from "./deadline.ts";

@@ -4,14 +4,15 @@
 // 1. It begins with the run that made the last summary. So neither what is read nor what is kept grows with the number
 //    of runs, as long as agents make summaries.
 // 2. It cannot be wrong, only behind: a position that is missing is read from the log.
-import type { Recorded } from "../core/event.ts";
-import { type Seq, type SessionId, turnId } from "../core/ids.ts";
-import type { Item } from "../core/inbox.ts";
+
 import { CONTEXT_KEPT_BYTES, PAGE_EVENTS_MAX } from "../core/limits.ts";
-import type { Run } from "../core/run.ts";
+import type { Recorded } from "../core/model/event.ts";
+import { type Seq, type SessionId, turnId } from "../core/model/ids.ts";
+import type { Item } from "../core/model/inbox.ts";
+import type { Run } from "../core/model/run.ts";
+import type { Message } from "../core/read/transcript.ts";
+import { Book } from "../core/read/transcript-builder.ts";
 import { heapBytes } from "../core/size.ts";
-import type { Message } from "../core/transcript.ts";
-import { Book } from "../core/transcript-book.ts";
 import type { Store } from "../ports/store.ts";
 
 /** What is durable of a session. */

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { engineHouse, eventsOf, live } from "../../test/fixtures/engine.ts";
-import type { Delta } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
 import type { Agent, Turn, TurnResult } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";

@@ -1,13 +1,15 @@
 // One live turn: what the agent is given, and what becomes of what it returns.
-import type { CancelReason, Outcome } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { TurnEnd } from "../core/decide-run.ts";
-import type { Delta } from "../core/delta.ts";
-import { type CallId, callId as makeCallId, type TurnId } from "../core/ids.ts";
+
+import { ControlError } from "../core/errors.ts";
+import { invalid } from "../core/input.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../core/limits.ts";
-import type { Json, Prompt } from "../core/prompt.ts";
-import type { Run } from "../core/run.ts";
-import type { Message } from "../core/transcript.ts";
+import type { CancelReason, Outcome } from "../core/model/cancel.ts";
+import type { Delta } from "../core/model/delta.ts";
+import { type CallId, callId as makeCallId, type TurnId } from "../core/model/ids.ts";
+import type { Json, Prompt } from "../core/model/prompt.ts";
+import type { Run } from "../core/model/run.ts";
+import type { TurnEnd } from "../core/policy/decide-run.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { CallOptions, CallRequest, CallResult, Execute } from "../ports/agent.ts";
 import { failure, stoppedLike, toResult } from "./call-result.ts";
 import { LiveCall } from "./live-call.ts";
@@ -18,7 +20,6 @@ import { RunWork, type WorkHost } from "./run-work.ts";
 import type { Ended } from "./scope.ts";
 import { TurnFacade } from "./turn-facade.ts";
 import { askOf, checkCall, checkMeter, checkResult, type Metered, type Result } from "./turn-result.ts";
-import { invalid } from "./validate.ts";
 import { TurnProcesses } from "./work-processes.ts";
 
 type Kind = "text" | "reasoning";

@@ -1,9 +1,9 @@
 // A turn or call that is live: the means to stop it, and how far it is.
 
-import type { CancelReason } from "../core/cancel.ts";
-import type { Delta } from "../core/delta.ts";
-import type { Waits } from "../core/explained.ts";
-import type { Work } from "../core/ids.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Delta } from "../core/model/delta.ts";
+import type { Work } from "../core/model/ids.ts";
+import type { Waits } from "../core/read/explained.ts";
 import type { HookedCall } from "../ports/hooks.ts";
 import type { Deadline } from "./deadline.ts";
 import { Scope } from "./scope.ts";

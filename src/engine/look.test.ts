@@ -1,7 +1,7 @@
 // How long whoever only looks at a session waits for a store in trouble, and what they get then.
 import { expect, test } from "vitest";
 import { running } from "../../test/fixtures/commands.ts";
-import { emptyLane } from "../core/lane.ts";
+import { emptyLane } from "../core/model/lane.ts";
 import { Gate } from "../testing/gate.ts";
 import { given } from "../testing/given.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

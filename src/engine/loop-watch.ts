@@ -5,8 +5,8 @@
 // 1. The thread decides whether the loop was blocked. This side only counts beats, and keeps the names current.
 // 2. Nothing here keeps a program alive, and a program without threads works without it.
 import { Worker } from "node:worker_threads";
-import type { BlockedExplained } from "../core/explained.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
+import type { BlockedExplained } from "../core/read/explained.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";
 import { BEAT_MS, WatchMemory } from "./loop-watch-memory.ts";

@@ -1,9 +1,9 @@
 // The modes of an agent: which there are, which of them a session is in, and what is none.
-import type { ControlError } from "../core/control-error.ts";
+import type { ControlError } from "../core/errors.ts";
+import { invalid, isObject, rejectUnknown } from "../core/input.ts";
 import { MODE_CHARS_MAX, MODES_MAX, NOTE_CHARS_MAX, TITLE_CHARS_MAX } from "../core/limits.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Agent, AgentMode } from "../ports/agent.ts";
-import { invalid, isObject, rejectUnknown } from "./validate.ts";
 
 const WORD = /^[a-z][a-z0-9-]*$/;
 

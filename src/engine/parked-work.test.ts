@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { gate, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/slots.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Recorded } from "../core/event.ts";
+import { ControlError } from "../core/errors.ts";
 import { CALLS_LIVE_MAX, SHUTDOWN_MS } from "../core/limits.ts";
+import type { Recorded } from "../core/model/event.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
 import type { Agent, CallRequest, Execute, LiveCall, Turn } from "../ports/agent.ts";
 import type { Notice } from "../ports/hooks.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { calls, json, neighbour, notes, stage } from "../../test/fixtures/engine-processes.ts";
 import { LEASE_TTL_MS, TERMINAL_CELLS_MAX } from "../core/limits.ts";
-import { verify } from "../core/verify.ts";
+import { verify } from "../core/read/verify.ts";
 import type { Turn } from "../ports/agent.ts";
 import type { OutputFile, OutputPage, PageWish } from "../ports/spawner.ts";
 import { Gate } from "../testing/gate.ts";

@@ -1,7 +1,9 @@
 // A process as whoever started it, or found it, holds it: also one that has ended, or that another worker has.
-import type { CancelReason, CancelReceipt, GivenReason } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import { isProcessId, type ProcessId, type SessionId, sessionOf, type Work } from "../core/ids.ts";
+
+import { ControlError } from "../core/errors.ts";
+import { checkMs, checkReason, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
+import type { CancelReason, CancelReceipt, GivenReason } from "../core/model/cancel.ts";
+import { isProcessId, type ProcessId, type SessionId, sessionOf, type Work } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Child,
@@ -16,7 +18,6 @@ import type {
   ProcessTree,
 } from "../ports/spawner.ts";
 import type { Processes } from "./processes.ts";
-import { checkMs, checkReason, invalid, optionsOf, rejectUnknown } from "./validate.ts";
 import { checkSize } from "./validate-process.ts";
 import { GatedPages, type YieldGate } from "./yield-gate.ts";
 

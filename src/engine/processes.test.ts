@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { stage } from "../../test/fixtures/engine-processes.ts";
-import { STOP_UNRECORDED } from "../core/control-error.ts";
-import type { Delta } from "../core/delta.ts";
+import { STOP_UNRECORDED } from "../core/errors.ts";
 import { LEASE_TTL_MS, PROCESSES_LIVE_MAX } from "../core/limits.ts";
-import { verifyAtRest } from "../core/verify.ts";
+import type { Delta } from "../core/model/delta.ts";
+import { verifyAtRest } from "../core/read/verify.ts";
 import { openBelay } from "../library/belay.ts";
 import type { Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";

@@ -1,14 +1,14 @@
 // The processes of this worker: begun when their request is durable, stopped when the state demands it, and told about
 // when their end is durable.
 import { Bug } from "../core/bug.ts";
-import type { CancelReason } from "../core/cancel.ts";
-import type { Answers, CommandOf } from "../core/command.ts";
-import { ControlError, toControlError } from "../core/control-error.ts";
-import { isStopRefusable, mayStart, mayStopProcess } from "../core/covers.ts";
-import { demandStops } from "../core/decide-process.ts";
-import type { Feedback, Recorded } from "../core/event.ts";
-import type { CallId, ProcessId, SessionId, Work } from "../core/ids.ts";
-import type { Process, ProcessEnd } from "../core/process.ts";
+import { ControlError, toControlError } from "../core/errors.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Answers, CommandOf } from "../core/model/command.ts";
+import type { Feedback, Recorded } from "../core/model/event.ts";
+import type { CallId, ProcessId, SessionId, Work } from "../core/model/ids.ts";
+import type { Process, ProcessEnd } from "../core/model/process.ts";
+import { isStopRefusable, mayStart, mayStopProcess } from "../core/policy/covers.ts";
+import { demandStops } from "../core/policy/decide-process.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Child,

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { gate } from "../../test/fixtures/belay.ts";
 import { approval, cancelRequested, questionSettled } from "../../test/fixtures/commands.ts";
-import type { QuestionId } from "../core/ids.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX, STORE_WAIT_MS } from "../core/limits.ts";
+import type { QuestionId } from "../core/model/ids.ts";
 import type { Ask, Asked, Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { type FaultyStore, faultyStore } from "../testing/faulty-store.ts";

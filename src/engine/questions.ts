@@ -1,10 +1,11 @@
 // Questions on their way: asked, answered, and withdrawn in time. What counts is decided in the core.
-import type { CancelReceipt, Outcome } from "../core/cancel.ts";
-import type { Answer, Command, CommandOf } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import { type QuestionId, runOf, type SessionId, type Work } from "../core/ids.ts";
+
+import { ControlError } from "../core/errors.ts";
 import { QUESTION_MS } from "../core/limits.ts";
-import type { About, AnswerReceipt, Ending, Reply } from "../core/question.ts";
+import type { CancelReceipt, Outcome } from "../core/model/cancel.ts";
+import type { Answer, Command, CommandOf } from "../core/model/command.ts";
+import { type QuestionId, runOf, type SessionId, type Work } from "../core/model/ids.ts";
+import type { About, AnswerReceipt, Ending, Reply } from "../core/model/question.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Commit } from "./commit.ts";

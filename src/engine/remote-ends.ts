@@ -4,8 +4,8 @@
 // Invariants
 // 1. A session has at most one follower here, and none without a waiter.
 // 2. What a waiter looks up after it has joined, and what the follower reads, leave no gap between them.
-import type { Recorded } from "../core/event.ts";
-import type { Seq, SessionId } from "../core/ids.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Seq, SessionId } from "../core/model/ids.ts";
 import type { Store } from "../ports/store.ts";
 import type { Following, Heard } from "./follow.ts";
 import type { Stoppable } from "./stoppable.ts";

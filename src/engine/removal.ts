@@ -5,11 +5,12 @@
 //    that made the last summary. Without a summary it is cut between two runs, and the model is told.
 // 2. Each step is one small write, so that a stop waits for one of them at most.
 // 3. A session that is to be deleted accepts nothing by then. One that is not at rest is not deleted.
-import type { CancelReason } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { ProcessId, RunId, Seq, SessionId, WorkerId } from "../core/ids.ts";
+
+import { ControlError } from "../core/errors.ts";
 import { DELETE_WAIT_MS, PAGE_EVENTS_MAX } from "../core/limits.ts";
-import type { SessionDeleted, Trimmed, Upkeep } from "../core/upkeep.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { ProcessId, RunId, Seq, SessionId, WorkerId } from "../core/model/ids.ts";
+import type { SessionDeleted, Trimmed, Upkeep } from "../core/model/upkeep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Commit } from "./commit.ts";

@@ -14,12 +14,12 @@ import {
   settleTurn,
 } from "../../test/fixtures/commands.ts";
 import { logStore } from "../../test/fixtures/log-store.ts";
-import type { Outcome } from "../core/cancel.ts";
-import type { Command } from "../core/command.ts";
-import type { Event } from "../core/event.ts";
-import type { CallId, TurnId } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Command } from "../core/model/command.ts";
+import type { Event } from "../core/model/event.ts";
+import type { CallId, TurnId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { given } from "../testing/given.ts";
 import { readAll, readCall, readReplay } from "./replay.ts";
 

@@ -3,12 +3,13 @@
 //
 // It may be asked again several times, and all these turns are one to its agent: what the last of them has found stands
 // in for what an earlier one had not. Other turns of the run are not: their calls are theirs, though they look alike.
-import type { Outcome } from "../core/cancel.ts";
-import type { Event, Recorded } from "../core/event.ts";
-import { type CallId, type RunId, runOf, type Seq, type SessionId, type TurnId } from "../core/ids.ts";
+
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
-import { isCutOff } from "../core/transcript.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Event, Recorded } from "../core/model/event.ts";
+import { type CallId, type RunId, runOf, type Seq, type SessionId, type TurnId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
+import { isCutOff } from "../core/read/transcript.ts";
 import type { CallAsked, CallOptions, CallResult } from "../ports/agent.ts";
 import type { Store } from "../ports/store.ts";
 import { toResult } from "./call-result.ts";

@@ -4,11 +4,11 @@
 // 1. Nothing that is going on is touched: a log is cut between runs, and only an idle session is deleted.
 // 2. One step at a time, each of them small; the store is free for a stop between any two.
 // 3. Trouble of the store ends a round, and is not reported again: the next round tries it again.
-import { ControlError } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { RETENTION_EVERY_MS, RETENTION_IDLE_SESSIONS_MAX, RETENTION_SESSIONS_MAX } from "../core/limits.ts";
-import { excessSessions, isForgotten, isTooLarge, type Retention, SLACK, within } from "../core/retention.ts";
-import type { Surveyed, Upkeep } from "../core/upkeep.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import { excessSessions, isForgotten, isTooLarge, type Retention, SLACK, within } from "../core/model/retention.ts";
+import type { Surveyed, Upkeep } from "../core/model/upkeep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Removal } from "./removal.ts";

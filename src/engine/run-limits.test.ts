@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { accept, running, settleTurn, start } from "../../test/fixtures/commands.ts";
-import type { CancelReason } from "../core/cancel.ts";
-import type { Recorded } from "../core/event.ts";
-import type { RunId } from "../core/ids.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { RunId } from "../core/model/ids.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";

@@ -1,6 +1,6 @@
 // How long a run may take altogether: then it is cancelled like by anybody else, with the limit as the reason.
-import type { Recorded } from "../core/event.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cancels } from "./cancels.ts";
 import type { LiveLane } from "./live-lane.ts";

@@ -1,7 +1,7 @@
 // A turn or call of the live run, with what both use of the engine. Their ends go to the log as commands.
-import type { Outcome } from "../core/cancel.ts";
-import { type ProcessId, type RunId, runOf, type SessionId, type Work } from "../core/ids.ts";
-import type { About, Ending } from "../core/question.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import { type ProcessId, type RunId, runOf, type SessionId, type Work } from "../core/model/ids.ts";
+import type { About, Ending } from "../core/model/question.ts";
 import type { Agent, Ask, Asked } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";
@@ -15,7 +15,7 @@ import { LiveWork } from "./live-work.ts";
 import { modeInForce } from "./modes.ts";
 import type { ProcessHost } from "./process-handle.ts";
 import type { Questions } from "./questions.ts";
-import { askedOf, checkAsk } from "./validate.ts";
+import { askedOf, checkAsk } from "./validate-question.ts";
 import { type LoopBudget, YieldGate } from "./yield-gate.ts";
 
 /** As much of the engine as turns and calls use. */

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import type { CancelReason } from "../core/cancel.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
 import { Aborted, type Firing, Scope } from "./scope.ts";
 
 const user = { kind: "user" } as const;

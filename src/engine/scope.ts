@@ -7,7 +7,7 @@
 // 4. An abort becomes a value here, and nowhere else.
 // 5. The token is cancelled in the tick of the stop: `reason` and `until` see it at once. Its signal may fire later,
 //    at the latest when it is looked at.
-import type { CancelReason } from "../core/cancel.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
 
 export type Ended<T> =
   | { readonly kind: "completed"; readonly value: T }

@@ -1,5 +1,5 @@
 // An orderly end: refuse, stop or park, settle, flush; all within one limit.
-import type { SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import { closing } from "./closing.ts";
 import type { Engine } from "./engine.ts";
 import type { LiveLane } from "./live-lane.ts";

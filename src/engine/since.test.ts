@@ -12,9 +12,9 @@ import {
   start,
 } from "../../test/fixtures/commands.ts";
 import { logStore, timeAt } from "../../test/fixtures/log-store.ts";
-import type { Event } from "../core/event.ts";
-import { type CallId, type RunId, turnId } from "../core/ids.ts";
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
+import type { Event } from "../core/model/event.ts";
+import { type CallId, type RunId, turnId } from "../core/model/ids.ts";
 import { type Given, given } from "../testing/given.ts";
 import { LiveLane } from "./live-lane.ts";
 import { since } from "./since.ts";

@@ -1,9 +1,10 @@
 // Since when a live run and its calls are going on. Kept in memory for sessions driven here, so that an explanation
 // needs no store; otherwise read from the log.
-import type { Recorded } from "../core/event.ts";
-import type { CallId, RunId, Seq } from "../core/ids.ts";
+
 import { PAGE_EVENTS_MAX } from "../core/limits.ts";
-import type { Run } from "../core/run.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { CallId, RunId, Seq } from "../core/model/ids.ts";
+import type { Run } from "../core/model/run.ts";
 import type { Store } from "../ports/store.ts";
 import type { LiveLane } from "./live-lane.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { calls, notes, stage } from "../../test/fixtures/engine-processes.ts";
 import { DEATH_MS } from "../core/limits.ts";
-import { verifyAtRest } from "../core/verify.ts";
+import { verifyAtRest } from "../core/read/verify.ts";
 import type { Turn } from "../ports/agent.ts";
 import { settled } from "../testing/manual-clock.ts";
 

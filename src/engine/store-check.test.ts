@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Store } from "../ports/store.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { Gate } from "../testing/gate.ts";

@@ -3,7 +3,7 @@
 // Invariants
 // 1. One question at a time, and its answer serves everybody who asks within a second: it costs the store a write.
 // 2. A store that says nothing is in trouble: nobody waits for it longer than the limit.
-import { type ControlCode, toControlError } from "../core/control-error.ts";
+import { type ControlCode, toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 

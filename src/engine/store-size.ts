@@ -1,6 +1,6 @@
 // How much is in the store. Counted a page at a time when it is asked for, and then remembered for a while.
 import { RETENTION_SESSIONS_MAX, STORE_SIZE_MS } from "../core/limits.ts";
-import type { StoreStatus, Upkeep } from "../core/upkeep.ts";
+import type { StoreStatus, Upkeep } from "../core/model/upkeep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 

@@ -1,7 +1,7 @@
 // A store in trouble: every receipt is true, stops still work, and everything continues once the store is well again.
 import { describe, expect, test } from "vitest";
 import { gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { RETRY_FIRST_MS } from "../core/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Appended, Batch, Store } from "../ports/store.ts";

@@ -1,12 +1,13 @@
 // What the agent sees of a turn. Getters, so that it can be taken apart: `async ({ prompt, emit, signal }) => …`.
-import type { RunId, SessionId, TurnId } from "../core/ids.ts";
+
+import { checkNote, invalid } from "../core/input.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
-import type { Prompt } from "../core/prompt.ts";
-import type { Run } from "../core/run.ts";
+import type { RunId, SessionId, TurnId } from "../core/model/ids.ts";
+import type { Prompt } from "../core/model/prompt.ts";
+import type { Run } from "../core/model/run.ts";
 import type { Spent, Turn } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { RunWork } from "./run-work.ts";
-import { checkNote, invalid } from "./validate.ts";
 
 /** The live turn behind the facade. */
 type Behind = RunWork &

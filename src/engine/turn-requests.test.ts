@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { engineHouse, live, neighbour } from "../../test/fixtures/engine.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { BelayOptions } from "../library/belay-options.ts";
 import type { Agent, Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";

@@ -1,12 +1,14 @@
 // What an agent hands back, checked before anything of it is recorded.
-import type { CallAsk } from "../core/call.ts";
-import type { ControlError } from "../core/control-error.ts";
-import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/event.ts";
-import type { CallId } from "../core/ids.ts";
+
+import type { ControlError } from "../core/errors.ts";
+import { checkCallJson, checkMs, invalid, isObject } from "../core/input.ts";
 import { CALLS_LIVE_MAX, MODEL_NAME_CHARS_MAX } from "../core/limits.ts";
+import type { CallAsk } from "../core/model/call.ts";
+import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/model/event.ts";
+import type { CallId } from "../core/model/ids.ts";
 import { suggest } from "../core/suggest.ts";
 import type { CallOptions, CallRequest } from "../ports/agent.ts";
-import { checkApproval, checkCallJson, checkMs, invalid, isObject } from "./validate.ts";
+import { checkApproval } from "./validate-question.ts";
 
 export interface Metered {
   readonly usage?: Usage;

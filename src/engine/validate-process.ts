@@ -1,10 +1,10 @@
 // What is asked of a process, checked before anything is recorded. What only the machine knows, the spawner checks.
 import { type Problem, problemOfCommand, problemOfPath } from "../core/argument.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Feedback } from "../core/event.ts";
+import { ControlError } from "../core/errors.ts";
+import { checkMs, invalid, isObject, rejectUnknown } from "../core/input.ts";
 import { TERMINAL_CELLS_MAX } from "../core/limits.ts";
+import type { Feedback } from "../core/model/event.ts";
 import type { CommandLine, Profile, RunOptions, StartOptions } from "../ports/spawner.ts";
-import { checkMs, invalid, isObject, rejectUnknown } from "./validate.ts";
 
 /** A day: longer than that is a service, and a service has somebody else to look after it. */
 const TIMEOUT_MS_MAX = 24 * 60 * 60_000;

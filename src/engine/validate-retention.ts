@@ -1,6 +1,7 @@
 // The limits of retention, as a host gives them.
-import type { Retention } from "../core/retention.ts";
-import { invalid, isObject, rejectUnknown } from "./validate.ts";
+
+import { invalid, isObject, rejectUnknown } from "../core/input.ts";
+import type { Retention } from "../core/model/retention.ts";
 
 export function checkRetention(given: unknown): Retention {
   if (!isObject(given)) throw invalid("`retention` must be an object: { perSession, overall }.");

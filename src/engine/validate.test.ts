@@ -1,20 +1,6 @@
 // What is taken, what it becomes, and what is said of everything else.
 import { describe, expect, test } from "vitest";
 import {
-  CALL_BYTES_MAX,
-  ITEM_BYTES_MAX,
-  JSON_DEPTH_MAX,
-  KEY_CHARS_MAX,
-  NOTE_CHARS_MAX,
-  PAGE_ROWS_MAX,
-  PROMPT_BYTES_MAX,
-  QUESTION_BYTES_MAX,
-} from "../core/limits.ts";
-import { misfit } from "../core/question.ts";
-import {
-  askedOf,
-  checkApproval,
-  checkAsk,
   checkCallJson,
   checkDelivery,
   checkItem,
@@ -24,7 +10,19 @@ import {
   checkNote,
   checkPrompt,
   checkReason,
-} from "./validate.ts";
+} from "../core/input.ts";
+import {
+  CALL_BYTES_MAX,
+  ITEM_BYTES_MAX,
+  JSON_DEPTH_MAX,
+  KEY_CHARS_MAX,
+  NOTE_CHARS_MAX,
+  PAGE_ROWS_MAX,
+  PROMPT_BYTES_MAX,
+  QUESTION_BYTES_MAX,
+} from "../core/limits.ts";
+import { misfit } from "../core/model/question.ts";
+import { askedOf, checkApproval, checkAsk } from "./validate-question.ts";
 
 type Check = (given: never) => unknown;
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Outcome } from "../core/cancel.ts";
-import type { Recorded } from "../core/event.ts";
-import type { RunId } from "../core/ids.ts";
 import { RECENT_RUNS_MAX } from "../core/limits.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { RunId } from "../core/model/ids.ts";
 import { Waiters } from "./waiters.ts";
 
 const completed: Outcome = { kind: "completed" };

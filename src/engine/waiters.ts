@@ -3,11 +3,12 @@
 // Invariants
 // 1. A waiter is released once, by the durable end of its own id; else when this worker closes or lets its run go.
 // 2. It is removed when it is released or disposed of, so that none outlives what it waits for.
-import type { Outcome } from "../core/cancel.ts";
-import type { Recorded } from "../core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId } from "../core/ids.ts";
+
 import { RECENT_RUNS_MAX } from "../core/limits.ts";
-import type { Ending } from "../core/question.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId } from "../core/model/ids.ts";
+import type { Ending } from "../core/model/question.ts";
 import type { ProcessResult } from "../ports/spawner.ts";
 import { resultOf } from "./processes.ts";
 

@@ -4,7 +4,7 @@ import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { watch } from "../../test/fixtures/commit.ts";
 import { calls, notes, stage } from "../../test/fixtures/engine-processes.ts";
 import { OUTPUT_TAIL_CHARS, STORE_WAIT_MS } from "../core/limits.ts";
-import { verify, verifyAtRest } from "../core/verify.ts";
+import { verify, verifyAtRest } from "../core/read/verify.ts";
 import type { LiveCall } from "../ports/agent.ts";
 import type { TurnProcesses } from "../ports/spawner.ts";
 import { Gate } from "../testing/gate.ts";

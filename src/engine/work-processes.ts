@@ -1,8 +1,8 @@
 // What turns and calls can do with processes: start one for the session, find one again; a call can also run one and
 // wait for it. None of those that are started for the session ends with the turn or call.
-import { ControlError } from "../core/control-error.ts";
-import { type CallId, type SessionId, sessionOf, type TurnId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { UNINTERRUPTED_PERCENT } from "../core/limits.ts";
+import { type CallId, type SessionId, sessionOf, type TurnId } from "../core/model/ids.ts";
 import type {
   CallProcesses as CallApi,
   CommandLine,

@@ -10,7 +10,7 @@ import {
   live,
   neighbour,
 } from "../../test/fixtures/engine.ts";
-import { verify } from "../core/verify.ts";
+import { verify } from "../core/read/verify.ts";
 import type { Agent, CallRequest, LiveCall, Turn } from "../ports/agent.ts";
 import type { Hooks } from "../ports/hooks.ts";
 import { Gate } from "../testing/gate.ts";

@@ -1,8 +1,9 @@
 // Turns and calls, made live: the agent is called, tools are run, and their ends come back as commands.
-import type { Outcome } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import { type CallId, runOf, type TurnId, type Work } from "../core/ids.ts";
-import type { Run } from "../core/run.ts";
+
+import { ControlError } from "../core/errors.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import { type CallId, runOf, type TurnId, type Work } from "../core/model/ids.ts";
+import type { Run } from "../core/model/run.ts";
 import type { CallRequest } from "../ports/agent.ts";
 import type { World } from "./drive.ts";
 import { LiveCall } from "./live-call.ts";

@@ -4,8 +4,8 @@
 // 1. An update is sent on as it came, whatever it is called: an agent may know more of the protocol than Belay.
 // 2. Of updates that replace each other the last one is kept, for a client that opens the session later.
 // 3. A setting that is changed while no process of the agent runs is sent to the next one before its first prompt.
-import type { SessionId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { isObject, type JsonObject, keptJson } from "./kept-json.ts";
 import { SESSIONS_KEPT_MAX } from "./limits.ts";
 

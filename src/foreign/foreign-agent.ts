@@ -1,8 +1,8 @@
 // Any agent that speaks the Agent Client Protocol, as an agent of Belay: it gets sessions, a queue, receipts, events,
 // approvals and a stop that works, and does not know it.
 import type { ContentBlock } from "@agentclientprotocol/sdk";
-import type { Prompt } from "../core/prompt.ts";
-import type { Message } from "../core/transcript.ts";
+import type { Prompt } from "../core/model/prompt.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { Agent, Turn, TurnResult } from "../ports/agent.ts";
 import { AgentFailed } from "./agent-failed.ts";
 import { checkForeign, type ForeignAgentOptions } from "./foreign-options.ts";

@@ -1,8 +1,8 @@
 // What a foreign agent is made with, checked.
 import { basename } from "node:path";
-import { ControlError } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { isObject } from "./kept-json.ts";
 import { IDLE_MS, IDLE_PROCESSES_MAX, START_MS, START_MS_MAX } from "./limits.ts";

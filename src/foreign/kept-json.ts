@@ -1,5 +1,5 @@
 // What a foreign agent hands over, as JSON that the log takes. Pure.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { CALL_CHARS_MAX, DEPTH_MAX } from "./limits.ts";
 
 export type JsonObject = { readonly [key: string]: Json };

@@ -5,8 +5,8 @@
 // 2. A connection that is closed while the process lives is of no use to anybody: the process is ended.
 // 3. What it tells is handed to the one who listens, in its order, before the answer that follows it; else to nobody.
 import { type ClientConnection, client, RequestError, type RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import type { GivenReason } from "../core/cancel.ts";
-import type { ProcessId } from "../core/ids.ts";
+import type { GivenReason } from "../core/model/cancel.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import type { Turn } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ProcessHandle, ProcessResult, ProcessTree, TreeMember } from "../ports/spawner.ts";

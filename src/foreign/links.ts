@@ -3,8 +3,8 @@
 // Invariants
 // 1. One link per session: the next one is started only when the one before is gone.
 // 2. A link that nobody works with is ended after a while, and sooner if there are too many of them.
-import type { SessionId } from "../core/ids.ts";
-import type { Message } from "../core/transcript.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { Turn } from "../ports/agent.ts";
 import type { Settled } from "./foreign-options.ts";
 import type { Link } from "./link.ts";

@@ -5,7 +5,7 @@
 //    on from `pending` carries it out all the same. One that is announced without an input waits HOLD_MS for it.
 // 2. It ends when the agent says so, when its prompt has ended, or when the agent is gone; and then once.
 // 3. What the agent says of it after it was recorded is sent on as progress.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { CallResult, LiveCall, Turn } from "../ports/agent.ts";
 import { brief, keptJson } from "./kept-json.ts";
 import { CALL_CHARS_MAX, HOLD_MS, NAME_CHARS_MAX, PROGRESS_CHARS_MAX } from "./limits.ts";

@@ -4,7 +4,7 @@
 // 1. Every question is answered once, with one of the agent's own options or with `cancelled`.
 // 2. Nothing is allowed that nobody has allowed: whatever goes wrong is a no.
 import type { RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import type { Ending } from "../core/question.ts";
+import type { Ending } from "../core/model/question.ts";
 import type { CallResult } from "../ports/agent.ts";
 import type { Leave } from "./foreign-options.ts";
 import { brief, isObject } from "./kept-json.ts";

@@ -1,7 +1,7 @@
 // What an agent is told, as pieces of content it can take. Pure.
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { type Attachment, attachmentsOf } from "../agent/attachment.ts";
-import type { Prompt } from "../core/prompt.ts";
+import type { Prompt } from "../core/model/prompt.ts";
 import type { Abilities } from "./abilities.ts";
 
 export const textBlock = (text: string): ContentBlock => ({ type: "text", text });

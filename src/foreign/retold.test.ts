@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Message } from "../core/transcript.ts";
+import type { Message } from "../core/read/transcript.ts";
 import { TRANSCRIPT_CHARS_MAX } from "./limits.ts";
 import { retold } from "./retold.ts";
 import { earlierSession, SESSION_CALL } from "./session-call.ts";

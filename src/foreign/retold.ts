@@ -1,7 +1,7 @@
 // What was said so far, as text, for an agent that remembers nothing of it. Pure.
-import { failedWhileStopping, who } from "../core/cancel.ts";
-import type { RunId } from "../core/ids.ts";
-import type { Finish, Message, TranscriptResult } from "../core/transcript.ts";
+import { failedWhileStopping, who } from "../core/model/cancel.ts";
+import type { RunId } from "../core/model/ids.ts";
+import type { Finish, Message, TranscriptResult } from "../core/read/transcript.ts";
 import { TRANSCRIPT_CHARS_MAX } from "./limits.ts";
 import { SESSION_CALL } from "./session-call.ts";
 

@@ -1,7 +1,7 @@
 // Brings a foreign agent to where it can be prompted: started, greeted, and in a session, its earlier one if it can.
 import { isAbsolute, resolve } from "node:path";
-import type { Json } from "../core/prompt.ts";
-import type { Message } from "../core/transcript.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { Turn } from "../ports/agent.ts";
 import { type Abilities, readAbilities } from "./abilities.ts";
 import { AgentFailed } from "./agent-failed.ts";

@@ -1,5 +1,5 @@
 // How the session that a foreign agent has made is found again: it is the result of a call, and the log keeps it.
-import type { Message } from "../core/transcript.ts";
+import type { Message } from "../core/read/transcript.ts";
 import { isObject } from "./kept-json.ts";
 import { SESSION_ID_CHARS_MAX } from "./limits.ts";
 

@@ -5,7 +5,7 @@
 // 1. What was taken out of the queue is with the agent, or in what `end` gives back; nothing is dropped. Only an agent
 //    that took it and does not say so is told a second time.
 // 2. `end` resolves within STEER_MS, whatever the agent does.
-import type { Prompt } from "../core/prompt.ts";
+import type { Prompt } from "../core/model/prompt.ts";
 import type { Turn } from "../ports/agent.ts";
 import { isObject } from "./kept-json.ts";
 import { STEER_EVERY_MS, STEER_MS } from "./limits.ts";

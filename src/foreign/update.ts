@@ -1,6 +1,6 @@
 // What a foreign agent tells while it works, read with patience: what is missing or strange is left out, not refused. A
 // newer agent says more than we know, and its work must not fail for that. Pure.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { isObject, keptJson } from "./kept-json.ts";
 
 export type Update =

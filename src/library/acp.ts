@@ -1,8 +1,8 @@
 // Belay behind the Agent Client Protocol, in a program of your own: a door for editors, and other agents behind Belay.
 import { resolve } from "node:path";
 import { type AcpDoor, type AcpDoorOptions, acpDoor as makeDoor } from "../acp/door.ts";
+import { invalid, isObject, rejectUnknown } from "../core/input.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import { invalid, isObject, rejectUnknown } from "../engine/validate.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { version } from "./version.ts";
 

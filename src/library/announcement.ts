@@ -6,7 +6,7 @@
 //    its work can be stopped. If another program has the directory by then, this one is told to end.
 // 3. A directory that was renamed is left alone: the socket is in it, and commands find it under the new name.
 import { statSync } from "node:fs";
-import { toControlError } from "../core/control-error.ts";
+import { toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileIdentity, HeldDirectory } from "../store/sqlite/file-identity.ts";
 import type { DataLock } from "./data-lock.ts";

@@ -1,11 +1,11 @@
 // Questions as people meet them: what is open, and how it is answered. Each is answered once.
 
-import { ControlError } from "../core/control-error.ts";
-import { isQuestionId, type QuestionId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
-import type { AnswerReceipt, Reply } from "../core/question.ts";
+import { ControlError } from "../core/errors.ts";
+import { checkCallJson, checkKey, checkNote, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
+import { isQuestionId, type QuestionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
+import type { AnswerReceipt, Reply } from "../core/model/question.ts";
 import type { Engine } from "../engine/engine.ts";
-import { checkCallJson, checkKey, checkNote, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import type { AnswerOptions, AnswersControl, ApprovalOptions } from "../ports/control.ts";
 
 export class Answers implements AnswersControl {

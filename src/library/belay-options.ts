@@ -1,9 +1,10 @@
 // What `openBelay()` takes, checked before anything is opened.
-import type { Recorded } from "../core/event.ts";
-import type { SessionId } from "../core/ids.ts";
-import type { Retention } from "../core/retention.ts";
+
+import { checkMs, invalid, isObject, rejectUnknown } from "../core/input.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Retention } from "../core/model/retention.ts";
 import { checkModes } from "../engine/modes.ts";
-import { checkMs, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
 import { checkRetention } from "../engine/validate-retention.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Clock, Ids } from "../ports/clock.ts";

@@ -1,22 +1,7 @@
 // What a user types: open Belay, make sessions, stop anything.
 
 import { resolve } from "node:path";
-import type { CallView } from "../core/call-view.ts";
-import type { CancelReceipt, SessionReceipt, Target } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/ids.ts";
-import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS } from "../core/limits.ts";
-import type { Prompt } from "../core/prompt.ts";
-import type { IdsFound } from "../core/rows.ts";
-import type { Resources, StoreStatus } from "../core/upkeep.ts";
-import type { Made } from "../engine/acceptance.ts";
-import type { PromptReceipt } from "../engine/cancels.ts";
-import { Engine } from "../engine/engine.ts";
-import { startWatcher } from "../engine/loop-watch.ts";
-import { unpunished } from "../engine/process-handle.ts";
-import { randomIds } from "../engine/random-ids.ts";
-import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
-import { systemClock } from "../engine/system-clock.ts";
+import { ControlError } from "../core/errors.ts";
 import {
   checkKey,
   checkKeys,
@@ -27,7 +12,22 @@ import {
   invalid,
   optionsOf,
   rejectUnknown,
-} from "../engine/validate.ts";
+} from "../core/input.ts";
+import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS } from "../core/limits.ts";
+import type { CancelReceipt, SessionReceipt, Target } from "../core/model/cancel.ts";
+import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/model/ids.ts";
+import type { Prompt } from "../core/model/prompt.ts";
+import type { IdsFound } from "../core/model/rows.ts";
+import type { Resources, StoreStatus } from "../core/model/upkeep.ts";
+import type { CallView } from "../core/read/call-view.ts";
+import type { Made } from "../engine/acceptance.ts";
+import type { PromptReceipt } from "../engine/cancels.ts";
+import { Engine } from "../engine/engine.ts";
+import { startWatcher } from "../engine/loop-watch.ts";
+import { unpunished } from "../engine/process-handle.ts";
+import { randomIds } from "../engine/random-ids.ts";
+import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
+import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   AllEventsOptions,

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { neighbour, stage } from "../../test/fixtures/engine-processes.ts";
-import type { CallId } from "../core/ids.ts";
 import { ABORTS_AT_ONCE_MAX, CALL_WAIT_MS } from "../core/limits.ts";
+import type { CallId } from "../core/model/ids.ts";
 import type { Turn } from "../ports/agent.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import type { Belay } from "./belay.ts";

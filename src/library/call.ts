@@ -1,12 +1,12 @@
 // One call: looked up in the log, with what the worker that drives its session knows of it, and stopped.
 
-import { CallReader, type CallView } from "../core/call-view.ts";
-import type { CancelReceipt } from "../core/cancel.ts";
-import { ControlError, toControlError } from "../core/control-error.ts";
-import { type CallId, isCallId, runOf, type Seq, type SessionId } from "../core/ids.ts";
+import { ControlError, toControlError } from "../core/errors.ts";
+import { checkKey, checkReason, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
+import type { CancelReceipt } from "../core/model/cancel.ts";
+import { type CallId, isCallId, runOf, type Seq, type SessionId } from "../core/model/ids.ts";
+import { CallReader, type CallView } from "../core/read/call-view.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readAll, readCall } from "../engine/replay.ts";
-import { checkKey, checkReason, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import type { CancelOptions, Waited } from "../ports/control.ts";
 import { checkWait, WaitLimit, waitForCall } from "./run.ts";
 

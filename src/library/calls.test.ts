@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { type Gate, gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/slots.ts";
-import type { CallId } from "../core/ids.ts";
-import type { Message } from "../core/transcript.ts";
-import { type Finding, verifyAtRest } from "../core/verify.ts";
+import type { CallId } from "../core/model/ids.ts";
+import type { Message } from "../core/read/transcript.ts";
+import { type Finding, verifyAtRest } from "../core/read/verify.ts";
 import type { Agent, CallRequest, CallResult } from "../ports/agent.ts";
 import type { Hooks, Notice } from "../ports/hooks.ts";
 import { type Belay, openBelay } from "./belay.ts";

@@ -1,8 +1,8 @@
 // Cancelling, as a user of the library does it: what is covered, what the receipts say, how it ends.
 import { describe, expect, test } from "vitest";
 import { deaf, gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 
 const user = { kind: "user" } as const;
 const cancelled = { kind: "cancelled", reason: user } as const;

@@ -5,7 +5,7 @@
 // 2. The socket and the note of a data directory are written by its holder alone. A holder that comes finds only what a
 //    dead one has left, and removes it.
 import { rmSync } from "node:fs";
-import { ControlError, toControlError } from "../core/control-error.ts";
+import { ControlError, toControlError } from "../core/errors.ts";
 import type { Store } from "../ports/store.ts";
 import { canonicalPath, type Lock, takeLock } from "../store/sqlite/owner.ts";
 import { isTakenOver } from "../store/sqlite/ownership.ts";

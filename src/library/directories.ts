@@ -5,9 +5,9 @@
 // put there later is seen as one (`file-place.ts`, `working-directory.ts`).
 import { realpathSync, statSync } from "node:fs";
 import { isAbsolute, resolve, sep } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
+import { invalid } from "../core/input.ts";
 import { DIRECTORY_CHARS_MAX } from "../core/limits.ts";
-import { invalid } from "../engine/validate.ts";
 import { isWithin } from "../process/working-directory.ts";
 
 /** `workspace`: inside the host's workspace, and nowhere else. `any`: wherever there is a directory. */

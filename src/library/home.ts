@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { randomIds } from "../engine/random-ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { fitsSocket } from "../server/listener-socket.ts";

@@ -1,7 +1,7 @@
 // All sessions at once: what goes on, stopping all of it, and who owns what.
 import { expect, test } from "vitest";
 import { gate, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
-import type { Recorded } from "../core/event.ts";
+import type { Recorded } from "../core/model/event.ts";
 import type { Told } from "../ports/control.ts";
 
 const waits = (turn: { readonly signal: AbortSignal }): Promise<never> => untilAborted(turn.signal);

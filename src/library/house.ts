@@ -1,6 +1,7 @@
 // What concerns all sessions of a worker at once: what goes on, and stopping all of it.
 
 import { canonical } from "../core/canonical.ts";
+import { checkKey, checkKeys, checkLimit, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
 import {
   ID_CHARS_MAX,
   isCallId,
@@ -11,10 +12,9 @@ import {
   runOf,
   type SessionId,
   sessionOf,
-} from "../core/ids.ts";
-import type { IdsFound, SessionsAsked } from "../core/rows.ts";
+} from "../core/model/ids.ts";
+import type { IdsFound, SessionsAsked } from "../core/model/rows.ts";
 import type { Engine } from "../engine/engine.ts";
-import { checkKey, checkKeys, checkLimit, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import type { CancelAllOptions, CoveredSession, IdsOptions, SessionsPage, Within } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import { checkTenant, promptSessionId, sessionPrefix } from "./names.ts";

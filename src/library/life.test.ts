@@ -1,7 +1,7 @@
 // Following, closing, parking and coming back.
 import { describe, expect, test } from "vitest";
 import { deaf, gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";

@@ -1,8 +1,9 @@
 // Names people give: of tenants, of sessions, of prompts.
-import { isSessionId, type SessionId, tenantPrefix } from "../core/ids.ts";
+
+import { invalid } from "../core/input.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
+import { isSessionId, type SessionId, tenantPrefix } from "../core/model/ids.ts";
 import type { Engine } from "../engine/engine.ts";
-import { invalid } from "../engine/validate.ts";
 
 /** Short enough that everything named after a session of theirs is still an id. */
 const TENANT = /^[a-z0-9][a-z0-9-]{0,31}$/;

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { checkMs, invalid, isObject, rejectUnknown } from "../engine/validate.ts";
+import { checkMs, invalid, isObject, rejectUnknown } from "../core/input.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Mechanism, ProcessLimits, Profile, Spawner, Tier } from "../ports/spawner.ts";
 

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import { calls, json } from "../../test/fixtures/engine-processes.ts";
 import { heard, hostileTree, mark, marked, markedAtLeast } from "../../test/fixtures/marked-process.ts";
-import { verifyAtRest } from "../core/verify.ts";
+import { verifyAtRest } from "../core/read/verify.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Ran } from "../ports/spawner.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";

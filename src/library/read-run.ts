@@ -1,8 +1,8 @@
 // Reads one run from the log, as `run.view()` and `run.result()` give it.
-import { ControlError } from "../core/control-error.ts";
-import type { RunId } from "../core/ids.ts";
-import type { RunRow } from "../core/rows.ts";
-import { RunReader } from "../core/run-view.ts";
+import { ControlError } from "../core/errors.ts";
+import type { RunId } from "../core/model/ids.ts";
+import type { RunRow } from "../core/model/rows.ts";
+import { RunReader } from "../core/read/run-view.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readAll } from "../engine/replay.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { deaf, openHouse, waits } from "../../test/fixtures/belay.ts";
-import type { Recorded } from "../core/event.ts";
-import type { Message } from "../core/transcript.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { manualClock } from "../testing/manual-clock.ts";

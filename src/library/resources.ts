@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { LOOP_DELAY_MS } from "../core/limits.ts";
-import type { Resources } from "../core/upkeep.ts";
+import type { Resources } from "../core/model/upkeep.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** `watch`: whether the delay of the event loop is measured. */

@@ -1,16 +1,17 @@
 // A run as its prompter holds it: acceptance, events, outcome, and the means to stop it, from the first tick on.
 
-import type { CancelReason, CancelReceipt, CoveredProcess, Outcome } from "../core/cancel.ts";
-import type { Accepted } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import { type CallId, type ProcessId, type RunId, type SessionId, sessionOf } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../core/input.ts";
 import { CALL_WAIT_MS, RECEIPT_MS_MIN, WAIT_MS_MAX } from "../core/limits.ts";
-import type { RunRow } from "../core/rows.ts";
-import { type RunResult, resultOf } from "../core/run-result.ts";
-import { runText, type TextOptions } from "../core/run-text.ts";
-import type { RunView } from "../core/run-view.ts";
+import type { CancelReason, CancelReceipt, CoveredProcess, Outcome } from "../core/model/cancel.ts";
+import type { Accepted } from "../core/model/command.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import { type CallId, type ProcessId, type RunId, type SessionId, sessionOf } from "../core/model/ids.ts";
+import type { RunRow } from "../core/model/rows.ts";
+import { type RunResult, resultOf } from "../core/read/run-result.ts";
+import { runText, type TextOptions } from "../core/read/run-text.ts";
+import type { RunView } from "../core/read/run-view.ts";
 import type { Begun } from "../engine/acceptance.ts";
 import { gone } from "../engine/closing.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -18,7 +19,6 @@ import { unrecordedStop } from "../engine/entries.ts";
 import { OVER } from "../engine/follow.ts";
 import { orLimit, ProcessHandle, unpunished } from "../engine/process-handle.ts";
 import { type Stop, Stoppable } from "../engine/stoppable.ts";
-import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CancelOptions, RunControl, Waited } from "../ports/control.ts";
 import { readRun } from "./read-run.ts";

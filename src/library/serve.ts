@@ -1,8 +1,8 @@
 // Belay behind HTTP, in a program of your own: a server with its sockets, or functions to mount in one you have.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { toControlError } from "../core/control-error.ts";
+import { toControlError } from "../core/errors.ts";
+import { invalid, isObject, rejectUnknown } from "../core/input.ts";
 import { systemClock } from "../engine/system-clock.ts";
-import { invalid, isObject, rejectUnknown } from "../engine/validate.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { Actor, HttpRequest } from "../server/exchange.ts";
 import { Guard } from "../server/guard.ts";

@@ -1,12 +1,12 @@
 // The processes of a session, as its host meets them: start one in the background, find one again, see what goes on.
 
-import { ControlError } from "../core/control-error.ts";
-import type { Seq, SessionId } from "../core/ids.ts";
-import type { ProcessRow } from "../core/rows.ts";
+import { ControlError } from "../core/errors.ts";
+import { checkLimit, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
+import type { Seq, SessionId } from "../core/model/ids.ts";
+import type { ProcessRow } from "../core/model/rows.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { LiveLane } from "../engine/live-lane.ts";
 import { findProcess, ProcessHandle } from "../engine/process-handle.ts";
-import { checkLimit, invalid, optionsOf, rejectUnknown } from "../engine/validate.ts";
 import { checkCommand, checkStart } from "../engine/validate-process.ts";
 import type { ProcessesControl } from "../ports/control.ts";
 import type { CommandLine, ProcessInfo, StartOptions } from "../ports/spawner.ts";

@@ -1,28 +1,6 @@
 // A session as its users hold it: prompts in, events out, and a queue that belongs to them.
 
-import type { CallView } from "../core/call-view.ts";
-import type { CancelReceipt, SessionReceipt } from "../core/cancel.ts";
-import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import { isRunId, type RunId, type Seq, type SessionId } from "../core/ids.ts";
-import type { Item } from "../core/inbox.ts";
-import type { Prompt } from "../core/prompt.ts";
-import type { Question } from "../core/question.ts";
-import type { RunRow } from "../core/rows.ts";
-import type { Message } from "../core/transcript.ts";
-import { transcript } from "../core/transcript-book.ts";
-import type { SessionDeleted, Trimmed } from "../core/upkeep.ts";
-import type { PromptReceipt, SessionStop } from "../engine/cancels.ts";
-import type { Engine, QueueChange } from "../engine/engine.ts";
-import { explain } from "../engine/explain.ts";
-import type { LiveLane } from "../engine/live-lane.ts";
-import { oneByOne } from "../engine/one-by-one.ts";
-import { unpunished } from "../engine/process-handle.ts";
-import { readAll } from "../engine/replay.ts";
-import { since } from "../engine/since.ts";
-import type { Stoppable } from "../engine/stoppable.ts";
+import { ControlError } from "../core/errors.ts";
 import {
   checkDelivery,
   checkItem,
@@ -36,7 +14,29 @@ import {
   invalid,
   optionsOf,
   rejectUnknown,
-} from "../engine/validate.ts";
+} from "../core/input.ts";
+import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
+import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/model/command.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import { isRunId, type RunId, type Seq, type SessionId } from "../core/model/ids.ts";
+import type { Item } from "../core/model/inbox.ts";
+import type { Prompt } from "../core/model/prompt.ts";
+import type { Question } from "../core/model/question.ts";
+import type { RunRow } from "../core/model/rows.ts";
+import type { SessionDeleted, Trimmed } from "../core/model/upkeep.ts";
+import type { CallView } from "../core/read/call-view.ts";
+import type { Message } from "../core/read/transcript.ts";
+import { transcript } from "../core/read/transcript-builder.ts";
+import type { PromptReceipt, SessionStop } from "../engine/cancels.ts";
+import type { Engine, QueueChange } from "../engine/engine.ts";
+import { explain } from "../engine/explain.ts";
+import type { LiveLane } from "../engine/live-lane.ts";
+import { oneByOne } from "../engine/one-by-one.ts";
+import { unpunished } from "../engine/process-handle.ts";
+import { readAll } from "../engine/replay.ts";
+import { since } from "../engine/since.ts";
+import type { Stoppable } from "../engine/stoppable.ts";
 import type {
   CancelOptions,
   EventsOptions,

@@ -6,10 +6,10 @@
 // 2. The answer is durable before it is given, or cannot be kept: then the stop was carried out all the same, and each
 //    session has recorded it. What has failed is not kept: it may be tried again.
 
-import { ControlError } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { ANSWERS_KEPT } from "../core/limits.ts";
-import type { Json } from "../core/prompt.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { CoveredSession } from "../ports/control.ts";
 

@@ -1,7 +1,7 @@
 // A stop is decided in the tick in which it is called: nothing in front of it can hold it up, not even the store.
 import { describe, expect, test } from "vitest";
 import { logOf, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
-import { STOP_UNRECORDED } from "../core/control-error.ts";
+import { STOP_UNRECORDED } from "../core/errors.ts";
 import { LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS, STORE_WAIT_MS } from "../core/limits.ts";
 import type { Turn } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";

@@ -1,7 +1,7 @@
 // What agents and tools throw and return can be anything. Nothing of it may leave a run that neither ends nor stops.
 import { describe, expect, test } from "vitest";
 import { logOf, openHouse } from "../../test/fixtures/belay.ts";
-import { verifyAtRest } from "../core/verify.ts";
+import { verifyAtRest } from "../core/read/verify.ts";
 import type { Agent, Execute, LiveCall, Turn } from "../ports/agent.ts";
 import type { Belay } from "./belay.ts";
 import type { Session } from "./session.ts";

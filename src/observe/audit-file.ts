@@ -10,7 +10,7 @@
 //
 // One writer: two programs with the same folder would take away each other's files. Whoever opens one holds the lock of
 // the database beside it.
-import { messageOf } from "../core/control-error.ts";
+import { messageOf } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import {
   type AppendFile,

@@ -1,6 +1,6 @@
 // The work as it is recorded, counted for whoever scrapes.
-import type { Recorded } from "../core/event.ts";
-import type { SessionId } from "../core/ids.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import { EventTally } from "./event-tally.ts";
 import { INSTRUMENTS, type InstrumentKey, type Measure, STOP_BUCKETS, WAIT_BUCKETS } from "./instruments.ts";
 import type { Metrics } from "./metrics.ts";

@@ -4,9 +4,9 @@
 // 1. Everything is derived from events, and durations from their times: nothing here has a clock.
 // 2. What is remembered of a run is forgotten when it has settled, and of RUNS_MEASURED_MAX runs at most.
 // 3. A cancel is counted where somebody aimed it: what follows from the cancel of a session is not counted again.
-import type { CancelReason } from "../core/cancel.ts";
-import type { Recorded, Usage } from "../core/event.ts";
-import type { RunId } from "../core/ids.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Recorded, Usage } from "../core/model/event.ts";
+import type { RunId } from "../core/model/ids.ts";
 import type { InstrumentKey, Measure } from "./instruments.ts";
 import { RUNS_MEASURED_MAX } from "./limits.ts";
 import { Remembered } from "./remembered.ts";

@@ -1,5 +1,5 @@
 // One log line: as JSON for machines, or for a person at a terminal. Pure.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { LINE_CHARS_MAX } from "./limits.ts";
 import { type PreviewOptions, preview, previewText } from "./preview.ts";
 

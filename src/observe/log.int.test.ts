@@ -4,7 +4,7 @@ import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { LINE_CHARS_MAX, SINK_BYTES_MAX } from "./limits.ts";

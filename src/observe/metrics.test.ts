@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Event, Recorded } from "../core/event.ts";
+import type { Event, Recorded } from "../core/model/event.ts";
 import { eventMetrics } from "./event-metrics.ts";
 import { EventTally } from "./event-tally.ts";
 import { RUNS_MEASURED_MAX, SERIES_MAX } from "./limits.ts";

@@ -4,7 +4,7 @@
 // 1. Never throws: not for circles, not for getters that throw, not for what JSON does not know.
 // 2. A text is redacted before it is cut.
 // 3. What was left out is said where it was left out.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import { REDACTED } from "../core/token-patterns.ts";
 import { errorRecord } from "./error-record.ts";
 import { PREVIEW_DEPTH_MAX, PREVIEW_VALUES_MAX, TEXT_CHARS_MAX, TEXT_CHARS_READ_MAX } from "./limits.ts";

@@ -13,9 +13,9 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { CancelReason, Outcome } from "../core/cancel.ts";
-import type { Recorded } from "../core/event.ts";
-import type { CallId, RunId, SessionId, Work } from "../core/ids.ts";
+import type { CancelReason, Outcome } from "../core/model/cancel.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { CallId, RunId, SessionId, Work } from "../core/model/ids.ts";
 import { SPAN_NAME_CHARS_MAX, SPANS_PER_RUN_MAX } from "./limits.ts";
 import type { Redact } from "./redactor.ts";
 

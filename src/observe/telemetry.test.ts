@@ -13,9 +13,9 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Outcome } from "../core/cancel.ts";
-import type { Event, Recorded } from "../core/event.ts";
-import type { CallId, RunId } from "../core/ids.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Event, Recorded } from "../core/model/event.ts";
+import type { CallId, RunId } from "../core/model/ids.ts";
 import { SPANS_PER_RUN_MAX, SPANS_RUNS_MAX } from "./limits.ts";
 import { redactor } from "./redactor.ts";
 import { Telemetry } from "./telemetry.ts";

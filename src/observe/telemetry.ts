@@ -9,10 +9,10 @@
 //    room, and at `close`. Of a program that is killed nothing is exported, so nothing stays open either.
 // 3. What is remembered is bounded: runs, spans in a run, processes.
 import { type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
-import type { CancelReason } from "../core/cancel.ts";
-import type { Recorded } from "../core/event.ts";
-import type { CallId, ProcessId, RunId, SessionId } from "../core/ids.ts";
-import { runOf } from "../core/ids.ts";
+import type { CancelReason } from "../core/model/cancel.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { CallId, ProcessId, RunId, SessionId } from "../core/model/ids.ts";
+import { runOf } from "../core/model/ids.ts";
 import { EventTally } from "./event-tally.ts";
 import { SPAN_NAME_CHARS_MAX, SPAN_NAMES_MAX, SPANS_RUNS_MAX, TEXT_CHARS_READ_MAX } from "./limits.ts";
 import { type Teller, tellMeter } from "./meter.ts";

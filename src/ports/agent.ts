@@ -1,10 +1,10 @@
 // The port for agents and tools: what they are given, and what they return. Types only.
-import type { CancelReason, Failure } from "../core/cancel.ts";
-import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/event.ts";
-import type { CallId, RunId, SessionId, TurnId } from "../core/ids.ts";
-import type { Json, Prompt } from "../core/prompt.ts";
-import type { Ending } from "../core/question.ts";
-import type { Message } from "../core/transcript.ts";
+import type { CancelReason, Failure } from "../core/model/cancel.ts";
+import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/model/event.ts";
+import type { CallId, RunId, SessionId, TurnId } from "../core/model/ids.ts";
+import type { Json, Prompt } from "../core/model/prompt.ts";
+import type { Ending } from "../core/model/question.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { Clock } from "./clock.ts";
 import type { CallProcesses, TurnProcesses } from "./spawner.ts";
 

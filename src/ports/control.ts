@@ -1,20 +1,21 @@
 // What can be asked of Belay, wherever it runs: the library answers in its own process, the client over the network.
 // Code written against this does not know which. Types only.
-import type { CallView } from "../core/call-view.ts";
-import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "../core/cancel.ts";
-import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "../core/command.ts";
-import type { Delta, Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
-import type { ProcessId, RunId, Seq, SessionId } from "../core/ids.ts";
-import type { Item } from "../core/inbox.ts";
-import type { Delivery, Json, Prompt } from "../core/prompt.ts";
-import type { AnswerReceipt, Question } from "../core/question.ts";
-import type { IdsFound, ProcessRow, RunRow } from "../core/rows.ts";
-import type { RunResult } from "../core/run-result.ts";
-import type { TextOptions } from "../core/run-text.ts";
-import type { RunView } from "../core/run-view.ts";
-import type { Message } from "../core/transcript.ts";
-import type { SessionDeleted, Trimmed } from "../core/upkeep.ts";
+
+import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "../core/model/cancel.ts";
+import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "../core/model/command.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
+import type { ProcessId, RunId, Seq, SessionId } from "../core/model/ids.ts";
+import type { Item } from "../core/model/inbox.ts";
+import type { Delivery, Json, Prompt } from "../core/model/prompt.ts";
+import type { AnswerReceipt, Question } from "../core/model/question.ts";
+import type { IdsFound, ProcessRow, RunRow } from "../core/model/rows.ts";
+import type { SessionDeleted, Trimmed } from "../core/model/upkeep.ts";
+import type { CallView } from "../core/read/call-view.ts";
+import type { RunResult } from "../core/read/run-result.ts";
+import type { TextOptions } from "../core/read/run-text.ts";
+import type { RunView } from "../core/read/run-view.ts";
+import type { Message } from "../core/read/transcript.ts";
 import type { Explanation, Status } from "./explanation.ts";
 import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "./spawner.ts";
 import type { SessionRow } from "./store.ts";

@@ -1,8 +1,8 @@
 // What can be read about running work: why a session is busy, and how the worker is. Types only.
-import type { ControlCode } from "../core/control-error.ts";
-import type { LiveExplained } from "../core/explained.ts";
-import type { RunId, Seq, SessionId } from "../core/ids.ts";
-import type { Resources, StoreStatus } from "../core/upkeep.ts";
+import type { ControlCode } from "../core/errors.ts";
+import type { RunId, Seq, SessionId } from "../core/model/ids.ts";
+import type { Resources, StoreStatus } from "../core/model/upkeep.ts";
+import type { LiveExplained } from "../core/read/explained.ts";
 import type { AgentMode } from "./agent.ts";
 import type { ProcessInfo, Tier } from "./spawner.ts";
 

@@ -1,7 +1,7 @@
 // The port for the host: hooks around calls and runs, and notices. Types only.
-import type { Blocked, CancelReason, Outcome } from "../core/cancel.ts";
-import type { CallId, RunId, SessionId } from "../core/ids.ts";
-import type { Json } from "../core/prompt.ts";
+import type { Blocked, CancelReason, Outcome } from "../core/model/cancel.ts";
+import type { CallId, RunId, SessionId } from "../core/model/ids.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { CallAsked } from "./agent.ts";
 
 /** What the host wants to hear of, or to have a say in. Each has a time limit; one that throws or hangs is reported. */

@@ -1,8 +1,8 @@
 // The socket for operating-system processes: what a tool asks for, and what the engine asks of whoever starts and ends
 // them. Types only.
-import type { CancelReceipt, GivenReason, Outcome } from "../core/cancel.ts";
-import type { Exit, Feedback, OutputNote } from "../core/event.ts";
-import type { CallId, ProcessId, SessionId } from "../core/ids.ts";
+import type { CancelReceipt, GivenReason, Outcome } from "../core/model/cancel.ts";
+import type { Exit, Feedback, OutputNote } from "../core/model/event.ts";
+import type { CallId, ProcessId, SessionId } from "../core/model/ids.ts";
 
 /** What a turn can do with processes: they are the session's, and go on after it. */
 export type TurnProcesses = Pick<CallProcesses, "start" | "get" | "list">;

@@ -1,10 +1,10 @@
 // The port for stores: a durable log per session, the rows derived from it, and leases. Types only.
-import type { Event, Recorded } from "../core/event.ts";
-import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../core/ids.ts";
-import type { Lane } from "../core/lane.ts";
-import type { Memo, MemoBatch } from "../core/memo.ts";
-import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked, StoreKnows } from "../core/rows.ts";
-import type { StoreTrimmed, Upkeep } from "../core/upkeep.ts";
+import type { Event, Recorded } from "../core/model/event.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../core/model/ids.ts";
+import type { Lane } from "../core/model/lane.ts";
+import type { Memo, MemoBatch } from "../core/model/memo.ts";
+import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked, StoreKnows } from "../core/model/rows.ts";
+import type { StoreTrimmed, Upkeep } from "../core/model/upkeep.ts";
 
 /**
  * A durable log per session, its rows, and the right to drive it. A store must pass `store/contract.ts`, and holds no

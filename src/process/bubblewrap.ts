@@ -1,7 +1,7 @@
 // Containment by bubblewrap: a PID namespace, and for the profile `workspace` also files and a network of its own.
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Containment, Plan } from "./containment.ts";
 import { FILTER_FD, gateArguments, leaderScript, SHELL } from "./gate.ts";

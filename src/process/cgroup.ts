@@ -8,7 +8,7 @@
 // and if that has died too, by the next server, which finds the group in the ledger.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { anchor } from "./anchor.ts";
 import type { Census } from "./census.ts";

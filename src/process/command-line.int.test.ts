@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe as about, expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_BYTES_MAX } from "../core/limits.ts";
 import type { CommandLine } from "../ports/spawner.ts";
 import { describe, quote, toArguments } from "./command-line.ts";

@@ -1,6 +1,6 @@
 // From what somebody wants carried out to the arguments of a program, and to a line that people can read.
 import { problemOfCommand } from "../core/argument.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { CommandLine } from "../ports/spawner.ts";
 import { DESCRIPTION_CHARS_MAX } from "./limits.ts";
 

@@ -4,7 +4,7 @@
 // Every mechanism starts a leader, a small program of ours, which starts the command behind a gate (`gate.ts`): the
 // command begins only after its tree is held and written down. So there is no moment in which a crash of the server
 // leaves a command behind that nobody knows of.
-import type { ProcessId } from "../core/ids.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import type { Mechanism, ProcessLimits, Profile, Tier } from "../ports/spawner.ts";
 import type { Identity } from "./proc.ts";
 

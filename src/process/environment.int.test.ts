@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES } from "../core/limits.ts";
 import { COOKIE_NAME, childEnvironment, cookiesIn, type EnvironmentWish, isCookie, makeCookie } from "./environment.ts";
 import { COOKIE_CHARS_MAX, COOKIES_MAX, ENVIRONMENT_BYTES_MAX, ENVIRONMENT_NAMES_MAX } from "./limits.ts";

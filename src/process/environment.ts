@@ -1,7 +1,7 @@
 // The environment of a child: built up from a list of what may be in it, never inherited (G35).
-import { ControlError } from "../core/control-error.ts";
-import type { ProcessId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES } from "../core/limits.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import type { Inherit } from "../ports/spawner.ts";
 import {
   COOKIE_CHARS_MAX,

@@ -1,6 +1,6 @@
 // The stdin of a child: written in order, with the pipe's own pressure back to the writer.
 import type { Writable } from "node:stream";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 
 /** What may wait for a child that does not read. The caller is told instead of the memory filled. */
 const WAITING_BYTES_MAX = 1024 * 1024;

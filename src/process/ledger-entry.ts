@@ -1,6 +1,7 @@
 // What the ledger knows of one tree, and how it is read back: a file may be anybody's, so each field is checked.
-import { isProcessId, isSessionId, type ProcessId, type SessionId } from "../core/ids.ts";
+
 import { PATH_BYTES_MAX } from "../core/limits.ts";
+import { isProcessId, isSessionId, type ProcessId, type SessionId } from "../core/model/ids.ts";
 import type { Mechanism } from "../ports/spawner.ts";
 import { isCookie } from "./environment.ts";
 import type { Identity } from "./proc.ts";

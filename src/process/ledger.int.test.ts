@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { ProcessId, SessionId } from "../core/ids.ts";
+import type { ProcessId, SessionId } from "../core/model/ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports/clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";

@@ -11,8 +11,8 @@
 // 4. A sweep removes an entry once nothing of it is left, and not before; killed half-way it is simply made again.
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
-import type { ProcessId, SessionId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { ProcessId, SessionId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Mechanism } from "../ports/spawner.ts";
 import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";

@@ -6,7 +6,7 @@
 // 3. Nobody who holds the pipes open delays the end by more than EXIT_DRAIN_MS.
 // 4. The way to the kill is synchronous: nothing is read, scanned or awaited before it.
 import type { Readable } from "node:stream";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Child, ChildEnd, Mechanism, Output, Profile, Tier } from "../ports/spawner.ts";
 import type { Held, Leftover, Verified } from "./containment.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, uti
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ProcessId } from "../core/ids.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import { OutputShelf } from "./output-shelf.ts";
 
 let home: string;

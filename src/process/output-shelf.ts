@@ -6,8 +6,8 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
-import { isProcessId, type ProcessId } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import { isProcessId, type ProcessId } from "../core/model/ids.ts";
 
 /** Ended processes whose output is kept: a few days of busy work. */
 export const OUTPUTS_MAX = 1_000; // @fault small-shelf

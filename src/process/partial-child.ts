@@ -1,6 +1,6 @@
 // Part of a tree that runs already, as a child with a separate lifetime and stop: what a long-lived program has
 // started and left running. It ends when none of its processes is left.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Child, ChildEnd, Mechanism, Output, Profile, Tier, TreeEnd, TreeMember } from "../ports/spawner.ts";
 import { ESCAPED_AFTER_MS } from "./limits.ts";

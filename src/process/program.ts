@@ -1,7 +1,7 @@
 // Where a program is: looked up before anything is started, so that a name with a typing mistake is told as one.
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 
 /** The path of a program. Undefined: there is none of that name. */
 export function findProgram(name: string, path: string | undefined = process.env.PATH): string | undefined {

@@ -6,7 +6,7 @@
 //    that `ps` takes; a leader of ours is signalled by its handle, and needs no table.
 // 3. A kill never waits for a look.
 import { execFile, execFileSync } from "node:child_process";
-import { ControlError, messageOf } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { Census } from "./census.ts";
 import type { Leader } from "./containment.ts";

@@ -1,6 +1,6 @@
 // The thread of `scan-thread.ts`: reads the table of processes, and says how far it is.
 import { parentPort } from "node:worker_threads";
-import { messageOf } from "../core/control-error.ts";
+import { messageOf } from "../core/errors.ts";
 import { everybody } from "./proc.ts";
 import { COUNT, type LookReply, type LookRequest, OVER, READING } from "./scan-thread.ts";
 

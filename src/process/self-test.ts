@@ -10,7 +10,7 @@
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
-import { messageOf } from "../core/control-error.ts";
+import { messageOf } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Containment, Held, Leader, Plan } from "./containment.ts";
 import { COOKIE_NAME, makeCookie } from "./environment.ts";

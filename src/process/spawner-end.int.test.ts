@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { ProcessId } from "../core/ids.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Mechanism, SpawnRequest } from "../ports/spawner.ts";

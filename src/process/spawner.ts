@@ -9,8 +9,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isMainThread } from "node:worker_threads";
-import { ControlError, messageOf } from "../core/control-error.ts";
-import { isProcessId, type ProcessId } from "../core/ids.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
+import { isProcessId, type ProcessId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Child,

@@ -3,7 +3,7 @@
 import type { ChildProcess } from "node:child_process";
 import { closeSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
-import { ControlError, messageOf } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Plan, Wrapped } from "./containment.ts";
 import { FILES_OF_COMMAND, isShortOfFiles } from "./file-limit.ts";

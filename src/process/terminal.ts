@@ -1,6 +1,6 @@
 // A terminal for a command that asks for one. `script` makes it; Node cannot.
 import { execFile } from "node:child_process";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { TERMINAL_CELLS_MAX } from "../core/limits.ts";
 import { quote } from "./command-line.ts";
 import { childrenOf } from "./proc.ts";

@@ -5,7 +5,7 @@
 // 1. What a test has found out is kept in the memory of this program alone, and only if it passed: no file that a
 //    command could write to, and no shortage of an hour ago, makes a later start choose less.
 // 2. A test that could not be run for want of resources decides nothing: the start is refused, not softened.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Mechanism, Tier } from "../ports/spawner.ts";
 import type { Containment } from "./containment.ts";
 import { fixFor } from "./fixes.ts";

@@ -9,7 +9,7 @@
 // 2. The watchdog is in a session of its own and has no cookie, so it neither dies with a tree nor ends itself.
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { SHELL } from "./gate.ts";
 
 export interface Ward {

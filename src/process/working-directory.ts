@@ -6,7 +6,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { problemOfPath } from "../core/argument.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 
 /** The real path of `cwd`, absolute or relative to the workspace. Throws `invalid` if nobody may be there. */
 export async function checkWorkingDirectory(cwd: string | undefined, workspace: string): Promise<string> {

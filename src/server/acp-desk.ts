@@ -5,7 +5,7 @@
 // 2. A connection whose token counts no more ends within `STREAM_CHECK_MS` of that being noticed.
 // 3. A connection that ends, ends nothing else: runs go on.
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { isUnparsable, PARSED_LEVELS_MAX } from "../core/json-depth.ts";
 import type { Clock } from "../ports/clock.ts";
 import { AcpConnection, crowded, type Door } from "./acp-connection.ts";

@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. Nothing is taken from a stream before its reader asks for it, and a reader that leaves gives it back.
-import type { ControlError } from "../core/control-error.ts";
+import type { ControlError } from "../core/errors.ts";
 import { slices } from "./event-pieces.ts";
 import type { HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Gap } from "../core/delta.ts";
-import type { Recorded } from "../core/event.ts";
+import type { Gap } from "../core/model/delta.ts";
+import type { Recorded } from "../core/model/event.ts";
 import { runPieces, sessionPieces } from "./event-pieces.ts";
 import { EventTexts } from "./event-text.ts";
 import { PIECE_CHARS_MAX } from "./limits.ts";

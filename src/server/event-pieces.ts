@@ -3,8 +3,8 @@
 // Invariants
 // 1. The next page is asked for when the last piece of this one has been taken: a reader holds one page, not more.
 
-import type { Seq } from "../core/ids.ts";
-import type { RunRow } from "../core/rows.ts";
+import type { Seq } from "../core/model/ids.ts";
+import type { RunRow } from "../core/model/rows.ts";
 import type { Told } from "../ports/control.ts";
 import type { OutputPage } from "../ports/spawner.ts";
 import type { EventTexts, Heard } from "./event-text.ts";

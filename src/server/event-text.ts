@@ -5,8 +5,8 @@
 // 2. A frame is whole: one `data` line, ended by a blank one. JSON has no line ends of its own.
 // 3. Where the server keeps its files is not said.
 
-import type { Delta, Gap } from "../core/delta.ts";
-import type { OutputNote, Recorded } from "../core/event.ts";
+import type { Delta, Gap } from "../core/model/delta.ts";
+import type { OutputNote, Recorded } from "../core/model/event.ts";
 import type { Told } from "../ports/control.ts";
 import type { OutputPage } from "../ports/spawner.ts";
 import { STREAM_RETRY_MS } from "./limits.ts";

@@ -1,5 +1,5 @@
 // A request that is not let through: the error its sender sees, with the status and headers that go with it.
-import { type ControlCode, ControlError } from "../core/control-error.ts";
+import { type ControlCode, ControlError } from "../core/errors.ts";
 import type { HttpAnswer } from "./exchange.ts";
 
 export interface DenialOptions {

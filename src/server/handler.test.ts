@@ -5,7 +5,7 @@ import { recordingControl } from "../../test/fixtures/recording-control.ts";
 import { CONTROL_CODES, problem } from "../api/problem.ts";
 import { isMutation, paramsOf } from "../api/route.ts";
 import { ROUTE_NAMES, routeOf } from "../api/routes.ts";
-import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../core/control-error.ts";
+import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../core/errors.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

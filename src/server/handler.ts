@@ -9,7 +9,7 @@
 import { checkBody, checkQuery } from "../api/check.ts";
 import { openApiText } from "../api/openapi.ts";
 import { isMutation, type Route } from "../api/route.ts";
-import { ControlError, messageOf } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayControl } from "../ports/control.ts";

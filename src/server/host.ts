@@ -1,6 +1,6 @@
 // The names this server answers to. A page on the web can make its own name point to 127.0.0.1; it cannot make the
 // browser send another name than its own. So whoever asks for a name that is not ours is refused before anything else.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { HOST_CHARS_MAX } from "./limits.ts";
 
 export type Scheme = "http" | "https";

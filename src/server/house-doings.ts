@@ -2,8 +2,8 @@
 import { checkBody } from "../api/check.ts";
 import { type HOUSE_ROUTES, METRICS_TYPE } from "../api/house-routes.ts";
 import { streamMessage } from "../api/request.ts";
-import { ControlError } from "../core/control-error.ts";
-import { runOf, tenantPrefix } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import { runOf, tenantPrefix } from "../core/model/ids.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { SessionRow } from "../ports/store.ts";
 import type { StreamUp } from "../wire/stream-message.ts";

@@ -2,7 +2,7 @@
 import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, type Stats } from "node:fs";
 import { createConnection } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { SOCKET_PATH_BYTES_MAX, SOCKET_PROBE_MS } from "./limits.ts";
 import { mustBeOurs, openPrivateDirectory, refused } from "./private-directory.ts";

@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import type { ListenOptions as NodeListenOptions } from "node:net";
 import { isIPv4, isIPv6 } from "node:net";
 import { Server as TlsServer } from "node:tls";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { Denial } from "./guard-denial.ts";
 import type { Served } from "./host.ts";

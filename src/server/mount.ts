@@ -1,6 +1,6 @@
 // Belay inside another server: one adapter for Node's requests, and one for the web's own.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { toControlError } from "../core/control-error.ts";
+import { toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Actor, HttpAnswer, HttpRequest } from "./exchange.ts";
 import { fetchRequest, fetchResponse } from "./fetch-exchange.ts";

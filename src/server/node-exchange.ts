@@ -5,7 +5,7 @@
 // 2. Whoever asked being gone ends the answering: the signal, the stream. A connection that is only closed for writing
 //    on the other side counts as gone for streams and waits, but still gets its answer.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Actor, HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";

@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { Gate } from "../testing/gate.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import type { HttpAnswer, HttpRequest, Outpour } from "./exchange.ts";

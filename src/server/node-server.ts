@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type ServerOptions as TlsServerOptions } from "node:https";
 import type { Duplex } from "node:stream";
-import { toControlError } from "../core/control-error.ts";
+import { toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Connection, Connections } from "./connections.ts";
 import type { HttpAnswer, HttpRequest } from "./exchange.ts";

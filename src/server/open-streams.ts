@@ -3,7 +3,7 @@
 // Invariants
 // 1. Whoever opens one after the shutdown has begun is refused.
 // 2. A stream outlives its token by `STREAM_CHECK_MS` at most, and by as long as the token's end takes to be noticed.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Source } from "./doing.ts";
 import type { Actor, HttpRequest, Outpour } from "./exchange.ts";

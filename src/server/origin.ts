@@ -1,5 +1,5 @@
 // Where a page comes from that asks. Browsers say it, pages cannot; programs say nothing, and show a token instead.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { parseAuthority } from "./host.ts";
 import { HOST_CHARS_MAX } from "./limits.ts";
 

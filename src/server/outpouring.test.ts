@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Pieces } from "./doing.ts";
 import { FIRST, HEARTBEAT } from "./event-text.ts";

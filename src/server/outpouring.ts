@@ -6,7 +6,7 @@
 // 3. A heartbeat is said only to a reader that waits, so it never adds to what a slow one has not taken.
 // 4. Nothing of ours comes in between the slices of one event. A stream that ends there ends without a word, and its
 //    reader throws the half away.
-import { messageOf, toControlError } from "../core/control-error.ts";
+import { messageOf, toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Pieces, Source } from "./doing.ts";
 import { bye, FIRST, FRAME_END, HEARTBEAT } from "./event-text.ts";

@@ -1,6 +1,6 @@
 // A directory that only its owner can look into: what lies in it needs no other protection.
 import { lstatSync, mkdirSync, type Stats } from "node:fs";
-import { ControlError, messageOf } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
 
 const OTHERS = 0o077;
 const OTHERS_WRITE = 0o022;

@@ -1,10 +1,10 @@
 // The answers to the routes about processes.
 
-import { ControlError } from "../core/control-error.ts";
-import { isProcessId, type ProcessId, sessionOf } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
 import { PAGE_ROWS_MAX } from "../core/limits.ts";
-import { utf8Bytes } from "../core/prompt.ts";
-import type { ProcessRow } from "../core/rows.ts";
+import { isProcessId, type ProcessId, sessionOf } from "../core/model/ids.ts";
+import { utf8Bytes } from "../core/model/prompt.ts";
+import type { ProcessRow } from "../core/model/rows.ts";
 import type { BelayControl, ProcessControl, SessionControl } from "../ports/control.ts";
 import { type Doings, reply } from "./doing.ts";
 import { outputPieces } from "./event-pieces.ts";

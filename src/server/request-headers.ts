@@ -1,5 +1,5 @@
 // What the headers of a request say about it: its key, and where a stream resumes.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { KEY_CHARS_MAX } from "../core/limits.ts";
 
 /**

@@ -1,8 +1,8 @@
 // The answers to the routes about one session.
 import type { SESSION_ROUTES } from "../api/session-routes.ts";
-import type { QueueReceipt } from "../core/command.ts";
-import { ControlError } from "../core/control-error.ts";
-import { runOf } from "../core/ids.ts";
+import { ControlError } from "../core/errors.ts";
+import type { QueueReceipt } from "../core/model/command.ts";
+import { runOf } from "../core/model/ids.ts";
 import type { BelayControl, SessionControl } from "../ports/control.ts";
 import { keyed, reasonBy, requireScope } from "./asker.ts";
 import { type Ask, type Doings, reply } from "./doing.ts";

@@ -5,7 +5,7 @@
 // 2. An answer whose reader does not read holds one piece here and one window on its way, and delays no other answer.
 // 3. A whole answer is sent before pieces of others: a receipt does not wait for streams.
 // 4. When the connection ends, its answers end, and nothing else does.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { STREAM_WINDOW_CHARS, type StreamDown, type StreamUp } from "../wire/stream-message.ts";
 import { characterEnd } from "./event-pieces.ts";
 import { FRAME_END } from "./event-text.ts";

@@ -1,6 +1,6 @@
 // The shared streams that are open, by their ids: to an event stream, a client sends its messages in separate requests.
 import { isMutation, type Route } from "../api/route.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Actor, HttpAnswer, HttpRequest } from "./exchange.ts";
 import { matchRoute } from "./route-match.ts";
 import { SharedStream } from "./shared-stream.ts";

@@ -1,5 +1,5 @@
 // What goes wrong, as HTTP says it: one status for each code.
-import { type ControlCode, ControlError, STOP_UNRECORDED, toControlError } from "../core/control-error.ts";
+import { type ControlCode, ControlError, STOP_UNRECORDED, toControlError } from "../core/errors.ts";
 import type { HttpAnswer } from "./exchange.ts";
 import { Denial, errorAnswer } from "./guard-denial.ts";
 import { RETRY_AFTER_S } from "./limits.ts";

@@ -4,7 +4,8 @@
 // 1. Nothing is asked of a session that is not the asker's.
 // 2. Where the path names a session, nothing is awaited: prompts are registered in the order in which they arrive.
 import type { ParamName } from "../api/route.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
+import { KEY_CHARS_MAX } from "../core/limits.ts";
 import {
   isCallId,
   isProcessId,
@@ -14,8 +15,7 @@ import {
   type ProcessId,
   type SessionId,
   tenantOf,
-} from "../core/ids.ts";
-import { KEY_CHARS_MAX } from "../core/limits.ts";
+} from "../core/model/ids.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { Actor } from "./exchange.ts";
 

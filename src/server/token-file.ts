@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { TOKENS_FILE_BYTES_MAX, TOKENS_WRITE_MS_MAX } from "./limits.ts";
 import { isOpenToOthers, mustBeOurs, refused } from "./private-directory.ts";

@@ -1,6 +1,6 @@
 // What is kept about a token, and how. Never the token: only what it can be recognised by.
 import { createHash, randomBytes } from "node:crypto";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { TOKEN_SCOPES, type TokenScope } from "./exchange.ts";
 import { TOKENS_MAX } from "./limits.ts";
 

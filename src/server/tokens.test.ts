@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { TOKENS_CHECK_MS, TOKENS_MAX, TOKENS_WRITE_MS_MAX } from "./limits.ts";
 import { decodeTokens, digestOf, encodeTokens, makeSecret, type TokenEntry } from "./token.ts";

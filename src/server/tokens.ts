@@ -6,7 +6,7 @@
 //    no sense, no token is valid: a revocation must not be undone by a slip of the pen. The private socket still works.
 // 3. Every comparison looks at all entries, so that its time says nothing about which one was near.
 import { timingSafeEqual } from "node:crypto";
-import { ControlError, toControlError } from "../core/control-error.ts";
+import { ControlError, toControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Actor, TOKEN_SCOPES, type TokenScope } from "./exchange.ts";

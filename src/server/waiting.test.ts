@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Outcome } from "../core/cancel.ts";
+import type { Outcome } from "../core/model/cancel.ts";
 import type { RunControl } from "../ports/control.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Waiting } from "./waiting.ts";

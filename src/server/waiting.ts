@@ -4,8 +4,8 @@
 // 1. However often a run is asked about, one promise waits for its outcome.
 // 2. Whoever stops waiting leaves nothing behind but that.
 
-import type { Outcome } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Outcome } from "../core/model/cancel.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { RunControl } from "../ports/control.ts";
 import { OUTCOMES_AWAITED_MAX } from "./limits.ts";

@@ -1,8 +1,8 @@
 // The answers to the routes about runs, calls and questions.
 import type { WORK_ROUTES } from "../api/work-routes.ts";
 import { Bug } from "../core/bug.ts";
-import type { CancelReceipt } from "../core/cancel.ts";
-import type { AnswerReceipt } from "../core/question.ts";
+import type { CancelReceipt } from "../core/model/cancel.ts";
+import type { AnswerReceipt } from "../core/model/question.ts";
 import type { BelayControl, CancelOptions, Waited } from "../ports/control.ts";
 import { keyed, reasonBy } from "./asker.ts";
 import { type Ask, type Doings, reply } from "./doing.ts";

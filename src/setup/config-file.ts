@@ -6,7 +6,7 @@
 import { constants } from "node:fs";
 import { lstat, open, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayConfig } from "./config.ts";
 import { type ConfigContent, configContent } from "./config-content.ts";

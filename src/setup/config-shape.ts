@@ -1,7 +1,7 @@
 // What a configuration must look like, and what is said about one that does not.
 import { z } from "zod";
 import { PERMISSION_MODES } from "../agent/permission.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import type { BelayConfig } from "./config.ts";
 

@@ -1,6 +1,6 @@
 // What can be configured, as people write it down. Everything is optional.
 import type { PermissionMode } from "../agent/permission.ts";
-import type { Retention } from "../core/retention.ts";
+import type { Retention } from "../core/model/retention.ts";
 import type { Directories } from "../library/directories.ts";
 import type { Mechanism, Profile, Tier } from "../ports/spawner.ts";
 

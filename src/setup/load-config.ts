@@ -1,5 +1,5 @@
 // One configuration from what was typed, what the environment says, what the file says, and what is taken otherwise.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayConfig, SettledConfig } from "./config.ts";

@@ -4,7 +4,7 @@ import { modelAgent } from "../agent/agent.ts";
 import { userWithAttachments } from "../agent/attachment.ts";
 import { isPermissionMode, modalTools, modeHas, PERMISSION_MODES, WORK_MODES } from "../agent/permission.ts";
 import { type AnyTool, toolSet } from "../agent/tool-set.ts";
-import { ControlError, messageOf } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
 import { demoAgent } from "../demo/demo-agent.ts";
 import { systemClock } from "../engine/system-clock.ts";

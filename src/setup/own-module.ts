@@ -1,6 +1,6 @@
 // A module that people name: loaded, in bounded time, and what is wrong with it told with its path.
 import { pathToFileURL } from "node:url";
-import { ControlError, messageOf } from "../core/control-error.ts";
+import { ControlError, messageOf } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** A module does its work when it is asked; to be loaded it needs no longer. */

@@ -1,6 +1,6 @@
 // A model by its name: which provider package speaks to it, where, and with which key. Packages are loaded when used.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
 import { suggest } from "../core/suggest.ts";
 import type { ProviderConfig } from "./config.ts";

@@ -3,7 +3,7 @@
 // What this cannot do: the block of variables a program was started with stays readable to its own user while it lives.
 // A key in a file, named by a variable that ends with _FILE, was never in it.
 import { resolve } from "node:path";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { BelayConfig } from "./config.ts";
 import { isFile, readText } from "./config-file.ts";
 import type { Environment } from "./load-config.ts";

@@ -1,10 +1,10 @@
 // Facts for the store suite: short logs that a lane could have written.
 import { expect } from "vitest";
-import type { Outcome } from "../core/cancel.ts";
-import type { ControlCode } from "../core/control-error.ts";
-import type { Event } from "../core/event.ts";
-import { callId, processId, type RunId, type Seq, type SessionId, turnId } from "../core/ids.ts";
-import { emptyLane, evolve, type Lane } from "../core/lane.ts";
+import type { ControlCode } from "../core/errors.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Event } from "../core/model/event.ts";
+import { callId, processId, type RunId, type Seq, type SessionId, turnId } from "../core/model/ids.ts";
+import { emptyLane, evolve, type Lane } from "../core/model/lane.ts";
 import type { Batch, Store } from "../ports/store.ts";
 
 export const SES: SessionId = "ses_a";

@@ -1,6 +1,6 @@
 // The store suite: the right to drive a lane.
 import { describe, expect, it } from "vitest";
-import type { SessionId, WorkerId } from "../core/ids.ts";
+import type { SessionId, WorkerId } from "../core/model/ids.ts";
 import type { Store } from "../ports/store.ts";
 import {
   accepted,

@@ -1,9 +1,9 @@
 // The store suite: the log itself.
 import { describe, expect, it } from "vitest";
-import type { Event } from "../core/event.ts";
-import type { RunId, SessionId } from "../core/ids.ts";
-import { evolve } from "../core/lane.ts";
 import { PAGE_CHARS_MAX } from "../core/limits.ts";
+import type { Event } from "../core/model/event.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
+import { evolve } from "../core/model/lane.ts";
 import {
   accepted,
   add,

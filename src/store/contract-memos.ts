@@ -1,7 +1,7 @@
 // Memos: what is kept besides a log, all or none with an append, and given back by `load`.
 import { describe, expect, it } from "vitest";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../core/limits.ts";
-import { drop, keep, type Memo, memoName, type PromptMemo } from "../core/memo.ts";
+import { drop, keep, type Memo, memoName, type PromptMemo } from "../core/model/memo.ts";
 import { accepted, batch, created, SES, settled, started } from "./contract-facts.ts";
 import type { Suite } from "./contract-suite.ts";
 

@@ -1,6 +1,6 @@
 // The store suite: the rows of processes, and what the store itself refuses to hold of them.
 import { describe, expect, it } from "vitest";
-import type { Outcome } from "../core/cancel.ts";
+import type { Outcome } from "../core/model/cancel.ts";
 import {
   accepted,
   add,

@@ -1,7 +1,7 @@
 // The store suite: the rows derived from events, and what the store itself refuses to hold.
 import { describe, expect, it } from "vitest";
-import type { Outcome } from "../core/cancel.ts";
-import type { SessionId } from "../core/ids.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import {
   accepted,
   add,

@@ -1,8 +1,8 @@
 // The store suite: forgetting the past.
 import { describe, expect, it } from "vitest";
-import type { Event } from "../core/event.ts";
-import type { RunId, Seq } from "../core/ids.ts";
-import { evolve } from "../core/lane.ts";
+import type { Event } from "../core/model/event.ts";
+import type { RunId, Seq } from "../core/model/ids.ts";
+import { evolve } from "../core/model/lane.ts";
 import type { Store } from "../ports/store.ts";
 import {
   accepted,

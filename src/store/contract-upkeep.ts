@@ -1,8 +1,8 @@
 // The store suite: what keeps it small.
 import { describe, expect, it } from "vitest";
-import type { RunId, SessionId } from "../core/ids.ts";
 import { RUN_ROWS_KEPT } from "../core/limits.ts";
-import type { Upkeep } from "../core/upkeep.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
+import type { Upkeep } from "../core/model/upkeep.ts";
 import type { Store } from "../ports/store.ts";
 import {
   accepted,

@@ -4,7 +4,7 @@
 // Invariants
 // 1. A waiter that has been answered has left no listener on its signal.
 // 2. `end` answers everybody: early is allowed, never is not. Their next call tells them that the store is closed.
-import type { Seq, SessionId } from "../core/ids.ts";
+import type { Seq, SessionId } from "../core/model/ids.ts";
 
 interface Waiter {
   readonly after: Seq;

@@ -4,7 +4,7 @@
 // Invariants
 // 1. A lane has at most one holder. A lease that has run out is its holder's until somebody else takes it.
 // 2. Every claim that changes the holder gets a higher epoch than all before it; an append with another one is fenced.
-import type { SessionId, WorkerId } from "../core/ids.ts";
+import type { SessionId, WorkerId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Claim } from "../ports/store.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import type { Batch } from "../ports/store.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "./faulty-store.ts";

@@ -4,8 +4,8 @@
 // Invariants
 // 1. Every call is counted, whatever happens to it, so that a test can bound retries.
 // 2. A planned fault comes first, then a fault of `always`, then the lasting trouble.
-import { type ControlCode, ControlError } from "../core/control-error.ts";
-import type { SessionId } from "../core/ids.ts";
+import { type ControlCode, ControlError } from "../core/errors.ts";
+import type { SessionId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Gate } from "./gate.ts";

@@ -2,12 +2,12 @@
 //
 // Tests of the policy without a clock, a store or a promise. Failures are plain assertion errors, for any test runner.
 import assert from "node:assert/strict";
-import type { Answer, Command } from "../core/command.ts";
-import { decide } from "../core/decide.ts";
-import type { Event } from "../core/event.ts";
-import type { SessionId } from "../core/ids.ts";
-import { emptyLane, evolve, type Lane } from "../core/lane.ts";
-import { remember } from "../core/memo.ts";
+import type { Answer, Command } from "../core/model/command.ts";
+import type { Event } from "../core/model/event.ts";
+import type { SessionId } from "../core/model/ids.ts";
+import { emptyLane, evolve, type Lane } from "../core/model/lane.ts";
+import { remember } from "../core/model/memo.ts";
+import { decide } from "../core/policy/decide.ts";
 
 const SESSION: SessionId = "ses_1";
 

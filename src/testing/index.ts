@@ -1,6 +1,6 @@
 // What users test their own agents and tools with. Needs no particular test runner. Name by name, like the main
 // surface.
-export { type Finding, type VerifyOptions, verify, verifyAtRest } from "../core/verify.ts";
+export { type Finding, type VerifyOptions, verify, verifyAtRest } from "../core/read/verify.ts";
 export { type Fault, type FaultyStore, faultyStore, type StoreTrouble, type StoreVerb } from "./faulty-store.ts";
 export { Gate } from "./gate.ts";
 export { type Given, given, givenNoSession } from "./given.ts";

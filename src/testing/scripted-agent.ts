@@ -4,7 +4,7 @@
 // 1. Nothing happens in a turn that neither a script nor the test asked for. So it also ignores a cancel until it is
 //    told to heed it, like the agents one has to defend against.
 import { Bug } from "../core/bug.ts";
-import type { Json, Prompt } from "../core/prompt.ts";
+import type { Json, Prompt } from "../core/model/prompt.ts";
 import type { Agent, CallOptions, CallResult, Execute, Turn, TurnResult } from "../ports/agent.ts";
 import type { Gate } from "./gate.ts";
 import { ScriptedCall } from "./scripted-call.ts";

@@ -1,5 +1,5 @@
 // One tool call in the hands of the test.
-import type { Json } from "../core/prompt.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { CallResult, Execute, LiveCall } from "../ports/agent.ts";
 import { Gate } from "./gate.ts";
 

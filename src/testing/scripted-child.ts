@@ -5,7 +5,7 @@
 // 2. `stopped` is true exactly if a signal went out before it had ended.
 // 3. Between a fatal signal and the verification of its death it is dying: it still exists, and `ended` is pending.
 import { Bug } from "../core/bug.ts";
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Child, ChildEnd, Mechanism, Profile, SpawnRequest, Tier } from "../ports/spawner.ts";
 import { ScriptedOutput } from "./scripted-output.ts";

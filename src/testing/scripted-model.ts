@@ -12,8 +12,8 @@ import type {
   LanguageModelV4StreamResult,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import { ControlError } from "../core/control-error.ts";
-import type { Json } from "../core/prompt.ts";
+import { ControlError } from "../core/errors.ts";
+import type { Json } from "../core/model/prompt.ts";
 import type { Gate } from "./gate.ts";
 
 /** What the model does next. A script without an end finishes: for its calls, or because it has said it all. */

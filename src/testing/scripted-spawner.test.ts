@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ProcessId } from "../core/ids.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import { Gate } from "./gate.ts";
 import { manualClock, settled } from "./manual-clock.ts";
 import { type ChildScript, scriptedSpawner } from "./scripted-spawner.ts";

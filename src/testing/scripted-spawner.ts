@@ -1,6 +1,6 @@
 // A spawner without an operating system: the test says when a child starts, what it says, and how it ends.
-import { type ControlCode, ControlError } from "../core/control-error.ts";
-import type { ProcessId } from "../core/ids.ts";
+import { type ControlCode, ControlError } from "../core/errors.ts";
+import type { ProcessId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Mechanism, OutputFile, Spawner, SpawnRequest, Tier } from "../ports/spawner.ts";
 import type { Gate } from "./gate.ts";

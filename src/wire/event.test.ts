@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Event } from "../core/event.ts";
+import type { Event } from "../core/model/event.ts";
 import { decodeEvents, decodeOutcome, encodeEvents, encodeOutcome } from "./event.ts";
 
 const events: readonly Event[] = [

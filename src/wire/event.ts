@@ -6,10 +6,11 @@
 // 2. A new type of event, or a new meaning of an old one, raises VERSION. A text of a higher version is refused as
 //    `store_newer`, never read in part: a lane folded from facts it does not understand would be a wrong lane.
 // 3. Every version that was ever released can be read.
-import type { Outcome } from "../core/cancel.ts";
-import { ControlError } from "../core/control-error.ts";
-import type { Event, Recorded } from "../core/event.ts";
-import type { Seq } from "../core/ids.ts";
+
+import { ControlError } from "../core/errors.ts";
+import type { Outcome } from "../core/model/cancel.ts";
+import type { Event, Recorded } from "../core/model/event.ts";
+import type { Seq } from "../core/model/ids.ts";
 
 const VERSION = 1;
 

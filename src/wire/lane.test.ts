@@ -20,9 +20,9 @@ import {
   settleTurn,
   wanted,
 } from "../../test/fixtures/commands.ts";
-import { decide } from "../core/decide.ts";
-import type { Event } from "../core/event.ts";
-import { emptyLane, evolve } from "../core/lane.ts";
+import type { Event } from "../core/model/event.ts";
+import { emptyLane, evolve } from "../core/model/lane.ts";
+import { decide } from "../core/policy/decide.ts";
 import { given, givenNoSession } from "../testing/given.ts";
 import { decodeLane, encodeLane } from "./lane.ts";
 

@@ -5,12 +5,12 @@
 // 2. Memos are not in it: they are loaded with the session, as they stand.
 // 3. A snapshot of a higher version is refused as `store_newer`.
 import { Bug } from "../core/bug.ts";
-import type { Seq } from "../core/ids.ts";
-import type { Item, Waits } from "../core/inbox.ts";
-import type { Lane, Waiting } from "../core/lane.ts";
-import { NO_MEMOS } from "../core/memo.ts";
-import { NO_PROCESSES } from "../core/process.ts";
-import { NOTHING_SPENT, type Run } from "../core/run.ts";
+import type { Seq } from "../core/model/ids.ts";
+import type { Item, Waits } from "../core/model/inbox.ts";
+import type { Lane, Waiting } from "../core/model/lane.ts";
+import { NO_MEMOS } from "../core/model/memo.ts";
+import { NO_PROCESSES } from "../core/model/process.ts";
+import { NOTHING_SPENT, type Run } from "../core/model/run.ts";
 import { corrupt, isObject, parse, requireVersion } from "./event.ts";
 
 const VERSION = 1;

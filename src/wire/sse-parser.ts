@@ -4,7 +4,7 @@
 // 1. What comes out does not depend on how the bytes were cut: not inside a character, not between CR and LF.
 // 2. An event that its blank line has not ended yet does not exist. If the stream is cut there, it never did.
 // 3. What is kept between two pieces is bounded.
-import { ControlError } from "../core/control-error.ts";
+import { ControlError } from "../core/errors.ts";
 
 /** One event of a stream. */
 export interface SseMessage {

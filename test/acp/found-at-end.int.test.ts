@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
 import { loopTurn } from "../../src/acp/loop-turn.ts";
 import { EditorsEnd, EXIT_MS_MAX } from "../../src/cli/acp-end.ts";
-import type { SessionId } from "../../src/core/ids.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { openBelay } from "../../src/library/belay.ts";
 import type { RunControl } from "../../src/ports/control.ts";

@@ -1,7 +1,7 @@
 // Known mistakes of agents that speak this protocol, as edits of the door's source. The probe must find each.
 import type { PromptResponse } from "@agentclientprotocol/sdk/experimental/v2";
-import type { Outcome } from "../../src/core/cancel.ts";
-import type { RunId } from "../../src/core/ids.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
+import type { RunId } from "../../src/core/model/ids.ts";
 import { type Mistake, mistake } from "../mistakes/mistake.ts";
 import { inline } from "../mistakes/place.ts";
 

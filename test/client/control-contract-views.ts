@@ -1,6 +1,6 @@
 // What can be looked up of a run and a call, wherever the control runs: part of the contract of a BelayControl.
 import { describe, expect, test } from "vitest";
-import { RunError } from "../../src/core/run-result.ts";
+import { RunError } from "../../src/core/read/run-result.ts";
 import { type Open, staged } from "./control-stage.ts";
 
 const model = { provider: "acme.chat", id: "acme-1" };

@@ -1,6 +1,6 @@
 // What the contract of a BelayControl is played on: somebody opens one over an agent that the test drives.
 import { onTestFinished } from "vitest";
-import type { Recorded } from "../../src/core/event.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
 import type { Agent } from "../../src/ports/agent.ts";
 import type { BelayControl, RunControl, SessionControl } from "../../src/ports/control.ts";
 import { type ScriptedAgent, scriptedAgent } from "../../src/testing/scripted-agent.ts";

@@ -1,9 +1,9 @@
 // What only a crash loop checks; the model itself is tested in test/oracle.
 import { expect, test } from "vitest";
-import type { Outcome } from "../../src/core/cancel.ts";
-import type { Event, Recorded } from "../../src/core/event.ts";
-import type { CallId, RunId, SessionId } from "../../src/core/ids.ts";
-import type { RunRow } from "../../src/core/rows.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
+import type { Event, Recorded } from "../../src/core/model/event.ts";
+import type { CallId, RunId, SessionId } from "../../src/core/model/ids.ts";
+import type { RunRow } from "../../src/core/model/rows.ts";
 import { checkRound, type RoundEvidence } from "./check.ts";
 import type { Effect } from "./effects.ts";
 import type { FindingKind } from "./finding.ts";

@@ -1,9 +1,10 @@
 // The evidence of one round, for the model: and what only a crash loop has, which are the rows of its store, the
 // transcripts its agent was given, and the runs whose tool kills the server.
-import type { RunId, SessionId } from "../../src/core/ids.ts";
+
 import { ATTEMPTS_MAX } from "../../src/core/limits.ts";
-import type { RunRow } from "../../src/core/rows.ts";
-import type { Message } from "../../src/core/transcript.ts";
+import type { RunId, SessionId } from "../../src/core/model/ids.ts";
+import type { RunRow } from "../../src/core/model/rows.ts";
+import type { Message } from "../../src/core/read/transcript.ts";
 import type { CallerHistory } from "../oracle/caller-history.ts";
 import { check } from "../oracle/check.ts";
 import type { Effect as ModelEffect } from "../oracle/check-effects.ts";

@@ -6,10 +6,10 @@
 // 2. Every request that was sent ends up in the history, once.
 import { type Chooser, chance, pick, weighted } from "../../sim/chooser.ts";
 import type { BelayClient } from "../../src/client/belay-client.ts";
-import type { Recorded } from "../../src/core/event.ts";
-import type { SessionId } from "../../src/core/ids.ts";
-import type { Delivery, Prompt } from "../../src/core/prompt.ts";
-import type { Message } from "../../src/core/transcript.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
+import type { Delivery, Prompt } from "../../src/core/model/prompt.ts";
+import type { Message } from "../../src/core/read/transcript.ts";
 import type { RunControl, SessionControl } from "../../src/ports/control.ts";
 import type {
   Answer,

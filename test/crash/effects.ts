@@ -1,7 +1,7 @@
 // What tools have really done: a file with one line at the beginning and one at the end of each, written before
 // anything else can happen. The log is not asked: it is what is held against this.
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
-import type { CallId, RunId } from "../../src/core/ids.ts";
+import type { CallId, RunId } from "../../src/core/model/ids.ts";
 
 export type Effect =
   | {

@@ -1,7 +1,7 @@
 // Known mistakes of servers that are killed, as edits of the source. The crash loop must find each.
 import ts from "typescript";
 import { CRASH_BUGS } from "../../sim/bugs/crash-bugs.ts";
-import type { Seq, SessionId } from "../../src/core/ids.ts";
+import type { Seq, SessionId } from "../../src/core/model/ids.ts";
 import type { Appended, Batch } from "../../src/ports/store.ts";
 import { type Edit, type Mistake as Edited, mistake } from "../mistakes/mistake.ts";
 import { named } from "../mistakes/named.ts";

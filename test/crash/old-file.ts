@@ -1,7 +1,7 @@
 // A file as an earlier Belay would have left it when it was killed: of an earlier version, with a run that had ended,
 // one that was going on, and one that waited.
-import type { Event, Recorded } from "../../src/core/event.ts";
-import type { RunId, SessionId } from "../../src/core/ids.ts";
+import type { Event, Recorded } from "../../src/core/model/event.ts";
+import type { RunId, SessionId } from "../../src/core/model/ids.ts";
 import { openDatabase, useWriteAheadLog } from "../../src/store/sqlite/database.ts";
 import { migrate } from "../../src/store/sqlite/migrate.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts";

@@ -1,7 +1,7 @@
 // What a client that follows a session knows of it: what it can aim at. May be behind; then what it aims at is gone,
 // which is what happens to people too.
-import type { Recorded } from "../../src/core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId } from "../../src/core/ids.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId } from "../../src/core/model/ids.ts";
 
 export class Outlook {
   /** Runs that have been accepted and have neither begun nor ended. */

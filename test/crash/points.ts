@@ -1,5 +1,5 @@
 // The moments at which a server can be made to kill itself, by name: between any two writes of what it records.
-import type { Event } from "../../src/core/event.ts";
+import type { Event } from "../../src/core/model/event.ts";
 
 /** What is recorded, by what it is about. One transaction may be several of these. */
 export type Kind = "accept" | "start" | "turn" | "call" | "settle" | "cancel" | "recover" | "queue" | "ask" | "process";

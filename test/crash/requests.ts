@@ -1,6 +1,6 @@
 // The requests of the crash loop's clients, in the form of the model's caller history.
-import { ControlError } from "../../src/core/control-error.ts";
-import type { QuestionId, RunId } from "../../src/core/ids.ts";
+import { ControlError } from "../../src/core/errors.ts";
+import type { QuestionId, RunId } from "../../src/core/model/ids.ts";
 import type { Answer, RequestTypes } from "../oracle/caller-history.ts";
 
 /** Codes that leave open whether the request took effect; any other error is a refusal. */

@@ -5,8 +5,8 @@
 // 2. A life ends by being killed, or it is a fault. Only the last one is asked to end.
 import { setTimeout as pause } from "node:timers/promises";
 import { type Chooser, SeededChooser } from "../../sim/chooser.ts";
-import type { SessionId } from "../../src/core/ids.ts";
-import type { Message } from "../../src/core/transcript.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
+import type { Message } from "../../src/core/read/transcript.ts";
 import type { FollowerSlice } from "../oracle/caller-history.ts";
 import { marked, markOf } from "../trees/shapes.ts";
 import { checkRound, type Verdict } from "./check.ts";

@@ -1,7 +1,7 @@
 // An agent that does what its prompt's script says, and writes down what it really did. It finds its place after a
 // crash as a model would: from the transcript.
 import { appendFileSync } from "node:fs";
-import type { Json } from "../../src/core/prompt.ts";
+import type { Json } from "../../src/core/model/prompt.ts";
 import type { Agent, CallAsked, CallOptions, CallRequest, Execute, LiveCall, Turn } from "../../src/ports/agent.ts";
 import { pairingError } from "../oracle/check-transcript.ts";
 import { note } from "./effects.ts";

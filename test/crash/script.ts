@@ -1,6 +1,6 @@
 // What a prompt tells the agent of the crash loop to do: turns, each a list of steps. Travels as the prompt's data.
-import type { Feedback } from "../../src/core/event.ts";
-import type { Json } from "../../src/core/prompt.ts";
+import type { Feedback } from "../../src/core/model/event.ts";
+import type { Json } from "../../src/core/model/prompt.ts";
 
 export type Step =
   /** Says so many words, one after the other. */

@@ -6,10 +6,10 @@ import { type ConnectOptions, connectBelay } from "../../src/client/belay-client
 import { socketFetch } from "../../src/client/node-transport.ts";
 import type { Fetch } from "../../src/client/reply.ts";
 import { webClock } from "../../src/client/web-clock.ts";
-import type { Recorded } from "../../src/core/event.ts";
-import type { RunId, SessionId } from "../../src/core/ids.ts";
 import { PAGE_ROWS_MAX } from "../../src/core/limits.ts";
-import type { RunRow } from "../../src/core/rows.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { RunId, SessionId } from "../../src/core/model/ids.ts";
+import type { RunRow } from "../../src/core/model/rows.ts";
 import { readAll } from "../../src/engine/replay.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { openReadOnly } from "../../src/store/sqlite/database.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SeededChooser } from "../../sim/chooser.ts";
-import { ControlError } from "../../src/core/control-error.ts";
+import { ControlError } from "../../src/core/errors.ts";
 import { openDatabase, openReadOnly } from "../../src/store/sqlite/database.ts";
 import { openFile } from "../../src/store/sqlite/open-file.ts";
 import { readOwner, takeEpochs } from "../../src/store/sqlite/owner.ts";

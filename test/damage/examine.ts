@@ -1,5 +1,5 @@
 // Opens a file that may be damaged, reads everything in it, and says whether the damage was told.
-import { ControlError, messageOf } from "../../src/core/control-error.ts";
+import { ControlError, messageOf } from "../../src/core/errors.ts";
 import { openReadOnly } from "../../src/store/sqlite/database.ts";
 import { callRow, eventsOf, processRow, runRow } from "../../src/store/sqlite/decode.ts";
 import { queries } from "../../src/store/sqlite/log-reader.ts";

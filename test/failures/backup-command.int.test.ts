@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test, vi } from "vitest";
 import { backUp } from "../../src/cli/backup.ts";
-import { verifyAtRest } from "../../src/core/verify.ts";
+import { verifyAtRest } from "../../src/core/read/verify.ts";
 import { logOf, openHouse } from "../fixtures/belay.ts";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
-import type { Recorded } from "../../src/core/event.ts";
-import { verify, verifyAtRest } from "../../src/core/verify.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import { verify, verifyAtRest } from "../../src/core/read/verify.ts";
 import { logOf, openHouse, waits } from "../fixtures/belay.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "belay-backup-"));

@@ -1,7 +1,7 @@
 // D11: a hundred mebibytes where a few words were meant. None of it goes into the log, and whoever sent it is told.
 import { expect, test } from "vitest";
 import { CALL_BYTES_MAX, TURN_CHARS_MAX } from "../../src/core/limits.ts";
-import { verifyAtRest } from "../../src/core/verify.ts";
+import { verifyAtRest } from "../../src/core/read/verify.ts";
 import { logOf, openHouse } from "../fixtures/belay.ts";
 
 const HUGE = "x".repeat(100 * 1024 * 1024);

@@ -6,7 +6,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { verifyAtRest } from "../../src/core/verify.ts";
+import { verifyAtRest } from "../../src/core/read/verify.ts";
 import type { BelayOptions } from "../../src/library/belay-options.ts";
 import type { RunHandle } from "../../src/library/run.ts";
 import type { Session } from "../../src/library/session.ts";

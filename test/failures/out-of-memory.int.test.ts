@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect, test } from "vitest";
-import { verifyAtRest } from "../../src/core/verify.ts";
+import { verifyAtRest } from "../../src/core/read/verify.ts";
 import { openBelay } from "../../src/library/belay.ts";
 import { logOf } from "../fixtures/belay.ts";
 

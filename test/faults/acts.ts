@@ -1,6 +1,6 @@
 // An agent that does what its prompt names. It waits for gates, never for time, and counts what it carries out.
-import type { RunId } from "../../src/core/ids.ts";
-import type { Json } from "../../src/core/prompt.ts";
+import type { RunId } from "../../src/core/model/ids.ts";
+import type { Json } from "../../src/core/model/prompt.ts";
 import type { Agent, CallOptions, CallRequest, Execute, LiveCall, Turn, TurnResult } from "../../src/ports/agent.ts";
 import { Gate } from "../../src/testing/gate.ts";
 

@@ -1,5 +1,5 @@
 // Stories about stops: of sessions, runs, calls, processes and questions, in every phase of their lives.
-import type { CallId } from "../../src/core/ids.ts";
+import type { CallId } from "../../src/core/model/ids.ts";
 import type { Stage } from "./stage.ts";
 import { inSession, type Story } from "./story.ts";
 

@@ -1,6 +1,6 @@
 // What outlives every life: a memory store that is never closed, and a record of everything that was appended to it.
-import type { Recorded } from "../../src/core/event.ts";
-import type { SessionId } from "../../src/core/ids.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Batch, Store } from "../../src/ports/store.ts";
 import { MemoryStore } from "../../src/store/memory/memory-store.ts";

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ControlError } from "../../src/core/control-error.ts";
+import { ControlError } from "../../src/core/errors.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { openTokens } from "../../src/server/tokens.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";

@@ -1,7 +1,7 @@
 // A file system that the kernel has found at fault, under a whole house: from one write to the next it can only be
 // read. Nothing is acknowledged that is not kept, stops work, and after the repair all that was told is there.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { STOP_UNRECORDED } from "../../src/core/control-error.ts";
+import { STOP_UNRECORDED } from "../../src/core/errors.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import { untilAborted } from "../fixtures/belay.ts";
 import { type FrailDisk, frailDisk, SKIPPED } from "./frail-disk.ts";

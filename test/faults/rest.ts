@@ -1,7 +1,7 @@
 // The liveness phase: the trouble is over, everybody is let go on, and everything must come to rest by itself.
-import type { Outcome } from "../../src/core/cancel.ts";
-import type { Recorded } from "../../src/core/event.ts";
-import type { SessionId } from "../../src/core/ids.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
 import { check } from "../oracle/check.ts";
 import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, type Stage } from "./stage.ts";
 import { evidenceOf, fulfilledValue } from "./tracked-request.ts";

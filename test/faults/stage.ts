@@ -1,10 +1,10 @@
 // Where a story is played: callers whose requests are tracked, a server that may be started again, a disk, a clock, and
 // a store that fails between them.
 
-import type { Accepted } from "../../src/core/command.ts";
-import type { Recorded } from "../../src/core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId, SessionId } from "../../src/core/ids.ts";
 import { STORE_WAIT_MS } from "../../src/core/limits.ts";
+import type { Accepted } from "../../src/core/model/command.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, SessionId } from "../../src/core/model/ids.ts";
 import type { Session } from "../../src/library/session.ts";
 import type { CancelOptions, PromptOptions, RunControl } from "../../src/ports/control.ts";
 import type { Notice } from "../../src/ports/hooks.ts";

@@ -1,8 +1,8 @@
 // The promises that callers hold while the store fails, and how they translate into the model's evidence.
-import { ControlError } from "../../src/core/control-error.ts";
-import type { Gap } from "../../src/core/delta.ts";
-import type { Recorded } from "../../src/core/event.ts";
-import type { SessionId } from "../../src/core/ids.ts";
+import { ControlError } from "../../src/core/errors.ts";
+import type { Gap } from "../../src/core/model/delta.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
 import type { Answer, AnswerMoment, CallerRequest, FollowerSlice } from "../oracle/caller-history.ts";
 import type { Evidence } from "../oracle/check.ts";
 import type { Effect } from "../oracle/check-effects.ts";

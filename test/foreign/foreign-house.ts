@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Recorded } from "../../src/core/event.ts";
-import type { CallId } from "../../src/core/ids.ts";
-import type { Question } from "../../src/core/question.ts";
-import { verify } from "../../src/core/verify.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { CallId } from "../../src/core/model/ids.ts";
+import type { Question } from "../../src/core/model/question.ts";
+import { verify } from "../../src/core/read/verify.ts";
 import { type ForeignAgentOptions, foreignAgent } from "../../src/foreign/foreign-agent.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { BelayOptions } from "../../src/library/belay-options.ts";

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { z } from "zod";
 import { type ModelAgentOptions, modelAgent, tool } from "../../src/agent/index.ts";
-import { verifyAtRest } from "../../src/core/verify.ts";
+import { verifyAtRest } from "../../src/core/read/verify.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { BelayOptions } from "../../src/library/belay-options.ts";
 import type { RunHandle } from "../../src/library/run.ts";

@@ -1,13 +1,13 @@
 // What callers requested, and what each request was answered: the history that the logs are compared with. Data only.
 // A suite translates its own records into this.
 
-import type { CancelReceipt, Outcome, SessionReceipt } from "../../src/core/cancel.ts";
-import type { Accepted, ModeReceipt, Posted, QueueReceipt, Refused } from "../../src/core/command.ts";
-import type { Gap } from "../../src/core/delta.ts";
-import type { Recorded } from "../../src/core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../../src/core/ids.ts";
-import type { Delivery } from "../../src/core/prompt.ts";
-import type { AnswerReceipt, Reply } from "../../src/core/question.ts";
+import type { CancelReceipt, Outcome, SessionReceipt } from "../../src/core/model/cancel.ts";
+import type { Accepted, ModeReceipt, Posted, QueueReceipt, Refused } from "../../src/core/model/command.ts";
+import type { Gap } from "../../src/core/model/delta.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../../src/core/model/ids.ts";
+import type { Delivery } from "../../src/core/model/prompt.ts";
+import type { AnswerReceipt, Reply } from "../../src/core/model/question.ts";
 import type { Waited } from "../../src/ports/control.ts";
 import type { ProcessResult } from "../../src/ports/spawner.ts";
 

@@ -1,6 +1,6 @@
 // A cancelled run names the work that did not stop, and no other (G12).
-import type { Outcome } from "../../src/core/cancel.ts";
-import type { RunId } from "../../src/core/ids.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
+import type { RunId } from "../../src/core/model/ids.ts";
 import type { Report } from "./finding.ts";
 import type { LogIndex } from "./log-index.ts";
 

@@ -1,8 +1,8 @@
 // Compares the receipts of cancels with the logs: what is stopping was stopped, what was withdrawn never began, what
 // had settled had settled like that, and a cancel of a session covers what it found.
 
-import type { CancelReceipt, SessionReceipt } from "../../src/core/cancel.ts";
-import { type CallId, type ProcessId, type RunId, runOf, type Seq } from "../../src/core/ids.ts";
+import type { CancelReceipt, SessionReceipt } from "../../src/core/model/cancel.ts";
+import { type CallId, type ProcessId, type RunId, runOf, type Seq } from "../../src/core/model/ids.ts";
 import type { Waited } from "../../src/ports/control.ts";
 import { type CallerHistory, type CallerRequest, describeRequest, headOf, type RequestOf } from "./caller-history.ts";
 import type { Report } from "./finding.ts";

@@ -1,8 +1,8 @@
 // What the model finds by the notes of requests: each stop goes back to the request that made it, and to no other.
 import { describe, expect, test } from "vitest";
-import type { CancelReason, CoveredProcess } from "../../src/core/cancel.ts";
-import type { Event } from "../../src/core/event.ts";
-import type { ProcessId } from "../../src/core/ids.ts";
+import type { CancelReason, CoveredProcess } from "../../src/core/model/cancel.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import type { ProcessId } from "../../src/core/model/ids.ts";
 import type { CallerRequest } from "./caller-history.ts";
 import {
   at,

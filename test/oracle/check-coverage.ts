@@ -1,6 +1,6 @@
 // Compares what was stopped with the requests that stopped it, by their notes: a cancel reaches what it names and what
 // was sent before it, nothing that was sent later, and nothing is stopped that no caller stopped.
-import type { CallId, RunId, SessionId } from "../../src/core/ids.ts";
+import type { CallId, RunId, SessionId } from "../../src/core/model/ids.ts";
 import {
   type CallerHistory,
   type CallerRequest,

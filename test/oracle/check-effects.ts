@@ -1,6 +1,6 @@
 // Compares the work that was really carried out with the logs: everything was requested first, nothing is repeated that
 // must not be, and nothing is recorded as completed that did not come to its end.
-import type { CallId } from "../../src/core/ids.ts";
+import type { CallId } from "../../src/core/model/ids.ts";
 import type { Report } from "./finding.ts";
 import type { LoggedCall, LogIndex } from "./log-index.ts";
 

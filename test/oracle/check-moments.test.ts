@@ -1,6 +1,6 @@
 // What the model finds if it knows the log at the moment of an answer: the answer must be true by then.
 import { describe, expect, test } from "vitest";
-import type { Event } from "../../src/core/event.ts";
+import type { Event } from "../../src/core/model/event.ts";
 import type { AnswerMoment, CallerRequest } from "./caller-history.ts";
 import {
   accepted,

@@ -1,8 +1,8 @@
 // Questions, replies and processes: what the model finds in made-up answers about them.
 import { describe, expect, test } from "vitest";
-import type { Event } from "../../src/core/event.ts";
-import type { ProcessId, QuestionId } from "../../src/core/ids.ts";
-import type { About, Ending, Reply } from "../../src/core/question.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import type { ProcessId, QuestionId } from "../../src/core/model/ids.ts";
+import type { About, Ending, Reply } from "../../src/core/model/question.ts";
 import type { AnswerMoment, CallerRequest, RequestTypes } from "./caller-history.ts";
 import { at, call, completed, found, GOOD, one, request, returned, sessionId, two } from "./example-history.ts";
 

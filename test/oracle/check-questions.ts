@@ -1,6 +1,6 @@
 // Compares the replies to questions with the logs: a reply that was recorded is the one that counted, it fits what was
 // asked, and an ending goes back to a reply or to a limit.
-import type { CallId } from "../../src/core/ids.ts";
+import type { CallId } from "../../src/core/model/ids.ts";
 import { type CallerHistory, headOf, type RequestOf, requestsOf } from "./caller-history.ts";
 import { checkNoTrace } from "./check-changes.ts";
 import type { CoverageRules } from "./check-coverage.ts";

@@ -1,6 +1,6 @@
 // Compares what followers received with the logs: each a contiguous slice, with every gap announced.
-import type { Gap } from "../../src/core/delta.ts";
-import type { Recorded } from "../../src/core/event.ts";
+import type { Gap } from "../../src/core/model/delta.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
 import type { FollowerSlice, LogPosition } from "./caller-history.ts";
 import type { Report } from "./finding.ts";
 import { type LogIndex, same } from "./log-index.ts";

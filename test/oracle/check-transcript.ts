@@ -1,8 +1,8 @@
 // Whether a transcript is valid (G17): for people, and for a provider that is strict.
-import type { Event } from "../../src/core/event.ts";
-import type { RunId } from "../../src/core/ids.ts";
-import type { Message } from "../../src/core/transcript.ts";
-import { transcript } from "../../src/core/transcript-book.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import type { RunId } from "../../src/core/model/ids.ts";
+import type { Message } from "../../src/core/read/transcript.ts";
+import { transcript } from "../../src/core/read/transcript-builder.ts";
 
 /** Why a strict provider would reject these messages: each call has one result right behind it, and vice versa. */
 export function pairingError(messages: readonly Message[]): string | undefined {

@@ -1,8 +1,8 @@
 // The model, tested with made-up histories: it finds each broken promise, and nothing in a good history.
 import { describe, expect, test } from "vitest";
-import type { Event, Recorded } from "../../src/core/event.ts";
-import type { CallId, RunId } from "../../src/core/ids.ts";
-import { transcript } from "../../src/core/transcript-book.ts";
+import type { Event, Recorded } from "../../src/core/model/event.ts";
+import type { CallId, RunId } from "../../src/core/model/ids.ts";
+import { transcript } from "../../src/core/read/transcript-builder.ts";
 import type { Answer, CallerRequest, RequestTypes } from "./caller-history.ts";
 import { acknowledged } from "./check-prompts.ts";
 import {

@@ -4,11 +4,11 @@
 // Invariants
 // 1. Shares no code with `decide` or `verify`. What `verify` finds in a log is left to it; it runs here as well.
 // 2. Knows nothing of how the evidence was gathered, so that it can be tested with made-up histories.
-import type { Recorded } from "../../src/core/event.ts";
-import type { SessionId } from "../../src/core/ids.ts";
-import type { Message } from "../../src/core/transcript.ts";
-import { transcript } from "../../src/core/transcript-book.ts";
-import { verifyAtRest } from "../../src/core/verify.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
+import type { Message } from "../../src/core/read/transcript.ts";
+import { transcript } from "../../src/core/read/transcript-builder.ts";
+import { verifyAtRest } from "../../src/core/read/verify.ts";
 import { type CallerHistory, requestsOf } from "./caller-history.ts";
 import { checkAbandoned } from "./check-abandoned.ts";
 import { checkAnswers } from "./check-answers.ts";

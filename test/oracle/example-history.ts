@@ -1,7 +1,7 @@
 // A made-up history and its log, which fit each other, and how each test changes them.
-import type { Outcome } from "../../src/core/cancel.ts";
-import type { Event, Recorded } from "../../src/core/event.ts";
-import type { CallId, RunId, SessionId, TurnId } from "../../src/core/ids.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
+import type { Event, Recorded } from "../../src/core/model/event.ts";
+import type { CallId, RunId, SessionId, TurnId } from "../../src/core/model/ids.ts";
 import type {
   Answer,
   AnswerMoment,

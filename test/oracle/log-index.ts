@@ -1,10 +1,10 @@
 // The logs of a store by run, call, process and question, so that a checker finds what a request was about, and what
 // the log had of it at any position.
 import { isDeepStrictEqual } from "node:util";
-import type { CancelReason, Outcome } from "../../src/core/cancel.ts";
-import type { Event, Recorded } from "../../src/core/event.ts";
-import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../../src/core/ids.ts";
-import type { About, Ending } from "../../src/core/question.ts";
+import type { CancelReason, Outcome } from "../../src/core/model/cancel.ts";
+import type { Event, Recorded } from "../../src/core/model/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../../src/core/model/ids.ts";
+import type { About, Ending } from "../../src/core/model/question.ts";
 import type { ExpectedEvent } from "./caller-history.ts";
 
 export type Logs = ReadonlyMap<SessionId, readonly Recorded[]>;

@@ -1,6 +1,6 @@
 // Holds what is in a file against what was told.
-import type { Seq, SessionId } from "../../src/core/ids.ts";
-import { verify } from "../../src/core/verify.ts";
+import type { Seq, SessionId } from "../../src/core/model/ids.ts";
+import { verify } from "../../src/core/read/verify.ts";
 import type { Database } from "../../src/store/sqlite/database.ts";
 import { eventsOf } from "../../src/store/sqlite/decode.ts";
 import { type EventRow, queries } from "../../src/store/sqlite/log-reader.ts";

@@ -3,9 +3,9 @@
 // Invariants
 // 1. What was answered as appended is expected for ever. What was not answered may be there as a whole, or not at all.
 // 2. Once a new life has read it, it counts as told.
-import type { Seq, SessionId } from "../../src/core/ids.ts";
-import { emptyLane, type Lane } from "../../src/core/lane.ts";
-import { rowChange } from "../../src/core/rows.ts";
+import type { Seq, SessionId } from "../../src/core/model/ids.ts";
+import { emptyLane, type Lane } from "../../src/core/model/lane.ts";
+import { rowChange } from "../../src/core/model/rows.ts";
 import { Book, Draft } from "../../src/store/memory/projection.ts";
 import type { PackedBatch } from "../../src/store/sqlite/message.ts";
 import type { Step } from "./workload.ts";

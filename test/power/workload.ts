@@ -1,11 +1,11 @@
 // What a busy house appends: batches of facts as the real policy decides them, for several sessions.
 import { type Chooser, chance, pick, weighted } from "../../sim/chooser.ts";
-import type { CancelReason } from "../../src/core/cancel.ts";
-import type { Command } from "../../src/core/command.ts";
-import { decide } from "../../src/core/decide.ts";
-import type { Event } from "../../src/core/event.ts";
-import { callId, type RunId, type SessionId } from "../../src/core/ids.ts";
-import { evolve, type Lane } from "../../src/core/lane.ts";
+import type { CancelReason } from "../../src/core/model/cancel.ts";
+import type { Command } from "../../src/core/model/command.ts";
+import type { Event } from "../../src/core/model/event.ts";
+import { callId, type RunId, type SessionId } from "../../src/core/model/ids.ts";
+import { evolve, type Lane } from "../../src/core/model/lane.ts";
+import { decide } from "../../src/core/policy/decide.ts";
 import type { Batch } from "../../src/ports/store.ts";
 
 /** A batch, and the lane as it stands after it. */

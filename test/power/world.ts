@@ -4,8 +4,8 @@
 // A life is the real `openFile` with its real writer; what it imports from the platform is the disk's (see on-disk.ts).
 // To be loaded after that.
 import { type Chooser, chance, SeededChooser, weighted } from "../../sim/chooser.ts";
-import { messageOf } from "../../src/core/control-error.ts";
-import type { SessionId } from "../../src/core/ids.ts";
+import { messageOf } from "../../src/core/errors.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
 import { type Database, openDatabase, openReadOnly, useWriteAheadLog } from "../../src/store/sqlite/database.ts";
 import { EPOCH_BLOCK } from "../../src/store/sqlite/limits.ts";
 import { type Cell, packBatch, unpackBatches, type Written } from "../../src/store/sqlite/message.ts";

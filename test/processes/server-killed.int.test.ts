@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { verifyAtRest } from "../../src/core/verify.ts";
+import { verifyAtRest } from "../../src/core/read/verify.ts";
 import type { Belay } from "../../src/library/belay.ts";
 import { openBelay } from "../../src/library/belay.ts";
 import type { Mechanism } from "../../src/ports/spawner.ts";

@@ -12,9 +12,9 @@ import * as bridgeLimits from "../../src/bridge/limits.ts";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { exitMeanings } from "../../src/cli/exit-help.ts";
 import * as clientLimits from "../../src/client/limits.ts";
-import { ADVICE, type ControlCode } from "../../src/core/control-error.ts";
-import type { Event } from "../../src/core/event.ts";
+import { ADVICE, type ControlCode } from "../../src/core/errors.ts";
 import * as coreLimits from "../../src/core/limits.ts";
+import type { Event } from "../../src/core/model/event.ts";
 import { INSTRUMENTS } from "../../src/observe/instruments.ts";
 import * as observeLimits from "../../src/observe/limits.ts";
 import { ATTACKS, type Attack, ENFORCEMENT } from "../../src/process/attacks.ts";
@@ -115,7 +115,7 @@ const MEANING: Readonly<Record<Event["type"], string>> = {
 };
 
 function events(): string {
-  const fields = fieldsByType(readFileSync(join(ROOT, "src/core/event.ts"), "utf8"));
+  const fields = fieldsByType(readFileSync(join(ROOT, "src/core/model/event.ts"), "utf8"));
   const rows = Object.entries(MEANING).map(([type, meaning]) => {
     const names = (fields.get(type) ?? []).map((name) => `\`${name}\``).join(", ");
     return [`\`${type}\``, names, meaning];

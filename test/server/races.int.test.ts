@@ -1,7 +1,7 @@
 // Two clients and one run: whatever the order, exactly one outcome, and going away is no cancel.
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Recorded } from "../../src/core/event.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { logOf, untilAborted } from "../fixtures/belay.ts";
 import { type Answer, openServedHouse, type ServedHouse } from "../fixtures/server.ts";

@@ -2,7 +2,7 @@
 import { COMPONENTS } from "../../src/api/components.ts";
 import { EXAMPLES } from "../../src/api/examples.ts";
 import { isMutation, type Route } from "../../src/api/route.ts";
-import type { Json } from "../../src/core/prompt.ts";
+import type { Json } from "../../src/core/model/prompt.ts";
 
 /** Bodies that the document has no example for. */
 const BODIES: Readonly<Record<string, Json>> = {

@@ -3,8 +3,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isMutation } from "../../src/api/route.ts";
 import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
-import type { SessionId } from "../../src/core/ids.ts";
 import { STORE_WAIT_MS } from "../../src/core/limits.ts";
+import type { SessionId } from "../../src/core/model/ids.ts";
 import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { type Actor, fetchBelay, type Mounted } from "../../src/library/serve.ts";

@@ -1,5 +1,5 @@
 // One life that is closed in a situation, and the next one, over a store in memory and a clock that is moved by hand.
-import type { Outcome } from "../../src/core/cancel.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { Session } from "../../src/library/session.ts";
 import type { Agent } from "../../src/ports/agent.ts";

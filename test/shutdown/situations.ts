@@ -1,6 +1,6 @@
 // What a Belay is doing when it is shut down, and what must be true of it after the next start.
-import type { Outcome } from "../../src/core/cancel.ts";
-import type { Recorded } from "../../src/core/event.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
+import type { Recorded } from "../../src/core/model/event.ts";
 import type { Agent, Turn } from "../../src/ports/agent.ts";
 import { untilAborted } from "../fixtures/belay.ts";
 

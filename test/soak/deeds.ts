@@ -1,8 +1,8 @@
 // What is done to the server while it is soaked: every kind of prompt, stop, question, process and follower, in
 // sessions that are made for it and closed behind it.
 
-import type { Outcome } from "../../src/core/cancel.ts";
-import { ControlError } from "../../src/core/control-error.ts";
+import { ControlError } from "../../src/core/errors.ts";
+import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { ProcessControl, RunControl, SessionControl } from "../../src/ports/control.ts";
 import type { Chance } from "./chance.ts";
 import type { Doors } from "./door.ts";

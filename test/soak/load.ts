@@ -1,6 +1,6 @@
 // The load: lanes that make a session, do some of everything in it and close it, with company and with faults.
 import { setTimeout as pause } from "node:timers/promises";
-import { ControlError } from "../../src/core/control-error.ts";
+import { ControlError } from "../../src/core/errors.ts";
 import type { Chance } from "./chance.ts";
 import { deafFollower, editor, passingFollower, stayingFollower, stranger } from "./company.ts";
 import { within } from "./deadline.ts";

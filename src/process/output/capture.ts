@@ -6,7 +6,7 @@
 // 3. The disk never breaks the capture. Without it the counts, the head and the tail remain, and readers are told what
 //    is missing.
 // 4. The end waits for no pipe: what comes after it is not taken any more, whoever still holds the other end.
-import { messageOf } from "../../core/control-error.ts";
+import { messageOf } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Excerpt, Output, OutputCounts, OutputPage, PageWish, Stream } from "../../ports/spawner.ts";
 import { CapturedStream } from "./captured-stream.ts";

@@ -7,7 +7,7 @@
 // 4. What waits is at most WAITING_BYTES_MAX, whether or not anybody pauses.
 // 5. Nothing here throws into the reader of the pipe. Trouble is remembered, and ends the file where it is.
 import { open } from "node:fs/promises";
-import { messageOf } from "../../core/control-error.ts";
+import { messageOf } from "../../core/errors.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, WAITING_BYTES_MAX } from "./limits.ts";
 
 /** What a file handle can do, as far as it is needed. */

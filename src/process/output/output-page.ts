@@ -2,7 +2,7 @@
 //
 // Whoever asks for page after page, each from the end of the last, gets the text that decoding everything at once would
 // give, and gets on with every page, through garbage too.
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import type { Excerpt, OutputPage, PageWish, Stream } from "../../ports/spawner.ts";
 import { boundaryAfter, boundaryAfterLoss, boundaryBefore, textOf } from "./character-boundary.ts";
 import {

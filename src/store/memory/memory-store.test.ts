@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Event } from "../../core/event.ts";
+import type { Event } from "../../core/model/event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { storeContract } from "../contract.ts";
 import {

@@ -4,8 +4,9 @@
 // 1. An append has happened, or has not, when `append` returns: before its promise is awaited. So a simulation decides
 //    the order of things by the order in which it calls.
 // 2. Holds texts, not the caller's objects: what is read is what a database would give back.
-import { ControlError } from "../../core/control-error.ts";
-import type { Recorded } from "../../core/event.ts";
+import { ControlError } from "../../core/errors.ts";
+import { PAGE_CHARS_MAX } from "../../core/limits.ts";
+import type { Recorded } from "../../core/model/event.ts";
 import {
   type CallId,
   type ProcessId,
@@ -14,8 +15,7 @@ import {
   type SessionId,
   tenantOf,
   type WorkerId,
-} from "../../core/ids.ts";
-import { PAGE_CHARS_MAX } from "../../core/limits.ts";
+} from "../../core/model/ids.ts";
 import {
   type CallRow,
   type IdsAsked,
@@ -26,8 +26,8 @@ import {
   type RunRow,
   rowChange,
   type SessionsAsked,
-} from "../../core/rows.ts";
-import type { StoreTrimmed, Upkeep } from "../../core/upkeep.ts";
+} from "../../core/model/rows.ts";
+import type { StoreTrimmed, Upkeep } from "../../core/model/upkeep.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Appended, Batch, Claim, Loaded, Page, SessionRow, Store } from "../../ports/store.ts";
 import { decodeEvents, decodeOutcome, encodeEvents } from "../../wire/event.ts";

@@ -1,7 +1,8 @@
 // The memos of all sessions, oldest first. Texts, like everything that the reference store holds.
-import type { SessionId } from "../../core/ids.ts";
+
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
-import { type Memo, memoName } from "../../core/memo.ts";
+import type { SessionId } from "../../core/model/ids.ts";
+import { type Memo, memoName } from "../../core/model/memo.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Batch } from "../../ports/store.ts";
 

@@ -5,9 +5,9 @@
 // 2. What a database guards with constraints is guarded here: one live run per session, one outcome per run and per
 //    process, one run per key, no event of a session that does not exist. A breach is `internal`: the decision that
 //    led to it was wrong.
-import { ControlError } from "../../core/control-error.ts";
-import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/ids.ts";
-import type { ProcessRow, RowChange, RunRow } from "../../core/rows.ts";
+import { ControlError } from "../../core/errors.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/model/ids.ts";
+import type { ProcessRow, RowChange, RunRow } from "../../core/model/rows.ts";
 import { encodeOutcome } from "../../wire/event.ts";
 
 /** A run, process or call as kept: the outcome as text, so that nobody can change it from outside. */

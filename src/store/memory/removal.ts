@@ -1,7 +1,8 @@
 // Removing rows that are not kept any more, as the database does it.
-import type { Seq, SessionId } from "../../core/ids.ts";
+
 import { RUN_ROWS_KEPT } from "../../core/limits.ts";
-import type { StoreTrimmed } from "../../core/upkeep.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
+import type { StoreTrimmed } from "../../core/model/upkeep.ts";
 import type { Book, SessionPart } from "./projection.ts";
 
 type Limit = StoreTrimmed["limit"];

@@ -5,7 +5,7 @@
 // 1. What is read is what was written, or it is refused as `store_corrupt`. What was written before there were sums has
 //    none, and is read as it is.
 import { crc32 } from "node:zlib";
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 
 type Value = string | number | null;
 

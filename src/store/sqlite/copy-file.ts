@@ -1,6 +1,6 @@
 // A copy of a store that may be in use: one consistent state of it, in a file that takes up no more than it needs.
 import { closeSync, fsyncSync, openSync } from "node:fs";
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import { autoVacuum, INCREMENTAL, openReadOnly } from "./database.ts";
 import { requireOurs } from "./inspect.ts";
 import { MIGRATIONS } from "./schema.ts";

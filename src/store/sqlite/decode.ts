@@ -1,7 +1,7 @@
 // Rows of the database as the rest of Belay knows them.
-import type { Recorded } from "../../core/event.ts";
-import type { Seq } from "../../core/ids.ts";
-import type { CallRow, ProcessRow, RunRow } from "../../core/rows.ts";
+import type { Recorded } from "../../core/model/event.ts";
+import type { Seq } from "../../core/model/ids.ts";
+import type { CallRow, ProcessRow, RunRow } from "../../core/model/rows.ts";
 import type { SessionRow } from "../../ports/store.ts";
 import { decodeEvents, decodeOutcome } from "../../wire/event.ts";
 import type { EventRow, StoredCall, StoredProcess, StoredRun, StoredSession } from "./log-reader.ts";

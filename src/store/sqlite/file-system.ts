@@ -3,7 +3,7 @@
 // whether it has room.
 import { statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import { ROOM_BYTES_MIN } from "./limits.ts";
 
 /**

@@ -1,5 +1,5 @@
 // Finds ids by their prefix: one range scan of each table's own index, however many rows the table has.
-import type { IdsAsked, IdsFound } from "../../core/rows.ts";
+import type { IdsAsked, IdsFound } from "../../core/model/rows.ts";
 import type { Database } from "./database.ts";
 
 /**

@@ -4,7 +4,7 @@
 // 1. A file that is refused is byte for byte what it was.
 // 2. The header is read as bytes: SQLite may write to a database only because it was opened.
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import { type Database, openReadOnly, userVersion } from "./database.ts";
 import { FULL_CHECK_BYTES } from "./limits.ts";
 import { requireKnown } from "./migrate.ts";

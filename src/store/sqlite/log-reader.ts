@@ -1,10 +1,10 @@
 // The queries, each on one consistent state of the file. In the reader's thread: a large page delays no commit.
 
 import type { StatementSync } from "node:sqlite";
-import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/ids.ts";
 import { PAGE_CHARS_MAX } from "../../core/limits.ts";
-import type { Memo } from "../../core/memo.ts";
-import type { IdsAsked, IdsFound, SessionsAsked } from "../../core/rows.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/model/ids.ts";
+import type { Memo } from "../../core/model/memo.ts";
+import type { IdsAsked, IdsFound, SessionsAsked } from "../../core/model/rows.ts";
 import { damaged, requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import { HEAD } from "./head.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SQLInputValue, StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Event } from "../../core/event.ts";
+import type { Event } from "../../core/model/event.ts";
 import type { Batch } from "../../ports/store.ts";
 import {
   accepted,

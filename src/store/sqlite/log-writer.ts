@@ -6,9 +6,9 @@
 // 2. What is answered is true. When a commit fails in the middle, the connection is thrown away and the file is asked.
 // 3. Nothing is answered as written unless the file is still there, under its one name, and ours.
 // 4. Heads in memory are those of committed appends; those of the transaction that is going on stand aside.
-import { ControlError } from "../../core/control-error.ts";
-import type { Seq, SessionId } from "../../core/ids.ts";
-import type { StoreTrimmed } from "../../core/upkeep.ts";
+import { ControlError } from "../../core/errors.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
+import type { StoreTrimmed } from "../../core/model/upkeep.ts";
 import { sumOf } from "./checksum.ts";
 import { autoVacuum, type Database, INCREMENTAL, orClosed, pagesOf } from "./database.ts";
 import { HEADS_MAX, RECLAIM_PAGES } from "./limits.ts";

@@ -6,8 +6,8 @@
 // 2. It is not flushed, and may be behind, torn or empty. One that cannot be read says nothing.
 // 3. A database that was closed in order has none: whoever puts a copy in its place then means it.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { ControlError } from "../../core/control-error.ts";
-import type { Seq, SessionId } from "../../core/ids.ts";
+import { ControlError } from "../../core/errors.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
 import { type Database, userVersion } from "./database.ts";
 import { HEAD } from "./head.ts";
 

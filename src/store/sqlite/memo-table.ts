@@ -4,9 +4,9 @@
 // 1. While the store is open, memos age by a clock that never jumps: a wall clock that is set forward forgets nothing.
 //    Between two openings there is only the wall clock.
 import type { StatementSync } from "node:sqlite";
-import type { SessionId } from "../../core/ids.ts";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
-import { type Memo, memoName } from "../../core/memo.ts";
+import type { SessionId } from "../../core/model/ids.ts";
+import { type Memo, memoName } from "../../core/model/memo.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import type { PackedBatch } from "./message.ts";

@@ -2,11 +2,11 @@
 //
 // Appends travel as flat lists of texts and numbers: cloning nested objects from thread to thread would cost more than
 // writing them to disk. The layout is known in this file only.
-import type { ControlCode, ControlError } from "../../core/control-error.ts";
-import type { Seq, SessionId } from "../../core/ids.ts";
-import type { MemoChange } from "../../core/memo.ts";
-import { type RowChange, rowChange, type StoreKnows } from "../../core/rows.ts";
-import type { StoreTrimmed } from "../../core/upkeep.ts";
+import type { ControlCode, ControlError } from "../../core/errors.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
+import type { MemoChange } from "../../core/model/memo.ts";
+import { type RowChange, rowChange, type StoreKnows } from "../../core/model/rows.ts";
+import type { StoreTrimmed } from "../../core/model/upkeep.ts";
 import type { Batch } from "../../ports/store.ts";
 import { encodeEvents, encodeOutcome } from "../../wire/event.ts";
 import { encodeLane } from "../../wire/lane.ts";

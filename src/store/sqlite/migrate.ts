@@ -3,7 +3,7 @@
 // Invariants
 // 1. All steps are one transaction: a step that fails, or a crash, leaves the file as it was.
 // 2. A file of a newer version is not touched.
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import { type Database, userVersion } from "./database.ts";
 import { APPLICATION_ID, type Migrations } from "./schema.ts";
 

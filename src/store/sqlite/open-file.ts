@@ -1,7 +1,7 @@
 // Opening a file for writing: ours, alone, whole, of this version. In this order, so that a refusal leaves no trace.
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import {
   autoVacuum,
   type Database,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ControlError } from "../../core/control-error.ts";
-import type { Seq, SessionId } from "../../core/ids.ts";
+import { ControlError } from "../../core/errors.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
 import { accepted, batch, created, refusedAs, SES } from "../contract-facts.ts";
 import { type Cell, packWritten, unpackBatches, type Written } from "./message.ts";
 import { Outbox } from "./outbox.ts";

@@ -4,8 +4,8 @@
 // Invariants
 // 1. Appends reach the writer in the order in which they were made.
 // 2. Each gets its own answer, after the commit that it speaks of.
-import { ControlError } from "../../core/control-error.ts";
-import type { Seq, SessionId } from "../../core/ids.ts";
+import { ControlError } from "../../core/errors.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { Appended, Batch } from "../../ports/store.ts";
 import { type Cell, packBatch, unpackWritten } from "./message.ts";
 

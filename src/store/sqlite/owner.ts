@@ -7,7 +7,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import { type Database, openReadOnly } from "./database.ts";
 import { FileIdentity, HeldDirectory, type Owner } from "./file-identity.ts";
 import { EPOCH_BLOCK } from "./limits.ts";

@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, renameSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Event } from "../../core/event.ts";
-import type { RunId, SessionId } from "../../core/ids.ts";
+import type { Event } from "../../core/model/event.ts";
+import type { RunId, SessionId } from "../../core/model/ids.ts";
 import { packBatch, unpackBatches, type Written } from "./message.ts";
 import { type OpenFile, openFile } from "./open-file.ts";
 import { lockPath, readOwner } from "./owner.ts";

@@ -6,7 +6,7 @@
 // 2. The owner's number in the file rises with every opening, so two openings never have the same. It is compared in
 //    every transaction: without the lock's file, or under a second name, a second writer is still kept out.
 import { statSync } from "node:fs";
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import { FileIdentity, type Owner } from "./file-identity.ts";
 import type { Lock } from "./owner.ts";
 

@@ -4,9 +4,9 @@
 // 1. A log is cut between runs, never within one.
 // 2. Events go before the rows that were derived from them, and the session itself goes last.
 import type { StatementSync } from "node:sqlite";
-import type { Seq, SessionId } from "../../core/ids.ts";
 import { REMOVE_ROWS_MAX, RUN_ROWS_KEPT } from "../../core/limits.ts";
-import type { StoreTrimmed } from "../../core/upkeep.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
+import type { StoreTrimmed } from "../../core/model/upkeep.ts";
 import type { Database } from "./database.ts";
 import { HEAD } from "./head.ts";
 

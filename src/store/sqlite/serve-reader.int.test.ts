@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ADVICE } from "../../core/control-error.ts";
+import { ADVICE } from "../../core/errors.ts";
 import type { Batch } from "../../ports/store.ts";
 import { accepted, batch, created, fold, SES } from "../contract-facts.ts";
 import { type Database, openReadOnly } from "./database.ts";

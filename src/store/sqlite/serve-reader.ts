@@ -5,7 +5,7 @@
 // 2. After trouble the next request opens the file again.
 import type { MessagePort } from "node:worker_threads";
 import { Bug } from "../../core/bug.ts";
-import { toControlError } from "../../core/control-error.ts";
+import { toControlError } from "../../core/errors.ts";
 import { type Database, openReadOnly } from "./database.ts";
 import { queries } from "./log-reader.ts";
 import { type Ask, type Reply, refusal } from "./message.ts";

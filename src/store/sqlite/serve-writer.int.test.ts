@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ADVICE } from "../../core/control-error.ts";
+import { ADVICE } from "../../core/errors.ts";
 import type { Batch } from "../../ports/store.ts";
 import { accepted, batch, created, fold, SES, settled } from "../contract-facts.ts";
 import { type Database, openDatabase } from "./database.ts";

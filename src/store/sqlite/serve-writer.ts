@@ -6,8 +6,8 @@
 // 3. If the file could not be opened, every request tries again and says why it failed.
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { Bug } from "../../core/bug.ts";
-import { type ControlError, toControlError } from "../../core/control-error.ts";
-import type { SessionId } from "../../core/ids.ts";
+import { type ControlError, toControlError } from "../../core/errors.ts";
+import type { SessionId } from "../../core/model/ids.ts";
 import { isTight } from "./file-system.ts";
 import { GROUP_BATCHES_MAX } from "./limits.ts";
 import { type Ask, type Cell, type PackedBatch, packWritten, type Reply, refusal, unpackBatches } from "./message.ts";

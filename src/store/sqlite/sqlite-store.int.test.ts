@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
-import { keep } from "../../core/memo.ts";
+import { keep } from "../../core/model/memo.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { encodeEvents } from "../../wire/event.ts";
 import { storeContract } from "../contract.ts";

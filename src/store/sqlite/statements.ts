@@ -1,8 +1,8 @@
 // The SQL of the writer, prepared once for each connection.
 import type { StatementSync } from "node:sqlite";
-import { ControlError } from "../../core/control-error.ts";
-import type { RunId, Seq, SessionId } from "../../core/ids.ts";
-import { type KeyedRun, keysOf } from "../../core/rows.ts";
+import { ControlError } from "../../core/errors.ts";
+import type { RunId, Seq, SessionId } from "../../core/model/ids.ts";
+import { type KeyedRun, keysOf } from "../../core/model/rows.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import { HEAD } from "./head.ts";

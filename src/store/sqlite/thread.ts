@@ -4,7 +4,7 @@
 // 1. A request that is outstanding keeps the process alive; an idle thread does not.
 // 2. A thread that dies rejects what is outstanding as `unavailable`. The next request starts another one.
 import { Worker } from "node:worker_threads";
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 import type { Ask, Reply } from "./message.ts";
 
 type Verbs<V> = { readonly [K in keyof V]: { readonly ask: unknown; readonly answer: unknown } };

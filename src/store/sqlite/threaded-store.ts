@@ -6,10 +6,10 @@
 //    knows what became, its head is not known any more.
 // 2. The file belongs to this store alone while it is open, so leases are kept in memory: a worker that could outlive
 //    them would have to outlive the process. Their epochs come from the file, and rise over restarts.
-import { ControlError } from "../../core/control-error.ts";
-import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/ids.ts";
-import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked } from "../../core/rows.ts";
-import type { StoreTrimmed, Upkeep } from "../../core/upkeep.ts";
+import { ControlError } from "../../core/errors.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/model/ids.ts";
+import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked } from "../../core/model/rows.ts";
+import type { StoreTrimmed, Upkeep } from "../../core/model/upkeep.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Appended, Batch, Claim, Loaded, Page, SessionRow, Store } from "../../ports/store.ts";
 import { decodeLane } from "../../wire/lane.ts";

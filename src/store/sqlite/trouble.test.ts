@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ControlCode, ControlError } from "../../core/control-error.ts";
+import { type ControlCode, ControlError } from "../../core/errors.ts";
 import { type Trouble, troubleError, troubleOf } from "./trouble.ts";
 
 const said = (errcode: unknown): Error => Object.assign(new Error("it said so"), { code: "ERR_SQLITE_ERROR", errcode });

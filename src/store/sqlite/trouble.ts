@@ -1,5 +1,5 @@
 // What SQLite says, in the words of the store. The five kinds differ in what may be claimed afterwards.
-import { ControlError } from "../../core/control-error.ts";
+import { ControlError } from "../../core/errors.ts";
 
 /**
  * - `breach`: the append contradicts what is stored. Only it is refused.

@@ -1,8 +1,8 @@
 // The queries of retention: how old and how large sessions are, a bounded number of rows at a time.
 import { statSync } from "node:fs";
 import type { StatementSync } from "node:sqlite";
-import type { Seq, SessionId } from "../../core/ids.ts";
-import type { StoreUsage, Surveyed } from "../../core/upkeep.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
+import type { StoreUsage, Surveyed } from "../../core/model/upkeep.ts";
 import { type Database, pagesOf } from "./database.ts";
 import { HEAD } from "./head.ts";
 

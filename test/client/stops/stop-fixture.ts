@@ -1,7 +1,7 @@
 // A server with work in flight for one cell of the table, and the evidence of what became of it: read off the server,
 // never off what the client was answered.
 
-import { ControlError } from "../../../src/core/control-error.ts";
+import { ControlError } from "../../../src/core/errors.ts";
 import { systemClock } from "../../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../../src/library/belay.ts";
 import type { Session } from "../../../src/library/session.ts";

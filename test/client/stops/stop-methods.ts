@@ -1,8 +1,8 @@
 // What the table of stops is made of: every method of the control that stops something, read off its types; what it can
 // be sent for; and what can happen on its way. A method that is added to the control must be added here.
 
-import type { CancelReceipt, SessionReceipt } from "../../../src/core/cancel.ts";
-import type { SessionDeleted } from "../../../src/core/upkeep.ts";
+import type { CancelReceipt, SessionReceipt } from "../../../src/core/model/cancel.ts";
+import type { SessionDeleted } from "../../../src/core/model/upkeep.ts";
 import type {
   BelayControl,
   CoveredSession,

@@ -1,0 +1,141 @@
+// What a stop covers, and when work may begin or be stopped. The one definition: decisions and the engine both use it.
+//
+// Invariants
+// 1. A stop covers what is in the state when it is decided, and nothing that comes later.
+// 2. Cancel travels down, never up: a run covers its turn, calls and their processes; a call covers its processes.
+import { type CancelReason, isMeant } from "../model/cancel.ts";
+import type { Command } from "../model/command.ts";
+import { type CallId, type ProcessId, type RunId, runOf, type SessionId, type Work } from "../model/ids.ts";
+import type { Lane, Waiting } from "../model/lane.ts";
+import type { Process } from "../model/process.ts";
+import type { Run } from "../model/run.ts";
+
+export interface Coverage {
+  /** Runs, live and waiting. */
+  readonly runs: readonly RunId[];
+  /** The turn and calls of the live run. */
+  readonly work: readonly Work[];
+  readonly processes: readonly ProcessId[];
+}
+
+export function covers(lane: Lane, command: Command): Coverage {
+  switch (command.type) {
+    case "cancel-session":
+      return coversSession(lane, command.background ?? "stop");
+    case "close":
+      return coversSession(lane, "end");
+    case "cancel-run":
+    case "withdraw":
+      return coversRun(lane, (run) => run.id === command.runId);
+    case "cancel-key":
+      return coversRun(lane, (run) => isMeant(command, run));
+    case "cancel-call":
+      return coversCall(lane, command.callId);
+    case "cancel-process":
+      return { ...NOTHING, processes: [command.processId] };
+    default:
+      return NOTHING;
+  }
+}
+
+/** `keep`: background processes go on. `stop`: they do not. `end`: nor does what carries out the session's work. */
+function coversSession(lane: Lane, background: "keep" | "stop" | "end"): Coverage {
+  const live = lane.live === undefined ? NOTHING : coversLive(lane, lane.live);
+  const waiting = waitingRuns(lane).map(({ id }) => id);
+  return {
+    runs: [...live.runs, ...waiting],
+    work: live.work,
+    processes: [...live.processes, ...backgroundOf(lane, background)],
+  };
+}
+
+function coversRun(lane: Lane, isThis: (run: Run | Waiting) => boolean): Coverage {
+  if (lane.live !== undefined && isThis(lane.live)) return coversLive(lane, lane.live);
+  const waiting = waitingRuns(lane).find(isThis);
+  return waiting === undefined ? NOTHING : { ...NOTHING, runs: [waiting.id] };
+}
+
+function coversLive(lane: Lane, run: Run): Coverage {
+  const calls = run.live.map(({ id }) => id);
+  const work = run.turn === undefined ? calls : [...calls, run.turn];
+  return { runs: [run.id], work, processes: calls.flatMap((id) => processesOf(lane, id)) };
+}
+
+function coversCall(lane: Lane, id: CallId): Coverage {
+  if (lane.live?.id !== runOf(id) || !lane.live.live.some((call) => call.id === id)) return NOTHING;
+  return {
+    runs: [],
+    work: [id], // @fault sibling-stopped-at-once
+    processes: processesOf(lane, id),
+  };
+}
+
+const processesOf = (lane: Lane, call: CallId): readonly ProcessId[] =>
+  lane.processes.live.flatMap(({ id, owner }) => (owner === call ? [id] : []));
+
+/** The processes of the session itself that end with it. */
+// @fault background-not-kept, background-survives-the-session
+export const backgroundOf = (lane: Lane, how: "keep" | "stop" | "end"): readonly ProcessId[] =>
+  how === "keep"
+    ? []
+    : lane.processes.live.flatMap(({ id, owner, lasting }) =>
+        owner === lane.id && (how === "end" || lasting !== true) ? [id] : [],
+      );
+
+const waitingRuns = ({ queue, steers }: Lane): readonly Waiting[] => [...queue, ...steers];
+
+const NOTHING: Coverage = { runs: [], work: [], processes: [] };
+
+/**
+ * Whether a stop that the state demands is carried out now. One that follows from a prompt (`interrupt`) can still be
+ * refused together with it: it waits until it is durable.
+ */
+export const mayStop = (decided: Lane, durable: Lane, reason: CancelReason): boolean =>
+  reason.kind !== "superseded" || (durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
+
+/** The same for a process. Like its run, it may be over in one of the two states. */
+export function mayStopProcess(decided: Lane, durable: Lane, id: ProcessId): boolean {
+  const reason = processStop(decided, id);
+  return reason !== undefined && (reason.kind !== "superseded" || processStop(durable, id) !== undefined);
+}
+
+/** Whether a stop of a process is decided that can still be refused. */
+export const isStopRefusable = (decided: Lane, durable: Lane, id: ProcessId): boolean =>
+  processStop(decided, id) !== undefined && !mayStopProcess(decided, durable, id);
+
+function processStop(lane: Lane, id: ProcessId): CancelReason | undefined {
+  const one = lane.processes.live.find((process) => process.id === id);
+  return one === undefined ? undefined : stopReason(lane, one);
+}
+
+/** Whether a turn or call may begin: it is durable, and no stop of it is decided, even one that can be refused. */
+export function mayBegin(decided: Lane, durable: Lane, work: Work): boolean {
+  return isWanted(decided, work) && isWanted(durable, work);
+}
+
+function isWanted({ live: run }: Lane, work: Work): boolean {
+  if (run?.phase !== "running") return false;
+  return run.turn === work || run.live.some((call) => call.id === work && call.phase === "running");
+}
+
+/** Whether a process may be started: its request is durable, and no stop of it is decided. */
+export function mayStart(decided: Lane, durable: Lane, id: ProcessId): boolean {
+  const one = decided.processes.live.find((process) => process.id === id);
+  const recorded = durable.processes.live.some((process) => process.id === id);
+  return one !== undefined && recorded && stopReason(decided, one) === undefined;
+}
+
+/** Why a process has to end: for itself, or with what it belongs to. The first reason wins. */
+export const stopReason = (lane: Lane, one: Process): CancelReason | undefined =>
+  one.phase === "stopping" ? one.reason : ownerStopReason(lane, one);
+
+/** Why the call that a process belongs to is being stopped, if it is. */
+export function ownerStopReason({ live }: Lane, one: Process): CancelReason | undefined {
+  if (!isCall(one.owner)) return undefined;
+  const call = live?.live.find(({ id }) => id === one.owner);
+  if (call?.phase === "stopping") return call.reason;
+  if (live?.phase === "stopping") return live.reason;
+  return live?.phase === "ending" ? { kind: "parent", id: live.id } : undefined;
+}
+
+const isCall = (owner: CallId | SessionId): owner is CallId => owner.startsWith("call_");

@@ -1,0 +1,47 @@
+// What `await run.result()` comes to: the whole answer of a run that completed, or an error that says how it ended.
+import type { CancelReason, Outcome } from "../model/cancel.ts";
+import type { RunId } from "../model/ids.ts";
+import type { RunView } from "./run-view.ts";
+
+/** A run that did not complete, as `run.result()` throws it. */
+export class RunError extends Error {
+  override readonly name = "RunError";
+  readonly runId: RunId;
+  readonly outcome: Exclude<Outcome, { kind: "completed" }>;
+  /** What it had answered until then, and the rest of what is known of it. */
+  readonly view: RunView;
+
+  constructor(view: RunView, outcome: RunError["outcome"]) {
+    super(`${view.id} ${endingOf(outcome)}`);
+    this.runId = view.id;
+    this.outcome = outcome;
+    this.view = view;
+  }
+}
+
+function endingOf(outcome: RunError["outcome"]): string {
+  switch (outcome.kind) {
+    case "failed":
+      return `failed: ${outcome.message}`;
+    case "cancelled":
+      return `was cancelled (${outcome.reason.kind}${noteOf(outcome.reason)}).`;
+    case "lost":
+      return "is lost: its worker vanished, and it is not known what it did.";
+  }
+}
+
+const noteOf = (reason: CancelReason): string =>
+  "note" in reason && reason.note !== undefined ? `: ${reason.note}` : "";
+
+/** A completed run. `text`: all of the text of its last turn. */
+export type RunResult = Omit<RunView, "text" | "truncated" | "outcome"> & {
+  readonly text: string;
+  readonly outcome: Extract<Outcome, { kind: "completed" }>;
+};
+
+/** Throws a RunError unless it completed. `text`: all of the text of its last turn. */
+export function resultOf(view: RunView, text: string): RunResult {
+  const { outcome, truncated: _, ...rest } = view;
+  if (outcome?.kind === "completed") return { ...rest, outcome, text };
+  throw new RunError(view, outcome ?? { kind: "lost" });
+}

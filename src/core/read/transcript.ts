@@ -1,0 +1,66 @@
+// The messages of a conversation, as people read them and as the next request to a model is made of them.
+import type { CancelReason, Failure, Outcome } from "../model/cancel.ts";
+import type { ModelName, ProviderCall, TurnPart, Usage } from "../model/event.ts";
+import type { CallId, RunId, TurnId } from "../model/ids.ts";
+import type { Item } from "../model/inbox.ts";
+import type { Json } from "../model/prompt.ts";
+
+export type Message =
+  | {
+      readonly role: "user";
+      readonly runId: RunId;
+      readonly text: string;
+      readonly data?: Json;
+      /** It was withdrawn before it began: people can read it, and no model is given it. */
+      readonly withdrawn?: true;
+    }
+  /** What the model was told and no person has said. */
+  | { readonly role: "note"; readonly runId: RunId; readonly item: Item }
+  /** For the model this stands for everything before it, the request it was working on included: `request`. */
+  | { readonly role: "summary"; readonly runId: RunId; readonly text: string; readonly request: string }
+  | {
+      readonly role: "assistant";
+      readonly runId: RunId;
+      /** A turn that made calls, or took something in, before it went on has several messages. */
+      readonly turnId?: TurnId;
+      readonly text: string;
+      /** The answer in pieces, where the text alone does not tell it. */
+      readonly parts?: readonly TurnPart[];
+      readonly calls: readonly TranscriptCall[];
+      readonly finish: Finish;
+      readonly usage?: Usage;
+      readonly model?: ModelName;
+      /** It was cut off and asked again: what follows stands in its place. */
+      readonly again?: true;
+    }
+  | { readonly role: "tool"; readonly runId: RunId; readonly results: readonly TranscriptResult[] };
+
+export interface TranscriptCall {
+  readonly callId: CallId;
+  readonly name: string;
+  readonly input: Json;
+  readonly provider?: ProviderCall;
+}
+
+export interface TranscriptResult {
+  readonly callId: CallId;
+  readonly name: string;
+  readonly outcome: CallState;
+  /** It ended without having begun: nothing was done. */
+  readonly begun?: false;
+  readonly result?: Json;
+  readonly changes?: readonly string[];
+}
+
+/** How a call ended, or that it has not ended yet. */
+export type CallState = Outcome | { readonly kind: "running" };
+
+/** Why an assistant message ends where it does. */
+export type Finish =
+  | { readonly kind: "end" | "calls" | "length" | "refusal" | "other" | "lost" | "live" }
+  | { readonly kind: "cancelled"; readonly reason: CancelReason; readonly error?: Failure }
+  | { readonly kind: "failed"; readonly code: string; readonly message: string };
+
+/** Its worker vanished or was shut down; the run goes on with another turn in its place. */
+export const isCutOff = (end: { readonly kind: string; readonly reason?: { readonly kind: string } }): boolean =>
+  end.kind === "lost" || (end.kind === "cancelled" && end.reason?.kind === "shutdown");

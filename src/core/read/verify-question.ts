@@ -1,0 +1,94 @@
+// The part of the history checker that follows the questions of one live run: asked by work that goes on, settled once,
+// and never open any longer than what they belong to.
+//
+// Invariants
+// 1. Remembers the open questions and how many were asked, nothing else.
+// 2. After a finding it goes on from what the log says, so that one mistake is reported once.
+import type { Event, QuestionEvent } from "../model/event.ts";
+import { type CallId, type QuestionId, questionId, type RunId, type Work } from "../model/ids.ts";
+import type { About, Ending } from "../model/question.ts";
+import type { Report } from "./verify-inbox.ts";
+
+type Of<T extends QuestionEvent["type"]> = Extract<QuestionEvent, { type: T }>;
+
+interface Open {
+  readonly owner: Work;
+  readonly kind: About["kind"];
+}
+
+export class QuestionCheck {
+  readonly #run: RunId;
+  readonly #open = new Map<QuestionId, Open>();
+  #asked = 0;
+  /** Questions whose run or call was cancelled: that they are withdrawn must be the very next events. */
+  readonly #doomed = new Set<QuestionId>();
+
+  constructor(run: RunId) {
+    this.#run = run;
+  }
+
+  /** Called before anything else is made of an event. */
+  follows(event: Event, report: Report): void {
+    if (this.#doomed.size === 0) return;
+    if (event.type === "question.settled" && this.#doomed.delete(event.questionId)) {
+      if (event.ending.kind !== "withdrawn") {
+        report("G9", `${event.questionId} ended as ${event.ending.kind} after what it belongs to was cancelled.`);
+      }
+      return;
+    }
+    report("G9", `${[...this.#doomed].join(", ")} was not withdrawn at once with what it belongs to.`);
+    for (const id of this.#doomed) this.#open.delete(id);
+    this.#doomed.clear();
+  }
+
+  ask({ questionId: id, owner, about }: Of<"question.asked">, report: Report): void {
+    const number = Number(id.slice(questionId(this.#run, 0).length - 1));
+    if (!(number > this.#asked)) report("G17", `${id} has a number that ${this.#run} has used already.`);
+    this.#asked = number;
+    this.#open.set(id, { owner, kind: about.kind });
+  }
+
+  settle({ questionId: id, ending }: Of<"question.settled">, report: Report): void {
+    const question = this.#open.get(id);
+    if (question === undefined) report("G17", `${id} ended, but it was not open.`);
+    else if (!FITTING[question.kind].has(ending.kind)) {
+      report("G17", `${id} ended as ${ending.kind}, which is no answer to what it asks.`);
+    }
+    this.#open.delete(id);
+  }
+
+  /** A cancel of the run, or of one of its calls. */
+  cancelled(owner?: CallId): void {
+    for (const [id, question] of this.#open) {
+      if (owner === undefined || question.owner === owner) this.#doomed.add(id);
+    }
+  }
+
+  /** A piece of work has ended, or all that could use an answer. */
+  over(what: Work | RunId, report: Report): void {
+    for (const [id, question] of this.#open) {
+      if (question.owner !== what && what !== this.#run) continue;
+      report("G9", `${id} is open, although ${what} is over.`);
+      this.#open.delete(id);
+      this.#doomed.delete(id);
+    }
+  }
+
+  /** The run changes hands: whoever waited for an answer is gone. Only approvals are found again. */
+  setDown(report: Report): void {
+    for (const [id, question] of this.#open) {
+      if (question.kind === "approval") continue;
+      report("G25", `${id} is open, although whoever asked it is gone.`);
+      this.#open.delete(id);
+    }
+  }
+
+  isWaiting(call: CallId): boolean {
+    return [...this.#open.values()].some(({ owner, kind }) => owner === call && kind === "approval");
+  }
+}
+
+const FITTING: Readonly<Record<About["kind"], ReadonlySet<Ending["kind"]>>> = {
+  approval: new Set(["allowed", "denied", "expired", "withdrawn"]),
+  question: new Set(["answered", "expired", "withdrawn"]),
+};
