@@ -1,7 +1,7 @@
 // A digest of the agent that the options of a command name: programs with the same one can share their work.
 import { resolve } from "node:path";
-import { randomIds } from "../engine/random-ids.ts";
-import { systemClock } from "../engine/system-clock.ts";
+import { randomIds } from "../system/random-ids.ts";
+import { systemClock } from "../system/system-clock.ts";
 import type { AgentFlags } from "./serve-words.ts";
 
 export const AGENT_FLAGS = [

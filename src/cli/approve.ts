@@ -2,8 +2,8 @@
 
 import { ControlError } from "../core/errors.ts";
 import type { AnswerReceipt } from "../core/model/question.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { ApprovalOptions, BelayControl } from "../ports/control.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { type AskedAs, askedAs } from "./asked-question.ts";
 import { withControl } from "./control-door.ts";
 import { answerExit, sayAnswerReceipt } from "./control-words.ts";

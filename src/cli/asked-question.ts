@@ -6,8 +6,8 @@
 import { styleText } from "node:util";
 import type { RunId } from "../core/model/ids.ts";
 import type { Question } from "../core/model/question.ts";
-import { randomIds } from "../engine/random-ids.ts";
-import { systemClock } from "../engine/system-clock.ts";
+import { randomIds } from "../system/random-ids.ts";
+import { systemClock } from "../system/system-clock.ts";
 import type { Ask } from "./held-terminal.ts";
 import { inMargin, SPOKEN } from "./margin.ts";
 import { exactly } from "./open-questions.ts";

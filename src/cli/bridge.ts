@@ -6,12 +6,12 @@
 import type { Audit } from "../bridge/audit.ts";
 import { type BridgeOptions, runBridge } from "../bridge/bridge.ts";
 import { ControlError } from "../core/errors.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import { type Home, makeHome, openHome } from "../library/home.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
 import type { Notify } from "../ports/hooks.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";

@@ -1,8 +1,8 @@
 // `belay complete-ids`: the ids a person may mean next, for a shell. Quick, and silent whatever happens: a key press
 // is no place for an error.
 
-import { systemClock } from "../engine/system-clock.ts";
 import type { Explanation } from "../ports/explanation.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK } from "./exit-code.ts";

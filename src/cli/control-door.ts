@@ -4,9 +4,9 @@ import { readFileSync, statSync } from "node:fs";
 import { get as askPlain } from "node:http";
 import { get as askTls } from "node:https";
 import { ControlError } from "../core/errors.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import { type Environment, type Home, openHome, readServer, type ServerNote } from "../library/home.ts";
 import type { BelayControl } from "../ports/control.ts";
+import { systemClock } from "../system/system-clock.ts";
 import type { DoorOptions } from "./door-options.ts";
 import type { Holder } from "./store-holder.ts";
 

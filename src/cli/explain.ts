@@ -1,8 +1,8 @@
 // `belay explain ID`: why a session is busy, what it waits for, and what a cancel would do.
 
 import type { LiveExplained } from "../core/read/explained.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Explanation } from "../ports/explanation.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { ageOf } from "./age.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";

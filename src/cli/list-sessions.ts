@@ -1,7 +1,7 @@
 // `belay sessions`: the sessions there are, newest first; after one of them, oldest first.
 import { PAGE_ROWS_MAX } from "../core/limits.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { SessionRow } from "../ports/store.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { ageOf, dayAndTime } from "./age.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";

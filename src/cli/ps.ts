@@ -2,8 +2,8 @@
 
 import type { CallId } from "../core/model/ids.ts";
 import type { CallExplained, LiveExplained } from "../core/read/explained.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Explanation } from "../ports/explanation.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { ageOf } from "./age.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";

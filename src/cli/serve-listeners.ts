@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ControlError } from "../core/errors.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Home } from "../library/home.ts";
 import { connectionsWithin } from "../process/file-limit.ts";
 import type { Served } from "../server/host.ts";
@@ -11,6 +10,7 @@ import { CONNECTIONS_MAX } from "../server/limits.ts";
 import { type Listener, type ListenOptions, listen, type TcpPlace } from "../server/listener.ts";
 import type { Handle } from "../server/node-server.ts";
 import type { ServerConfig } from "../setup/config.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { proxyOf } from "./serve-flags.ts";
 
 /** The usual one. If somebody else has it, and nobody asked for it, another will do. */

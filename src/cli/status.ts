@@ -1,7 +1,7 @@
 // `belay status`: the size of the store, running work, and what the program uses of its machine.
 
-import { systemClock } from "../engine/system-clock.ts";
 import type { Status } from "../ports/explanation.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { ageOf } from "./age.ts";
 import { withControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";

@@ -1,8 +1,8 @@
 // `belay stop-all`: stops everything that goes on, in every session.
 
-import { systemClock } from "../engine/system-clock.ts";
 import type { CancelAllOptions, CoveredSession } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { waitOf } from "./cancel.ts";
 import { confirm, isAttended } from "./confirm.ts";
 import { type Door, UNTIL_ANSWERED, withControl } from "./control-door.ts";

@@ -1,12 +1,12 @@
 // `belay token`: who may ask this home's server for what. A secret is shown once, when it is made.
 import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import { type Home, openHome } from "../library/home.ts";
 import { TOKEN_SCOPES, type TokenScope } from "../server/exchange.ts";
 import type { TokenInfo } from "../server/token.ts";
 import { readLocalToken } from "../server/token-file.ts";
 import { LOCAL_TOKEN, type MadeToken, openTokens, type Tokens } from "../server/tokens.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { dayAndTime } from "./age.ts";
 import { EXIT_OK } from "./exit-code.ts";
 import { plainLine } from "./plain-text.ts";

@@ -8,9 +8,9 @@
 // 3. A stop fires its signal in its own tick, unless a hundred have fired since the event loop last turned.
 import { ABORT_SLICE_MS, ABORTS_AT_ONCE_MAX } from "../core/limits.ts";
 import type { Clock } from "../ports/clock.ts";
+import { systemImmediate } from "../system/system-clock.ts";
 import { Fifo } from "./fifo.ts";
 import type { Firing, Signals } from "./scope.ts";
-import { systemImmediate } from "./system-clock.ts";
 
 export class AbortQueue implements Signals {
   readonly #clock: Clock;

@@ -6,8 +6,8 @@ import { RETRY_FIRST_MS } from "../core/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Appended, Batch, Store } from "../ports/store.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { systemClock } from "./system-clock.ts";
 
 type Append = (batch: Batch, real: Store) => Promise<Appended>;
 

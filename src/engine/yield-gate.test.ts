@@ -6,9 +6,9 @@ import { LOOP_TURN_MS, LOOP_TURN_PROMISES_MAX, STOPPED_PAUSE_MS, STOPPED_PROMISE
 import type { LiveCall, Turn } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CallProcesses, OutputFile, ProcessHandle, TurnProcesses } from "../ports/spawner.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
-import { systemClock } from "./system-clock.ts";
 import { type GateOwner, LoopBudget, YieldGate } from "./yield-gate.ts";
 
 /** The methods whose answer is awaited. */

@@ -2,9 +2,9 @@
 import { resolve } from "node:path";
 import { type AcpDoor, type AcpDoorOptions, acpDoor as makeDoor } from "../acp/door.ts";
 import { invalid, isObject, rejectUnknown } from "../core/input.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { BelayControl } from "../ports/control.ts";
-import { version } from "./version.ts";
+import { systemClock } from "../system/system-clock.ts";
+import { version } from "../system/version.ts";
 
 export interface DoorOptions extends Pick<AcpDoorOptions, "guest" | "directory" | "audit" | "notice" | "onSession"> {}
 

@@ -25,9 +25,7 @@ import type { PromptReceipt } from "../engine/cancels.ts";
 import { Engine } from "../engine/engine.ts";
 import { startWatcher } from "../engine/loop-watch.ts";
 import { unpunished } from "../engine/process-handle.ts";
-import { randomIds } from "../engine/random-ids.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   AllEventsOptions,
@@ -47,6 +45,8 @@ import type {
 import type { Explanation, Load, Status } from "../ports/explanation.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { SessionRow, Store } from "../ports/store.ts";
+import { randomIds } from "../system/random-ids.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { Answers } from "./answers.ts";
 import { type BelayOptions, checkOptions } from "./belay-options.ts";
 import { callView, cancelCall } from "./call.ts";

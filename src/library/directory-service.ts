@@ -4,17 +4,17 @@
 // Invariant: the lock comes first and goes last. In between the socket and the note are this program's.
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { systemClock } from "../engine/system-clock.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
 import { FileIdentity } from "../store/sqlite/file-identity.ts";
 import { canonicalPath } from "../store/sqlite/owner.ts";
+import { systemClock } from "../system/system-clock.ts";
+import { version } from "../system/version.ts";
 import { type Announcement, announce, type Sockets } from "./announcement.ts";
 import { type DataLock, takeDataDirectory } from "./data-lock.ts";
 import { type Home, makeHome, openHome, socketOf } from "./home.ts";
 import { type Serving, serveBelay } from "./serve.ts";
-import { version } from "./version.ts";
 
 export class DirectoryService {
   readonly store: Store | ":memory:";

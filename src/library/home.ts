@@ -14,9 +14,9 @@ import {
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
-import { randomIds } from "../engine/random-ids.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import { fitsSocket } from "../server/listener-socket.ts";
+import { randomIds } from "../system/random-ids.ts";
+import { systemClock } from "../system/system-clock.ts";
 
 export interface Home {
   readonly dir: string;

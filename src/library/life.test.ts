@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { deaf, gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/errors.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { openBelay } from "./belay.ts";
 

@@ -7,9 +7,9 @@ import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.
 import { calls, json } from "../../test/fixtures/engine-processes.ts";
 import { heard, hostileTree, mark, marked, markedAtLeast } from "../../test/fixtures/marked-process.ts";
 import { verifyAtRest } from "../core/read/verify.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Ran } from "../ports/spawner.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { type Belay, openBelay } from "./belay.ts";
 import type { Session } from "./session.ts";
 

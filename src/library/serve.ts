@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { toControlError } from "../core/errors.ts";
 import { invalid, isObject, rejectUnknown } from "../core/input.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { Actor, HttpRequest } from "../server/exchange.ts";
 import { Guard } from "../server/guard.ts";
@@ -13,7 +12,8 @@ import { Mount } from "../server/mount.ts";
 import type { Handle } from "../server/node-server.ts";
 import type { ServerAudit, ServerLog } from "../server/observer.ts";
 import { openTokens, type Tokens } from "../server/tokens.ts";
-import { version } from "./version.ts";
+import { systemClock } from "../system/system-clock.ts";
+import { version } from "../system/version.ts";
 
 interface Common {
   /**

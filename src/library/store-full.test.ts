@@ -1,7 +1,7 @@
 // A store that refuses new work: the caller gets the store's code, whether or not the request has a key.
 import { expect, it } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { openBelay } from "./belay.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { findCpuGroups, removeEmptyShares, sharesBySession } from "./cpu-share.ts";
 import { openSpawner } from "./spawner.ts";
 

@@ -12,8 +12,8 @@ import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Child, SpawnRequest } from "../ports/spawner.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { lookAtMachine } from "./machine.ts";
 import { type OpenSpawner, openSpawner } from "./spawner.ts";
 

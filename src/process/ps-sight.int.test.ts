@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Leader } from "./containment.ts";
 import { diagnose } from "./doctor.ts";

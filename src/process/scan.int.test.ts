@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { COOKIE_NAME, makeCookie } from "./environment.ts";
 import { EMPTY_SCANS, SCAN_PAUSE_MS, STORM_ROUNDS } from "./limits.ts";

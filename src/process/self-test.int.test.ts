@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { Census } from "./census.ts";
 import type { Containment, Leader, Plan, Verified } from "./containment.ts";

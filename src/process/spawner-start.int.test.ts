@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Child, SpawnRequest } from "../ports/spawner.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { lookAtMachine } from "./machine.ts";
 import { everybody } from "./proc.ts";
 import { PROC_SIGHT } from "./proc-sight.ts";

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Child, ChildEnd, Mechanism, SpawnRequest } from "../ports/spawner.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { openLedger } from "./ledger.ts";
 import { identityOf } from "./proc.ts";
 import { type OpenSpawner, openSpawner, type SpawnerOptions } from "./spawner.ts";

@@ -8,7 +8,7 @@ import { PassThrough } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { ControlError } from "../core/errors.ts";
-import { systemClock } from "../engine/system-clock.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import type { Plan, Wrapped } from "./containment.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";

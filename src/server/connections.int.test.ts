@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { systemClock } from "../engine/system-clock.ts";
 import { openBelay } from "../library/belay.ts";
 import { serveBelay } from "../library/serve.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { Gate } from "../testing/gate.ts";
 import type { HttpAnswer, HttpRequest } from "./exchange.ts";
 import { CONNECTIONS_FOR_STOPS, CONNECTIONS_MAX } from "./limits.ts";

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { systemClock } from "../engine/system-clock.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { Gate } from "../testing/gate.ts";
 import { type HttpAnswer, SWITCHED } from "./exchange.ts";
 import { Denial } from "./guard-denial.ts";

@@ -1,7 +1,7 @@
 // One configuration from what was typed, what the environment says, what the file says, and what is taken otherwise.
 import { ControlError } from "../core/errors.ts";
-import { systemClock } from "../engine/system-clock.ts";
 import type { Clock } from "../ports/clock.ts";
+import { systemClock } from "../system/system-clock.ts";
 import type { BelayConfig, SettledConfig } from "./config.ts";
 import { absolute, CONFIG_NAMES, readConfigFile, type Trust } from "./config-file.ts";
 import { checkConfig } from "./config-shape.ts";

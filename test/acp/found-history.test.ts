@@ -2,8 +2,8 @@
 import { tmpdir } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { openBelay } from "../../src/library/belay.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "./message-schema.ts";
 import { RawClient } from "./raw-client.ts";
 import { updateOf, type Version } from "./transcript.ts";

@@ -2,8 +2,8 @@
 import { tmpdir } from "node:os";
 import { expect, onTestFailed, onTestFinished, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { brokenLaws } from "./laws.ts";
 import { RawClient } from "./raw-client.ts";

@@ -2,8 +2,8 @@
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { MESSAGE_BYTES_MAX } from "./byte-line.ts";
 import { invalidMessages } from "./message-schema.ts";
 import { greeting, notification, RawClient } from "./raw-client.ts";

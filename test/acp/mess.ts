@@ -2,9 +2,9 @@
 // of its prompt says.
 import { tmpdir } from "node:os";
 import { acpDoor } from "../../src/acp/door.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Agent, Turn } from "../../src/ports/agent.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { settled } from "../../src/testing/manual-clock.ts";
 import { notification, RawClient } from "./raw-client.ts";
 import { type Message, type Said, textOf, updateOf, type Version } from "./transcript.ts";

@@ -2,9 +2,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
 import type { Guest } from "../../src/acp/guest.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { inMemory } from "./byte-line.ts";
 import { invalidMessages } from "./message-schema.ts";

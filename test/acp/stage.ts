@@ -10,12 +10,12 @@ import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-cli
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
 import { acpDoor } from "../../src/acp/door.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";
 import { listen } from "../../src/server/listener.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { CHILD_ENV } from "../fixtures/child-env.ts";
 import { ROOT } from "../fixtures/repository.ts";
 import { inMemory, type Line } from "./byte-line.ts";

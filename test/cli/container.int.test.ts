@@ -7,10 +7,10 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { lookAtMachine } from "../../src/process/machine.ts";
 import { childrenOf, stateOf } from "../../src/process/proc.ts";
 import { until } from "../../src/process/until.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { ROOT } from "../fixtures/repository.ts";
 
 const { root, programs } = lookAtMachine();

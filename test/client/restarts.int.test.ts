@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { connectBelay } from "../../src/client/belay-client.ts";
 import { PAUSE_LAST_MS } from "../../src/client/limits.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { openBelay } from "../../src/index.ts";
 import type { Agent, Execute } from "../../src/ports/agent.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { untilAborted } from "../fixtures/belay.ts";
 import { realServer } from "../fixtures/real-server.ts";
 

@@ -2,13 +2,13 @@
 // order when it is asked to. Its one argument is what it is to be, as JSON.
 import { appendFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { openBelay } from "../../src/library/belay.ts";
 import type { Mechanism } from "../../src/ports/spawner.ts";
 import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";
 import { listen, type SocketPlace, type TcpPlace } from "../../src/server/listener.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { scriptAgent } from "./script-agent.ts";
 
 export interface ServerWish {

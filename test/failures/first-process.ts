@@ -3,8 +3,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "belay-first-"));
 const spawner = await openSpawner({ dir, workspace: dir, clock: systemClock, mechanism: "group" });

@@ -1,8 +1,8 @@
 // I3: a wait that is longer than any timer of the platform. Those fire at once when they are asked for more.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { webClock } from "../../src/client/web-clock.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 
 /** The longest timer that Node and browsers take; a longer one they fire at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

@@ -2,9 +2,9 @@
 import { closeSync, mkdtempSync, openSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 
 const taken: number[] = [];
 /** Leaves so many: a start writes down what it is about to do before it needs files for the command itself. */

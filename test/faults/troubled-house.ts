@@ -3,7 +3,6 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { type BelayClient, connectBelay } from "../../src/client/belay-client.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { serveBelay } from "../../src/library/serve.ts";
 import { openAuditTrail } from "../../src/observe/audit-file.ts";
@@ -11,6 +10,7 @@ import type { AuditTrail } from "../../src/observe/audit-trail.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import type { SessionControl } from "../../src/ports/control.ts";
 import type { Notice } from "../../src/ports/hooks.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 
 export interface TroubledHouse {
   readonly belay: Belay;

@@ -2,8 +2,8 @@
 import { type AnyMessage, client, type SessionUpdate, type Stream } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { AgentSessions } from "../../src/foreign/agent-sessions.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "../acp/message-schema.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
 import { type ForeignHouse, foreignHouse } from "./foreign-house.ts";

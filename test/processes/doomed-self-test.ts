@@ -1,7 +1,6 @@
 // A server that will be killed in the midst of a self-test: it says when it has come so far, and goes no further.
 // Its arguments: the workspace, what is tested, and the moment.
 import { writeSync } from "node:fs";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Mechanism } from "../../src/ports/spawner.ts";
 import type { Containment } from "../../src/process/containment.ts";
 import { gateArguments, leaderScript, READY, SHELL, STATUS_FD } from "../../src/process/gate.ts";
@@ -11,6 +10,7 @@ import { childrenOf } from "../../src/process/proc.ts";
 import { findProgram } from "../../src/process/program.ts";
 import { PsSight } from "../../src/process/ps-sight.ts";
 import { selfTest } from "../../src/process/self-test.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 
 /** `gate`: the command has not begun. The others: the hostile process is up, in the trial of a stop or of a death. */
 export type Moment = "gate" | "stop" | "server-killed";

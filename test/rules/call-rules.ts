@@ -14,9 +14,9 @@ interface Permit {
 
 /** Everything not named here is forbidden to everything in `src` and `sim`, tests excepted. */
 export const PERMITS: readonly Permit[] = [
-  { reach: "time", in: "src/engine/system-clock.ts", because: "it is the clock" },
-  { reach: "timers", in: "src/engine/system-clock.ts", because: "it is the clock" },
-  { reach: "chance", in: "src/engine/random-ids.ts", because: "ids must not be guessed, and digests are made here" },
+  { reach: "time", in: "src/system/system-clock.ts", because: "it is the clock" },
+  { reach: "timers", in: "src/system/system-clock.ts", because: "it is the clock" },
+  { reach: "chance", in: "src/system/random-ids.ts", because: "ids must not be guessed, and digests are made here" },
   { reach: "the log", in: "src/engine/commit.ts", because: "it is the only writer" },
   { reach: "the log", in: "src/engine/bounded-store.ts", because: "it passes the writer's batches on" },
   {
@@ -105,7 +105,7 @@ export const PERMITS: readonly Permit[] = [
   },
   { reach: "time", in: "src/library/resources.ts", because: "the delay of the event loop is measured by the runtime" },
   { reach: "this process", in: "src/library/resources.ts", because: "its memory is what is reported" },
-  { reach: "files", in: "src/library/version.ts", because: "the version is in the file of the package" },
+  { reach: "files", in: "src/system/version.ts", because: "the version is in the file of the package" },
   { reach: "files", in: "src/library/open-spawner.ts", because: "what an earlier life left is found by its directory" },
   { reach: "this process", in: "src/library/signals.ts", because: "it hears the signals that end a program" },
   { reach: "this process", in: "src/cli/", because: "arguments, streams and exit codes" },
@@ -161,7 +161,7 @@ export function callFindings(file: SourceText): readonly string[] {
 const covers = (place: string, path: string): boolean =>
   place.endsWith("/") ? path.startsWith(place) : movable(path) === movable(place);
 
-/** `src/engine/system-clock.ts`, wherever below `src/engine` it is. */
+/** `src/system/system-clock.ts`, wherever below `src/engine` it is. */
 const movable = (path: string): string => path.replace(/^([^/]+\/[^/]+)\/.*\/([^/]+)$/, "$1/$2");
 
 function reachOf(node: ts.Node, own: ReadonlySet<string>): Reach | undefined {

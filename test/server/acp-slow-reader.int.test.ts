@@ -3,10 +3,10 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { expect, test } from "vitest";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";
 import { NodeServer } from "../../src/server/node-server.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { actor, bearer, enter, knock, opened, prompt, talker, WebSocket } from "../fixtures/acp-server.ts";
 import { openHouse } from "../fixtures/belay.ts";
 

@@ -2,11 +2,11 @@
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";
 import { NodeServer } from "../../src/server/node-server.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { openHouse } from "../fixtures/belay.ts";
 
 const MEBIBYTE = 1024 * 1024;

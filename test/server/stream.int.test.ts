@@ -2,12 +2,12 @@
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { connectBelay } from "../../src/client/belay-client.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { openBelay } from "../../src/library/belay.ts";
 import type { Actor } from "../../src/server/exchange.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";
 import { listen } from "../../src/server/listener.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import type { StreamDown, StreamUp } from "../../src/wire/stream-message.ts";
 import { withConnections } from "../fixtures/few-connections.ts";
 import { agent } from "../fixtures/obedient-agent.ts";

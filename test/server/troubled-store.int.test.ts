@@ -5,12 +5,12 @@ import { isMutation } from "../../src/api/route.ts";
 import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
 import { STORE_WAIT_MS } from "../../src/core/limits.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { type Actor, fetchBelay, type Mounted } from "../../src/library/serve.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { MemoryStore } from "../../src/store/memory/memory-store.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { FaultyStore, type StoreTrouble } from "../../src/testing/faulty-store.ts";
 import { bodyOf, idsOf, pathOf } from "./samples.ts";
 

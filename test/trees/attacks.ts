@@ -14,10 +14,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Child, Mechanism } from "../../src/ports/spawner.ts";
 import { ATTACKS, type Attack, type Enforcement } from "../../src/process/attacks.ts";
 import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { CLOSES, MOVES, markOf, survivorsOf, THREADS } from "./shapes.ts";
 
 /** The descriptor under which `inherited-descriptor.ts` is given the root directory. */

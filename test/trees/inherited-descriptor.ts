@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Mechanism } from "../../src/ports/spawner.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 
 const [workspace = ".", mechanism] = process.argv.slice(2);
 const dir = mkdtempSync(join(tmpdir(), "belay-inherited-"));

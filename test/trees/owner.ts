@@ -2,9 +2,9 @@
 // Arguments: a state directory, a mechanism, the number of the first mark, and which shapes: `all`, or those that are
 // `marked` by a cookie throughout, or those of them that `ps` finds, in place of /proc.
 
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Mechanism } from "../../src/ports/spawner.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { psHere } from "./ps-here.ts";
 import { ESCAPES_PS, markOf, SHAPES } from "./shapes.ts";
 

@@ -4,9 +4,9 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Child } from "../../src/ports/spawner.ts";
 import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { psHere } from "./ps-here.ts";
 import { ESCAPES_PS, marked, markOf, SHAPES, survivorsOf } from "./shapes.ts";
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
 import { marked, markOf, SHAPES } from "./shapes.ts";
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/engine/system-clock.ts";
 import type { Child } from "../../src/ports/spawner.ts";
 import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
 import { markOf, SHAPES, survivorsOf } from "./shapes.ts";
 

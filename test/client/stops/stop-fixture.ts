@@ -2,12 +2,12 @@
 // never off what the client was answered.
 
 import { ControlError } from "../../../src/core/errors.ts";
-import { systemClock } from "../../../src/engine/system-clock.ts";
 import { type Belay, openBelay } from "../../../src/library/belay.ts";
 import type { Session } from "../../../src/library/session.ts";
 import type { Agent } from "../../../src/ports/agent.ts";
 import type { RunControl } from "../../../src/ports/control.ts";
 import { MemoryStore } from "../../../src/store/memory/memory-store.ts";
+import { systemClock } from "../../../src/system/system-clock.ts";
 import { scriptedSpawner } from "../../../src/testing/scripted-spawner.ts";
 import { type InFlight, isUnanswered } from "./stop-methods.ts";
 
