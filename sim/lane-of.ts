@@ -1,5 +1,5 @@
 // The lane of whatever goes on, as the engine has it.
-import type { LiveLane } from "../src/engine/live-lane.ts";
+import type { LiveLane } from "../src/engine/log/session-state.ts";
 import type { Actor } from "./actors.ts";
 import type { Facts } from "./facts.ts";
 import type { Life } from "./life.ts";

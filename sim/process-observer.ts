@@ -4,7 +4,7 @@ import { toControlError } from "../src/core/errors.ts";
 import { INBOX_ITEMS_MAX, UNINTERRUPTED_PERCENT } from "../src/core/limits.ts";
 import type { Event } from "../src/core/model/event.ts";
 import type { CallId, ProcessId, Seq, SessionId } from "../src/core/model/ids.ts";
-import type { LiveLane } from "../src/engine/live-lane.ts";
+import type { LiveLane } from "../src/engine/log/session-state.ts";
 import type { LiveCall } from "../src/ports/agent.ts";
 import type { ProcessResult, Ran } from "../src/ports/spawner.ts";
 import type { ScriptedChild } from "../src/testing/scripted-child.ts";

@@ -1,5 +1,5 @@
 // Processes at rest: everything has ended, and what was to be told was told, once.
-import { takesBeginnings } from "../src/engine/health.ts";
+import { takesBeginnings } from "../src/engine/log/health.ts";
 import type { ProcessFacts } from "./process-book.ts";
 import { isOwed } from "./process-observer.ts";
 import type { Simulation } from "./simulation.ts";

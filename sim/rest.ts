@@ -7,7 +7,7 @@
 import { LEASE_TTL_MS } from "../src/core/limits.ts";
 import type { SessionId } from "../src/core/model/ids.ts";
 import type { Reply } from "../src/core/model/question.ts";
-import { takesBeginnings } from "../src/engine/health.ts";
+import { takesBeginnings } from "../src/engine/log/health.ts";
 import type { CallerHistory } from "../test/oracle/caller-history.ts";
 import { check } from "../test/oracle/check.ts";
 import { type Actor, TurnActor } from "./actors.ts";

@@ -2,7 +2,7 @@
 // never ahead of what is durable.
 import { emptyLane, evolve, type Lane } from "../src/core/model/lane.ts";
 import { explain } from "../src/engine/explain.ts";
-import type { LiveLane } from "../src/engine/live-lane.ts";
+import type { LiveLane } from "../src/engine/log/session-state.ts";
 import type { Simulation } from "./simulation.ts";
 
 export function checkStatus(simulation: Simulation): void {

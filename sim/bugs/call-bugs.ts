@@ -4,8 +4,8 @@
 import ts from "typescript";
 import type { Call } from "../../src/core/model/call.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
-import type { LiveCall } from "../../src/engine/live-call.ts";
-import type { LiveLane } from "../../src/engine/live-lane.ts";
+import type { LiveLane } from "../../src/engine/log/session-state.ts";
+import type { LiveCall } from "../../src/engine/work/live-call.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";

@@ -6,7 +6,7 @@ import type { Accept } from "../../src/core/model/command.ts";
 import type { Event } from "../../src/core/model/event.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
 import type { Run } from "../../src/core/model/run.ts";
-import type { Entry, LiveLane } from "../../src/engine/live-lane.ts";
+import type { Entry, LiveLane } from "../../src/engine/log/session-state.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";

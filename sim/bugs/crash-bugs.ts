@@ -3,7 +3,7 @@ import ts from "typescript";
 import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { Event } from "../../src/core/model/event.ts";
 import type { Run } from "../../src/core/model/run.ts";
-import type { Entry } from "../../src/engine/live-lane.ts";
+import type { Entry } from "../../src/engine/log/session-state.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";

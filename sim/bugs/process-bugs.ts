@@ -3,7 +3,7 @@
 import type { CancelReceipt } from "../../src/core/model/cancel.ts";
 import type { CallId, SessionId } from "../../src/core/model/ids.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
-import type { LiveLane } from "../../src/engine/live-lane.ts";
+import type { LiveLane } from "../../src/engine/log/session-state.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";

@@ -2,7 +2,7 @@
 
 import type { Seq } from "../../src/core/model/ids.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
-import type { Entry, LiveLane } from "../../src/engine/live-lane.ts";
+import type { Entry, LiveLane } from "../../src/engine/log/session-state.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Page } from "../../src/ports/store.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";

@@ -11,10 +11,10 @@ import type { Delivery, Prompt } from "../core/model/prompt.ts";
 import { repeat } from "../core/policy/decide.ts";
 import type { Ids } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
-import { closing } from "./closing.ts";
-import type { Commit } from "./commit.ts";
-import type { Lanes } from "./lanes.ts";
-import type { LiveLane } from "./live-lane.ts";
+import type { Commit } from "./log/commit.ts";
+import type { Lanes } from "./log/session-registry.ts";
+import type { LiveLane } from "./log/session-state.ts";
+import { closing } from "./shutdown-errors.ts";
 
 export interface Asked {
   readonly prompt: Prompt;

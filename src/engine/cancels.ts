@@ -14,8 +14,8 @@ import type { Answer, Command, Refused } from "../core/model/command.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/model/ids.ts";
 import { answeredBefore } from "../core/policy/decide-once.ts";
 import type { Store } from "../ports/store.ts";
-import type { Lanes } from "./lanes.ts";
-import type { LiveLane } from "./live-lane.ts";
+import type { Lanes } from "./log/session-registry.ts";
+import type { LiveLane } from "./log/session-state.ts";
 
 /** `background: "keep"`: background processes go on. */
 export interface SessionStop extends Pick<NamedPrompts, "prompts" | "actor"> {

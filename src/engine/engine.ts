@@ -1,9 +1,8 @@
 // The engine: its components, what follows from each decision, and what can be asked of it. It decides nothing; `core`
 // does.
-
 import { canonical } from "../core/canonical.ts";
 import { ControlError } from "../core/errors.ts";
-import type { CancelReason, NamedPrompts, Outcome } from "../core/model/cancel.ts";
+import type { CancelReason, Outcome } from "../core/model/cancel.ts";
 import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/model/command.ts";
 import type { Recorded } from "../core/model/event.ts";
 import { type RunId, type SessionId, sessionOf, type WorkerId } from "../core/model/ids.ts";
@@ -17,44 +16,45 @@ import type { Agent } from "../ports/agent.ts";
 import type { Clock, Ids } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
-import { AbortQueue } from "./abort-queue.ts";
 import { Acceptance, type Asked, type Begun, type Made, type Prompted } from "./acceptance.ts";
-import { Attendance } from "./attendance.ts";
-import { awaitedOutcome } from "./awaited-end.ts";
-import { BoundedStore } from "./bounded-store.ts";
 import { Cancels } from "./cancels.ts";
-import { Chronicle } from "./chronicle.ts";
-import { closing, elsewhere, gone, leaving } from "./closing.ts";
-import { Commit } from "./commit.ts";
-import type { Consequences } from "./consequences.ts";
-import { Dispatch } from "./dispatch.ts";
-import { Drive } from "./drive.ts";
-import { Ends } from "./ends.ts";
+import { awaitedOutcome } from "./ends/end-waiter.ts";
+import { Waiters } from "./ends/waiters.ts";
+import { Ends } from "./ends/work-ends.ts";
 import type { EngineParts, Tap } from "./engine-parts.ts";
-import { Feeds } from "./feed.ts";
-import { type Following, followPages, type Heard } from "./follow.ts";
-import { HookRunner } from "./hooks.ts";
-import { KeptStops } from "./kept-stops.ts";
-import { Lanes } from "./lanes.ts";
-import type { LiveLane } from "./live-lane.ts";
-import type { LiveProcess } from "./live-process.ts";
-import { look } from "./look.ts";
+import { isRefused, requestOf } from "./keyed-request.ts";
+import { Chronicle } from "./log/all-sessions-feed.ts";
+import { look } from "./log/barrier.ts";
+import { BoundedStore } from "./log/bounded-store.ts";
+import { Commit } from "./log/commit.ts";
+import type { Consequences } from "./log/commit-listener.ts";
+import { Feeds } from "./log/feed.ts";
+import { type Following, followPages, type Heard } from "./log/follow.ts";
+import { Attendance } from "./log/lease-keeper.ts";
+import { oneByOne } from "./log/paged-items.ts";
+import { Lanes } from "./log/session-registry.ts";
+import type { LiveLane } from "./log/session-state.ts";
+import type { Stoppable } from "./log/stoppable-generator.ts";
 import { loopWatch } from "./loop-watch.ts";
 import { type Modes, modesOf } from "./modes.ts";
-import { oneByOne } from "./one-by-one.ts";
-import type { ProcessHost } from "./process-handle.ts";
-import { type Begin, Processes } from "./processes.ts";
-import { Questions } from "./questions.ts";
-import { Removal } from "./removal.ts";
-import { type RetentionLoop, startRetention } from "./retention.ts";
-import { RunLimits } from "./run-limits.ts";
-import type { WorkHost } from "./run-work.ts";
-import { noteTimes } from "./since.ts";
-import type { Stoppable } from "./stoppable.ts";
-import { StoreCheck } from "./store-check.ts";
-import { StoreSize } from "./store-size.ts";
-import { Waiters } from "./waiters.ts";
-import { makeWorld } from "./world.ts";
+import type { LiveProcess } from "./process/live-process.ts";
+import type { ProcessHost } from "./process/process-handle.ts";
+import { type Begin, Processes } from "./process/process-manager.ts";
+import { closing, elsewhere, gone, leaving } from "./shutdown-errors.ts";
+import { Removal } from "./upkeep/removal.ts";
+import { type RetentionLoop, startRetention } from "./upkeep/retention.ts";
+import { StoreCheck } from "./upkeep/store-check.ts";
+import { StoreSize } from "./upkeep/store-size.ts";
+import { AbortQueue } from "./work/abort-queue.ts";
+import { Dispatch } from "./work/dispatcher.ts";
+import { Drive } from "./work/driver.ts";
+import { HookRunner } from "./work/hooks.ts";
+import { Questions } from "./work/questions.ts";
+import { RunLimits } from "./work/run-limits.ts";
+import type { WorkHost } from "./work/run-work.ts";
+import { noteTimes } from "./work/start-times.ts";
+import { KeptStops } from "./work/unrecorded-stops.ts";
+import { makeWorld } from "./work/work-starter.ts";
 import { LoopBudget, YieldGate } from "./yield-gate.ts";
 
 type From = Pick<Following, "after" | "signal" | "deltas">;
@@ -390,13 +390,3 @@ export class Engine implements Consequences, WorkHost {
 type Submit = <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
 
 export type QueueChange = Extract<Command, { readonly type: "edit" | "move" | "withdraw" | "steer" }>;
-
-function isRefused(answer: unknown): answer is Refused {
-  return (answer as Partial<Refused> | undefined)?.kind === "refused";
-}
-
-/** What is asked. Which prompts of the caller had not been answered by then is not part of it. */
-const requestOf = (command: Command): object => {
-  const { prompts: _, actor: __, ...request } = command as Command & NamedPrompts;
-  return request;
-};

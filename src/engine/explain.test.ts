@@ -16,9 +16,9 @@ import {
 import type { CallId, RunId } from "../core/model/ids.ts";
 import { type Given, given } from "../testing/given.ts";
 import { explain } from "./explain.ts";
-import { LiveCall } from "./live-call.ts";
-import { LiveLane } from "./live-lane.ts";
-import type { WorkHost } from "./run-work.ts";
+import { LiveLane } from "./log/session-state.ts";
+import { LiveCall } from "./work/live-call.ts";
+import type { WorkHost } from "./work/run-work.ts";
 
 test("G36: an idle session says so, and that a cancel would change nothing", {
   meta: { id: "G36/idle-session-explained" },

@@ -6,8 +6,8 @@ import type { Run } from "../core/model/run.ts";
 import type { LiveExplained } from "../core/read/explained.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { ProcessInfo } from "../ports/spawner.ts";
-import type { LiveLane } from "./live-lane.ts";
-import type { Times } from "./since.ts";
+import type { LiveLane } from "./log/session-state.ts";
+import type { Times } from "./work/start-times.ts";
 
 /** What the state of a lane alone does not tell. */
 export interface Beside {

@@ -1,8 +1,8 @@
 // An orderly end: refuse, stop or park, settle, flush; all within one limit.
 import type { SessionId } from "../core/model/ids.ts";
-import { closing } from "./closing.ts";
 import type { Engine } from "./engine.ts";
-import type { LiveLane } from "./live-lane.ts";
+import type { LiveLane } from "./log/session-state.ts";
+import { closing } from "./shutdown-errors.ts";
 
 /**
  * `park`: live runs are set down and taken up at the next start; what is queued stays queued.

@@ -9,7 +9,7 @@ import { LOOP_TURN_MS, LOOP_TURN_PROMISES_MAX, STOPPED_PAUSE_MS, STOPPED_PROMISE
 import type { Clock } from "../ports/clock.ts";
 import { systemImmediate } from "../system/system-clock.ts";
 import type { LoopWatch, Watched } from "./loop-watch.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./work/scope.ts";
 
 /** What may settle before the event loop turns. One for all work of an engine: they share the loop. */
 export class LoopBudget {

@@ -24,7 +24,7 @@ import type { Made } from "../engine/acceptance.ts";
 import type { PromptReceipt } from "../engine/cancels.ts";
 import { Engine } from "../engine/engine.ts";
 import { startWatcher } from "../engine/loop-watch.ts";
-import { unpunished } from "../engine/process-handle.ts";
+import { unpunished } from "../engine/process/process-handle.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {

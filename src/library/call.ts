@@ -6,7 +6,7 @@ import type { CancelReceipt } from "../core/model/cancel.ts";
 import { type CallId, isCallId, runOf, type Seq, type SessionId } from "../core/model/ids.ts";
 import { CallReader, type CallView } from "../core/read/call-view.ts";
 import type { Engine } from "../engine/engine.ts";
-import { readAll, readCall } from "../engine/replay.ts";
+import { readAll, readCall } from "../engine/log/replay.ts";
 import type { CancelOptions, Waited } from "../ports/control.ts";
 import { checkWait, WaitLimit, waitForCall } from "./run.ts";
 

@@ -4,7 +4,7 @@ import type { RunId } from "../core/model/ids.ts";
 import type { RunRow } from "../core/model/rows.ts";
 import { RunReader } from "../core/read/run-view.ts";
 import type { Engine } from "../engine/engine.ts";
-import { readAll } from "../engine/replay.ts";
+import { readAll } from "../engine/log/replay.ts";
 
 export async function readRun(engine: Engine, runId: RunId): Promise<RunReader> {
   for (;;) {

@@ -5,9 +5,9 @@ import { checkLimit, invalid, optionsOf, rejectUnknown } from "../core/input.ts"
 import type { Seq, SessionId } from "../core/model/ids.ts";
 import type { ProcessRow } from "../core/model/rows.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { LiveLane } from "../engine/live-lane.ts";
-import { findProcess, ProcessHandle } from "../engine/process-handle.ts";
-import { checkCommand, checkStart } from "../engine/validate-process.ts";
+import type { LiveLane } from "../engine/log/session-state.ts";
+import { findProcess, ProcessHandle } from "../engine/process/process-handle.ts";
+import { checkCommand, checkStart } from "../engine/process/validate-process.ts";
 import type { ProcessesControl } from "../ports/control.ts";
 import type { CommandLine, ProcessInfo, StartOptions } from "../ports/spawner.ts";
 

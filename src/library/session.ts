@@ -31,12 +31,12 @@ import { transcript } from "../core/read/transcript-builder.ts";
 import type { PromptReceipt, SessionStop } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
 import { explain } from "../engine/explain.ts";
-import type { LiveLane } from "../engine/live-lane.ts";
-import { oneByOne } from "../engine/one-by-one.ts";
-import { unpunished } from "../engine/process-handle.ts";
-import { readAll } from "../engine/replay.ts";
-import { since } from "../engine/since.ts";
-import type { Stoppable } from "../engine/stoppable.ts";
+import { oneByOne } from "../engine/log/paged-items.ts";
+import { readAll } from "../engine/log/replay.ts";
+import type { LiveLane } from "../engine/log/session-state.ts";
+import type { Stoppable } from "../engine/log/stoppable-generator.ts";
+import { unpunished } from "../engine/process/process-handle.ts";
+import { since } from "../engine/work/start-times.ts";
 import type {
   CancelOptions,
   EventsOptions,

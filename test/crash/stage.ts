@@ -10,7 +10,7 @@ import { PAGE_ROWS_MAX } from "../../src/core/limits.ts";
 import type { Recorded } from "../../src/core/model/event.ts";
 import type { RunId, SessionId } from "../../src/core/model/ids.ts";
 import type { RunRow } from "../../src/core/model/rows.ts";
-import { readAll } from "../../src/engine/replay.ts";
+import { readAll } from "../../src/engine/log/replay.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { openReadOnly } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";

@@ -40,21 +40,21 @@ describe("each rule bites", () => {
     ["await this.#store.append(batch);", "the log"],
     ["await ports.store.append(batch);", "the log"],
   ])("%s reaches for %s", (text, reach) => {
-    for (const path of ["src/core/a.ts", "src/engine/drive.ts", "src/server/a.ts", "sim/a.ts"]) {
+    for (const path of ["src/core/a.ts", "src/engine/work/driver.ts", "src/server/a.ts", "sim/a.ts"]) {
       expect(callFindings({ path, text })).toEqual([expect.stringContaining(`reaches for ${reach}`)]);
     }
   });
 
   test.each([
-    ["src/engine/drive.ts", "const at = clock.now(); work.process = 1; type P = NodeJS.Process;"],
-    ["src/engine/drive.ts", "function stop(process: Child) { process.stop(); }"],
-    ["src/engine/drive.ts", "const a = { Date: 1, process: 2 }; list.append(1);"],
-    ["src/engine/drive.ts", 'import type { Worker } from "node:worker_threads";'],
+    ["src/engine/work/driver.ts", "const at = clock.now(); work.process = 1; type P = NodeJS.Process;"],
+    ["src/engine/work/driver.ts", "function stop(process: Child) { process.stop(); }"],
+    ["src/engine/work/driver.ts", "const a = { Date: 1, process: 2 }; list.append(1);"],
+    ["src/engine/work/driver.ts", 'import type { Worker } from "node:worker_threads";'],
     ["src/system/system-clock.ts", "setTimeout(go, Date.now());"],
-    ["src/engine/commit.ts", "this.#store.append(batch);"],
+    ["src/engine/log/commit.ts", "this.#store.append(batch);"],
     ["src/store/sqlite/a.ts", 'import { Worker } from "node:worker_threads";'],
     ["src/cli/main.ts", "process.exitCode = 1;"],
-    ["src/engine/drive.test.ts", "Date.now();"],
+    ["src/engine/work/driver.test.ts", "Date.now();"],
   ])("%s may say %s", (path, text) => {
     expect(callFindings({ path, text })).toEqual([]);
   });

@@ -17,8 +17,8 @@ export const PERMITS: readonly Permit[] = [
   { reach: "time", in: "src/system/system-clock.ts", because: "it is the clock" },
   { reach: "timers", in: "src/system/system-clock.ts", because: "it is the clock" },
   { reach: "chance", in: "src/system/random-ids.ts", because: "ids must not be guessed, and digests are made here" },
-  { reach: "the log", in: "src/engine/commit.ts", because: "it is the only writer" },
-  { reach: "the log", in: "src/engine/bounded-store.ts", because: "it passes the writer's batches on" },
+  { reach: "the log", in: "src/engine/log/commit.ts", because: "it is the only writer" },
+  { reach: "the log", in: "src/engine/log/bounded-store.ts", because: "it passes the writer's batches on" },
   {
     reach: "the log",
     in: "src/testing/faulty-store.ts",

@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { RECENT_RUNS_MAX } from "../../core/limits.ts";
+import type { Outcome } from "../../core/model/cancel.ts";
+import type { Recorded } from "../../core/model/event.ts";
+import type { RunId } from "../../core/model/ids.ts";
+import { Waiters } from "./waiters.ts";
+
+const completed: Outcome = { kind: "completed" };
+const settled = (runId: RunId): Recorded => ({ type: "run.settled", runId, outcome: completed, seq: 9, at: 0 });
+const started = (runId: RunId): Recorded => ({ type: "run.started", runId, seq: 8, at: 0 });
+
+/** A callback waits for each of these runs; `told`: what each was called with, in order. */
+function waiting(...runs: readonly RunId[]) {
+  const waiters = new Waiters();
+  const told: (readonly [who: number, outcome: Outcome | "absent" | undefined])[] = [];
+  const takeBack = runs.map((run, who) => waiters.wait(run, (outcome) => told.push([who, outcome])));
+  return { waiters, told, takeBack };
+}
+
+test("G8: everybody who waits for a run is told once, by its own outcome and nothing else", () => {
+  const { waiters, told } = waiting("run_a", "run_b", "run_a", "run_a");
+  waiters.recorded([started("run_a"), settled("run_none")]);
+  expect(told).toEqual([]);
+  waiters.recorded([settled("run_a")]);
+  waiters.recorded([settled("run_a")]);
+  expect(told).toEqual([
+    [0, completed],
+    [2, completed],
+    [3, completed],
+  ]);
+  expect(waiters.size).toBe(1);
+  waiters.recorded([settled("run_b")]);
+  expect(told.at(-1)).toEqual([1, completed]);
+  expect(waiters.size).toBe(0);
+});
+
+test("whoever has taken it back is not told, those beside them are, and nothing stays of it", () => {
+  const { waiters, told, takeBack } = waiting("run_a", "run_a", "run_a", "run_b", "run_c", "run_c");
+  takeBack[1]?.();
+  takeBack[3]?.();
+  // Twice does no harm to those who still wait.
+  takeBack[1]?.();
+  expect(waiters.size).toBe(2);
+  takeBack[4]?.();
+  takeBack[5]?.();
+  expect(waiters.size).toBe(1);
+  waiters.recorded([settled("run_a"), settled("run_b"), settled("run_c")]);
+  expect(told).toEqual([
+    [0, completed],
+    [2, completed],
+  ]);
+  takeBack[0]?.();
+  expect(waiters.size).toBe(0);
+});
+
+test("one who waits alone is forgotten by nobody else's taking back", () => {
+  const { waiters, told, takeBack } = waiting("run_a");
+  waiters.recorded([settled("run_a")]);
+  const other = waiters.wait("run_a", () => told.push([7, completed]));
+  takeBack[0]?.();
+  expect(waiters.size).toBe(1);
+  other();
+  expect(waiters.size).toBe(0);
+});
+
+test("G8: a run that does not exist after all releases those that wait for it with `absent`", () => {
+  const { waiters, told } = waiting("run_a", "run_b");
+  waiters.leave(["run_a"], "absent");
+  expect(told).toEqual([[0, "absent"]]);
+  expect(waiters.size).toBe(1);
+});
+
+test("G8: a run that is not driven here any more releases those that wait for it, and nothing else", () => {
+  const { waiters, told } = waiting("run_a", "run_b", "run_b", "run_c");
+  waiters.leave(["run_a", "run_b", "run_none"]);
+  expect(told).toEqual([
+    [0, undefined],
+    [1, undefined],
+    [2, undefined],
+  ]);
+  expect(waiters.size).toBe(1);
+  waiters.close();
+  expect(told.at(-1)).toEqual([3, undefined]);
+  expect(waiters.size).toBe(0);
+});
+
+test("nobody waits for ever for a worker that has closed", () => {
+  const { waiters, told } = waiting("run_a", "run_b", "run_b");
+  waiters.close();
+  waiters.close();
+  expect(told).toEqual([
+    [0, undefined],
+    [1, undefined],
+    [2, undefined],
+  ]);
+  expect(waiters.size).toBe(0);
+});
+
+test("G15, G33: the last waiters are kept in mind, and no more than the last", () => {
+  const { waiters } = waiting();
+  const runs = Array.from({ length: RECENT_RUNS_MAX + 2 }, (_, index): RunId => `run_${index}`);
+  waiters.recorded([started("run_x"), ...runs.map(settled)]);
+  expect(runs.filter((run) => waiters.recent(run) === undefined)).toEqual(["run_0", "run_1"]);
+  expect(waiters.recent("run_2")).toEqual(completed);
+  expect(waiters.recent("run_x")).toBeUndefined();
+});

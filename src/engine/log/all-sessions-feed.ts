@@ -1,0 +1,142 @@
+// The last of what was recorded in all sessions, for whoever watches a whole house over one connection.
+//
+// Invariants
+// 1. Nothing is kept before somebody has asked once: a house that nobody watches pays nothing.
+// 2. What is kept is bounded, in number and in size. A watcher has no buffer of its own, only a position.
+// 3. A watcher that has fallen behind what is kept is told so, once, and goes on from now.
+
+import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../../core/limits.ts";
+import type { Recorded } from "../../core/model/event.ts";
+import type { SessionId } from "../../core/model/ids.ts";
+import { heapBytes } from "../../core/size.ts";
+import type { Told } from "../../ports/control.ts";
+import { type Stop, Stoppable } from "./stoppable-generator.ts";
+
+interface Kept {
+  readonly sessionId: SessionId;
+  readonly event: Recorded;
+  readonly chars: number;
+}
+
+export interface Watching {
+  readonly after: string | undefined;
+  /** Ids of sessions begin with it. */
+  readonly prefix: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+export class Chronicle {
+  readonly #life: string;
+  #kept: Kept[] = [];
+  #chars = 0;
+  /** The position of the first that is kept. */
+  #first = 0;
+  #watched = false;
+  #closed = false;
+  /** Those that wait. */
+  readonly #watchers = new Set<Watcher>();
+
+  /** `life`: positions of another life of the worker mean nothing here. */
+  constructor(life: string) {
+    this.#life = life;
+  }
+
+  get kept(): number {
+    return this.#kept.length;
+  }
+
+  push(sessionId: SessionId, events: readonly Recorded[]): void {
+    if (!this.#watched) return;
+    for (const event of events) {
+      const chars = heapBytes(event) / 2;
+      this.#kept.push({ sessionId, event, chars });
+      this.#chars += chars;
+    }
+    this.#shorten();
+    this.#wake();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  watch(watching: Watching): AsyncGenerator<Told, void> {
+    return new Stoppable((stop) => this.#watch(watching, stop));
+  }
+
+  async *#watch({ after, prefix, signal }: Watching, stop: Stop): AsyncGenerator<Told, void> {
+    this.#watched = true;
+    const watcher = new Watcher();
+    stop.when(signal);
+    stop.onStop(() => this.#watchers.delete(watcher));
+    const asked = after === undefined ? this.#end : this.#position(after);
+    let at = asked ?? this.#end;
+    // Where it stands is said first, so that a watcher that is cut off before anything happens misses nothing either.
+    yield { type: asked === undefined ? "missed" : "here", cursor: this.#cursor(at) };
+    while (!stop.stopped && !this.#closed) {
+      if (at < this.#first) {
+        at = this.#end;
+        yield { type: "missed", cursor: this.#cursor(at) };
+      }
+      if (at === this.#end) await this.#grown(watcher);
+      // Not an iterator over what is kept: it may be shortened while the watcher is busy.
+      for (let next = this.#at(at); next !== undefined && !this.#closed; next = this.#at(at)) {
+        at += 1;
+        const { sessionId, event } = next;
+        if (sessionId.startsWith(prefix)) yield { type: "event", cursor: this.#cursor(at), sessionId, event };
+      }
+    }
+  }
+
+  get #end(): number {
+    return this.#first + this.#kept.length;
+  }
+
+  #at(position: number): Kept | undefined {
+    return this.#kept[position - this.#first];
+  }
+
+  #cursor(position: number): string {
+    return `${this.#life}.${position}`;
+  }
+
+  /** Undefined: of another life, or not kept any more. */
+  #position(cursor: string): number | undefined {
+    const dot = cursor.lastIndexOf(".");
+    const position = Number(cursor.slice(dot + 1));
+    const ours = cursor.slice(0, dot) === this.#life && Number.isInteger(position);
+    return ours && position >= this.#first && position <= this.#end ? position : undefined;
+  }
+
+  /** Half of it at once: shortening by one for each event would move the whole list each time. */
+  #shorten(): void {
+    if (this.#kept.length <= CHRONICLE_EVENTS_MAX && this.#chars <= CHRONICLE_CHARS_MAX) return;
+    let drop = 0;
+    for (const { chars } of this.#kept) {
+      if (this.#kept.length - drop <= CHRONICLE_EVENTS_MAX / 2 && this.#chars <= CHRONICLE_CHARS_MAX / 2) break;
+      this.#chars -= chars;
+      drop += 1;
+    }
+    this.#kept = this.#kept.slice(drop);
+    this.#first += drop;
+  }
+
+  #grown(watcher: Watcher): Promise<void> {
+    this.#watchers.add(watcher);
+    return new Promise((resolve) => {
+      watcher.wake = resolve;
+    });
+  }
+
+  #wake(): void {
+    const watchers = [...this.#watchers];
+    this.#watchers.clear();
+    for (const { wake } of watchers) wake();
+  }
+}
+
+/** One that waits for the next event. */
+class Watcher {
+  wake: () => void = () => undefined;
+}

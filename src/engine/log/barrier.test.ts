@@ -1,0 +1,89 @@
+// How long whoever only looks at a session waits for a store in trouble, and what they get then.
+import { expect, test } from "vitest";
+import { running } from "../../../test/fixtures/commands.ts";
+import { emptyLane } from "../../core/model/lane.ts";
+import { Gate } from "../../testing/gate.ts";
+import { given } from "../../testing/given.ts";
+import { manualClock, settled } from "../../testing/manual-clock.ts";
+import { LOOK_MS_MAX, look } from "./barrier.ts";
+import type { Commit } from "./commit.ts";
+import { type Entry, LiveLane } from "./session-state.ts";
+
+/** Somebody looks at a lane in this state; `answer` and `fail` are the store's. */
+function looking(phase: LiveLane["phase"], { exists = true, busy = false } = {}) {
+  const clock = manualClock();
+  const lane = new LiveLane("ses_1");
+  lane.phase = phase;
+  lane.durable = exists ? given(...running("run_a")).lane : emptyLane("ses_1");
+  if (busy) lane.pending.push({} as Entry);
+  const answered = new Gate();
+  let fail = (_: unknown): void => {};
+  const failing = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  const barrier = () => Promise.race([answered.opened, failing]);
+  let seen: unknown = "not yet";
+  look(lane, { clock, commit: { barrier } as Partial<Commit> as Commit }).then(
+    () => {
+      seen = "seen";
+    },
+    (error: unknown) => {
+      seen = error;
+    },
+  );
+  return { clock, lane, answer: () => answered.open(), fail, seen: () => seen };
+}
+
+test("G28: what is durable of a session is seen after a second, however long the store takes", async () => {
+  const { clock, seen } = looking("ready", { busy: true });
+  expect(clock.pending).toEqual([{ inMs: LOOK_MS_MAX, idle: true }]);
+  await clock.advance(LOOK_MS_MAX - 1);
+  expect(seen()).toBe("not yet");
+  await clock.advance(1);
+  expect(seen()).toBe("seen");
+});
+
+test("whoever looks sees what was asked before, once that is durable, and no timer stays of it", async () => {
+  const { clock, answer, seen } = looking("ready", { busy: true });
+  await settled();
+  expect(seen()).toBe("not yet");
+  answer();
+  await settled();
+  expect(seen()).toBe("seen");
+  expect(clock.pending).toEqual([]);
+});
+
+test("a session of which nothing is on its way is looked at without a timer", async () => {
+  const { clock, answer, seen } = looking("ready");
+  expect(clock.pending).toEqual([]);
+  answer();
+  await settled();
+  expect(seen()).toBe("seen");
+});
+
+test.each<readonly [what: string, phase: LiveLane["phase"], exists: boolean]>([
+  ["that is being loaded", "loading", false],
+  ["that is being created", "ready", false],
+])("a session %s is waited for, and not taken for one that does not exist", async (_, phase, exists) => {
+  const { clock, answer, seen } = looking(phase, { exists, busy: true });
+  await clock.advance(10 * LOOK_MS_MAX);
+  expect(seen()).toBe("not yet");
+  answer();
+  await settled();
+  expect(seen()).toBe("seen");
+});
+
+test.each<readonly [what: string, phase: LiveLane["phase"], exists: boolean, then: "seen" | "refused"]>([
+  ["in memory is seen as it is", "ready", true, "seen"],
+  ["that could not be loaded is not", "loading", false, "refused"],
+  ["that could not be created is not", "ready", false, "refused"],
+  ["that was let go of is not", "gone", true, "refused"],
+])("G28: while the store can record nothing, a session %s", async (_, phase, exists, then) => {
+  const trouble = new Error("The store is in trouble.");
+  for (const busy of [true, false]) {
+    const { fail, seen } = looking(phase, { exists, busy });
+    fail(trouble);
+    await settled();
+    expect(seen()).toBe(then === "seen" ? "seen" : trouble);
+  }
+});

@@ -1,0 +1,30 @@
+// What whoever only looks at a session waits for.
+import type { Clock } from "../../ports/clock.ts";
+import type { Commit } from "./commit.ts";
+import type { LiveLane } from "./session-state.ts";
+
+/** A write takes milliseconds. A store that takes longer is in trouble, and those who look want to see that. */
+export const LOOK_MS_MAX = 1_000;
+
+interface Parts {
+  readonly commit: Commit;
+  readonly clock: Clock;
+}
+
+/**
+ * Until the lane is loaded and everything decided so far is durable. While the store can record nothing, or does not
+ * answer, what is durable has to do: whoever only looks neither is refused nor waits for what others have asked.
+ */
+export async function look(lane: LiveLane, { commit, clock }: Parts): Promise<void> {
+  const turn = commit.barrier(lane).catch((error: unknown) => {
+    if (!canBeSeen(lane)) throw error;
+  });
+  if (!canBeSeen(lane) || lane.atRest) return turn;
+  let takeBack = (): void => {};
+  const late = new Promise<void>((resolve) => {
+    takeBack = clock.after(LOOK_MS_MAX, resolve, "idle");
+  });
+  await Promise.race([turn, late]).finally(takeBack);
+}
+
+const canBeSeen = (lane: LiveLane): boolean => lane.phase === "ready" && lane.durable.phase !== "absent";

@@ -1,0 +1,16 @@
+// What the writer of the log is made of, and a command before it is decided.
+import type { Clock } from "../../ports/clock.ts";
+import type { Notify } from "../../ports/hooks.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Consequences } from "./commit-listener.ts";
+import { type Redact } from "./error-text.ts";
+
+export interface Ports {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly notify: Notify;
+  readonly consequences: Consequences;
+  readonly redact?: Redact;
+}
+
+export const NONE = { command: undefined, decided: undefined, events: [], memos: [], answer: undefined } as const;

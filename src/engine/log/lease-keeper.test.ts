@@ -1,0 +1,262 @@
+import { describe, expect, test } from "vitest";
+import { LEASE_RENEW_MS, RETRY_LAST_MS } from "../../core/limits.ts";
+import type { SessionId } from "../../core/model/ids.ts";
+import type { Store } from "../../ports/store.ts";
+import { Gate } from "../../testing/gate.ts";
+import { manualClock, settled } from "../../testing/manual-clock.ts";
+import { Attendance } from "./lease-keeper.ts";
+import type { Lanes } from "./session-registry.ts";
+import { type Entry, LiveLane } from "./session-state.ts";
+
+/** A worker with these lanes, over a store that answers when the test says so, and what became of them. */
+function worker(lanes: readonly LiveLane[], { workers, unattended = [] }: Given = {}) {
+  const clock = manualClock();
+  const renewed = { until: new Gate(), open: true, attended: 0 };
+  renewed.until.open();
+  const [fenced, forgotten, taken]: readonly string[][] = [[], [], []];
+  const store = {
+    workers,
+    unattended: () => {
+      renewed.attended += 1;
+      return typeof unattended === "function" ? unattended() : Promise.resolve(unattended);
+    },
+    renew: async () => {
+      await renewed.until.opened;
+      return [];
+    },
+  } as Partial<Store> as Store;
+  const known = {
+    all: () => lanes,
+    peek: (id: SessionId) => lanes.find((lane) => lane.id === id),
+    get: (id: SessionId) => taken?.push(id),
+    forget: ({ id }: LiveLane) => forgotten?.push(id),
+  } as Partial<Record<keyof Lanes, unknown>> as Lanes;
+  const fence = (lane: LiveLane): void => {
+    lane.epoch = undefined;
+    fenced?.push(lane.id);
+  };
+  const open = (): boolean => renewed.open;
+  const attendance = new Attendance({ ...{ store, clock, worker: "wrk_1", lanes: known, open, fence } });
+  return { attendance, clock, renewed, fenced, forgotten, taken };
+}
+
+interface Given {
+  readonly workers?: "one";
+  readonly unattended?: readonly SessionId[] | (() => Promise<readonly SessionId[]>);
+}
+
+function lane(id: SessionId, epoch?: number): LiveLane {
+  return Object.assign(new LiveLane(id), { phase: "ready", epoch });
+}
+
+/** A worker whose only lane is told, by the answer to a renewal, that its lease is gone. */
+async function toldThatItIsGone(taken: "before it was asked" | "since"): Promise<readonly LiveLane[]> {
+  const clock = manualClock();
+  const answered = new Gate();
+  const lane = new LiveLane("ses_1");
+  const fenced: LiveLane[] = [];
+  const store = {
+    unattended: () => Promise.resolve([]),
+    renew: async (): Promise<readonly SessionId[]> => {
+      await answered.opened;
+      return ["ses_1"];
+    },
+  } as Partial<Store> as Store;
+  const lanes = { all: () => [lane], peek: () => lane } as Partial<Lanes> as Lanes;
+  const attendance = new Attendance({
+    ...{ store, clock, worker: "wrk_1", lanes, open: () => true },
+    fence: (one) => void fenced.push(one),
+  });
+  await attendance.start();
+  if (taken === "before it was asked") lane.epoch = 1;
+  await clock.advance(LEASE_RENEW_MS);
+  lane.epoch = 1;
+  answered.open();
+  await settled();
+  attendance.stop();
+  return fenced;
+}
+
+test("G24: an old answer about a lost lease does not let go of a session that was taken up since", async () => {
+  expect(await toldThatItIsGone("since")).toEqual([]);
+});
+
+test("G26: a session whose lease is gone is let go of", async () => {
+  expect(await toldThatItIsGone("before it was asked")).toHaveLength(1);
+});
+
+test("a worker that is alone with its store renews nothing", async () => {
+  const { attendance, clock } = worker([lane("ses_1", 1)], { workers: "one" });
+  await attendance.start();
+  expect(clock.pending).toEqual([]);
+});
+
+test("G26: what could not be renewed for two thirds of the term is let go of, and taken up again once", async () => {
+  const [ours, theirs] = [lane("ses_ours", 1), lane("ses_theirs")];
+  const { attendance, clock, renewed, fenced, taken } = worker([ours, theirs]);
+  // A clock that has run for long says nothing about the lease.
+  await clock.advance(60_000);
+  await attendance.start();
+  renewed.until = new Gate();
+  await clock.advance(6_665);
+  expect(fenced).toEqual([]);
+  await clock.advance(1);
+  expect(fenced).toEqual(["ses_ours"]);
+  // What was taken up since has a term of its own.
+  ours.epoch = 2;
+  await clock.advance(6_665);
+  expect(fenced).toEqual(["ses_ours"]);
+  await clock.advance(1);
+  expect(fenced).toEqual(["ses_ours", "ses_ours"]);
+  renewed.until.open();
+  await settled();
+  expect(taken).toEqual(["ses_ours"]);
+  await clock.advance(LEASE_RENEW_MS);
+  expect(taken).toEqual(["ses_ours"]);
+});
+
+test("G26: a session without a driver is loaded again, unless commands of it are on their way", async () => {
+  const busy = lane("ses_busy");
+  busy.pending = [{} as Entry];
+  const all = [lane("ses_ours", 1), busy, lane("ses_left")];
+  const { attendance, forgotten, taken } = worker(all, {
+    unattended: ["ses_ours", "ses_busy", "ses_left", "ses_new"],
+  });
+  await attendance.start();
+  expect(forgotten).toEqual(["ses_left"]);
+  expect(taken).toEqual(["ses_ours", "ses_left", "ses_new"]);
+});
+
+test("G24: a session whose lease came late is loaded again as soon as nothing of it is on its way", async () => {
+  const busy = lane("ses_busy");
+  busy.pending = [{} as Entry];
+  const { attendance, clock, forgotten, taken } = worker([busy]);
+  await attendance.start();
+  attendance.left("ses_busy");
+  await clock.advance(LEASE_RENEW_MS);
+  expect([forgotten, taken]).toEqual([[], []]);
+  busy.pending = [];
+  await clock.advance(2 * LEASE_RENEW_MS);
+  expect([forgotten, taken]).toEqual([["ses_busy"], ["ses_busy"]]);
+});
+
+test("G24: the only worker of a store takes up what did not fit into the first answer", async () => {
+  const first = Array.from({ length: 100_000 }, (_, index): SessionId => `ses_${index}`);
+  const answers: (readonly SessionId[] | Error)[] = [first, new Error("not now"), ["ses_last"]];
+  const { attendance, clock, taken } = worker([], {
+    workers: "one",
+    unattended: async () => {
+      const answer = answers.shift() ?? [];
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  });
+  await attendance.start();
+  expect(taken).toHaveLength(first.length);
+  await clock.advance(LEASE_RENEW_MS);
+  expect(taken).toHaveLength(first.length);
+  await clock.advance(LEASE_RENEW_MS);
+  expect(taken?.slice(first.length)).toEqual(["ses_last"]);
+  expect(clock.pending).toEqual([]);
+});
+
+test("a worker that closes takes nothing up, and renews no more", async () => {
+  const { attendance, clock, renewed } = worker([]);
+  await attendance.start();
+  renewed.until = new Gate();
+  await clock.advance(LEASE_RENEW_MS);
+  renewed.open = false;
+  attendance.stop();
+  renewed.until.open();
+  await settled();
+  expect(renewed.attended).toBe(1);
+  expect(clock.pending).toEqual([]);
+});
+
+describe("a session that could not be loaded", () => {
+  test("is tried again by one timer, however often it was reported", async () => {
+    const { attendance, clock, taken } = worker([]);
+    for (let reported = 0; reported < 100; reported += 1) attendance.retry("ses_1", "ours", false);
+    expect(clock.pending).toEqual([{ inMs: RETRY_LAST_MS, idle: true }]);
+    await clock.advance(RETRY_LAST_MS);
+    expect(taken).toEqual(["ses_1"]);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("is tried after pauses of 2 s, doubling to 60 s, and from the beginning once it was loaded", async () => {
+    const { attendance, clock } = worker([]);
+    const pauses: number[] = [];
+    for (let failures = 0; failures < 7; failures += 1) {
+      attendance.retry("ses_1", "ours", false);
+      pauses.push(...clock.pending.map(({ inMs }) => inMs));
+      await clock.advance(pauses.at(-1) ?? 0);
+    }
+    expect(pauses).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    attendance.loaded("ses_1");
+    attendance.retry("ses_1", "ours", false);
+    expect(clock.pending).toEqual([{ inMs: RETRY_LAST_MS, idle: true }]);
+  });
+
+  test("is tried every 2 s if its trouble may pass, and then less often again if it may not", async () => {
+    const { attendance, clock } = worker([]);
+    const pauses: number[] = [];
+    for (const mayPass of [true, true, true, false, false]) {
+      attendance.retry("ses_1", "ours", mayPass);
+      pauses.push(...clock.pending.map(({ inMs }) => inMs));
+      await clock.advance(pauses.at(-1) ?? 0);
+    }
+    expect(pauses).toEqual([2_000, 2_000, 2_000, 2_000, 4_000]);
+  });
+
+  test.each<readonly ["ours" | "free", readonly SessionId[], tries: number]>([
+    ["ours", [], 1],
+    ["free", ["ses_1"], 1],
+    ["free", [], 0],
+  ])("with a lease that is %s and unattended sessions %j is loaded %d times", async (lease, unattended, tries) => {
+    const { attendance, clock, taken } = worker([], { unattended });
+    attendance.retry("ses_1", lease, false);
+    await clock.advance(RETRY_LAST_MS);
+    expect(taken).toHaveLength(tries);
+  });
+
+  test("once its lease may be this worker's, it stays so for every later attempt", async () => {
+    const { attendance, clock, taken } = worker([]);
+    attendance.retry("ses_1", "free", false);
+    attendance.retry("ses_1", "ours", false);
+    await clock.advance(RETRY_LAST_MS);
+    attendance.retry("ses_1", "free", false);
+    await clock.advance(2 * RETRY_LAST_MS);
+    expect(taken).toEqual(["ses_1", "ses_1"]);
+  });
+
+  test("is not loaded again if it was loaded meanwhile, or if this worker drives it", async () => {
+    const { attendance, clock, taken } = worker([lane("ses_2", 1)]);
+    for (const session of ["ses_1", "ses_2"] as const) attendance.retry(session, "ours", false);
+    attendance.loaded("ses_1");
+    await clock.advance(10 * RETRY_LAST_MS);
+    expect(taken).toEqual([]);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("is loaded in place of one that was loaded without a lease, but only when that is at rest", async () => {
+    const one = lane("ses_1");
+    one.pending = [{} as Entry];
+    const { attendance, clock, taken, forgotten } = worker([one]);
+    attendance.retry("ses_1", "ours", false);
+    await clock.advance(RETRY_LAST_MS);
+    expect([forgotten, taken]).toEqual([[], []]);
+    one.pending = [];
+    await clock.advance(2 * RETRY_LAST_MS);
+    expect([forgotten, taken]).toEqual([["ses_1"], ["ses_1"]]);
+  });
+
+  test("has no timer any more when the worker closes", () => {
+    const { attendance, clock, renewed } = worker([]);
+    attendance.retry("ses_1", "ours", false);
+    attendance.stop();
+    expect(clock.pending).toEqual([]);
+    renewed.open = false;
+    attendance.retry("ses_2", "ours", false);
+    expect(clock.pending).toEqual([]);
+  });
+});

@@ -1,0 +1,198 @@
+// Which sessions this worker looks after: it takes up what nobody drives, keeps its leases, and lets go in time.
+//
+// Invariants
+// 1. Whoever could not renew for two thirds of the term has stopped all it does before anybody else may begin.
+
+import { LEASE_RENEW_MS, LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS } from "../../core/limits.ts";
+import type { SessionId, WorkerId } from "../../core/model/ids.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Lanes } from "./session-registry.ts";
+import type { LiveLane } from "./session-state.ts";
+
+interface Parts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly worker: WorkerId;
+  readonly lanes: Lanes;
+  readonly open: () => boolean;
+  /** This lane is not ours any more. */
+  readonly fence: (lane: LiveLane) => void;
+}
+
+interface Unloaded {
+  readonly failures: number;
+  /** Its lease may be this worker's. */
+  readonly isOurs: boolean;
+  readonly cancelTimer: (() => void) | undefined;
+}
+
+export class Attendance {
+  readonly #parts: Parts;
+  #renewedAt = 0;
+  #takeBack: (() => void) | undefined;
+  #takeBackLimit: (() => void) | undefined;
+  /** Let go of, and not taken up again by anybody here: the lease may still be ours. */
+  readonly #left = new Set<SessionId>();
+
+  /** Sessions that could not be loaded. Without a timer: being loaded now. */
+  readonly #unloaded = new Map<SessionId, Unloaded>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
+  async start(): Promise<void> {
+    const more = await this.#attend();
+    if (this.#parts.store.workers === "one") {
+      if (more) this.#attendRestLater();
+      return;
+    }
+    this.#renewed(this.#parts.clock.elapsed()); // @fault lease-by-the-wall:start
+    this.#renewLater();
+  }
+
+  stop(): void {
+    this.#takeBack?.();
+    this.#takeBackLimit?.();
+    for (const { cancelTimer } of this.#unloaded.values()) cancelTimer?.();
+  }
+
+  /**
+   * A session could not be loaded. It is tried again by one timer, as long as there is work in it that no other worker
+   * does: soon if the trouble may pass, and ever less often if it will not.
+   */
+  retry(session: SessionId, lease: "ours" | "free", mayPass: boolean): void {
+    const { clock, open } = this.#parts;
+    const before = this.#unloaded.get(session);
+    const isOurs = lease === "ours" || before?.isOurs === true;
+    if (!open()) return;
+    if (before?.cancelTimer !== undefined) return void this.#unloaded.set(session, { ...before, isOurs });
+    const failures = before?.failures ?? 0;
+    const pause = Math.min(RETRY_LAST_MS * 2 ** failures, LOAD_RETRY_LAST_MS);
+    const cancelTimer = clock.after(pause, () => void this.#loadAgain(session), "idle");
+    this.#unloaded.set(session, { failures: mayPass ? 0 : Math.min(failures + 1, 16), isOurs, cancelTimer });
+  }
+
+  /** It is not driven here any more. The lease may still be this worker's: then no other worker takes it up. */
+  left(session: SessionId): void {
+    this.#left.add(session);
+  }
+
+  /** The session was deleted: there is nothing to take up. */
+  removed(session: SessionId): void {
+    this.#left.delete(session);
+  }
+
+  /** It was loaded after all. */
+  loaded(session: SessionId): void {
+    this.#unloaded.get(session)?.cancelTimer?.();
+    this.#unloaded.delete(session);
+  }
+
+  async #loadAgain(session: SessionId): Promise<void> {
+    const { store, lanes, open } = this.#parts;
+    const unloaded = this.#unloaded.get(session);
+    if (unloaded === undefined || !open()) return;
+    this.#unloaded.set(session, { ...unloaded, cancelTimer: undefined });
+    const lane = lanes.peek(session);
+    if (lane?.epoch !== undefined) return this.loaded(session);
+    if (lane !== undefined && !lane.atRest) return this.retry(session, "free", true);
+    try {
+      const wanted = unloaded.isOurs || (await store.unattended(ATTEND_MAX)).includes(session);
+      if (!wanted) return this.loaded(session);
+    } catch {
+      return this.retry(session, "free", true);
+    }
+    if (lane !== undefined && lanes.peek(session) === lane) lanes.forget(lane);
+    lanes.get(session);
+  }
+
+  /** Sessions with work and no living driver become ours. Answers whether there may be more of them. */
+  async #attend(): Promise<boolean> {
+    const { store } = this.#parts;
+    for (const session of this.#left) if (this.#takeUp(session)) this.#left.delete(session);
+    const unattended = await store.unattended(ATTEND_MAX);
+    for (const session of unattended) this.#takeUp(session); // @fault nothing-recovered
+    return unattended.length >= ATTEND_MAX;
+  }
+
+  /** False: there is no lease, and something of it is on its way. It is to be tried again. */
+  #takeUp(session: SessionId): boolean {
+    const { lanes } = this.#parts;
+    const lane = lanes.peek(session);
+    if (lane !== undefined && lane.epoch === undefined) {
+      if (!lane.atRest) return false;
+      // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
+      lanes.forget(lane); // @fault lease-not-taken-over
+    }
+    lanes.get(session);
+    return true;
+  }
+
+  /** The only worker of a store renews nothing, and takes up the rest of what was left in the same steps. */
+  #attendRestLater(): void {
+    this.#takeBack = this.#parts.clock.after(LEASE_RENEW_MS, async () => {
+      const more = await this.#attend().catch(() => true);
+      if (more && this.#parts.open()) this.#attendRestLater();
+    });
+  }
+
+  #renewLater(): void {
+    this.#takeBack = this.#parts.clock.after(LEASE_RENEW_MS, () => void this.#renew(), "idle");
+  }
+
+  async #renew(): Promise<void> {
+    const { store, worker, clock, lanes, open, fence } = this.#parts;
+    const asked = clock.elapsed(); // @fault lease-by-the-wall:asked, lease-counted-from-the-answer:asked
+    this.#limit(); // @fault sleep-not-noticed
+    // The answer is about these: what is taken up while it is on its way has a lease of its own.
+    const driven = new Set([...lanes.all()].filter((lane) => lane.epoch !== undefined));
+    try {
+      const gone: readonly SessionId[] = await store.renew(worker, LEASE_TTL_MS);
+      // The lease counts from when it was asked for, not from when the answer came.
+      this.#renewed(asked); // @fault lease-counted-from-the-answer, sleep-not-noticed:renewed
+      for (const session of gone) {
+        const lane = lanes.peek(session);
+        if (lane !== undefined && driven.has(lane)) fence(lane);
+      }
+      if (open()) await this.#attend();
+    } catch {
+      // The store is in trouble: every write is fenced by it, and what goes on here is stopped in time.
+    }
+    if (open()) this.#renewLater();
+  }
+
+  #renewed(at: number): void {
+    // An answer that was held up says nothing about leases that were taken since.
+    this.#renewedAt = Math.max(this.#renewedAt, at);
+    this.#limit();
+  }
+
+  /** Kept by the clock, not by an answer: a store that hangs says nothing at all. */
+  #limit(): void {
+    const { clock, open } = this.#parts;
+    if (!open()) return;
+    const leftMs = Math.max(0, this.#renewedAt + HOLD_MS - clock.elapsed()); // @fault lease-by-the-wall:limit
+    this.#takeBackLimit?.();
+    this.#takeBackLimit = clock.after(leftMs, () => this.#letGo(), "idle");
+  }
+
+  /** Somebody else may drive these soon: by then nothing of them goes on here. */
+  #letGo(): void {
+    for (const lane of [...this.#parts.lanes.all()]) {
+      if (lane.epoch === undefined) continue;
+      this.#left.add(lane.id);
+      this.#parts.fence(lane);
+    }
+    // What is taken up while the store still says nothing counts from now on.
+    this.#renewed(this.#parts.clock.elapsed()); // @fault lease-by-the-wall:let-go
+  }
+}
+
+/** Two thirds of the term: the rest is for what is stopped to end. */
+const HOLD_MS = Math.floor((LEASE_TTL_MS * 2) / 3);
+
+/** Far more than one worker can have open; the rest is taken up after a pause. */
+const ATTEND_MAX = 100_000;

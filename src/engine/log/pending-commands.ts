@@ -1,0 +1,240 @@
+// Commands on their way into the log: which of them outlast trouble of the store, and what they are answered then.
+
+import { ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
+import type { Command, CommandOf } from "../../core/model/command.ts";
+import { processId, type QuestionId, type RunId, runOf, type Work } from "../../core/model/ids.ts";
+import { keep, remember } from "../../core/model/memo.ts";
+import type { Json } from "../../core/model/prompt.ts";
+import type { KeyedRun, StoreKnows } from "../../core/model/rows.ts";
+import { covers } from "../../core/policy/covers.ts";
+import { type Health, type Refused, takesBeginnings, takesCommands } from "./health.ts";
+import type { Entry, LiveLane } from "./session-state.ts";
+
+/** Not that of a question: whether there is still one to withdraw is known only from the log. */
+export const isCancel = (command: Command | undefined): boolean =>
+  command !== undefined &&
+  command.type !== "cancel-question" &&
+  (command.type.startsWith("cancel-") || command.type === "close");
+
+/** Requests to stop, and facts about the world: refusing them would not make them untrue. */
+// @fault cancel-refused-with-the-rest
+export const isLasting = ({ command }: Pick<Entry, "command">): boolean =>
+  command !== undefined && (isCancel(command) || LASTING.has(command.type));
+
+/** Whether a batch with it may be in the log, or may still be written. */
+// @fault doubtful-batch-dropped
+export const mayLand = ({ flights = [] }: Pick<Entry, "flights">): boolean =>
+  flights.some(({ isUnwritten }) => isUnwritten !== true);
+
+/** Commands with which something new begins: a disk that is nearly full refuses these first. */
+export const isBeginning = ({ command }: Pick<Entry, "command">): boolean =>
+  command?.type === "accept" || command?.type === "create" || command?.type === "begin-process";
+
+/** Whether a command that can be refused is decided now. */
+export const isTaken = (entry: Entry, health: Health, now: number): boolean =>
+  isBeginning(entry) ? takesBeginnings(health, now) : takesCommands(health, now);
+
+/** What of a refused batch was refused, as far as its entries tell. */
+export function refusedIn(entries: readonly Entry[]): Refused {
+  const refusable = entries.filter((entry) => !isLasting(entry) && !mayLand(entry));
+  if (refusable.some(isBeginning)) return "new";
+  return refusable.length === 0 ? "all" : "refusable";
+}
+
+const LASTING: ReadonlySet<Command["type"]> = new Set([
+  "settle-turn", // @fault end-of-work-refused
+  "settle-call",
+  "settle-process", // @fault process-end-refused
+  "detach-process", // @fault detach-refused
+  "expire",
+  "recover", // @fault recovery-not-repeated
+  "park",
+  "keep-answer",
+]);
+
+/** Rejects the caller of a stop that could not be recorded yet; the stop itself is kept. */
+export function notRecorded(entry: Entry, error: ControlError): void {
+  const { runs = [], work = [], processes = [] } = entry.covered ?? {};
+  // One that found nothing to stop, as far as is known here, was not carried out.
+  const isCarriedOut = isEffective(entry) || runs.length + work.length + processes.length > 0;
+  entry.reject(isCarriedOut ? unrecordedStop(error) : error);
+  if (isCarriedOut) entry.isReported = true;
+  entry.resolve = ignore;
+  entry.reject = ignore;
+}
+
+export const unrecordedStop = (error: ControlError): ControlError =>
+  new ControlError(error.code, `The stop was carried out here, but could not be recorded yet: ${error.message}`, {
+    ...{ cause: error, hint: STOP_UNRECORDED },
+  });
+
+/**
+ * The order in which kept entries are decided again. A caller was answered that its stop is carried out, so that stop
+ * is recorded in front of the ends of the run that was live then, even those received before it. Without a request that
+ * was never written, such an end could settle the run before its stop.
+ */
+export function stopsBeforeEnds(entries: readonly Entry[]): readonly Entry[] {
+  if (!entries.some(({ isReported }) => isReported)) return entries; // @fault reported-stop-behind-an-end
+  const ordered: Entry[] = [];
+  for (const entry of entries) ordered.splice(placeOf(entry, ordered), 0, entry);
+  return ordered;
+}
+
+/** In front of the ends that it has only ends and stops without effect in between. */
+function placeOf({ isReported, liveRun, covered }: Entry, before: readonly Entry[]): number {
+  let place = before.length;
+  if (isReported !== true || liveRun === undefined || covered?.runs.length === 0) return place;
+  for (let at = before.length - 1; at >= 0; at -= 1) {
+    const other = before[at] as Entry;
+    if (isEndIn(liveRun, other.command)) place = at;
+    else if (!isCancel(other.command) || other.isReported === true || isEffective(other)) break;
+  }
+  return place;
+}
+
+/** Whether it changes more than which requests are answered. */
+const isEffective = ({ events, memos }: Entry): boolean =>
+  events.some(({ type }) => type !== "request.answered") || memos.some(({ type }) => type === "keep");
+
+function isEndIn(run: RunId, command: Command | undefined): boolean {
+  if (command?.type === "settle-turn") return runOf(command.end.turnId) === run;
+  return command?.type === "settle-call" && runOf(command.end.callId) === run;
+}
+
+/** The stops of exactly what a stop covered when it was decided: they can be recorded later, in a log that moved on. */
+export function exactStops({ command, covered, answer }: Entry): readonly Command[] {
+  if (command === undefined || covered === undefined || !("reason" in command)) return [];
+  const { reason } = command;
+  // A time limit belongs to this worker; the next driver of the session measures its own.
+  if (reason.kind === "timeout") return [];
+  // Each of these names what it stops. With its idempotency key, so that the same request again is answered like this.
+  if (command.type === "cancel-call") {
+    // Whether a call has begun is for its next driver to tell.
+    const { begun: _, ...stop } = command;
+    return [stop];
+  }
+  if (command.type !== "cancel-session") return [command];
+  const { prompts = [], actor, once } = command;
+  const user = actor === undefined ? {} : { actor };
+  return [
+    ...covered.runs.map((runId): Command => ({ type: "cancel-run", runId, reason })),
+    ...covered.processes.map((processId): Command => ({ type: "cancel-process", processId, reason })),
+    ...prompts.map((key): Command => ({ type: "cancel-key", key, prompts: [key], ...user, reason })),
+    // Sent again, it covers nothing that was accepted meanwhile.
+    ...(once === undefined ? [] : [{ type: "keep-answer", answer: answer as Json, once } as const]),
+  ];
+}
+
+/**
+ * Takes back the start of a run that a stop covers, if it is not sent yet: it has not happened, and the run is
+ * withdrawn. What was decided behind it is decided again without it. Answers whether there was one.
+ */
+export function dropStart(lane: LiveLane, command: Command | undefined, decide: (entry: Entry) => void): boolean {
+  if (command === undefined || !isCancel(command)) return false;
+  const start = lane.pending.find((entry) => entry.command?.type === "start" && entry.events.length > 0);
+  if (start === undefined || !covers(lane.decided, command).runs.includes(start.answer as RunId)) return false;
+  const rest = lane.pending.filter((entry) => entry !== start);
+  lane.pending = [];
+  lane.decided = lane.flight?.after ?? lane.durable;
+  for (const entry of rest) decide(entry);
+  start.resolve(undefined);
+  return true;
+}
+
+/** A prompt whose key was used by one that is not durable yet, even if that has settled already. */
+export function withKnownKey(lane: LiveLane, command: Command): Command {
+  // @fault key-of-a-withdrawn-prompt-forgotten, duplicate-key-runs-twice:looked-up
+  if (command.type !== "accept" || command.key === undefined || command.earlier !== undefined) return command;
+  let seq = lane.durable.head;
+  for (const { events } of [...(lane.flight?.entries ?? []), ...lane.pending]) {
+    for (const event of events) {
+      seq += 1;
+      if (event.type !== "run.accepted" || event.key !== command.key) continue;
+      return { ...command, earlier: { runId: event.runId, acceptedAt: seq, content: event.content } };
+    }
+  }
+  return command;
+}
+
+/** With what only the worker knows. Stays the same if it is decided again. */
+export function asKnownHere(lane: LiveLane, command: Command): Command {
+  if (command.type === "begin-process") return withProcessId(lane, command);
+  return command.type === "cancel-call" || command.type === "cancel-question" ? withBegun(lane, command) : command;
+}
+
+/**
+ * Whether a call had begun is known where it is carried out. Looked at when its stop is decided: in the same tick it is
+ * told to stop, so one that has not begun by then never will.
+ */
+function withBegun(lane: LiveLane, command: CommandOf<"cancel-call" | "cancel-question">): Command {
+  const owner = command.type === "cancel-call" ? command.callId : askerOf(lane, command.questionId);
+  const begun = command.begun ?? (owner === undefined ? undefined : lane.work(owner)?.begun);
+  return begun === false ? { ...command, begun } : command;
+}
+
+const askerOf = (lane: LiveLane, id: QuestionId): Work | undefined =>
+  lane.decided.live?.questions.find((question) => question.id === id)?.owner;
+
+/** Ids of processes are never used twice here, not even that of one whose request was refused by the store. */
+export function withProcessId(lane: LiveLane, command: CommandOf<"begin-process">): CommandOf<"begin-process"> {
+  if (command.processId !== undefined) return command;
+  lane.processOrdinal = Math.max(lane.processOrdinal, lane.decided.processes.count) + 1;
+  return { ...command, processId: processId(lane.id, lane.processOrdinal) };
+}
+
+/** Brings a lane and its commands to what the store knows, before they are decided again. */
+export function learn(lane: LiveLane, entries: readonly Entry[], known: StoreKnows): readonly Entry[] {
+  if (known.kind === "taken") repeatTaken(entries, known.runs);
+  else if (known.kind === "recalled") {
+    const memos = known.memos.map(keep).reduce(remember, lane.durable.memos);
+    lane.durable = { ...lane.durable, memos };
+  } else {
+    for (const entry of entries) {
+      const { command } = entry;
+      if (command === undefined || !isNaming(command) || !known.actors.includes(command.actor ?? "")) continue;
+      entry.command = { ...command, crowded: true };
+    }
+  }
+  return entries;
+}
+
+/** Whether a command names prompts that may not have arrived. */
+const isNaming = (command: Command): command is CommandOf<"cancel-session" | "cancel-key"> =>
+  (command.type === "cancel-session" || command.type === "cancel-key") && command.prompts !== undefined;
+
+/** These keys have a run: their prompts repeat it, and commands that name those prompts mean that run. */
+export function repeatTaken(entries: readonly Entry[], runs: readonly KeyedRun[]): void {
+  const aliases = new Map<RunId, RunId>();
+  for (const entry of entries) {
+    if (entry.command !== undefined && isNaming(entry.command)) {
+      const { arrived = [] } = entry.command;
+      entry.command = { ...entry.command, arrived: [...arrived, ...runs.map((run) => run.key)] };
+    }
+    if (entry.command?.type !== "accept") continue;
+    const { key, content, runId } = entry.command;
+    const earlier = runs.find((run) => run.key === key);
+    if (earlier === undefined) continue;
+    entry.command = { ...entry.command, earlier };
+    if (earlier.content === content) aliases.set(runId, earlier.runId);
+  }
+  for (const entry of entries) if (entry.command !== undefined) entry.command = renamed(entry.command, aliases);
+}
+
+/** The same command about the run that a provisional id turned out to mean. */
+export function renamed(command: Command, aliases: ReadonlyMap<RunId, RunId>): Command {
+  if (command.type === "accept" || !("runId" in command)) return command;
+  const runId = aliases.get(command.runId) ?? command.runId;
+  if (command.type !== "move" || typeof command.to !== "object") return { ...command, runId };
+  return { ...command, runId, to: { before: aliases.get(command.to.before) ?? command.to.before } };
+}
+
+/** The driver alone could stop what this begins, and learn how it ended. */
+// @fault begun-without-the-lease
+export const needsLease = ({ command }: Entry): boolean => command?.type === "begin-process";
+
+export const drivenElsewhere = ({ id }: LiveLane): ControlError =>
+  new ControlError("unavailable", `Session ${id} is driven by another worker: nothing can be started for it here.`, {
+    hint: "Try again: it is taken over when that worker is gone.",
+  });
+
+const ignore = (): void => {};

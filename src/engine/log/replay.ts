@@ -1,0 +1,127 @@
+// After a crash a turn is asked again. Calls it had already made are answered from the log, each once, so that what
+// was finished is not repeated and what is unknown is said to be unknown.
+//
+// It may be asked again several times, and all these turns are one to its agent: what the last of them has found stands
+// in for what an earlier one had not. Other turns of the run are not: their calls are theirs, though they look alike.
+
+import { PAGE_EVENTS_MAX } from "../../core/limits.ts";
+import type { Outcome } from "../../core/model/cancel.ts";
+import type { Event, Recorded } from "../../core/model/event.ts";
+import { type CallId, type RunId, runOf, type Seq, type SessionId, type TurnId } from "../../core/model/ids.ts";
+import type { Json } from "../../core/model/prompt.ts";
+import { isCutOff } from "../../core/read/transcript.ts";
+import type { CallAsked, CallOptions, CallResult } from "../../ports/agent.ts";
+import type { Store } from "../../ports/store.ts";
+import { toResult } from "../work/call-result.ts";
+
+interface Asked {
+  readonly name: string;
+  readonly input: string;
+  readonly idempotent: boolean;
+  /** How many turns had been asked for before it. */
+  readonly turn: number;
+}
+
+interface Made extends Asked {
+  readonly result: CallResult;
+}
+
+export class Replay {
+  readonly #made: Made[];
+
+  constructor(made: readonly Made[]) {
+    this.#made = [...made];
+  }
+
+  /** The first unused answer to the same call. One that was cut off and may be repeated is begun again. */
+  take(name: string, input: Json, options: CallOptions): CallResult | undefined {
+    const asked = { name, input: JSON.stringify(input) };
+    const at = this.#made.findIndex((made) => isSame(made, asked));
+    const made = at === -1 ? undefined : this.#made.splice(at, 1)[0];
+    // @fault unknown-call-repeated
+    return made !== undefined && isCutOff(made.result) && options.idempotent === true ? undefined : made?.result;
+  }
+}
+
+/** Reads what a turn did before its worker vanished, in all the turns that were asked for in its place. */
+export async function readReplay(store: Store, session: SessionId, turnId: TurnId, acceptedAt: Seq): Promise<Replay> {
+  const past = new Past(runOf(turnId));
+  for await (const event of readAll(store, session, acceptedAt)) {
+    past.take(event);
+    // What follows it has done itself.
+    if (event.type === "turn.requested" && event.turnId === turnId) break;
+  }
+  return new Replay(past.made);
+}
+
+/** What was made in the turn that was asked for last, and in those before it that were cut off and led to it. */
+class Past {
+  readonly made: Made[] = [];
+  readonly #run: RunId;
+  readonly #asked = new Map<CallId, Asked>();
+  #turns = 0;
+  #end: Outcome | undefined;
+
+  constructor(run: RunId) {
+    this.#run = run;
+  }
+
+  take(event: Event): void {
+    if (!("runId" in event) || event.runId !== this.#run) return;
+    if (event.type === "turn.requested") this.#begin();
+    if (event.type === "turn.settled") this.#end = event.outcome;
+    if (event.type === "call.requested") {
+      const { callId, name, input, idempotent = false } = event;
+      this.#asked.set(callId, { name, input: JSON.stringify(input), idempotent, turn: this.#turns });
+    }
+    if (event.type === "call.settled") {
+      const asked = this.#asked.get(event.callId);
+      if (asked !== undefined) this.#add({ ...asked, result: toResult(event) });
+    }
+  }
+
+  #begin(): void {
+    // @fault earlier-turn-answers-for-a-later-one
+    if (this.#end !== undefined && !isCutOff(this.#end)) this.made.length = 0;
+    this.#turns += 1;
+  }
+
+  /** One that may be repeated, and was cut off in an earlier turn, is replaced by what was begun in its place. */
+  #add(made: Made): void {
+    const replaces = (one: Made): boolean => isSame(one, made) && one.turn < made.turn && isCutOff(one.result);
+    const stood = made.idempotent ? this.made.findIndex(replaces) : -1;
+    if (stood === -1) this.made.push(made);
+    else this.made[stood] = made; // @fault finished-call-repeated-in-the-third-life
+  }
+}
+
+const isSame = (one: Pick<Asked, "name" | "input">, other: Pick<Asked, "name" | "input">): boolean =>
+  one.name === other.name && one.input === other.input;
+
+/** A call as it was asked for. */
+export async function readCall(
+  store: Store,
+  session: SessionId,
+  callId: CallId,
+  acceptedAt: Seq,
+): Promise<CallAsked | undefined> {
+  for await (const event of readAll(store, session, acceptedAt)) {
+    if (event.type === "call.requested" && event.callId === callId) {
+      return { callId, name: event.name, input: event.input };
+    }
+    if (event.type === "run.settled" && event.runId === runOf(callId)) return undefined;
+  }
+  return undefined;
+}
+
+/** The log from a position to its present end. */
+export async function* readAll(store: Store, session: SessionId, after: Seq): AsyncGenerator<Recorded, void> {
+  let cursor = after;
+  for (;;) {
+    const page = await store.read(session, { after: cursor, limit: PAGE_EVENTS_MAX });
+    yield* page.events;
+    const last = page.events.at(-1);
+    if (last === undefined) return;
+    cursor = last.seq;
+  }
+}

@@ -1,0 +1,64 @@
+// A lane in memory: whether it may be let go of, and what its live turn has said.
+import { expect, test } from "vitest";
+import { accept, readyLane } from "../../../test/fixtures/commit.ts";
+import { engineHouse, live } from "../../../test/fixtures/engine.ts";
+import { ControlError } from "../../core/errors.ts";
+import { Gate } from "../../testing/gate.ts";
+import { given } from "../../testing/given.ts";
+import { settled } from "../../testing/manual-clock.ts";
+import type { Entry, Flight, LiveLane } from "./session-state.ts";
+
+const entry = {} as Entry;
+const flight = { entries: [entry] } as Partial<Flight> as Flight;
+const trouble = { error: new ControlError("store_full", "The disk is full."), until: 50, failures: 1 };
+const process = { type: "begin-process", owner: "ses_1", command: "sleep 9", feedback: "silent" } as const;
+
+test("a lane is idle, and at rest, if nothing is going on in it and nothing is on its way", () => {
+  expect([readyLane().idle, readyLane().atRest]).toEqual([true, true]);
+});
+
+test.each<readonly [string, Partial<LiveLane>]>([
+  ["is not loaded", { phase: "loading" }],
+  ["was let go of", { phase: "gone" }],
+  ["does not know what was written", { health: { kind: "unknown", ...trouble } }],
+  ["has received something", { received: [entry] }],
+  ["has decided something", { pending: [entry] }],
+  ["has sent something", { flight }],
+])("a lane is neither at rest nor idle that %s", (_, state) => {
+  const lane = Object.assign(readyLane(), state);
+  expect([lane.atRest, lane.idle]).toEqual([false, false]);
+});
+
+test("a lane whose store has refused a batch is at rest, and may be let go: nothing of that batch is kept", () => {
+  const lane = Object.assign(readyLane(), { health: { kind: "refusing", scope: "all", ...trouble } });
+  expect([lane.atRest, lane.idle]).toEqual([true, true]);
+});
+
+test.each([
+  ["has a live run", given(accept("run_1"), { type: "start" })],
+  ["has somebody in its queue", given(accept("run_1"))],
+  ["has a process", given(process)],
+])("a lane is not idle that %s", (_, { lane: decided }) => {
+  const lane = Object.assign(readyLane(), { decided });
+  expect([lane.atRest, lane.idle]).toEqual([true, false]);
+});
+
+test("what a turn has said so far is known until it has ended, also while it is being stopped", async () => {
+  const house = engineHouse();
+  const { sessionId, runId, turn } = await live(house);
+  const said = () => house.engine.lanes.peek(sessionId)?.said();
+  turn.call("write");
+  await settled();
+  expect(said()).toBeUndefined();
+  turn.say("Hello");
+  const { turnId } = turn.given;
+  const told = { delta: { type: "delta", runId, turnId, text: "Hello", from: 0 } };
+  expect(said()).toMatchObject(told);
+  await house.engine.cancel.run(runId, { kind: "user" });
+  expect(said()).toMatchObject({ ...told, at: house.engine.lanes.peek(sessionId)?.durable.head });
+  // It has ended, although nobody has recorded it yet.
+  house.store.always("append", { kind: "delay", until: new Gate() });
+  turn.heedCancel();
+  await settled();
+  expect(said()).toBeUndefined();
+});

@@ -1,0 +1,366 @@
+// The processes of this worker: begun when their request is durable, stopped when the state demands it, and told about
+// when their end is durable.
+import { Bug } from "../../core/bug.ts";
+import { ControlError, toControlError } from "../../core/errors.ts";
+import type { CancelReason } from "../../core/model/cancel.ts";
+import type { Answers, CommandOf } from "../../core/model/command.ts";
+import type { Feedback, Recorded } from "../../core/model/event.ts";
+import type { CallId, ProcessId, SessionId, Work } from "../../core/model/ids.ts";
+import type { Process, ProcessEnd } from "../../core/model/process.ts";
+import { isStopRefusable, mayStart, mayStopProcess } from "../../core/policy/covers.ts";
+import { demandStops } from "../../core/policy/decide-process.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type {
+  Child,
+  CommandLine,
+  Output,
+  ProcessInfo,
+  ProcessResult,
+  Spawner,
+  StartOptions,
+  Tier,
+} from "../../ports/spawner.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Commit } from "../log/commit.ts";
+import type { Feeds } from "../log/feed.ts";
+import type { LiveLane } from "../log/session-state.ts";
+import { type Deadline, makeDeadline } from "../work/deadline.ts";
+import { LiveProcess, noteOf, type ProcessListener, type StopWithin } from "./live-process.ts";
+
+interface Parts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly graceMs: number;
+  readonly feeds: Feeds;
+  readonly commit: Commit;
+  /** A process of this call is recorded as ended, or is late. */
+  readonly over: (lane: LiveLane, call: CallId) => void;
+  /** Opened when it is first needed: most programs start no processes. */
+  readonly spawner: (() => Promise<Spawner>) | undefined;
+}
+
+/** What is asked for, checked. */
+export interface Begin {
+  readonly owner: CallId | SessionId;
+  readonly command: CommandLine;
+  readonly options: StartOptions;
+  readonly feedback: Feedback;
+  /** The call or turn that starts it for the session. */
+  readonly by?: Work;
+  /** The share of the grace period that passes before a stop of its call asks it to end. Default none. */
+  readonly share?: number;
+  /** Why whoever asks begins nothing any more, if so. Looked at in the tick in which the request is sent. */
+  readonly refusal?: () => ControlError | undefined;
+}
+
+export class Processes {
+  readonly #parts: Parts;
+  readonly #live = new Map<ProcessId, LiveProcess>();
+  /** Results nobody could be told, because their session had ended. */
+  dropped = 0;
+  /** How surely trees die here. Undefined until the first one was asked for. */
+  tier: Tier | undefined = undefined;
+  #spawner: Promise<Spawner> | undefined;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  get(id: ProcessId): LiveProcess | undefined {
+    return this.#live.get(id);
+  }
+
+  get count(): number {
+    return this.#live.size;
+  }
+
+  /** Registers a process in this tick, so that a stop that follows covers it, and starts it once that is durable. */
+  async begin(lane: LiveLane, begin: Begin): Promise<LiveProcess> {
+    if (this.#parts.spawner === undefined) throw NO_SPAWNER();
+    const refused = begin.refusal?.();
+    if (refused !== undefined) throw refused;
+    const live = await this.#request(lane, begin);
+    try {
+      const child = await this.#start(lane, live, begin);
+      live.began(child);
+      this.#note(lane, live.id, child);
+    } catch (error) {
+      const { code, message } = toControlError(error);
+      live.failed({ code, message });
+      if (!live.starting.aborted) throw error;
+    }
+    if (lane.phase === "gone") live.stop("at once");
+    const { timeoutMs } = begin.options;
+    if (timeoutMs !== undefined) live.limit(timeoutMs, (reason) => this.#cancel(lane, live.id, reason));
+    return live;
+  }
+
+  async #request(lane: LiveLane, { owner, by, command, options, feedback, share }: Begin): Promise<LiveProcess> {
+    const { cwd, lasting } = options;
+    const request: CommandOf<"begin-process"> = {
+      ...{ type: "begin-process", owner, command, feedback },
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(lasting === undefined ? {} : { lasting }),
+      ...(by === undefined ? {} : { by }),
+    };
+    let live: LiveProcess | undefined;
+    const register = (answer: Answers["begin-process"]): void => {
+      if (answer.kind === "refused" || live !== undefined) return;
+      live = new LiveProcess(answer.processId, owner, this.#listener(lane), share);
+      this.#live.set(live.id, live);
+    };
+    try {
+      const begun = await this.#parts.commit.submit(lane, request, register);
+      if (begun.kind === "refused") throw new ControlError(begun.code, begun.message);
+      if (live === undefined) throw new Bug(`${begun.processId} was decided without being registered`);
+      return live;
+    } catch (error) {
+      // @fault unrecorded-process-kept
+      if (live !== undefined) this.#live.delete(live.id);
+      live?.discard(error);
+      this.#over(lane, owner);
+      throw error;
+    }
+  }
+
+  async #start(lane: LiveLane, live: LiveProcess, { command, options }: Begin): Promise<Child> {
+    const { id } = live;
+    const { timeoutMs: _, feedback: __, lasting: ___, ...rest } = options;
+    const spawner = live.starting.aborted ? undefined : await this.spawner();
+    // A stop that can still be refused starts nothing and stops nothing, until it is known what becomes of it.
+    while (isInDoubt(lane, id)) await this.#parts.commit.drained(lane);
+    // @fault started-after-its-end
+    if (lane.phase === "gone" || !mayStart(lane.decided, lane.durable, id)) live.stop("at once");
+    if (spawner === undefined) throw new ControlError("not_started", `${id} was stopped before it was started.`);
+    const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
+    return spawner.spawn({ ...rest, ...home, id, sessionId: lane.id, command, signal: live.starting });
+  }
+
+  #note(lane: LiveLane, processId: ProcessId, { pid, tier, profile }: Child): void {
+    // Only for people: a store in trouble may refuse it.
+    this.#parts.commit.submit(lane, { type: "note-process", processId, pid, tier, profile }).catch(ignore);
+  }
+
+  /** Refused only by a store in trouble, which keeps it, or by a lane that is not ours any more. */
+  #cancel(lane: LiveLane, processId: ProcessId, reason: CancelReason): void {
+    this.#parts.commit.submit(lane, { type: "cancel-process", processId, reason }).catch(ignore);
+  }
+
+  /** Stops what the state demands to be stopped, and settles what is in the log and was never started. */
+  satisfy(lane: LiveLane): void {
+    const { decided, durable } = lane;
+    if (decided.processes.live.length === 0) return;
+    const deadline = this.#deadline();
+    for (const { id, alone } of demandStops(decided)) {
+      if (mayStopProcess(decided, durable, id)) this.#live.get(id)?.stop(alone ? "alone" : deadline, "with-call");
+    }
+    if (lane.epoch === undefined) return;
+    for (const { id } of decided.processes.live) {
+      if (this.#live.has(id) || !durable.processes.live.some((one) => one.id === id)) continue;
+      // Recorded although its caller was told that it may not be: the answer of the store was lost.
+      const end = { processId: id, failed: UNBEGUN };
+      // @fault unrecorded-process-stays-open
+      this.#parts.commit.submit(lane, { type: "settle-process", end }).catch(ignore);
+    }
+  }
+
+  /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
+  stopAll({ decided }: LiveLane, ids: readonly ProcessId[], within: StopWithin): void {
+    for (const id of ids) {
+      const owner = decided.processes.live.find((one) => one.id === id)?.owner;
+      this.#live.get(id)?.stop(within, owner !== undefined && isCall(owner) ? "with-call" : undefined);
+    }
+  }
+
+  /** From now on it is the session's. False: it has ended, or is being stopped. */
+  async detach(lane: LiveLane, processId: ProcessId, feedback: Feedback): Promise<boolean> {
+    const live = this.#live.get(processId);
+    await this.#parts.commit.submit(lane, { type: "detach-process", processId, feedback });
+    // By what is recorded, not by the answer: after trouble with the store it may have been decided twice.
+    return live?.detached === true;
+  }
+
+  /** Whether a process of this call is not over: neither recorded as ended, nor past its deadline. */
+  hasPending({ decided, durable }: LiveLane, call: CallId): boolean {
+    if (decided.processes.live.length === 0 && durable.processes.live.length === 0) return false;
+    const isPending = ({ id, owner }: Process): boolean => owner === call && this.#live.get(id)?.isLate === false;
+    if (decided.processes.live.some(isPending)) return true;
+    // Its end is decided, and on its way to the log.
+    const isLeft = (id: ProcessId): boolean => decided.processes.live.some((one) => one.id === id);
+    return durable.processes.live.some((one) => isPending(one) && !isLeft(one.id));
+  }
+
+  /** A call has returned: processes that it has left are stopped. Resolves when they are over. */
+  async endOf(lane: LiveLane, call: CallId): Promise<void> {
+    await this.#endAll(lane, (owner) => owner === call, { kind: "parent", id: call });
+  }
+
+  async #endAll(lane: LiveLane, isMeant: (owner: CallId | SessionId) => boolean, reason: CancelReason): Promise<void> {
+    const deadline = this.#deadline();
+    // Each is waited for once: then its end is recorded, or it is late.
+    const waited = new Set<LiveProcess>();
+    while (lane.phase !== "gone") {
+      // @fault begun-in-the-last-moment
+      const meant = lane.decided.processes.live.flatMap(({ id, owner }) => (isMeant(owner) ? [id] : []));
+      const ids = meant.filter((id) => this.#live.get(id)?.isLate !== true);
+      const coming = ids.flatMap((id) => this.#live.get(id) ?? []).filter((live) => !waited.has(live));
+      for (const live of coming) {
+        waited.add(live);
+        live.stop(deadline);
+      }
+      for (const id of ids) this.#cancel(lane, id, reason);
+      // One that is in the log and nowhere else is settled as never started.
+      if (coming.length === 0) return;
+      await Promise.allSettled(coming.map(({ over }) => over));
+    }
+  }
+
+  /** Somebody else drives this lane: nothing of it may go on here. */
+  fenced(lane: LiveLane): void {
+    for (const { id } of [...lane.decided.processes.live, ...lane.durable.processes.live])
+      this.#live.get(id)?.stop("at once");
+  }
+
+  /** At a shutdown: what goes on in the background ends, and that is recorded. */
+  async park(lane: LiveLane): Promise<void> {
+    await this.#endAll(lane, () => true, { kind: "shutdown" });
+  }
+
+  /** Nothing is started any more, and what is left is ended. */
+  async close(): Promise<void> {
+    // One that could not be opened has nothing to close.
+    await this.#spawner?.then((spawner) => spawner.close()).catch(ignore);
+  }
+
+  recorded(events: readonly Recorded[]): void {
+    for (const event of events) {
+      const detached = event.type === "process.detached" ? this.#live.get(event.processId) : undefined;
+      if (detached !== undefined) detached.detached = true;
+      if (event.type !== "process.settled") continue;
+      if (event.dropped === true) this.dropped += 1; // @fault dropped-and-not-counted
+      const live = this.#live.get(event.processId);
+      if (live !== undefined) live.recorded = resultOf(event);
+    }
+  }
+
+  spawner(): Promise<Spawner> {
+    const { spawner } = this.#parts;
+    if (spawner === undefined) return Promise.reject(NO_SPAWNER());
+    this.#spawner ??= spawner().then(
+      (opened) => {
+        this.tier = opened.tier;
+        return opened;
+      },
+      (error: unknown) => {
+        // What was missing may be there the next time.
+        this.#spawner = undefined;
+        throw error;
+      },
+    );
+    return this.#spawner;
+  }
+
+  /** Removes the output that is kept of these. */
+  async discard(ids: readonly ProcessId[]): Promise<void> {
+    if (ids.length === 0 || this.#parts.spawner === undefined) return;
+    // Output that cannot be removed now goes when there is too much of it.
+    await this.spawner()
+      .then((spawner) => spawner.discard?.(ids))
+      .catch(ignore);
+  }
+
+  list(lane: LiveLane): readonly ProcessInfo[] {
+    return lane.durable.processes.live.map(({ id, owner, title, phase, feedback }) => ({
+      ...{ id, owner, title, phase, feedback },
+      ...this.#seen(id),
+    }));
+  }
+
+  #seen(id: ProcessId): Partial<ProcessInfo> {
+    const child = this.#live.get(id)?.child;
+    if (child === undefined) return {};
+    const { pid, tier, mechanism, profile, startedAt, output } = child;
+    return { pid, tier, mechanism, profile, startedAt, bytes: output.counts.bytes.all };
+  }
+
+  /** Whether there is, or was, such a process. */
+  async isKnown(id: ProcessId): Promise<boolean> {
+    return (await this.#parts.store.process(id)) !== undefined;
+  }
+
+  /** How a process ended, as the log has it. Undefined: it has not, or its log was trimmed. */
+  async ended(id: ProcessId): Promise<ProcessResult | undefined> {
+    const row = await this.#parts.store.process(id);
+    if (row?.settledAt === undefined) return undefined;
+    const { events } = await this.#parts.store.read(row.session, { after: row.settledAt - 1, limit: 1 });
+    const [event] = events;
+    if (event?.type === "process.settled" && event.processId === id) return resultOf(event);
+    return row.outcome === undefined ? undefined : { processId: id, outcome: row.outcome };
+  }
+
+  #listener(lane: LiveLane): ProcessListener {
+    return {
+      clock: this.#parts.clock,
+      settle: (end, waiters) => this.#settle(lane, end, waiters),
+      note: (live, output) => this.#tell(lane, live, output),
+      late: ({ owner }) => this.#over(lane, owner),
+    };
+  }
+
+  async #settle(lane: LiveLane, end: ProcessEnd, waiters: readonly Work[]): Promise<ProcessResult> {
+    const { processId } = end;
+    try {
+      // @fault end-told-before-durable
+      await this.#parts.commit.submit(lane, { type: "settle-process", end, waiters });
+      const recorded = this.#live.get(processId)?.recorded ?? (await this.ended(processId));
+      return recorded ?? { processId, outcome: { kind: "lost" } };
+    } finally {
+      const owner = this.#live.get(processId)?.owner;
+      this.#live.delete(processId);
+      if (owner !== undefined) this.#over(lane, owner);
+    }
+  }
+
+  #over(lane: LiveLane, owner: CallId | SessionId): void {
+    if (isCall(owner)) this.#parts.over(lane, owner);
+  }
+
+  #deadline(): Deadline {
+    return makeDeadline(this.#parts.clock, this.#parts.graceMs);
+  }
+
+  #tell(lane: LiveLane, live: LiveProcess, output: Output): void {
+    const note = noteOf(output);
+    if (note === undefined) return;
+    const { bytes, tail } = note;
+    const { counts, lastAt } = output;
+    const silenceMs = Math.max(0, Math.round(this.#parts.clock.elapsed() - lastAt));
+    const delta = { type: "output", processId: live.id, bytes, lines: counts.lines, silenceMs, tail } as const;
+    this.#parts.feeds.delta(lane.id, delta, lane.durable.head);
+  }
+}
+
+export function resultOf(event: Extract<Recorded, { type: "process.settled" }>): ProcessResult {
+  const { type: _, seq: __, at: ___, dropped: ____, ...result } = event;
+  return result;
+}
+
+const UNBEGUN = {
+  code: "unavailable",
+  message: "It was never started: the store did not answer in time.",
+} as const;
+
+/** Whether a stop of it is decided that can still be refused, or the log may hold one that is not known here. */
+function isInDoubt({ phase, health, decided, durable }: LiveLane, id: ProcessId): boolean {
+  if (phase === "gone") return false;
+  return health.kind === "unknown" || isStopRefusable(decided, durable, id);
+}
+
+const NO_SPAWNER = (): ControlError =>
+  new ControlError("uncontained", "No processes can be started here: Belay was opened without them.", {
+    hint: "Open it with `processes: {}`.",
+  });
+
+const ignore = (): void => {};
+
+const isCall = (owner: CallId | SessionId): owner is CallId => owner.startsWith("call_");

@@ -1,0 +1,115 @@
+// What turns and calls can do with processes: start one for the session, find one again; a call can also run one and
+// wait for it. None of those that are started for the session ends with the turn or call.
+import { ControlError } from "../../core/errors.ts";
+import { UNINTERRUPTED_PERCENT } from "../../core/limits.ts";
+import { type CallId, type SessionId, sessionOf, type TurnId } from "../../core/model/ids.ts";
+import type {
+  CallProcesses as CallApi,
+  CommandLine,
+  ProcessInfo,
+  ProcessResult,
+  Ran,
+  RunOptions,
+  StartOptions,
+  TurnProcesses as TurnApi,
+} from "../../ports/spawner.ts";
+import type { RunWork } from "../work/run-work.ts";
+import { type LiveProcess, noteOf } from "./live-process.ts";
+import { findProcess, orLimit, ProcessHandle } from "./process-handle.ts";
+import { checkCommand, checkRun, checkStart } from "./validate-process.ts";
+
+export class TurnProcesses implements TurnApi {
+  readonly #work: RunWork;
+
+  constructor(turn: RunWork) {
+    this.#work = turn;
+  }
+
+  start(command: CommandLine, options: StartOptions = {}): Promise<ProcessHandle> {
+    return this.#work.gate.settle(() => this.#start(command, options));
+  }
+
+  async #start(command: CommandLine, options: StartOptions): Promise<ProcessHandle> {
+    const { id: by, lane, host } = this.#work;
+    const { feedback = "next-turn", ...rest } = checkStart(options);
+    const owner: SessionId = lane.id;
+    const refusal = (): ControlError | undefined => refusalOf(this.#work);
+    const begin = { owner, by, command: checkCommand(command), options: rest, feedback, refusal };
+    const { id } = await host.handles.processes.begin(lane, begin);
+    return handleOf(this.#work, id);
+  }
+
+  get(id: string): Promise<ProcessHandle> {
+    const { gate, lane, host } = this.#work;
+    return gate.settle(() => findProcess(host.handles, lane.id, id, gate, this.#work));
+  }
+
+  list(): Promise<readonly ProcessInfo[]> {
+    const { gate, lane, host } = this.#work;
+    return gate.settle(async () => host.handles.processes.list(lane));
+  }
+}
+
+/** As much of a call as its processes use. */
+type Call = RunWork & {
+  readonly id: CallId;
+  readonly interruptible: boolean;
+  /** Keeps what there is, if the tool has kept nothing itself. */
+  keep(result: Omit<ProcessResult, "outcome">): void;
+};
+
+export class CallProcesses extends TurnProcesses implements CallApi {
+  readonly #call: Call;
+
+  constructor(call: Call) {
+    super(call);
+    this.#call = call;
+  }
+
+  run(command: CommandLine, options: RunOptions = {}): Promise<Ran> {
+    return this.#call.gate.settle(() => this.#run(command, options));
+  }
+
+  async #run(command: CommandLine, options: RunOptions): Promise<Ran> {
+    const { backgroundAfterMs, feedback = "next-turn", ...rest } = checkRun(options);
+    const { id: owner, lane, host, interruptible } = this.#call;
+    const { processes } = host.handles;
+    const begin = { owner, command: checkCommand(command), options: rest, feedback: "silent" } as const;
+    const refusal = (): ControlError | undefined => refusalOf(this.#call);
+    // The command of a call that cannot be interrupted has time to finish, too.
+    // @fault uninterrupted-command-stopped-at-once
+    const share = interruptible ? 0 : UNINTERRUPTED_PERCENT / 100;
+    const live = await processes.begin(lane, { ...begin, refusal, share });
+    // It is stopped with what owns it, by the decision that says so: the call, or the session once it is moved there.
+    const result = await orLimit(host.clock, live.over, { limitMs: backgroundAfterMs });
+    if (result !== undefined) return this.#ended(live, result);
+    if (await processes.detach(lane, live.id, feedback)) {
+      return { kind: "background", process: handleOf(this.#call, live.id) };
+    }
+    return this.#ended(live, await live.over);
+  }
+
+  /** Stopped because its call was: then the call has been stopped too, and that is how it ends. */
+  #ended(live: LiveProcess, result: ProcessResult | "late"): Ran {
+    const { scope } = this.#call;
+    if (result === "late") {
+      const output = live.child === undefined ? undefined : noteOf(live.child.output);
+      if (output !== undefined) this.#call.keep({ processId: live.id, output });
+    } else if (scope.reason === undefined || result.outcome.kind !== "cancelled") {
+      return { kind: "ended", ...result };
+    } else this.#call.keep(result);
+    throw scope.signal.reason ?? new ControlError("busy", `${live.id} is being killed, and its call is over.`);
+  }
+}
+
+const handleOf = (work: RunWork, id: LiveProcess["id"]): ProcessHandle =>
+  new ProcessHandle(work.host.handles, id, sessionOf(id), work.gate, work);
+
+/** Code that has returned begins nothing, nor does code that is being stopped, even if the log has no stop yet. */
+// @fault begun-by-the-cancelled:start
+const refusalOf = ({ scope, hasReturned, id }: RunWork): ControlError | undefined =>
+  scope.reason === undefined && !hasReturned
+    ? undefined
+    : new ControlError("busy", `This ${isTurn(id) ? "turn" : "call"} begins nothing new.`);
+
+const isTurn = (id: RunWork["id"]): id is TurnId => id.startsWith("turn_");

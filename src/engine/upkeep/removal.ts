@@ -1,0 +1,162 @@
+// Removing what is not wanted any more: the beginning of a log, or a whole session.
+//
+// Invariants
+// 1. What the next request to a model needs is never removed from a session that goes on: a log is cut before the run
+//    that made the last summary. Without a summary it is cut between two runs, and the model is told.
+// 2. Each step is one small write, so that a stop waits for one of them at most.
+// 3. A session that is to be deleted accepts nothing by then. One that is not at rest is not deleted.
+
+import { ControlError } from "../../core/errors.ts";
+import { DELETE_WAIT_MS, PAGE_EVENTS_MAX } from "../../core/limits.ts";
+import type { CancelReason } from "../../core/model/cancel.ts";
+import type { ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/model/ids.ts";
+import type { SessionDeleted, Trimmed, Upkeep } from "../../core/model/upkeep.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Ends } from "../ends/work-ends.ts";
+import type { Commit } from "../log/commit.ts";
+import type { Feeds } from "../log/feed.ts";
+import type { LiveLane } from "../log/session-state.ts";
+import type { Processes } from "../process/process-manager.ts";
+
+/** What a removal needs of its engine. */
+export interface RemovalHost {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly commit: Commit;
+  readonly worker: WorkerId;
+  readonly feeds: Pick<Feeds, "remove">;
+  readonly processes: Pick<Processes, "discard">;
+  readonly ends: Pick<Ends, "process">;
+  loaded(session: SessionId): Promise<LiveLane | undefined>;
+  outcome(runId: RunId): Promise<unknown>;
+}
+
+export class Removal {
+  readonly #host: RemovalHost;
+  readonly #forget: (session: SessionId) => void;
+
+  /** `forget`: the session is gone, and this worker no longer takes it up. */
+  constructor(host: RemovalHost, forget: (session: SessionId) => void) {
+    this.#host = host;
+    this.#forget = forget;
+  }
+
+  /** Forgets the events before a position, as far as possible. */
+  async trim(session: SessionId, before: Seq): Promise<Trimmed> {
+    const { store } = this.#host;
+    const lane = await this.#loaded(session);
+    const { contextFrom, head } = lane.durable;
+    const needed = contextFrom > 1 ? contextFrom : before;
+    const target = Math.min(before, needed, head + 1);
+    await this.#snapshot(lane, target);
+    let step = await store.trim(session, target);
+    let { removed } = step;
+    while (step.more) {
+      step = await store.trim(session, target);
+      removed += step.removed;
+    }
+    const { kept } = step;
+    const limit = step.limit === "snapshot" ? "run" : step.limit;
+    if (kept >= Math.min(before, head + 1)) return { kept, removed };
+    return { kept, removed, limit: limit ?? "summary" };
+  }
+
+  /** Stops everything in a session, and deletes it. */
+  async remove(session: SessionId, reason: CancelReason): Promise<SessionDeleted> {
+    const { store, commit } = this.#host;
+    const upkeep = requireUpkeep(store);
+    const lane = await this.#loaded(session);
+    if (lane.decided.phase !== "closed") await commit.submit(lane, { type: "close", reason });
+    const events = lane.durable.head;
+    await this.#atRest(lane);
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+      if ((await this.#removeIdle(lane, upkeep)) === "done") return { kind: "deleted", sessionId: session, events };
+    }
+    throw stillStopping(session);
+  }
+
+  /** Deletes a session in which nothing is going on, unless something begins in it meanwhile. */
+  async removeIdle(session: SessionId, head: Seq): Promise<"done" | "busy"> {
+    const lane = await this.#host.loaded(session);
+    if (lane === undefined || !lane.idle || lane.durable.head !== head) return "busy";
+    return this.#removeIdle(lane, requireUpkeep(this.#host.store));
+  }
+
+  async #removeIdle(lane: LiveLane, upkeep: Upkeep): Promise<"done" | "busy"> {
+    await this.#snapshot(lane, lane.durable.head + 1);
+    const processes = await this.#processes(lane.id);
+    for (;;) {
+      const step = await upkeep.remove(lane.id);
+      if (step === "busy") return "busy";
+      if (step === "more") continue;
+      this.#removed(lane);
+      await this.#host.processes.discard(processes);
+      return "done";
+    }
+  }
+
+  /** Nothing of it stays in memory, and its followers end. */
+  #removed(lane: LiveLane): void {
+    const { store, commit, feeds, worker } = this.#host;
+    feeds.remove(lane.id);
+    commit.fence(lane);
+    this.#forget(lane.id);
+    // A lease that cannot be released expires.
+    store.release(lane.id, worker).catch(() => {});
+  }
+
+  async #loaded(session: SessionId): Promise<LiveLane> {
+    const lane = await this.#host.loaded(session);
+    if (lane === undefined) throw new ControlError("not_found", `There is no session ${session}.`);
+    return lane;
+  }
+
+  /** What is removed must be part of a snapshot: the next load starts from there. */
+  async #snapshot(lane: LiveLane, before: Seq): Promise<void> {
+    if (lane.snapshotAt < before - 1) await this.#host.commit.barrier(lane, "snapshot");
+  }
+
+  async #atRest(lane: LiveLane): Promise<void> {
+    const limit = new AbortController();
+    const cancelTimer = this.#host.clock.after(DELETE_WAIT_MS, () => limit.abort(), "idle");
+    await this.#ends(lane, limit.signal).finally(cancelTimer);
+    if (limit.signal.aborted) throw stillStopping(lane.id);
+  }
+
+  /** Resolves when its runs and processes have ended, or `signal` aborts. */
+  async #ends({ decided }: LiveLane, signal: AbortSignal): Promise<void> {
+    const limit = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    const runs = [...(decided.live === undefined ? [] : [decided.live]), ...decided.queue, ...decided.steers];
+    const ends = [
+      ...runs.map(({ id }) => this.#host.outcome(id)),
+      ...decided.processes.live.map(({ id }) => this.#host.ends.process(id, signal)),
+    ];
+    await Promise.race([Promise.all(ends), limit]);
+  }
+
+  async #processes(session: SessionId): Promise<readonly ProcessId[]> {
+    const found: ProcessId[] = [];
+    for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+      const page = await this.#host.store.processes(session, { before, limit: PAGE_EVENTS_MAX });
+      found.push(...page.map(({ id }) => id));
+      if (page.length < PAGE_EVENTS_MAX) return found;
+      before = page.at(-1)?.requestedAt ?? 0;
+    }
+  }
+}
+
+/** How often it is tried again when something was recorded in a closed session meanwhile. */
+const ATTEMPTS_MAX = 8;
+
+function requireUpkeep({ upkeep }: Store): Upkeep {
+  if (upkeep !== undefined) return upkeep;
+  throw new ControlError("invalid", "This store cannot delete sessions.", {
+    hint: "A custom store needs `upkeep`; see the Store interface.",
+  });
+}
+
+const stillStopping = (session: SessionId): ControlError =>
+  new ControlError("unavailable", `Session ${session} is closed and still stopping. It was not deleted.`, {
+    hint: "Delete it again in a moment.",
+  });

@@ -1,0 +1,150 @@
+// Keeps the store within its limits, in the background: looks at all sessions again and again, a page at a time.
+//
+// Invariants
+// 1. Nothing that is going on is touched: a log is cut between runs, and only an idle session is deleted.
+// 2. One step at a time, each of them small; the store is free for a stop between any two.
+// 3. Trouble of the store ends a round, and is not reported again: the next round tries it again.
+import { ControlError } from "../../core/errors.ts";
+import { RETENTION_EVERY_MS, RETENTION_IDLE_SESSIONS_MAX, RETENTION_SESSIONS_MAX } from "../../core/limits.ts";
+import type { SessionId } from "../../core/model/ids.ts";
+import { excessSessions, isForgotten, isTooLarge, type Retention, SLACK, within } from "../../core/model/retention.ts";
+import type { Surveyed, Upkeep } from "../../core/model/upkeep.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Removal } from "./removal.ts";
+
+interface Parts {
+  readonly limits: Retention;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly removal: Pick<Removal, "trim" | "removeIdle">;
+}
+
+export function startRetention(limits: Retention, parts: Omit<Parts, "limits">): RetentionLoop {
+  const { upkeep } = parts.store;
+  if (upkeep !== undefined) return new RetentionLoop({ ...parts, limits }, upkeep);
+  throw new ControlError("invalid", "This store cannot remove anything, so there can be no `retention`.", {
+    hint: "A custom store needs `upkeep`; see the Store interface.",
+  });
+}
+
+export class RetentionLoop {
+  /** What it has removed since the start. */
+  removedEvents = 0;
+  deletedSessions = 0;
+  readonly #parts: Parts;
+  readonly #upkeep: Upkeep;
+  #cancelTimer: () => void = () => {};
+  #stopped = false;
+  /** One look at all sessions: how many there are so far, and the idlest of them. */
+  #cursor = 0;
+  #sessions = 0;
+  #idlest: Surveyed[] = [];
+  /** Where the logs ended that were found to be small enough. */
+  #small = new Map<SessionId, number>();
+
+  constructor(parts: Parts, upkeep: Upkeep) {
+    this.#parts = parts;
+    this.#upkeep = upkeep;
+    this.#wait();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelTimer();
+  }
+
+  #wait(): void {
+    if (this.#stopped) return;
+    this.#cancelTimer = this.#parts.clock.after(RETENTION_EVERY_MS, () => void this.#round(), "idle");
+  }
+
+  async #round(): Promise<void> {
+    try {
+      await this.#page();
+      await this.#reclaim();
+    } catch {
+      // The store is in trouble, which is reported by what writes to it.
+    }
+    this.#wait();
+  }
+
+  async #page(): Promise<void> {
+    const page = await this.#upkeep.survey({ after: this.#cursor, limit: RETENTION_SESSIONS_MAX });
+    for (const one of page) if (!this.#stopped) await this.#look(one);
+    this.#cursor = page.at(-1)?.cursor ?? this.#cursor;
+    if (page.length === RETENTION_SESSIONS_MAX) return;
+    const [sessions, idlest] = [this.#sessions, this.#idlest];
+    this.#cursor = 0;
+    this.#sessions = 0;
+    this.#idlest = [];
+    await this.#deleteIdlest(sessions, idlest);
+  }
+
+  async #look(one: Surveyed): Promise<void> {
+    const { limits, clock } = this.#parts;
+    const now = clock.now();
+    if (isForgotten(limits, one, now) && (await this.#delete(one))) return;
+    this.#sessions += 1;
+    this.#remember(one);
+    const wish = within(limits, one, now);
+    if (wish === undefined) return;
+    const { before, bytes, ...rest } = wish;
+    const size = bytes === undefined || this.#small.get(one.id) === one.head ? {} : { bytes: bytes * SLACK };
+    let cut = Math.max(before, await this.#upkeep.within(one.id, { ...rest, ...size }));
+    const isLarge = "bytes" in size && cut > one.kept;
+    if (isLarge && bytes !== undefined) cut = Math.max(before, await this.#upkeep.within(one.id, { ...rest, bytes }));
+    if (!isLarge) this.#noteSmall(one);
+    if (cut > one.kept) this.removedEvents += (await this.#parts.removal.trim(one.id, cut)).removed;
+  }
+
+  #noteSmall({ id, head }: Surveyed): void {
+    if (this.#small.size >= SMALL_MAX) this.#small.clear();
+    this.#small.set(id, head);
+  }
+
+  /** Keeps those in which nothing has happened for longest. */
+  #remember(one: Surveyed): void {
+    const { overall } = this.#parts.limits;
+    if (overall?.sessions === undefined && overall?.bytes === undefined) return;
+    this.#idlest.push(one);
+    if (this.#idlest.length < 2 * RETENTION_IDLE_SESSIONS_MAX) return;
+    this.#idlest.sort((a, b) => a.at - b.at);
+    this.#idlest.length = RETENTION_IDLE_SESSIONS_MAX;
+  }
+
+  async #deleteIdlest(sessions: number, idlest: Surveyed[]): Promise<void> {
+    const { limits } = this.#parts;
+    let excess = excessSessions(limits, sessions);
+    idlest.sort((a, b) => a.at - b.at);
+    for (const one of idlest) {
+      if (this.#stopped || (excess <= 0 && !(await this.#isTooLarge()))) return;
+      if (await this.#delete(one)) excess -= 1;
+    }
+  }
+
+  async #isTooLarge(): Promise<boolean> {
+    const { limits } = this.#parts;
+    if (limits.overall?.bytes === undefined) return false;
+    const { bytes, freeBytes } = await this.#upkeep.usage();
+    return isTooLarge(limits, bytes - freeBytes);
+  }
+
+  async #delete({ id, head }: Surveyed): Promise<boolean> {
+    const isDone = (await this.#parts.removal.removeIdle(id, head)) === "done";
+    if (isDone) this.deletedSessions += 1;
+    return isDone;
+  }
+
+  async #reclaim(): Promise<void> {
+    for (let steps = 0; steps < RECLAIM_STEPS && !this.#stopped; steps += 1) {
+      if ((await this.#upkeep.reclaim()) === 0) return;
+    }
+  }
+}
+
+/** Sessions whose size is known to be within the limit; about a hundred bytes each. */
+const SMALL_MAX = 65_536;
+
+/** Steps of giving space back in one round. */
+const RECLAIM_STEPS = 16;

@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { ControlError } from "../../core/errors.ts";
+import type { Store } from "../../ports/store.ts";
+import { MemoryStore } from "../../store/memory/memory-store.ts";
+import { Gate } from "../../testing/gate.ts";
+import { manualClock, settled } from "../../testing/manual-clock.ts";
+import { StoreCheck } from "./store-check.ts";
+
+function checked(ready: Store["ready"]) {
+  const clock = manualClock();
+  let asked = 0;
+  const counted = async (): Promise<void> => {
+    asked += 1;
+    await ready?.();
+  };
+  const store = Object.assign(new MemoryStore({ clock }), ready === undefined ? {} : { ready: counted });
+  return { clock, check: new StoreCheck(store, clock), asked: () => asked };
+}
+
+describe("G28: whether the store takes something new", () => {
+  test("a store that does not say is not in trouble", async () => {
+    expect(await checked(undefined).check.trouble()).toBeUndefined();
+  });
+
+  test("is what the store says, in a word", async () => {
+    const full = checked(() => Promise.reject(new ControlError("store_full", "The disk is full.")));
+    expect(await full.check.trouble()).toBe("store_full");
+    const broken = checked(() => Promise.reject(new Error("?")));
+    expect(await broken.check.trouble()).toBe("internal");
+  });
+
+  test("is asked once for all who ask within a second, and again after it", async () => {
+    const { check, clock, asked } = checked(() => Promise.resolve());
+    await clock.advance(60_000);
+    await Promise.all([check.trouble(), check.trouble()]);
+    await clock.advance(999);
+    await check.trouble();
+    expect(asked()).toBe(1);
+    await clock.advance(1);
+    await check.trouble();
+    expect(asked()).toBe(2);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("a store that says nothing is in trouble, is not asked twice, and comes back by itself", async () => {
+    const gate = new Gate();
+    const { check, clock, asked } = checked(() => gate.opened);
+    const first = check.trouble();
+    await clock.advance(3_000);
+    expect(await first).toBe("unavailable");
+    await clock.advance(1_000);
+    const second = check.trouble();
+    await clock.advance(3_000);
+    expect(await second).toBe("unavailable");
+    expect(asked()).toBe(1);
+    gate.open();
+    await settled();
+    await clock.advance(1_000);
+    expect(await check.trouble()).toBeUndefined();
+    expect(asked()).toBe(2);
+  });
+});

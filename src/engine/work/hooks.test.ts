@@ -1,0 +1,212 @@
+// What the host hears, through the hooks it has given and no others; and what becomes of a hook that fails.
+import { describe, expect, test } from "vitest";
+import {
+  call,
+  cancelCall,
+  cancelRun,
+  close,
+  running,
+  settleCall,
+  settleTurn,
+  user,
+} from "../../../test/fixtures/commands.ts";
+import type { Recorded } from "../../core/model/event.ts";
+import type { CallRequest } from "../../ports/agent.ts";
+import type { HookedCall, Hooks, Notice } from "../../ports/hooks.ts";
+import { given } from "../../testing/given.ts";
+import { manualClock, settled } from "../../testing/manual-clock.ts";
+import { LiveLane } from "../log/session-state.ts";
+import { HookRunner } from "./hooks.ts";
+import { LiveCall } from "./live-call.ts";
+import type { WorkHost } from "./run-work.ts";
+
+function runner(hooks: Hooks) {
+  const clock = manualClock();
+  const notices: Notice[] = [];
+  return { clock, notices, hooks: new HookRunner(hooks, clock, (notice) => notices.push(notice)) };
+}
+
+/** A session in which something of every kind is told of. */
+const past = given(
+  ...[...running("run_a"), call("call_a.1", "build"), call("call_a.2", "test"), cancelCall("call_a.1")],
+  ...[settleCall("call_a.1", { outcome: { kind: "cancelled", reason: user } }), settleCall("call_a.2", { result: 7 })],
+  ...[cancelRun("run_a"), settleTurn("turn_a.1"), close()],
+);
+const log = past.events.map((event, index): Recorded => ({ ...event, seq: index + 1, at: 0 }));
+
+/** A lane in whose world these calls go on. */
+function laneWith(...calls: readonly (readonly [`call_${string}`, name: string])[]): LiveLane {
+  const lane = new LiveLane("ses_1");
+  const request: CallRequest = { name: "", input: null, execute: () => 1 };
+  for (const [id, name] of calls) lane.works.push(new LiveCall({} as WorkHost, lane, id, name, request));
+  return lane;
+}
+const lane = (): LiveLane => laneWith(["call_a.1", "build"], ["call_a.2", "test"]);
+
+const hookedCall = (sessionId: HookedCall["sessionId"] = "ses_1"): HookedCall => ({
+  ...{ callId: "call_a.1", name: "build", input: null, runId: "run_a", sessionId },
+  signal: new AbortController().signal,
+});
+
+describe("what is recorded", () => {
+  const sessionId = "ses_1";
+  const runId = "run_a";
+  const signal = expect.any(AbortSignal);
+  const cancelled = { kind: "cancelled", reason: user };
+  const called = { runId, sessionId, signal, input: null };
+  test.each<readonly [hook: Exclude<keyof Hooks, "beforeCall">, told: readonly object[]]>([
+    [
+      "afterCall",
+      [
+        { ...called, callId: "call_a.1", name: "build", outcome: cancelled },
+        { ...called, callId: "call_a.2", name: "test", outcome: { kind: "completed" }, result: 7 },
+      ],
+    ],
+    [
+      "onCancel",
+      [
+        { sessionId, runId, callId: "call_a.1", reason: user },
+        { sessionId, runId, reason: user },
+      ],
+    ],
+    ["onOutcome", [{ sessionId, runId, outcome: cancelled }]],
+    ["onSessionEnd", [{ sessionId, reason: { kind: "closed" } }]],
+  ])("is told to a host that has only %s", async (hook, told) => {
+    const heard: unknown[] = [];
+    const { hooks, notices, clock } = runner({ [hook]: (fact: unknown) => void heard.push(fact) });
+    hooks.recorded(lane(), log);
+    await settled();
+    expect(heard).toStrictEqual(told);
+    expect(notices).toEqual([]);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("costs a host without hooks nothing, not even timers", () => {
+    const { hooks, clock } = runner({});
+    hooks.recorded(lane(), log);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("of a call whose worker has vanished, is not told as the end of a call", async () => {
+    const heard: unknown[] = [];
+    const { hooks, notices } = runner({ afterCall: (fact) => void heard.push(fact) });
+    hooks.recorded(laneWith(["call_a.2", "test"]), log);
+    await settled();
+    expect(heard).toMatchObject([{ callId: "call_a.2" }]);
+    expect(notices).toEqual([]);
+  });
+
+  test("is told to everybody, also if one hook throws and another hangs, and the operator hears of both", async () => {
+    const heard: unknown[] = [];
+    const { hooks, notices, clock } = runner({
+      onCancel: () => {
+        throw new Error("broken");
+      },
+      onOutcome: () => new Promise(() => {}),
+      onSessionEnd: () => void heard.push("end"),
+    });
+    hooks.recorded(lane(), log);
+    await clock.advance(4_999);
+    expect(heard).toEqual(["end"]);
+    const failed = { type: "hook", hook: "onCancel", session: "ses_1", message: "broken" };
+    expect(notices).toEqual([failed, failed]);
+    await clock.advance(1);
+    expect(notices.slice(2)).toEqual([
+      { type: "hook", hook: "onOutcome", session: "ses_1", message: "The hook onOutcome did not end within 5000 ms." },
+    ]);
+  });
+});
+
+describe("before a call", () => {
+  test("calls wait for a hook only if there is one", async () => {
+    expect(runner({ onCancel: () => {} }).hooks.beforeCalls).toBe(false);
+    expect(runner({ beforeCall: () => {} }).hooks.beforeCalls).toBe(true);
+    expect(await runner({}).hooks.before(hookedCall())).toBeUndefined();
+  });
+
+  test("the host says what it thinks of it, and nothing stays of the time it had for that", async () => {
+    const { hooks, clock } = runner({ beforeCall: ({ sessionId }) => ({ kind: "deny", note: `not in ${sessionId}` }) });
+    expect(await hooks.before(hookedCall("ses_7"))).toEqual({ kind: "deny", note: "not in ses_7" });
+    expect(await runner({ beforeCall: () => {} }).hooks.before(hookedCall())).toBeUndefined();
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("a host that cannot say is not taken for one that agrees", async () => {
+    const cause = new Error("broken");
+    const { hooks, notices } = runner({ beforeCall: () => Promise.reject(cause) });
+    await expect(hooks.before(hookedCall())).rejects.toMatchObject({
+      ...{ code: "unavailable", cause },
+      message: "It was not carried out: the host's hook before calls failed. broken",
+    });
+    expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message: "broken" }]);
+  });
+
+  const ALLOWED =
+    'It may return { kind: "deny", note }, { kind: "allow", input, approved } (`approved` is true or false), ' +
+    "or undefined if it has no opinion.";
+  test.each<readonly [what: string, given: unknown, shown: string]>([
+    ["false", false, "false"],
+    ["null", null, "null"],
+    ["a number", 5, "5"],
+    ["a word", "deny", '"deny"'],
+    ["many words", "x".repeat(99), `"${"x".repeat(40)}"`],
+    ["a list", [], "a list"],
+    ["a large number", 10n, "a bigint"],
+    ["a function", () => {}, "a function"],
+    ["a verdict without its kind", { deny: true }, "{ deny }"],
+    ["a kind that is written otherwise", { kind: "Deny", note: "no" }, '{ kind: "Deny", note }'],
+    ["a kind that there is not", { kind: "reject" }, '{ kind: "reject" }'],
+    ["a kind that is no word", { kind: {}, approved: undefined }, "{ kind: an object, approved: undefined }"],
+    ["more than a verdict has", { kind: "allow", inputs: {} }, '{ kind: "allow", inputs }'],
+    ["more than anybody reads", { ["k".repeat(300)]: 1 }, `{ ${"k".repeat(198)}`],
+    ["a yes that is none", { kind: "allow", approved: "no" }, '{ kind: "allow", approved: "no" }'],
+  ])("a host that answers with %s has not agreed, and all hear what it may answer", async (_, given, shown) => {
+    const { hooks, notices } = runner({ beforeCall: () => given as never });
+    const message = `The hook beforeCall returned ${shown}, which is no verdict. ${ALLOWED}`;
+    await expect(hooks.before(hookedCall())).rejects.toMatchObject({
+      ...{ code: "unavailable", message: `It was not carried out: the host's hook before calls failed. ${message}` },
+    });
+    expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message }]);
+  });
+
+  test("a host that denies without saying why in words has denied", async () => {
+    const note = "It gives no reason.";
+    for (const given of [{}, { note: undefined }, { note: " " }, { note: 5 }, { note: { toString: 1 } }]) {
+      const { hooks, notices } = runner({ beforeCall: () => ({ kind: "deny", ...given }) as never });
+      expect(await hooks.before(hookedCall())).toStrictEqual({ kind: "deny", note });
+      expect(notices).toEqual([]);
+    }
+  });
+
+  test("a host that allows is heard with a copy of what it said, and nothing that it did not say", async () => {
+    const allowed = { kind: "allow", input: { n: [1] }, approved: false } as const;
+    const { hooks } = runner({ beforeCall: () => allowed });
+    const verdict = await hooks.before(hookedCall());
+    expect(verdict).toStrictEqual(allowed);
+    expect(verdict).not.toBe(allowed);
+    const bare = runner({ beforeCall: () => ({ kind: "allow", input: undefined, approved: undefined }) as never });
+    expect(await bare.hooks.before(hookedCall())).toStrictEqual({ kind: "allow" });
+  });
+
+  test("a host that gives an input which cannot be recorded has not agreed", async () => {
+    const { hooks, notices } = runner({ beforeCall: () => ({ kind: "allow", input: Number.NaN }) });
+    const message = "The input that the hook beforeCall gave to build contains NaN, which JSON does not have.";
+    await expect(hooks.before(hookedCall())).rejects.toMatchObject({
+      ...{ code: "unavailable", message: `It was not carried out: the host's hook before calls failed. ${message}` },
+    });
+    expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message }]);
+  });
+
+  test("a host that says nothing is waited for as long as a hook may take, and keeps no program alive", async () => {
+    const { hooks, clock } = runner({ beforeCall: () => new Promise(() => {}) });
+    let said: unknown;
+    hooks.before(hookedCall()).catch((error: unknown) => {
+      said = error;
+    });
+    expect(clock.pending).toEqual([{ inMs: 5_000, idle: true }]);
+    await clock.advance(4_999);
+    expect(said).toBeUndefined();
+    await clock.advance(1);
+    expect(said).toMatchObject({ message: expect.stringContaining("The hook beforeCall did not end within 5000 ms.") });
+  });
+});

@@ -1,0 +1,360 @@
+// One live tool call: it waits for what it has to wait for, runs, and its end is recorded before any code receives it.
+
+import { messageOf, toControlError } from "../../core/errors.ts";
+import { checkCallJson, invalid } from "../../core/input.ts";
+import { CHANGES_MAX, NOTE_CHARS_MAX } from "../../core/limits.ts";
+import { type CancelReason, type Outcome, who } from "../../core/model/cancel.ts";
+import type { CallId } from "../../core/model/ids.ts";
+import type { Lane } from "../../core/model/lane.ts";
+import type { Json } from "../../core/model/prompt.ts";
+import type { About, Ending } from "../../core/model/question.ts";
+import { isUndecided } from "../../core/policy/decide-question.ts";
+import type { CallEnd } from "../../core/policy/decide-run.ts";
+import type { Approval, CallRequest, CallResult, Wanted } from "../../ports/agent.ts";
+import type { HookedCall, Verdict } from "../../ports/hooks.ts";
+import type { ProcessResult } from "../../ports/spawner.ts";
+import type { LiveLane } from "../log/session-state.ts";
+import { CallProcesses } from "../process/work-processes.ts";
+import { CallFacade } from "./call-facade.ts";
+import { failure, stoppedLike, toResult } from "./call-result.ts";
+import { keptResult } from "./recordable-result.ts";
+import { RunWork, type WorkHost } from "./run-work.ts";
+import type { Ended } from "./scope.ts";
+import { checkApproval } from "./validate-question.ts";
+
+type Approvable = Pick<CallRequest, "name" | "input">;
+
+/** A request, or, for a call that an earlier life asked for, the means to find out what it was. */
+export type Request = CallRequest | (() => Promise<CallRequest>);
+
+export class LiveCall extends RunWork {
+  declare readonly id: CallId;
+  /** What is carried out: what was asked for, unless a hook has put something else in its place. */
+  input: Json;
+  #request: Request;
+  /** The host's hook has approved whatever it does. */
+  #isApproved = false;
+  #partial: Json | undefined = undefined;
+  #changes: string[] | undefined = undefined;
+  #giveBack: () => void = ignore;
+  #answer: (result: CallResult) => void = ignore;
+  #fail: (error: unknown) => void = ignore;
+
+  constructor(host: WorkHost, lane: LiveLane, id: CallId, name: string, request: Request, mayHaveBegun = false) {
+    super(host, lane, id, name);
+    this.begun = mayHaveBegun ? undefined : false;
+    this.#request = request;
+    this.input = typeof request === "function" ? null : request.input;
+  }
+
+  /** A call that cannot be interrupted is not signalled once it has begun: it has the grace period to finish. */
+  get signal(): AbortSignal {
+    return this.interruptible ? this.scope.signal : new AbortController().signal;
+  }
+
+  get waitSignal(): AbortSignal {
+    return this.signal;
+  }
+
+  get interruptible(): boolean {
+    const request = this.#request; // @fault other-bytes-shown:request
+    return typeof request === "function" || request.interruptible !== false;
+  }
+
+  /** Resolves once the call's end is durable. Asked for once, by the turn that called. */
+  result(): Promise<CallResult> {
+    return new Promise((resolve, reject) => {
+      this.#answer = resolve;
+      this.#fail = reject;
+    });
+  }
+
+  /** It never came into being: the run takes no new calls, or the store could not record it. */
+  refuse(error: unknown): void {
+    this.#fail(toControlError(error));
+  }
+
+  begin(): void {
+    // @fault end-call-carried-out-twice
+    void this.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));
+  }
+
+  giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void {
+    const outcome: Outcome =
+      how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
+    // The next call must not wait for the slot of one that may never end.
+    this.#giveBack(); // @fault place-kept-by-the-abandoned
+    this.#settle(this.#record(this.#end(outcome, this.#partial)));
+  }
+
+  keepPartial(result: Json): void {
+    this.#partial = keptResult(result, `The partial result of ${this.name}`);
+  }
+
+  noteChange(what: string): void {
+    if (typeof what !== "string" || what === "") throw invalid("changed() takes a short text: what was changed.");
+    this.#changes ??= [];
+    if (this.#changes.length < CHANGES_MAX) this.#changes.push(what.slice(0, NOTE_CHARS_MAX).toWellFormed());
+  }
+
+  progress(data: Json): void {
+    if (this.isGone) return;
+    const { lane, host, id: callId, runId } = this;
+    host.feeds.delta(lane.id, { type: "progress", runId, callId, data }, lane.durable.head);
+  }
+
+  get processes(): CallProcesses {
+    return new CallProcesses(this);
+  }
+
+  /** What a process had said when the call was stopped, unless the tool has put something aside itself. */
+  keep(kept: Omit<ProcessResult, "outcome"> & { readonly outcome?: unknown }): void {
+    const { outcome: _, ...result } = kept;
+    this.#partial ??= keptResult({ ...result }, `What ${this.name} left`);
+  }
+
+  /** Hook, approval, slot, and then the tool itself. A stop is heard at each of them. */
+  async #carryOut(): Promise<unknown> {
+    const isResumed = typeof this.#request === "function";
+    const request = await this.#requested();
+    if (this.host.hooks.beforeCalls || request.approval !== undefined) await this.#admit(request);
+    if (request.slots !== undefined) await this.#takeSlot(request.slots);
+    this.waits = undefined;
+    let limit: (() => void) | undefined;
+    try {
+      if (isResumed) await this.#admitResumed();
+      // @fault begins-in-the-tick-of-its-stop:wait, begins-behind-an-interrupt
+      while (this.#isInDoubt()) await this.scope.until(this.#known());
+      // The last look, in the same tick: a stop may have come after the last thing it waited for.
+      // @fault begins-in-the-tick-of-its-stop:check
+      if (this.scope.reason !== undefined) throw new Error("It was stopped before it began.");
+      limit = this.#startLimit(request.timeoutMs);
+      this.begun = true; // @fault begun-not-noted
+      this.host.budget.watch?.began(this);
+      return await request.execute(new CallFacade(this));
+    } finally {
+      this.host.budget.watch?.ended(this);
+      limit?.(); // @fault limit-left-behind
+      this.hasReturned = true;
+      const { processes } = this.host.handles;
+      // @fault leftovers-of-a-call
+      if (processes.hasPending(this.lane, this.id)) await processes.endOf(this.lane, this.id);
+      this.#giveBack(); // @fault place-kept-by-the-finished
+    }
+  }
+
+  async #requested(): Promise<CallRequest> {
+    if (typeof this.#request === "function") {
+      // One that an earlier life has asked for may have an open approval, and does nothing before it is known again.
+      this.waits = "approval";
+      this.#request = await this.scope.until(this.#request());
+      this.input = this.#request.input;
+    }
+    return this.#request;
+  }
+
+  async #admit({ approval = false }: CallRequest): Promise<void> {
+    const verdict = await this.#hear();
+    if (verdict?.kind === "deny") throw denied(`Not carried out: a rule of the host forbids it. ${verdict.note}`);
+    if (verdict?.input !== undefined) this.input = verdict.input;
+    this.#isApproved = verdict?.approved === true;
+    if (this.#isApproved) return;
+    const wanted = typeof approval === "function" ? await this.#judge(approval) : approval;
+    if (wanted !== false) await this.#ask(wanted === true ? {} : wanted);
+  }
+
+  /** While its approval is open in the log, it has not begun: the next life would begin it again. */
+  async #admitResumed(): Promise<void> {
+    if (!(await this.scope.until(this.#isAdmitted()))) {
+      throw denied("Not carried out: it was not approved.");
+    }
+  }
+
+  async #isAdmitted(): Promise<boolean> {
+    const { lane, host, id: callId } = this;
+    // Also by what is durable: an answer that is on its way may not get there.
+    if (!isUndecided(lane.decided, callId) && !isUndecided(lane.durable, callId)) return true;
+    return (await host.commit.submit(lane, { type: "admit-call", callId })) === "admitted";
+  }
+
+  /** Some stops can still be refused, and stop nothing before they are durable; but nothing begins meanwhile. */
+  #isInDoubt(): boolean {
+    const { decided, durable, health } = this.lane;
+    const stops = ({ live: run }: Lane): boolean =>
+      run?.phase === "stopping" || run?.live.find((call) => call.id === this.id)?.phase === "stopping";
+    return health.kind === "unknown" || (stops(decided) && !stops(durable));
+  }
+
+  /** Rejects if it will never be known here. */
+  async #known(): Promise<void> {
+    await this.host.commit.drained(this.lane);
+    if (this.isGone) throw new Error(`Session ${this.sessionId} is not driven from here any more.`);
+  }
+
+  /** If the callback throws, an approval is required. */
+  async #judge(approval: Extract<CallRequest["approval"], (...given: never) => unknown>): Promise<Wanted> {
+    const { scope } = this;
+    try {
+      return checkApproval(await scope.until(Promise.resolve(approval(this.input, { mode: this.mode }))));
+    } catch (error) {
+      if (scope.reason !== undefined) throw error;
+      const note = `Whether this needs an approval could not be told: ${messageOf(error)}`;
+      return { note: note.slice(0, NOTE_CHARS_MAX).toWellFormed() };
+    }
+  }
+
+  async #ask(approval: Approval): Promise<void> {
+    const subject: Approvable = {
+      name: this.name,
+      input: this.input, // @fault other-bytes-shown:input
+    };
+    checkApproved(await this.#inquire(subject, approval));
+  }
+
+  async approve(subject: Approvable, given: Approval = {}): Promise<Ending> {
+    const approval = checkApproval(given);
+    if (typeof subject?.name !== "string" || subject.name === "") throw invalid("approve() takes a name and an input.");
+    if (this.#isApproved || typeof approval === "boolean") return { kind: "allowed" };
+    const input = checkCallJson(subject.input ?? null, "What is to be approved");
+    const ending = await this.#inquire({ name: subject.name.toWellFormed(), input }, approval);
+    this.waits = undefined;
+    return ending;
+  }
+
+  #inquire({ name, input }: Approvable, { scope, note, deadlineMs }: Approval): Promise<Ending> {
+    this.waits = "approval";
+    const about: About = {
+      kind: "approval",
+      name,
+      input,
+      digest: this.host.digest(JSON.stringify([name, input])), // @fault other-bytes-shown:digest
+      scope: scope ?? name,
+      ...(note === undefined ? {} : { note }),
+    };
+    return this.inquire(about, deadlineMs);
+  }
+
+  async #hear(): Promise<Verdict | undefined> {
+    if (!this.host.hooks.beforeCalls) return undefined;
+    this.waits = "hook";
+    return this.scope.until(this.host.hooks.before(this.hooked())); // @fault hook-holds-up-the-stop
+  }
+
+  override hooked(): HookedCall {
+    const { id: callId, name, input, runId, sessionId, scope } = this;
+    return { callId, name, input, runId, sessionId, signal: scope.signal };
+  }
+
+  async #takeSlot(slots: NonNullable<CallRequest["slots"]>): Promise<void> {
+    this.waits = "slot";
+    let takeBack = ignore;
+    const coming = new Promise<void>((resolve) => {
+      takeBack = slots.take((giveBack) => {
+        this.#giveBack = giveBack;
+        resolve();
+      });
+    });
+    try {
+      await this.scope.until(coming); // @fault place-holds-up-the-stop
+    } catch (error) {
+      takeBack(); // @fault place-kept-by-the-cancelled:queue
+      this.#giveBack(); // @fault place-kept-by-the-cancelled:place
+      throw error;
+    }
+  }
+
+  #startLimit(limitMs: number | undefined): (() => void) | undefined {
+    if (limitMs === undefined) return undefined;
+    // @fault call-limit-halved
+    return this.host.clock.after(limitMs, () => this.#limitReached(limitMs));
+  }
+
+  #limitReached(limitMs: number): void {
+    const reason = { kind: "timeout", limitMs } as const;
+    // Refused only by a store in trouble, which keeps the cancel, or by a lane that is not ours any more.
+    this.host.commit.submit(this.lane, { type: "cancel-call", callId: this.id, reason }).catch(ignore);
+  }
+
+  #ended(ended: Ended<unknown>): void {
+    const { outcome, result } = this.#outcomeOf(ended);
+    const end = this.#end(outcome, result);
+    const counts = this.host.drive.ended(this.lane, this);
+    if (!counts) this.noteLate(outcome.kind);
+    // Too late to count: the turn was given what abandoning it has recorded, and gets nothing else.
+    if (counts) this.#settle(this.#record(end)); // @fault late-result-told
+  }
+
+  #settle(recorded: Promise<CallEnd>): void {
+    recorded.then(
+      (end) => this.#answer(toResult(end)),
+      (error: unknown) => this.#fail(toControlError(error)),
+    );
+  }
+
+  /** Resolves with its end as it is recorded, or when it is parked instead. */
+  async #record(end: CallEnd): Promise<CallEnd> {
+    const { lane, host } = this;
+    // Abandoned is cancelled, too.
+    if (this.parks && end.outcome.kind === "cancelled") {
+      host.drive.park(lane, this);
+      return end;
+    }
+    try {
+      const recorded = await host.commit.submit(lane, { type: "settle-call", end });
+      return recorded === "late" ? end : recorded;
+    } finally {
+      host.drive.forget(lane, this);
+    }
+  }
+
+  #outcomeOf(ended: Ended<unknown>): { readonly outcome: Outcome; readonly result: Json | undefined } {
+    if (ended.kind === "cancelled") {
+      const { reason } = ended;
+      // What it waited for may fail of the stop, but that is not an error of the tool.
+      const outcome = this.begun === false ? { kind: "cancelled" as const, reason } : stoppedLike(ended);
+      return { outcome, result: this.#partial }; // @fault partial-lost-with-the-stop
+    }
+    if (ended.kind === "failed") return { outcome: failure(ended.error), result: this.#partial };
+    const { value } = ended;
+    const result = value === undefined ? undefined : keptResult(value, `The result of ${this.name}`);
+    return { outcome: { kind: "completed" }, result };
+  }
+
+  #end(outcome: Outcome, result: Json | undefined): CallEnd {
+    const isUnbegun = this.begun === false && outcome.kind === "cancelled"; // @fault unbegun-not-told
+    return {
+      callId: this.id,
+      outcome,
+      ...(isUnbegun ? { begun: false } : {}),
+      ...(result === undefined ? {} : { result }),
+      ...(this.#changes === undefined ? {} : { changes: [...this.#changes] }), // @fault changes-not-told
+      ...(this.heard === undefined ? {} : { heard: this.heard }),
+    };
+  }
+}
+
+function checkApproved(ending: Ending): void {
+  switch (ending.kind) {
+    case "allowed":
+      return;
+    case "denied":
+      throw denied(
+        `Not carried out: denied by ${ending.by ?? "the user"}${ending.note === undefined ? "." : `: ${ending.note}`}`,
+      );
+    case "expired":
+      throw denied(`Not carried out: nobody approved it within ${ending.limitMs} ms.`); // @fault expired-means-yes
+    case "withdrawn":
+      throw denied(`Not carried out: the approval was taken back by ${who(ending.reason)}.`);
+    case "answered":
+      throw denied("Not carried out: the approval was answered with something else than yes.");
+  }
+}
+
+class Denied extends Error {
+  override readonly name = "Denied";
+  readonly code = "denied";
+}
+
+const denied = (message: string): Denied => new Denied(message);
+
+const ignore = (): void => {};

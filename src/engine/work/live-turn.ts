@@ -1,0 +1,360 @@
+// One live turn: what the agent is given, and what becomes of what it returns.
+
+import { ControlError } from "../../core/errors.ts";
+import { invalid } from "../../core/input.ts";
+import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../../core/limits.ts";
+import type { CancelReason, Outcome } from "../../core/model/cancel.ts";
+import type { Delta } from "../../core/model/delta.ts";
+import { type CallId, callId as makeCallId, type TurnId } from "../../core/model/ids.ts";
+import type { Json, Prompt } from "../../core/model/prompt.ts";
+import type { Run } from "../../core/model/run.ts";
+import type { TurnEnd } from "../../core/policy/decide-run.ts";
+import type { Message } from "../../core/read/transcript.ts";
+import type { CallOptions, CallRequest, CallResult, Execute } from "../../ports/agent.ts";
+import { LiveTranscript } from "../log/live-transcript.ts";
+import { type Replay, readReplay } from "../log/replay.ts";
+import type { LiveLane } from "../log/session-state.ts";
+import { TurnProcesses } from "../process/work-processes.ts";
+import { failure, stoppedLike, toResult } from "./call-result.ts";
+import { LiveCall } from "./live-call.ts";
+import { RunWork, type WorkHost } from "./run-work.ts";
+import type { Ended } from "./scope.ts";
+import { TurnFacade } from "./turn-facade.ts";
+import { askOf, checkCall, checkMeter, checkResult, type Metered, type Result } from "./turn-result.ts";
+
+type Kind = "text" | "reasoning";
+
+/** How it ended, and what it wants done before the next one. */
+interface Finished {
+  readonly end: TurnEnd;
+  readonly calls: readonly LiveCall[];
+}
+
+export class LiveTurn extends RunWork {
+  declare readonly id: TurnId;
+  /** As it was when the turn began. */
+  readonly run: Run;
+  readonly waitSignal = undefined;
+  #text = "";
+  #came: readonly Prompt[];
+  #dropped = 0;
+  /** Models' streams may break between the halves of a character: the first one waits here for the second. */
+  readonly #half = { text: "", reasoning: "" };
+  /** How many characters of reasoning it has emitted. */
+  #thought = 0;
+  #calls = 0;
+  #replay: Promise<Replay> | undefined = undefined;
+  #cancelExtend: (() => void) | undefined = undefined;
+  #meter: () => unknown = nothing;
+
+  constructor(host: WorkHost, lane: LiveLane, run: Run, id: TurnId) {
+    super(host, lane, id, "turn");
+    this.run = run;
+    this.#came = run.taken;
+  }
+
+  begin(): void {
+    // Behind the gate: an agent that asks for turn after turn, and awaits nothing, would not let the event loop turn.
+    this.gate.pass(() => {
+      const { watch } = this.host.budget;
+      watch?.began(this);
+      void this.scope
+        .carryOut(() => this.#carryOut())
+        .then((ended) => {
+          watch?.ended(this);
+          this.#ended(ended);
+        });
+    });
+  }
+
+  async #carryOut(): Promise<unknown> {
+    try {
+      return await this.host.agent(new TurnFacade(this));
+    } finally {
+      this.hasReturned = true;
+    }
+  }
+
+  giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void {
+    if (this.parks) return;
+    const outcome: Outcome = { kind: "cancelled", reason, ...(how === "abandoned" ? { abandoned: ["turn"] } : {}) };
+    void this.#settle(this.#end(outcome), []);
+  }
+
+  override said(): Delta | undefined {
+    if (this.#text === "" || (this.phase !== "live" && this.phase !== "stopping")) return undefined;
+    // @fault joined-in-the-middle
+    const delta = { type: "delta", runId: this.runId, turnId: this.id, text: this.#text, from: 0 } as const;
+    return delta;
+  }
+
+  #ended(ended: Ended<unknown>): void {
+    const { lane, host } = this;
+    if (!host.drive.ended(lane, this)) {
+      this.noteLate(ended.kind);
+      return;
+    }
+    if (this.#isParkedBy(ended)) {
+      void this.#keep();
+      return;
+    }
+    const { end, calls } = this.#finish(ended);
+    // Before they are asked for: what the state demands must be found here.
+    // @fault end-calls-begun-before-durable, end-calls-forgotten
+    for (const call of calls) lane.works.push(call);
+    if (this.parks) for (const call of calls) host.drive.stop(lane, call, { kind: "shutdown" });
+    void this.#settle(end, calls);
+  }
+
+  /** A turn that was given the end of a parked call is parked, too: it has not done what it was asked for. */
+  #isParkedBy(ended: Ended<unknown>): boolean {
+    if (!this.parks) return false;
+    if (this.lane.works.some(({ isParked }) => isParked)) return true; // @fault parked-call-ends-its-run
+    return ended.kind === "cancelled" && ended.reason.kind === "shutdown";
+  }
+
+  async #settle(end: TurnEnd, calls: readonly LiveCall[]): Promise<void> {
+    const { lane, host } = this;
+    lane.whole = this.run.id;
+    try {
+      await host.commit.submit(lane, { type: "settle-turn", end });
+    } catch {
+      // Refused only by a lane that another worker has taken over, and then that worker records how the turn ended.
+    }
+    host.drive.forget(lane, this);
+    // What was not asked for, because the run was being stopped, never comes into being.
+    const live = this.#now()?.live ?? [];
+    for (const call of calls) {
+      if (call.phase === "waiting" && !live.some(({ id }) => id === call.id)) host.drive.forget(lane, call);
+    }
+  }
+
+  /** The run as it is decided now; undefined once it is over. */
+  #now(): Run | undefined {
+    const { live } = this.lane.decided;
+    return live?.id === this.run.id ? live : undefined;
+  }
+
+  /** What people sent for the run. First what was taken in when this turn was asked for, or by one that was cut off. */
+  async takeSteers(): Promise<readonly Prompt[]> {
+    const came = this.#came;
+    this.#came = [];
+    const taken = await this.host.commit.submit(this.lane, { type: "take", turnId: this.id });
+    return [...came, ...taken.map((steer) => steer.prompt)];
+  }
+
+  compact(summary: string): Promise<void> {
+    return this.host.commit.submit(this.lane, { type: "compact", turnId: this.id, summary });
+  }
+
+  async stop(note: string): Promise<void> {
+    const reason = { kind: "policy", note } as const;
+    // @fault own-stop-not-recorded
+    await this.host.commit.submit(this.lane, { type: "cancel-run", runId: this.run.id, reason });
+  }
+
+  get processes(): TurnProcesses {
+    return new TurnProcesses(this);
+  }
+
+  async transcript(): Promise<readonly Message[]> {
+    const { lane, host, run, id } = this;
+    lane.transcript ??= new LiveTranscript();
+    const messages = await lane.transcript.read(host.store, lane, run);
+    // The turn that asks is not part of what it may read, unless it has made calls: those have results already.
+    const isOwn = (message: Message): boolean => message.role === "assistant" && message.turnId === id;
+    const calls = messages.some(
+      (message) => isOwn(message) && message.role === "assistant" && message.calls.length > 0,
+    );
+    return calls ? messages : messages.filter((message) => !isOwn(message));
+  }
+
+  /** How the turn ended, with all it has said and asked for. */
+  #finish(ended: Ended<unknown>): Finished {
+    switch (ended.kind) {
+      case "completed":
+        return this.#completed(ended.value);
+      case "failed":
+        return { end: this.#end(failure(ended.error)), calls: [] };
+      case "cancelled":
+        return { end: this.#end(stoppedLike(ended)), calls: [] };
+    }
+  }
+
+  /** An end without a result of its own: what it has said, and what it is known to have cost, is kept. */
+  #end(outcome: Outcome): TurnEnd {
+    this.#hush();
+    // @fault usage-lost-with-the-stop
+    return { turnId: this.id, outcome, next: "end", text: this.#wholeText(), ...this.#metered() };
+  }
+
+  /** Sends what it has said to the log, for a turn that is parked rather than ended. */
+  #keep(): Promise<void> {
+    this.#cancelExtend?.();
+    return this.#extend();
+  }
+
+  meter(read: () => unknown): void {
+    if (typeof read !== "function") throw invalid("meter() takes a function.");
+    this.#meter = read;
+  }
+
+  emit(given: string, kind: Kind = "text"): void {
+    if (typeof given !== "string") throw invalid("emit() takes a string.");
+    if (kind !== "text" && kind !== "reasoning") throw invalid('emit() takes "text" or "reasoning" as its kind.');
+    if (this.phase !== "live" && this.phase !== "stopping") return; // Abandoned: it has no effect any more.
+    const whole = this.#half[kind] + given;
+    const cut = /[\ud800-\udbff]/.test(whole.slice(-1)) ? whole.length - 1 : whole.length;
+    this.#half[kind] = whole.slice(cut);
+    this.#say(whole.slice(0, cut).toWellFormed(), kind);
+  }
+
+  #say(text: string, kind: Kind): void {
+    if (text === "") return;
+    this.#delta(text, kind);
+    if (kind === "reasoning") {
+      this.#thought += text.length;
+      return;
+    }
+    const room = TURN_CHARS_MAX - this.#text.length;
+    this.#text += text.slice(0, room).toWellFormed();
+    this.#dropped += Math.max(0, text.length - room);
+    this.#cancelExtend ??= this.host.clock.after(EXTEND_EVERY_MS, () => void this.#extend());
+  }
+
+  #delta(text: string, kind: Kind): void {
+    if (this.isGone) return;
+    const { lane, host, id: turnId } = this;
+    const from = kind === "text" ? this.#text.length + this.#dropped : this.#thought;
+    const delta = { type: "delta", runId: this.run.id, turnId, text, from } as const;
+    host.feeds.delta(lane.id, kind === "text" ? delta : { ...delta, kind }, lane.durable.head);
+  }
+
+  async call(name: string, given: Json, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
+    const request = checkCall({ ...options, name, input: given, execute });
+    // @fault finished-call-repeated
+    if (this.run.recoveries > 0 && options.again !== "begin") {
+      const recorded = await this.#recorded(name, request.input, options);
+      if (recorded !== undefined) return recorded;
+    }
+    const run = this.#now();
+    const asked = this.scope.reason ?? (run?.phase === "stopping" ? run.reason : undefined);
+    const callId = this.#nextCallId();
+    // Nothing new begins once a stop was asked for, whether or not it is recorded yet.
+    if (asked !== undefined) return toResult({ callId, outcome: { kind: "cancelled", reason: asked }, begun: false });
+    // It may have ended while the log was read, and a later turn must not get its calls.
+    // @fault call-of-an-ended-turn
+    if (this.phase === "ended") throw new ControlError("busy", `${this.id} has ended and begins no new calls.`);
+    const live = new LiveCall(this.host, this.lane, callId, name, request);
+    const result = live.result();
+    // What was said before it stands before it in the log, for whoever reads it again.
+    void this.#keep();
+    this.#request(live, request);
+    return result;
+  }
+
+  /** The answer the log has to this call, if it was made before a crash. */
+  async #recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined> {
+    const { lane, host, run } = this;
+    if (lane.whole === run.id) return undefined;
+    this.#replay ??= readReplay(host.store, lane.id, this.id, run.acceptedAt);
+    return (await this.#replay).take(name, input, options);
+  }
+
+  #request(live: LiveCall, request: CallRequest): void {
+    const { lane, host } = this;
+    const refuse = (error: unknown): void => {
+      host.drive.forget(lane, live);
+      live.refuse(error);
+    };
+    lane.works.push(live);
+    host.commit.submit(lane, { type: "call", ...askOf(live.id, request) }).then((answer) => {
+      if (answer.kind === "refused") refuse(new ControlError(answer.code, answer.message));
+    }, refuse);
+  }
+
+  /** Counted here, not read off the state: two calls of one tick must not get one id. */
+  #nextCallId(): CallId {
+    this.#calls = Math.max(this.#calls, (this.#now() ?? this.run).calls) + 1;
+    return makeCallId(this.run.id, this.#calls);
+  }
+
+  #completed(value: unknown): Finished {
+    let result: Result;
+    try {
+      result = checkResult(value);
+    } catch (error) {
+      return { end: this.#end(failure(error)), calls: [] };
+    }
+    this.#hush();
+    const { requests, finish, parts, usage, next } = result;
+    const model = result.model ?? this.#metered().model;
+    const calls = requests.map(
+      (request) => new LiveCall(this.host, this.lane, this.#nextCallId(), request.name, request),
+    );
+    const end: TurnEnd = {
+      turnId: this.id,
+      outcome: completed(next === "end" ? finish : undefined),
+      next,
+      text: result.text === undefined ? this.#wholeText() : bounded(result.text),
+      ...(usage === undefined ? {} : { usage }),
+      ...(model === undefined ? {} : { model }),
+      ...(finish === undefined ? {} : { finish }),
+      ...(parts === undefined ? {} : { parts }),
+      ...(calls.length === 0 ? {} : { calls: calls.map((live, index) => askOf(live.id, requests[index])) }),
+      ...(this.heard === undefined ? {} : { heard: this.heard }),
+    };
+    return { end, calls };
+  }
+
+  async #extend(): Promise<void> {
+    this.#cancelExtend = undefined;
+    // By what is decided, not by what was answered: a piece whose answer was lost may be in the log.
+    const from = this.#now()?.textChars ?? this.#text.length;
+    if (this.#text.length <= from) return;
+    const { parts: _, ...known } = this.#metered();
+    const piece = { turnId: this.id, text: this.#text.slice(from), ...known };
+    try {
+      await this.host.commit.submit(this.lane, { type: "extend", ...piece });
+    } catch {
+      // The store is in trouble, which its own notice says. Nothing is lost: the piece goes with the next one.
+    }
+  }
+
+  #metered(): Metered {
+    try {
+      return checkMeter(this.#meter());
+    } catch {
+      // The agent's own reckoning failed; that must not change how its turn ends.
+      return {};
+    }
+  }
+
+  /** It says no more: nothing comes to make whole what is half. */
+  #hush(): void {
+    for (const kind of ["text", "reasoning"] as const) {
+      this.#say(this.#half[kind].toWellFormed(), kind);
+      this.#half[kind] = "";
+    }
+    this.#cancelExtend?.();
+  }
+
+  #wholeText(): string {
+    return withDropped(this.#text, this.#dropped);
+  }
+}
+
+/** As much of a returned text as is kept of one that is emitted, and the same words for the rest. */
+const bounded = (text: string): string =>
+  withDropped(text.slice(0, TURN_CHARS_MAX).toWellFormed(), Math.max(0, text.length - TURN_CHARS_MAX));
+
+const withDropped = (text: string, dropped: number): string =>
+  dropped === 0 ? text : `${text}\n[${dropped} more characters were not kept]`;
+
+/** A model that did not end its answer by itself has not quite completed it: that is said with the outcome. */
+function completed(finish: Result["finish"]): Outcome {
+  if (finish === undefined || finish === "stop" || finish === "calls") return { kind: "completed" };
+  return { kind: "completed", finish };
+}
+
+const nothing = (): undefined => undefined;

@@ -1,0 +1,149 @@
+// Questions on their way: asked, answered, and withdrawn in time. What counts is decided in the core.
+
+import { ControlError } from "../../core/errors.ts";
+import { QUESTION_MS } from "../../core/limits.ts";
+import type { CancelReceipt, Outcome } from "../../core/model/cancel.ts";
+import type { Answer, Command, CommandOf } from "../../core/model/command.ts";
+import { type QuestionId, runOf, type SessionId, type Work } from "../../core/model/ids.ts";
+import type { About, AnswerReceipt, Ending, Reply } from "../../core/model/question.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Waiters } from "../ends/waiters.ts";
+import type { Commit } from "../log/commit.ts";
+import { readAll } from "../log/replay.ts";
+import type { Lanes } from "../log/session-registry.ts";
+import type { LiveLane } from "../log/session-state.ts";
+import type { Scope } from "./scope.ts";
+
+interface Parts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly commit: Commit;
+  readonly lanes: Lanes;
+  readonly waiters: Waiters;
+  /** With an idempotency key, the same request again gets the same answer. */
+  readonly submit: <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
+}
+
+export interface Inquiry {
+  readonly owner: Work;
+  readonly about: About;
+  readonly deadlineMs: number | undefined;
+}
+
+export class Questions {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Asks, and waits for the end of the question, but not longer than `scope`. */
+  async ask(lane: LiveLane, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<Ending> {
+    const command: CommandOf<"ask"> = { type: "ask", owner, about, deadlineMs };
+    const waiter = new Waiter(this.#parts.waiters);
+    let cancelTimer: (() => void) | undefined;
+    try {
+      // Registered in the tick of the decision, so that an answer recorded together with the question is not missed.
+      const submitted = this.#parts.commit.submit(lane, command, (answer) => waiter.decided(answer));
+      const asked = await scope.until(submitted);
+      if (asked.kind === "refused") throw new ControlError(asked.code, asked.message);
+      if (asked.kind === "granted") return { kind: "allowed" };
+      const id = asked.questionId;
+      // @fault question-expires-early
+      cancelTimer = this.#parts.clock.after(deadlineMs, () => this.#expire(lane, id, deadlineMs));
+      return await scope.until(waiter.ending);
+    } finally {
+      cancelTimer?.(); // @fault deadline-left-behind
+      waiter.leave();
+    }
+  }
+
+  /** Records an answer, once. To one that comes too late the log says how the question had ended. */
+  async answer(id: QuestionId, reply: Reply, options: { digest?: string; key?: string }): Promise<AnswerReceipt> {
+    const session = await this.#sessionOf(id);
+    if (session === undefined) return { kind: "unknown" };
+    const { digest, key } = options;
+    const command: CommandOf<"answer"> = {
+      type: "answer",
+      questionId: id,
+      reply,
+      ...(digest === undefined ? {} : { digest }),
+    };
+    const lane = this.#parts.lanes.get(session);
+    const receipt = await this.#parts.submit(lane, command, key);
+    if (receipt.kind !== "unknown") return receipt;
+    const ending = await this.#ended(lane, id);
+    return ending === undefined ? receipt : { kind: "settled", ending };
+  }
+
+  /** Takes a question back. */
+  async cancel(command: CommandOf<"cancel-question">, key: string | undefined): Promise<CancelReceipt> {
+    const session = await this.#sessionOf(command.questionId);
+    if (session === undefined) return { kind: "unknown" };
+    const lane = this.#parts.lanes.get(session);
+    const receipt = await this.#parts.submit(lane, command, key);
+    if (receipt.kind !== "unknown") return receipt;
+    const ending = await this.#ended(lane, command.questionId);
+    return ending === undefined ? receipt : { kind: "settled", outcome: outcomeOf(ending) };
+  }
+
+  async #sessionOf(id: QuestionId): Promise<SessionId | undefined> {
+    return this.#parts.lanes.home(runOf(id)) ?? (await this.#parts.store.run(runOf(id)))?.session;
+  }
+
+  /** Read off the log: rare, and as long as the run. */
+  async #ended(lane: LiveLane, id: QuestionId): Promise<Ending | undefined> {
+    const row = await this.#parts.store.run(runOf(id));
+    if (row === undefined) return undefined;
+    for await (const event of readAll(this.#parts.store, lane.id, row.acceptedAt)) {
+      if (event.type === "question.settled" && event.questionId === id) return event.ending;
+      if (event.type === "run.settled" && event.runId === row.id) return undefined;
+    }
+    return undefined;
+  }
+
+  #expire(lane: LiveLane, questionId: QuestionId, limitMs: number): void {
+    // Kept through a store's trouble, and refused only by a lane that another worker has taken over.
+    this.#parts.commit.submit(lane, { type: "expire", questionId, limitMs }).catch(ignore);
+  }
+}
+
+/** A waiter for the end of one question, registered by the id that the decision gave it. */
+class Waiter {
+  readonly ending: Promise<Ending>;
+  readonly #waiters: Waiters;
+  #resolve: (ending: Ending) => void = ignore;
+  #dispose: () => void = ignore;
+  #left = false;
+
+  constructor(waiters: Waiters) {
+    this.#waiters = waiters;
+    this.ending = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  /** It may be decided again, and have another id then. */
+  decided(answer: Answer<CommandOf<"ask">>): void {
+    if (this.#left) return;
+    this.#dispose();
+    if (answer.kind !== "asked") return;
+    this.#dispose = this.#waiters.wait(answer.questionId, (ending) => {
+      if (ending !== undefined && ending !== "absent") this.#resolve(ending);
+    });
+  }
+
+  leave(): void {
+    this.#left = true;
+    this.#dispose();
+  }
+}
+
+function outcomeOf(ending: Ending): Outcome {
+  if (ending.kind === "withdrawn") return { kind: "cancelled", reason: ending.reason };
+  if (ending.kind === "expired") return { kind: "cancelled", reason: { kind: "timeout", limitMs: ending.limitMs } };
+  return { kind: "completed" };
+}
+
+const ignore = (): void => {};

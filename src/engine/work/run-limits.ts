@@ -1,0 +1,53 @@
+// How long a run may take altogether: then it is cancelled like by anybody else, with the limit as the reason.
+import type { Recorded } from "../../core/model/event.ts";
+import type { RunId, SessionId } from "../../core/model/ids.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Cancels } from "../cancels.ts";
+import type { LiveLane } from "../log/session-state.ts";
+
+export class RunLimits {
+  readonly #clock: Clock;
+  readonly #limitMs: number | undefined;
+  readonly #cancel: Cancels;
+  /** Takes the limit of a session's live run back. Not with the lanes: most programs have no limit, and many lanes. */
+  readonly #running = new Map<SessionId, () => void>();
+
+  constructor(parts: { readonly clock: Clock; readonly limitMs: number | undefined; readonly cancel: Cancels }) {
+    this.#clock = parts.clock;
+    this.#limitMs = parts.limitMs;
+    this.#cancel = parts.cancel;
+  }
+
+  recorded(lane: LiveLane, events: readonly Recorded[]): void {
+    // Also what lands in a lane that was let go of meanwhile: whoever takes the run up counts for itself.
+    if (this.#limitMs === undefined || lane.epoch === undefined) return; // @fault limit-begun-for-another
+    for (const event of events) {
+      // Counted anew after a crash: how long nobody worked on it is not its fault.
+      // @fault limit-lost-in-the-crash
+      if (event.type === "run.started" || event.type === "run.recovered")
+        this.#start(lane.id, event.runId, this.#limitMs);
+    }
+    if (lane.durable.live === undefined) this.#end(lane.id); // @fault run-limit-left-behind
+  }
+
+  close(): void {
+    for (const takeBack of this.#running.values()) takeBack();
+  }
+
+  #start(session: SessionId, runId: RunId, limitMs: number): void {
+    this.#end(session);
+    // A store in trouble refuses the receipt, not the stop.
+    const reached = (): void => void this.#cancel.run(runId, { kind: "timeout", limitMs }).catch(() => undefined);
+    this.#running.set(session, this.#clock.after(limitMs, reached));
+  }
+
+  /** It is not driven here any more: whoever takes the run up counts anew. */
+  leave(session: SessionId): void {
+    this.#end(session);
+  }
+
+  #end(session: SessionId): void {
+    this.#running.get(session)?.();
+    this.#running.delete(session);
+  }
+}

@@ -1,0 +1,113 @@
+// A turn or call of the live run, with what both use of the engine. Their ends go to the log as commands.
+import type { Outcome } from "../../core/model/cancel.ts";
+import { type ProcessId, type RunId, runOf, type SessionId, type Work } from "../../core/model/ids.ts";
+import type { About, Ending } from "../../core/model/question.ts";
+import type { Agent, Ask, Asked } from "../../ports/agent.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Notify } from "../../ports/hooks.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Commit } from "../log/commit.ts";
+import type { Feeds } from "../log/feed.ts";
+import type { LiveLane } from "../log/session-state.ts";
+import { modeInForce } from "../modes.ts";
+import type { ProcessHost } from "../process/process-handle.ts";
+import { type LoopBudget, YieldGate } from "../yield-gate.ts";
+import type { Drive } from "./driver.ts";
+import type { HookRunner } from "./hooks.ts";
+import { LiveWork } from "./live-work.ts";
+import type { Questions } from "./questions.ts";
+import { askedOf, checkAsk } from "./validate-question.ts";
+
+/** As much of the engine as turns and calls use. */
+export interface WorkHost {
+  readonly agent: Agent;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly budget: LoopBudget;
+  readonly notify: Notify;
+  /** How long work may take to stop before it is abandoned. */
+  readonly graceMs: number;
+  readonly feeds: Feeds;
+  readonly hooks: Pick<HookRunner, "beforeCalls" | "before">;
+  readonly questions: Pick<Questions, "ask">;
+  readonly handles: ProcessHost;
+  readonly commit: Commit;
+  readonly drive: Drive;
+  /** While a worker is parking its runs, work that was stopped for it has not ended: it is parked. */
+  readonly phase: "open" | "closing" | "parking" | "closed";
+  digest(text: string): string;
+}
+
+export abstract class RunWork extends LiveWork {
+  readonly host: WorkHost;
+  readonly lane: LiveLane;
+  /** The agent or tool has returned. */
+  hasReturned = false;
+  /** Processes whose end it has received: no later turn is given them. */
+  protected heard: ProcessId[] | undefined = undefined;
+  #gate: YieldGate | undefined = undefined;
+
+  constructor(host: WorkHost, lane: LiveLane, id: Work, name: string) {
+    super(id, name);
+    this.host = host;
+    this.lane = lane;
+  }
+
+  /** Ends its waits for processes. Those of a turn may outlive it, like the process. */
+  abstract readonly waitSignal: AbortSignal | undefined;
+
+  get sessionId(): SessionId {
+    return this.lane.id;
+  }
+
+  get runId(): RunId {
+    return runOf(this.id);
+  }
+
+  /** As it is recorded: a change that could still be refused frees nothing. */
+  get mode(): string | undefined {
+    return modeInForce(this.host.agent, this.lane.durable.mode);
+  }
+
+  /** Made when its code first awaits something: most tools never do. */
+  get gate(): YieldGate {
+    this.#gate ??= new YieldGate(this.host.budget, this);
+    return this.#gate;
+  }
+
+  ask(given: Ask): Promise<Asked> {
+    return this.gate.settle(() => {
+      const { about, deadlineMs } = checkAsk(given);
+      return this.inquire(about, deadlineMs).then(askedOf);
+    });
+  }
+
+  inquire(about: About, deadlineMs: number | undefined): Promise<Ending> {
+    return this.host.questions.ask(this.lane, this.scope, { owner: this.id, about, deadlineMs });
+  }
+
+  /** Its code has received how a process ended. */
+  hears(id: ProcessId): void {
+    // What it receives after it has returned, it can use for nothing.
+    if (this.hasReturned) return; // @fault heard-after-the-return
+    this.heard ??= [];
+    if (!this.heard.includes(id)) this.heard.push(id);
+  }
+
+  /** A run that is being stopped is not parked with the others; it ends. */
+  protected get parks(): boolean {
+    // @fault cancelled-while-parked:set-down
+    return this.host.phase === "parking" && this.lane.decided.live?.phase === "running";
+  }
+
+  /** Lost to another worker, or let go: what is still running here has no effect. */
+  protected get isGone(): boolean {
+    return this.lane.phase === "gone";
+  }
+
+  /** It ended after it had been abandoned. */
+  protected noteLate(outcome: Outcome["kind"]): void {
+    if (this.isGone) return;
+    this.host.notify({ type: "late", runId: this.runId, work: this.name, outcome }); // @fault late-result-unnoticed
+  }
+}

@@ -1,0 +1,61 @@
+// Since when a live run and its calls are going on. Kept in memory for sessions driven here, so that an explanation
+// needs no store; otherwise read from the log.
+
+import { PAGE_EVENTS_MAX } from "../../core/limits.ts";
+import type { Recorded } from "../../core/model/event.ts";
+import type { CallId, RunId, Seq } from "../../core/model/ids.ts";
+import type { Run } from "../../core/model/run.ts";
+import type { Store } from "../../ports/store.ts";
+import type { LiveLane } from "../log/session-state.ts";
+
+/** Wall clock, ms. */
+export type Times = ReadonlyMap<RunId | CallId, number>;
+
+/** How far back calls are looked for: one that began earlier in a run this long is told without its time. */
+const LOOK_BACK_EVENTS = 16 * PAGE_EVENTS_MAX;
+
+/** Notes the times of what was recorded, and forgets those of what has ended. */
+export function noteTimes(lane: LiveLane, events: readonly Recorded[]): void {
+  for (const event of events) {
+    if (event.type === "run.started" || event.type === "run.recovered") lane.times.set(event.runId, event.at);
+    else if (event.type === "call.requested") lane.times.set(event.callId, event.at);
+    else if (event.type === "call.settled") lane.times.delete(event.callId);
+    else if (event.type === "run.settled") lane.times.delete(event.runId);
+  }
+}
+
+/** A store in trouble costs the times, not the explanation. */
+export async function since(store: Store, lane: LiveLane): Promise<Times> {
+  const { live } = lane.durable;
+  if (live === undefined || lane.times.has(live.id)) return lane.times;
+  const times = new Map<RunId | CallId, number>();
+  await readTimes(store, lane, times).catch(() => undefined);
+  return times;
+}
+
+async function readTimes(store: Store, { id, durable }: LiveLane, times: Map<RunId | CallId, number>): Promise<void> {
+  const { live, head } = durable;
+  if (live === undefined) return;
+  const wanted = new Set<CallId>(live.live.map((call) => call.id));
+  let after = live.acceptedAt - 1;
+  while (after < head) {
+    const { events, gapTo } = await store.read(id, { after, limit: PAGE_EVENTS_MAX });
+    for (const event of events) note(times, event, { run: live, wanted });
+    // A page of nothing is the end, wherever the head is said to be.
+    const last: Seq = events.at(-1)?.seq ?? gapTo ?? head;
+    // The start of the run is near its acceptance, and what is going on near the end.
+    after = Math.max(last, times.has(live.id) ? head - LOOK_BACK_EVENTS : last);
+  }
+}
+
+type Read = Awaited<ReturnType<Store["read"]>>["events"][number];
+
+function note(
+  times: Map<RunId | CallId, number>,
+  event: Read,
+  { run, wanted }: { readonly run: Run; readonly wanted: ReadonlySet<CallId> },
+): void {
+  const began = event.type === "run.started" || event.type === "run.recovered";
+  if (began && event.runId === run.id) times.set(run.id, event.at);
+  if (event.type === "call.requested" && wanted.has(event.callId)) times.set(event.callId, event.at);
+}

@@ -1,0 +1,66 @@
+// Turns and calls, made live: the agent is called, tools are run, and their ends come back as commands.
+
+import { ControlError } from "../../core/errors.ts";
+import type { Outcome } from "../../core/model/cancel.ts";
+import { type CallId, runOf, type TurnId, type Work } from "../../core/model/ids.ts";
+import type { Run } from "../../core/model/run.ts";
+import type { CallRequest } from "../../ports/agent.ts";
+import { readCall } from "../log/replay.ts";
+import type { LiveLane } from "../log/session-state.ts";
+import type { World } from "./driver.ts";
+import { LiveCall } from "./live-call.ts";
+import { LiveTurn } from "./live-turn.ts";
+import type { WorkHost } from "./run-work.ts";
+
+export function makeWorld(host: WorkHost, begins: World["begins"]): World {
+  return {
+    begins,
+    handle(lane, id) {
+      const known = lane.work(id);
+      const run = lane.decided.live;
+      if (known !== undefined || run === undefined) return known;
+      const made = isTurn(id)
+        ? run.turn === id && new LiveTurn(host, lane, run, id)
+        : survives(run, id) && resumed(host, lane, run, id);
+      if (made === false) return undefined;
+      lane.works.push(made);
+      return made;
+    },
+    unbegun(lane, id) {
+      if (isTurn(id)) return;
+      // Refused only by a lane that another worker has taken over, and then it is theirs to say.
+      host.commit.submit(lane, { type: "settle-call", end: { callId: id, outcome: UNBEGUN } }).catch(() => {});
+    },
+    hasProcesses: (lane, call) => host.handles.processes.hasPending(lane, call),
+  };
+}
+
+const UNBEGUN: Outcome = {
+  kind: "failed",
+  code: "unavailable",
+  message: "It was never begun: the store did not say in time that it was recorded.",
+};
+
+const isTurn = (id: Work): id is TurnId => id.startsWith("turn_");
+
+/** A worker begins calls that it has not asked for itself only if an earlier life has, at the end of a turn. */
+function survives(run: Run, id: CallId): boolean {
+  // @fault survivors-not-begun-again
+  return run.recoveries > 0 && run.live.some((call) => call.id === id && call.byEnd === true);
+}
+
+function resumed(host: WorkHost, lane: LiveLane, run: Run, id: CallId): LiveCall {
+  const call = run.live.find((one) => one.id === id);
+  // One that may not be repeated was kept because it waited for an approval: it has done nothing.
+  const mayHaveBegun = call?.idempotent === true;
+  return new LiveCall(host, lane, id, call?.name ?? id, () => resume(host, lane, id), mayHaveBegun);
+}
+
+/** What a call was that an earlier life asked for: the log has it, and the agent knows how it is carried out. */
+async function resume({ store, agent }: WorkHost, lane: LiveLane, callId: CallId): Promise<CallRequest> {
+  const row = await store.run(runOf(callId));
+  const asked = row === undefined ? undefined : await readCall(store, lane.id, callId, row.acceptedAt);
+  const request = asked === undefined ? undefined : agent.resume?.(asked);
+  if (request !== undefined) return request;
+  throw new ControlError("unavailable", "Nobody can carry it out any more: the agent does not know this call.");
+}
