@@ -16,8 +16,8 @@ import {
 } from "../src/core/model/ids.ts";
 import type { Delivery } from "../src/core/model/prompt.ts";
 import type { Reply } from "../src/core/model/question.ts";
-import { SessionProcesses } from "../src/library/session-processes.ts";
 import type { StartOptions } from "../src/ports/spawner.ts";
+import { SessionProcesses } from "../src/sdk/session-processes.ts";
 import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";
 import { checkDelta } from "./deltas.ts";
 import type { Facts } from "./facts.ts";

@@ -38,15 +38,6 @@ export type { TextOptions } from "./core/read/run-text.ts";
 export type { ModelUsage, Moment, RunCall, RunView } from "./core/read/run-view.ts";
 export type { CallState, Finish, Message, TranscriptCall, TranscriptResult } from "./core/read/transcript.ts";
 export type { ShutdownMode, ShutdownReport } from "./engine/shutdown.ts";
-export type { Answers } from "./library/answers.ts";
-export { type Belay, openBelay } from "./library/belay.ts";
-export type { BelayOptions } from "./library/belay-options.ts";
-export type { Directories } from "./library/directories.ts";
-export type { ProcessesOptions } from "./library/open-spawner.ts";
-export type { RunHandle } from "./library/run.ts";
-export type { Queue, Session } from "./library/session.ts";
-export type { SessionProcesses } from "./library/session-processes.ts";
-export { closeOnSignals } from "./library/signals.ts";
 export type {
   Agent,
   AgentMode,
@@ -120,3 +111,12 @@ export type {
   Tier,
 } from "./ports/spawner.ts";
 export type { SessionRow, Store } from "./ports/store.ts";
+export type { Answers } from "./sdk/answers.ts";
+export { type Belay, openBelay } from "./sdk/belay.ts";
+export type { BelayOptions } from "./sdk/belay-options.ts";
+export type { Directories } from "./sdk/directories.ts";
+export type { ProcessesOptions } from "./sdk/open-spawner.ts";
+export type { RunHandle } from "./sdk/run.ts";
+export type { Queue, Session } from "./sdk/session.ts";
+export type { SessionProcesses } from "./sdk/session-processes.ts";
+export { closeOnSignals } from "./sdk/signals.ts";

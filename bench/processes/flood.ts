@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { ascending, percentile, round } from "../report.ts";
 
 const GIGABYTES = Number(process.env.BELAY_BENCH_GB ?? 10);

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { ascending, percentile, round } from "../report.ts";
 
 const ROUNDS = 200;

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { now, plant } from "../processes/tree.ts";
 import { ascending, percentile, round } from "../report.ts";
 

@@ -1,7 +1,7 @@
 // Belay on the same work, whatever it stores it in.
 import { z } from "zod";
 import { modelAgent, tool } from "../../src/agent/index.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { scriptedModels } from "./scripted-model.ts";
 import { KINDS, type Kind, type Side } from "./side.ts";
 import { PROMPT, TOOL_DESCRIPTION, TOOL_NAME, weather } from "./work.ts";

@@ -3,7 +3,7 @@
 //
 //   npx node bench/turns/stops.ts
 import { modelAgent } from "../../src/agent/index.ts";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { MODEL_NAMES, modelsAt } from "../../test/fixtures/provider/models.ts";
 import type { Script } from "../../test/fixtures/provider/script.ts";
 import { startProvider } from "../../test/fixtures/provider/server.ts";

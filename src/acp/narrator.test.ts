@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Delta } from "../core/model/delta.ts";
 import type { Event, Recorded } from "../core/model/event.ts";
-import { openBelay } from "../library/belay.ts";
 import type { SessionControl } from "../ports/control.ts";
+import { openBelay } from "../sdk/belay.ts";
 import { Narrator } from "./narrator.ts";
 import type { Telling } from "./telling.ts";
 

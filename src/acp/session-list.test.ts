@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Belay, openBelay } from "../library/belay.ts";
 import type { BelayControl, SessionsPage } from "../ports/control.ts";
+import { type Belay, openBelay } from "../sdk/belay.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { type Guest, LOCAL_USER } from "./guest.ts";
 import { LIST_PAGE } from "./limits.ts";

@@ -1,8 +1,8 @@
 import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { InMemoryHost, openBridge } from "../../test/fixtures/bridge-host.ts";
-import { openBelay } from "../library/belay.ts";
 import type { BelayControl } from "../ports/control.ts";
+import { openBelay } from "../sdk/belay.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

@@ -7,7 +7,7 @@ import { ControlError } from "../core/errors.ts";
 import type { SessionId } from "../core/model/ids.ts";
 import type { Json } from "../core/model/prompt.ts";
 import { withPackage } from "../core/optional-package.ts";
-import { openHome } from "../library/home.ts";
+import { openHome } from "../sdk/data-dir.ts";
 import { type AcpFlags, amongEditors, withEditor } from "./acp.ts";
 import { digestOf } from "./agent-digest.ts";
 import { shellQuoted } from "./serve-greeting.ts";

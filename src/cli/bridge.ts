@@ -6,11 +6,11 @@
 import type { Audit } from "../bridge/audit.ts";
 import { type BridgeOptions, runBridge } from "../bridge/bridge.ts";
 import { ControlError } from "../core/errors.ts";
-import { type Home, makeHome, openHome } from "../library/home.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
 import type { Notify } from "../ports/hooks.ts";
+import { type Home, makeHome, openHome } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";

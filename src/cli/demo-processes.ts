@@ -1,10 +1,10 @@
 // The scenes of the demo about processes: a tree that does not listen, and is stopped; and one that reports back.
 import type { Recorded } from "../core/model/event.ts";
 import type { ProcessId } from "../core/model/ids.ts";
-import type { RunHandle } from "../library/run.ts";
-import type { Session } from "../library/session.ts";
 import type { ProcessInfo, Tier } from "../ports/spawner.ts";
 import { descendantsOf, type Identity, identityOf, isStill } from "../process/proc.ts";
+import type { RunHandle } from "../sdk/run.ts";
+import type { Session } from "../sdk/session.ts";
 import { ask, ended, type Stage } from "./demo-stage.ts";
 import { printHeading, printLine, printMeaning } from "./terminal.ts";
 import { count, sayReceipt } from "./words.ts";

@@ -1,7 +1,7 @@
 // The scenes of the demo about asking: prompts, the queue, steers, approvals, and a restart in the middle of it all.
 import { readdir } from "node:fs/promises";
-import type { RunHandle } from "../library/run.ts";
-import type { Session } from "../library/session.ts";
+import type { RunHandle } from "../sdk/run.ts";
+import type { Session } from "../sdk/session.ts";
 import { ask, ended, type Stage } from "./demo-stage.ts";
 import { printHeading, printLine, printMeaning } from "./terminal.ts";
 import { sayOutcome, sayReceipt } from "./words.ts";

@@ -10,10 +10,10 @@ import type { Recorded } from "../core/model/event.ts";
 import type { Seq } from "../core/model/ids.ts";
 import { demoAgent } from "../demo/demo-agent.ts";
 import type { DemoPace } from "../demo/pace.ts";
-import { type Belay, openBelay } from "../library/belay.ts";
-import type { RunHandle } from "../library/run.ts";
-import type { Session } from "../library/session.ts";
 import type { Notice } from "../ports/hooks.ts";
+import { type Belay, openBelay } from "../sdk/belay.ts";
+import type { RunHandle } from "../sdk/run.ts";
+import type { Session } from "../sdk/session.ts";
 import { printLine } from "./terminal.ts";
 import { sayOutcome } from "./words.ts";
 

@@ -1,5 +1,5 @@
 // The scenes of the demo about stopping: a call, a tool that does not listen, a session, and nothing at all.
-import type { Session } from "../library/session.ts";
+import type { Session } from "../sdk/session.ts";
 import { ask, ended, firstOf, type Stage } from "./demo-stage.ts";
 import { printHeading, printLine, printMeaning } from "./terminal.ts";
 import { sayReceipt, saySessionReceipt } from "./words.ts";

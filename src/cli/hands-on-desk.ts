@@ -2,9 +2,9 @@
 import { toControlError } from "../core/errors.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Question } from "../core/model/question.ts";
-import type { Belay } from "../library/belay.ts";
-import type { RunHandle } from "../library/run.ts";
-import type { Session } from "../library/session.ts";
+import type { Belay } from "../sdk/belay.ts";
+import type { RunHandle } from "../sdk/run.ts";
+import type { Session } from "../sdk/session.ts";
 import { type Command, HANDS_ON_HELP } from "./hands-on-command.ts";
 import { brief, type HandsOnView } from "./hands-on-view.ts";
 import type { Screen } from "./screen.ts";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Belay, openBelay } from "../library/belay.ts";
 import { identityOf } from "../process/proc.ts";
+import { type Belay, openBelay } from "../sdk/belay.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
 
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.

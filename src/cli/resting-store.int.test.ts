@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { openBelay } from "../library/belay.ts";
+import { openBelay } from "../sdk/belay.ts";
 import { Gate } from "../testing/gate.ts";
 import { scriptedAgent } from "../testing/scripted-agent.ts";
 import { EXIT_CODE } from "./exit-code.ts";

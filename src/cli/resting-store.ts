@@ -4,11 +4,11 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
 import type { WorkerId } from "../core/model/ids.ts";
-import { type Belay, openBelay } from "../library/belay.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Spawner } from "../ports/spawner.ts";
 import type { Store } from "../ports/store.ts";
 import { openOutput } from "../process/output/saved-output.ts";
+import { type Belay, openBelay } from "../sdk/belay.ts";
 import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
 
 export async function openRestingStore(file: string): Promise<Belay> {

@@ -2,9 +2,9 @@
 // reach it. Another that serves it already is joined.
 import { existsSync } from "node:fs";
 import { ControlError, messageOf } from "../core/errors.ts";
-import { type Home, makeHome, openHome, socketOf } from "../library/home.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
+import { type Home, makeHome, openHome, socketOf } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { CROWD, type OpenedHouse } from "./acp-host.ts";
 import { AcpHouse } from "./acp-house.ts";

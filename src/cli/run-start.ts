@@ -1,7 +1,7 @@
 // `belay run`, from its words to a run: which prompt, and where it is carried out.
 import { resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
-import { openHome, readServer } from "../library/home.ts";
+import { openHome, readServer } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { NoServer, openControl } from "./control-door.ts";
 import { doorWords } from "./door-words.ts";

@@ -4,10 +4,10 @@ import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } fr
 import { dirname, join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../agent/permission.ts";
 import { ControlError } from "../core/errors.ts";
-import { type Belay, openBelay } from "../library/belay.ts";
-import type { BelayOptions } from "../library/belay-options.ts";
-import type { Home } from "../library/home.ts";
 import { redactor } from "../observe/redactor.ts";
+import { type Belay, openBelay } from "../sdk/belay.ts";
+import type { BelayOptions } from "../sdk/belay-options.ts";
+import type { Home } from "../sdk/data-dir.ts";
 import type { BelayConfig, ServerConfig, SettledConfig } from "../setup/config.ts";
 import { loadConfig } from "../setup/load-config.ts";
 import { makeAgent } from "../setup/make-agent.ts";

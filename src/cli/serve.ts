@@ -5,11 +5,11 @@
 //    and its socket are gone.
 // 2. Whoever reads its log, or stops reading it, cannot end it.
 import { ControlError } from "../core/errors.ts";
-import { type Announcement, announce } from "../library/announcement.ts";
-import { type Home, makeHome, openHome, readServer, type ServerNote } from "../library/home.ts";
 import { type Log, openLog } from "../observe/log.ts";
 import type { LineForm } from "../observe/log-line.ts";
 import { redactor } from "../observe/redactor.ts";
+import { type Announcement, announce } from "../sdk/announcement.ts";
+import { type Home, makeHome, openHome, readServer, type ServerNote } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { dayAndTime } from "./age.ts";
 import { EXIT_CODE, EXIT_FOUND, EXIT_OK, type StopSignal } from "./exit-code.ts";

@@ -1,7 +1,7 @@
 // `belay token`: who may ask this home's server for what. A secret is shown once, when it is made.
 import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
-import { type Home, openHome } from "../library/home.ts";
+import { type Home, openHome } from "../sdk/data-dir.ts";
 import { TOKEN_SCOPES, type TokenScope } from "../server/exchange.ts";
 import type { TokenInfo } from "../server/token.ts";
 import { readLocalToken } from "../server/token-file.ts";

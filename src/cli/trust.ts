@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
-import { type Home, makeHome, openHome } from "../library/home.ts";
+import { type Home, makeHome, openHome } from "../sdk/data-dir.ts";
 import { type ConfigContent, configContent } from "../setup/config-content.ts";
 import { findConfig, type Trust } from "../setup/config-file.ts";
 import { systemClock } from "../system/system-clock.ts";

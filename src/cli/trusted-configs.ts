@@ -2,7 +2,7 @@
 // command cannot see. A content that has changed is trusted no more.
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Home } from "../library/home.ts";
+import type { Home } from "../sdk/data-dir.ts";
 import type { ConfigContent } from "../setup/config-content.ts";
 
 export interface TrustedConfig {

@@ -6,12 +6,12 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Delta } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Question } from "../core/model/question.ts";
-import { type Belay, openBelay } from "../library/belay.ts";
-import type { BelayOptions } from "../library/belay-options.ts";
-import type { RunHandle } from "../library/run.ts";
-import type { Session } from "../library/session.ts";
 import type { Notice } from "../ports/hooks.ts";
 import { descendantsOf, type Identity, identityOf, isStill } from "../process/proc.ts";
+import { type Belay, openBelay } from "../sdk/belay.ts";
+import type { BelayOptions } from "../sdk/belay-options.ts";
+import type { RunHandle } from "../sdk/run.ts";
+import type { Session } from "../sdk/session.ts";
 import { demoAgent } from "./demo-agent.ts";
 
 const PACE = { wordMs: 1, stepMs: 5, stubbornMs: 120 };

@@ -4,8 +4,8 @@ import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.
 import { engineHouse, live, neighbour } from "../../test/fixtures/engine.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/model/prompt.ts";
-import type { BelayOptions } from "../library/belay-options.ts";
 import type { Agent, Turn } from "../ports/agent.ts";
+import type { BelayOptions } from "../sdk/belay-options.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { Gate } from "../testing/gate.ts";

@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { openBelay } from "../library/belay.ts";
 import { serveBelay } from "../library/serve.ts";
+import { openBelay } from "../sdk/belay.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { Gate } from "../testing/gate.ts";
 import type { HttpAnswer, HttpRequest } from "./exchange.ts";

@@ -1,8 +1,8 @@
 // What can be configured, as people write it down. Everything is optional.
 import type { PermissionMode } from "../agent/permission.ts";
 import type { Retention } from "../core/model/retention.ts";
-import type { Directories } from "../library/directories.ts";
 import type { Mechanism, Profile, Tier } from "../ports/spawner.ts";
+import type { Directories } from "../sdk/directories.ts";
 
 export interface BelayConfig {
   /** Who answers: "openai/gpt-…", "anthropic/claude-…", or "NAME/model" with NAME one of `providers`. */

@@ -1,5 +1,5 @@
 // What of a configuration Belay itself is opened with.
-import type { BelayOptions } from "../library/belay-options.ts";
+import type { BelayOptions } from "../sdk/belay-options.ts";
 import type { SettledConfig } from "./config.ts";
 
 /** For `openBelay()`, together with the agent and the store. */

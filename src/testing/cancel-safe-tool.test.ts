@@ -1,7 +1,7 @@
 // An example for users: is my tool safe to cancel? It is, if a cancel in the middle leaves nothing half done.
 import { expect, test } from "vitest";
-import { openBelay } from "../library/belay.ts";
 import type { LiveCall } from "../ports/agent.ts";
+import { openBelay } from "../sdk/belay.ts";
 import { scriptedAgent } from "./scripted-agent.ts";
 
 /** The tool under test: copies what it is given, one by one, and can say how far it came. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openBelay } from "../library/belay.ts";
+import { openBelay } from "../sdk/belay.ts";
 import { Gate } from "./gate.ts";
 import { manualClock } from "./manual-clock.ts";
 import { type Step, scriptedAgent } from "./scripted-agent.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gates } from "./gates.ts";
 import { brokenLaws } from "./laws.ts";

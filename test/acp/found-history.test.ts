@@ -2,7 +2,7 @@
 import { tmpdir } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "./message-schema.ts";
 import { RawClient } from "./raw-client.ts";

@@ -2,7 +2,7 @@
 import { tmpdir } from "node:os";
 import { expect, onTestFailed, onTestFinished, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { brokenLaws } from "./laws.ts";

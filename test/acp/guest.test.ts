@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vites
 import type { AuditRecord } from "../../src/acp/audit.ts";
 import { type AcpDoorOptions, acpDoor, type OpenedSession } from "../../src/acp/door.ts";
 import type { Guest } from "../../src/acp/guest.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { Agent } from "../../src/ports/agent.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { settled } from "../../src/testing/manual-clock.ts";
 import { brokenLaws } from "./laws.ts";

@@ -2,7 +2,7 @@
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { MESSAGE_BYTES_MAX } from "./byte-line.ts";
 import { invalidMessages } from "./message-schema.ts";

@@ -1,7 +1,7 @@
 // Many clients, each with a seeded mess of prompts and stops, written as lines in one piece. Every law of the protocol
 // holds for each, and every message is valid.
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { brokenLaws } from "./laws.ts";
 import { agent, mess } from "./mess.ts";
 import { invalidMessages } from "./message-schema.ts";

@@ -2,8 +2,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
 import type { Guest } from "../../src/acp/guest.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { inMemory } from "./byte-line.ts";

@@ -2,8 +2,8 @@
 // Answers what gave it away. For whoever has put a mistake into the door, and wants to know whether it is found.
 import { tmpdir } from "node:os";
 import { acpDoor } from "../../src/acp/door.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { settled } from "../../src/testing/manual-clock.ts";

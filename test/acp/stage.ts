@@ -10,7 +10,7 @@ import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-cli
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
 import { acpDoor } from "../../src/acp/door.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";

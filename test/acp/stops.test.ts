@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { acpDoor } from "../../src/acp/door.ts";
 import { STOPS } from "../../src/acp/stops.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { type ScriptedAgent, scriptedAgent } from "../../src/testing/scripted-agent.ts";
 import { greeting, RawClient } from "./raw-client.ts";

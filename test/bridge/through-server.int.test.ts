@@ -1,7 +1,7 @@
 // A bridge to a running server: the same lines, with a client and real sockets in between.
 import { afterEach, expect, test } from "vitest";
 import { connectBelay } from "../../src/client/belay-client.ts";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { scriptedAgent } from "../../src/testing/scripted-agent.ts";
 import { InMemoryHost } from "../fixtures/bridge-host.ts";
 import { realServer } from "../fixtures/real-server.ts";

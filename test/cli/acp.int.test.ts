@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
-import { readServer } from "../../src/library/home.ts";
+import { readServer } from "../../src/sdk/data-dir.ts";
 import { AGENT, MAIN, Shell } from "../fixtures/shell.ts";
 import { Editor } from "./editor.ts";
 

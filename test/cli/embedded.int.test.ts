@@ -3,7 +3,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { AGENT, type Program, Shell } from "../fixtures/shell.ts";
 
 const PROGRAM = join(import.meta.dirname, "../fixtures/embedded-program.ts");

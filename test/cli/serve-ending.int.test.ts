@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "../../src/cli/run-exit.ts";
-import { readServer } from "../../src/library/home.ts";
+import { readServer } from "../../src/sdk/data-dir.ts";
 import { jsonLines, Shell } from "../fixtures/shell.ts";
 
 const noteOf = (shell: Shell) => readServer({ serverFile: join(shell.home, "server.json") });

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readServer } from "../../src/library/home.ts";
+import { readServer } from "../../src/sdk/data-dir.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
 import { Shell } from "../fixtures/shell.ts";
 

@@ -6,8 +6,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
 import { DEFAULT_PORT } from "../../src/cli/serve-listeners.ts";
-import { readServer } from "../../src/library/home.ts";
 import { identityOf } from "../../src/process/proc.ts";
+import { readServer } from "../../src/sdk/data-dir.ts";
 import { AGENT, jsonLines, type Program, type Said, Shell } from "../fixtures/shell.ts";
 
 const noteOf = (shell: Shell) => readServer({ serverFile: join(shell.home, "server.json") });

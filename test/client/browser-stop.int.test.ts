@@ -1,8 +1,8 @@
 // The stop button in a real Chromium, which has six connections to a server and shares them between its tabs.
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { openBelay } from "../../src/library/belay.ts";
 import type { Agent } from "../../src/ports/agent.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { chromiumPath, openBrowser, type TestBrowser } from "../fixtures/browser.ts";
 import { clientPages, openPage, withoutWebSockets } from "../fixtures/browser-client.ts";
 import { agent as obedientAgent } from "../fixtures/obedient-agent.ts";

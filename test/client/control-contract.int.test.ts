@@ -1,9 +1,9 @@
 // One suite: the library itself, and the client over TCP, with six connections, in a host, and over a private socket.
 import { expectTypeOf, test } from "vitest";
 import { type BelayClient, type ConnectOptions, connectBelay } from "../../src/client/belay-client.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
 import type { Agent } from "../../src/ports/agent.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { withConnections } from "../fixtures/few-connections.ts";
 import { inMemoryServer } from "../fixtures/in-memory-server.ts";
 import { type RealServer, realServer } from "../fixtures/real-server.ts";

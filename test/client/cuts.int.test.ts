@@ -2,8 +2,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { connectBelay } from "../../src/client/belay-client.ts";
 import { PAUSE_LAST_MS } from "../../src/client/limits.ts";
-import { openBelay } from "../../src/library/belay.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { scriptedAgent } from "../../src/testing/scripted-agent.ts";
 import { until } from "../fixtures/connected-client.ts";

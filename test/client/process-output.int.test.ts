@@ -1,8 +1,8 @@
 // What processes said, followed by somebody who comes after their end: here and far away.
 import { afterEach, expect, test } from "vitest";
 import { connectBelay } from "../../src/client/belay-client.ts";
-import { openBelay } from "../../src/library/belay.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { scriptedAgent } from "../../src/testing/scripted-agent.ts";
 import { realServer } from "../fixtures/real-server.ts";
 

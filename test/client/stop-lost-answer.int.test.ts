@@ -1,8 +1,8 @@
 // A prompt whose answer is lost, and a proxy that answers 502 or 503 from then on: no stop says that nothing was there.
 import { expect, test } from "vitest";
 import { connectBelay } from "../../src/client/belay-client.ts";
-import { openBelay } from "../../src/library/belay.ts";
 import type { BelayControl, RunControl } from "../../src/ports/control.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { inMemoryServer } from "../fixtures/in-memory-server.ts";
 
 type Stop = (control: BelayControl, run: RunControl, session: string) => Promise<unknown>;

@@ -1,7 +1,7 @@
 // Stops on one HTTP/1.1 connection, sent in one write together with the prompts before and after them.
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { realServer } from "../fixtures/real-server.ts";
 
 const STOPS = ["cancel of its session", "cancel by its key", "cancel of everything"] as const;

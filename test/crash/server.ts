@@ -2,8 +2,8 @@
 // order when it is asked to. Its one argument is what it is to be, as JSON.
 import { appendFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
-import { openBelay } from "../../src/library/belay.ts";
 import type { Mechanism } from "../../src/ports/spawner.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";

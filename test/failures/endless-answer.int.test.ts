@@ -3,7 +3,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { modelAgent } from "../../src/agent/index.ts";
 import { ANSWER_CHARS_MAX } from "../../src/agent/limits.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { MODEL_NAMES, type ModelName, modelsAt } from "../fixtures/provider/models.ts";
 import { type ProviderServer, startProvider } from "../fixtures/provider/server.ts";

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { verifyAtRest } from "../../src/core/read/verify.ts";
-import type { BelayOptions } from "../../src/library/belay-options.ts";
-import type { RunHandle } from "../../src/library/run.ts";
-import type { Session } from "../../src/library/session.ts";
+import type { BelayOptions } from "../../src/sdk/belay-options.ts";
+import type { RunHandle } from "../../src/sdk/run.ts";
+import type { Session } from "../../src/sdk/session.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { deaf, gate, type House, logOf, openHouse, waits } from "../fixtures/belay.ts";
 

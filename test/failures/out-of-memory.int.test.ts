@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect, test } from "vitest";
 import { verifyAtRest } from "../../src/core/read/verify.ts";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { logOf } from "../fixtures/belay.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "belay-hungry-"));

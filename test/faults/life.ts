@@ -1,14 +1,14 @@
 // One life of the house on a store in trouble: from a start to an orderly end, or to a crash. The disk and the clock go
 // on; nothing else does.
 import { Engine } from "../../src/engine/engine.ts";
-import { Belay } from "../../src/library/belay.ts";
-import { directoryChoice } from "../../src/library/directories.ts";
-import { ResourceMeter } from "../../src/library/resources.ts";
-import { StopAlls } from "../../src/library/stop-alls.ts";
 import type { Agent } from "../../src/ports/agent.ts";
 import type { Clock, Ids } from "../../src/ports/clock.ts";
 import type { Notice } from "../../src/ports/hooks.ts";
 import type { Store } from "../../src/ports/store.ts";
+import { Belay } from "../../src/sdk/belay.ts";
+import { StopAlls } from "../../src/sdk/bulk-stops.ts";
+import { directoryChoice } from "../../src/sdk/directories.ts";
+import { ResourceMeter } from "../../src/sdk/resources.ts";
 import type { ManualClock } from "../../src/testing/manual-clock.ts";
 import { type ScriptedSpawner, scriptedSpawner } from "../../src/testing/scripted-spawner.ts";
 

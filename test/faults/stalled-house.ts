@@ -2,8 +2,8 @@
 // input does.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openBelay } from "../../src/library/belay.ts";
 import { serveBelay } from "../../src/library/serve.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 
 const folder = process.argv[2] ?? "";
 const belay = await openBelay({

@@ -3,13 +3,13 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { type BelayClient, connectBelay } from "../../src/client/belay-client.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { serveBelay } from "../../src/library/serve.ts";
 import { openAuditTrail } from "../../src/observe/audit-file.ts";
 import type { AuditTrail } from "../../src/observe/audit-trail.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import type { SessionControl } from "../../src/ports/control.ts";
 import type { Notice } from "../../src/ports/hooks.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 
 export interface TroubledHouse {

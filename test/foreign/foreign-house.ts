@@ -7,11 +7,11 @@ import type { CallId } from "../../src/core/model/ids.ts";
 import type { Question } from "../../src/core/model/question.ts";
 import { verify } from "../../src/core/read/verify.ts";
 import { type ForeignAgentOptions, foreignAgent } from "../../src/foreign/foreign-agent.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
-import type { BelayOptions } from "../../src/library/belay-options.ts";
-import type { RunHandle as Run } from "../../src/library/run.ts";
-import type { Session } from "../../src/library/session.ts";
 import type { Notice } from "../../src/ports/hooks.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
+import type { BelayOptions } from "../../src/sdk/belay-options.ts";
+import type { RunHandle as Run } from "../../src/sdk/run.ts";
+import type { Session } from "../../src/sdk/session.ts";
 import { logOf } from "../fixtures/belay.ts";
 import type { Skills } from "./foreign-program.ts";
 

@@ -43,7 +43,7 @@ export const rooms = (): readonly Room[] => [
   {
     name: "engine",
     mutate: sources("src/engine"),
-    tests: [...unit("src/engine", "src/library", "src/agent"), "test/mutate/schedules.ts"],
+    tests: [...unit("src/engine", "src/sdk", "src/agent"), "test/mutate/schedules.ts"],
     scoreMin: 95,
   },
   {

@@ -1,6 +1,7 @@
 // A server that will be killed: it starts a tree for a call and one in the background, says when both are up, waits.
-import { openBelay } from "../../src/library/belay.ts";
+
 import type { Mechanism } from "../../src/ports/spawner.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { heard, hostileTree } from "../fixtures/marked-process.ts";
 
 const [file = "", foreground = "", background = "", mechanism] = process.argv.slice(2);

@@ -6,9 +6,9 @@ import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
-import type { ProcessesOptions } from "../../src/library/open-spawner.ts";
 import type { CommandLine, ProcessResult, StartOptions } from "../../src/ports/spawner.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
+import type { ProcessesOptions } from "../../src/sdk/open-spawner.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
 
 const SECRET = "hunter2-canary";

@@ -55,7 +55,7 @@ describe("each rule bites", () => {
     ["src/server/a.ts", 'import { a } from "../engine/a.ts";', "server may not import engine"],
     ["src/client/a.ts", 'import { a } from "../engine/a.ts";', "client may not import engine"],
     ["src/acp/a.ts", 'import { a } from "../store/memory/a.ts";', "acp may not import store/memory"],
-    ["src/library/a.ts", 'import { a } from "../store/postgres/a.ts";', "library may not import store/postgres"],
+    ["src/sdk/a.ts", 'import { a } from "../store/postgres/a.ts";', "sdk may not import store/postgres"],
     ["src/server/a.ts", 'import { a } from "../cli/a.ts";', "server may not import cli"],
     [
       "src/engine/a.ts",

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isMutation } from "../../src/api/route.ts";
 import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
 import { type Actor, fetchBelay, type Mounted } from "../../src/library/serve.ts";
 import type { Turn } from "../../src/ports/agent.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { bodyOf, idsOf, pathOf } from "./samples.ts";
 

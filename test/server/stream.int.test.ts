@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { connectBelay } from "../../src/client/belay-client.ts";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import type { Actor } from "../../src/server/exchange.ts";
 import { Guard } from "../../src/server/guard.ts";
 import { makeHandler } from "../../src/server/handler.ts";

@@ -1,8 +1,8 @@
 // One life that is closed in a situation, and the next one, over a store in memory and a clock that is moved by hand.
 import type { Outcome } from "../../src/core/model/cancel.ts";
-import { type Belay, openBelay } from "../../src/library/belay.ts";
-import type { Session } from "../../src/library/session.ts";
 import type { Agent } from "../../src/ports/agent.ts";
+import { type Belay, openBelay } from "../../src/sdk/belay.ts";
+import type { Session } from "../../src/sdk/session.ts";
 import { MemoryStore } from "../../src/store/memory/memory-store.ts";
 import { type ManualClock, manualClock, settled } from "../../src/testing/manual-clock.ts";
 import { scriptedSpawner } from "../../src/testing/scripted-spawner.ts";

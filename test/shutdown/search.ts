@@ -1,6 +1,6 @@
 // Closes a Belay in every situation, and reports what is wrong after the next start.
 import { SHUTDOWN_MS } from "../../src/core/limits.ts";
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 import { MemoryStore } from "../../src/store/memory/memory-store.ts";
 import { manualClock, settled } from "../../src/testing/manual-clock.ts";
 import { gate } from "../fixtures/belay.ts";

@@ -1,9 +1,9 @@
 // A steady load on one Belay with retention: prompts at a fixed rate, with calls, summaries and cancels.
 
 import { SeededChooser } from "../../sim/chooser.ts";
-import { openBelay } from "../../src/library/belay.ts";
-import type { Session } from "../../src/library/session.ts";
 import type { Turn } from "../../src/ports/agent.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
+import type { Session } from "../../src/sdk/session.ts";
 
 export interface LoadOptions {
   readonly file: string;

@@ -1,5 +1,5 @@
 // Opens a store and says how long that took. A process of its own, as a server that starts.
-import { openBelay } from "../../src/library/belay.ts";
+import { openBelay } from "../../src/sdk/belay.ts";
 
 const began = performance.now();
 const belay = await openBelay({ store: process.argv[2] ?? "", agent: () => "done" });

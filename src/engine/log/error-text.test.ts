@@ -1,6 +1,6 @@
 // Providers quote in their errors what they were sent. No key of theirs is recorded.
 import { expect, test } from "vitest";
-import { openBelay } from "../../library/belay.ts";
+import { openBelay } from "../../sdk/belay.ts";
 import { MemoryStore } from "../../store/memory/memory-store.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 

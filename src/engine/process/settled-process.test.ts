@@ -4,7 +4,7 @@ import { logOf } from "../../../test/fixtures/belay.ts";
 import { neighbour, type Stage, stage } from "../../../test/fixtures/engine-processes.ts";
 import { SNAPSHOT_EVENTS } from "../../core/limits.ts";
 import type { ProcessId, Seq } from "../../core/model/ids.ts";
-import type { Session } from "../../library/session.ts";
+import type { Session } from "../../sdk/session.ts";
 import { Gate } from "../../testing/gate.ts";
 import { settled } from "../../testing/manual-clock.ts";
 

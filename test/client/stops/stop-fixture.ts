@@ -2,10 +2,10 @@
 // never off what the client was answered.
 
 import { ControlError } from "../../../src/core/errors.ts";
-import { type Belay, openBelay } from "../../../src/library/belay.ts";
-import type { Session } from "../../../src/library/session.ts";
 import type { Agent } from "../../../src/ports/agent.ts";
 import type { RunControl } from "../../../src/ports/control.ts";
+import { type Belay, openBelay } from "../../../src/sdk/belay.ts";
+import type { Session } from "../../../src/sdk/session.ts";
 import { MemoryStore } from "../../../src/store/memory/memory-store.ts";
 import { systemClock } from "../../../src/system/system-clock.ts";
 import { scriptedSpawner } from "../../../src/testing/scripted-spawner.ts";

@@ -9,8 +9,8 @@ import { statSync } from "node:fs";
 import { toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileIdentity, HeldDirectory } from "../store/sqlite/file-identity.ts";
+import { type Home, makeHome, removeServer, type ServerNote, writeServer } from "./data-dir.ts";
 import type { DataLock } from "./data-lock.ts";
-import { type Home, makeHome, removeServer, type ServerNote, writeServer } from "./home.ts";
 
 export interface Announcing {
   readonly home: Home;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fitsSocket } from "../server/listener-socket.ts";
-import { makeHome, openHome, readServer, removeServer, writeServer } from "./home.ts";
+import { makeHome, openHome, readServer, removeServer, writeServer } from "./data-dir.ts";
 
 let folder = "";
 

@@ -4,6 +4,7 @@
 // Invariant: the lock comes first and goes last. In between the socket and the note are this program's.
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { type Serving, serveBelay } from "../library/serve.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
@@ -12,9 +13,8 @@ import { canonicalPath } from "../store/sqlite/owner.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { version } from "../system/version.ts";
 import { type Announcement, announce, type Sockets } from "./announcement.ts";
+import { type Home, makeHome, openHome, socketOf } from "./data-dir.ts";
 import { type DataLock, takeDataDirectory } from "./data-lock.ts";
-import { type Home, makeHome, openHome, socketOf } from "./home.ts";
-import { type Serving, serveBelay } from "./serve.ts";
 
 export class DirectoryService {
   readonly store: Store | ":memory:";

@@ -11,7 +11,7 @@ import { canonicalPath, type Lock, takeLock } from "../store/sqlite/owner.ts";
 import { isTakenOver } from "../store/sqlite/ownership.ts";
 import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
 import { troubleError } from "../store/sqlite/trouble.ts";
-import type { Home } from "./home.ts";
+import type { Home } from "./data-dir.ts";
 
 export interface DataLock {
   /** Open, unless everything is kept in memory. */

@@ -17,9 +17,9 @@ import type { IdsFound, SessionsAsked } from "../core/model/rows.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { CancelAllOptions, CoveredSession, IdsOptions, SessionsPage, Within } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
-import { checkTenant, promptSessionId, sessionPrefix } from "./names.ts";
+import type { StopAlls } from "./bulk-stops.ts";
 import { checkSessionStop, Session } from "./session.ts";
-import type { StopAlls } from "./stop-alls.ts";
+import { checkTenant, promptSessionId, sessionPrefix } from "./session-names.ts";
 
 /** An explanation of each session that has anything going on here. */
 export async function live(engine: Engine, options: Within): Promise<readonly Explanation[]> {

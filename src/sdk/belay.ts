@@ -47,19 +47,19 @@ import type { Notify } from "../ports/hooks.ts";
 import type { SessionRow, Store } from "../ports/store.ts";
 import { randomIds } from "../system/random-ids.ts";
 import { systemClock } from "../system/system-clock.ts";
+import { cancelAll, checkSessionsPage, findIds, home, live } from "./all-sessions.ts";
 import { Answers } from "./answers.ts";
 import { type BelayOptions, checkOptions } from "./belay-options.ts";
+import { StopAlls } from "./bulk-stops.ts";
 import { callView, cancelCall } from "./call.ts";
 import { type ChooseDirectory, directoryChoice } from "./directories.ts";
 import type { DirectoryService } from "./directory-service.ts";
-import { cancelAll, checkSessionsPage, findIds, home, live } from "./house.ts";
-import { checkTitle, promptSessionId, sessionId, sessionPrefix } from "./names.ts";
-import { OpenFiles } from "./open-files.ts";
 import { spawnerDoor } from "./open-spawner.ts";
+import { OpenFiles } from "./open-stores.ts";
 import { ResourceMeter } from "./resources.ts";
 import { cancelProcess, checkWait, RunHandle, runHandle, WaitLimit, waitFor } from "./run.ts";
 import { Session } from "./session.ts";
-import { StopAlls } from "./stop-alls.ts";
+import { checkTitle, promptSessionId, sessionId, sessionPrefix } from "./session-names.ts";
 
 const FILES = new OpenFiles<Belay>();
 
