@@ -7,7 +7,7 @@ import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
 import type { RunControl } from "../ports/control.ts";
 import { type Home, readServer, socketOf } from "../sdk/data-dir.ts";
-import { takeLock } from "../store/sqlite/owner.ts";
+import { takeLock } from "../store/sqlite/file/owner.ts";
 import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";

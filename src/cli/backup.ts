@@ -6,7 +6,7 @@
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
-import { copyFile } from "../store/sqlite/copy-file.ts";
+import { copyFile } from "../store/sqlite/file/copy-file.ts";
 import { EXIT_FOUND, EXIT_OK } from "./exit-code.ts";
 import { sizeOf } from "./status.ts";
 import { print } from "./terminal.ts";

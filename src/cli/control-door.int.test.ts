@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ControlError } from "../core/errors.ts";
-import { takeLock } from "../store/sqlite/owner.ts";
+import { takeLock } from "../store/sqlite/file/owner.ts";
 import { openControl } from "./control-door.ts";
 
 let folder: string;

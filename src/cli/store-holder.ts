@@ -1,8 +1,8 @@
 // Which process holds the lock of a data directory. It leaves no trace.
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { canonicalPath, lockPath, readOwner } from "../store/sqlite/owner.ts";
-import { troubleOf } from "../store/sqlite/trouble.ts";
+import { canonicalPath, lockPath, readOwner } from "../store/sqlite/file/owner.ts";
+import { troubleOf } from "../store/sqlite/sqlite-errors.ts";
 
 export interface Holder {
   /** Undefined: the file does not tell, because it is being made, or is kept in memory. */

@@ -7,8 +7,9 @@ import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked, St
 import type { StoreTrimmed, Upkeep } from "../core/model/upkeep.ts";
 
 /**
- * A durable log per session, its rows, and the right to drive it. A store must pass `store/contract.ts`, and holds no
- * policy. Trouble is a ControlError: after `store_full`, `store_locked` and `store_corrupt` nothing was written.
+ * A durable log per session, its rows, and the right to drive it. A store must pass `store/contract/contract.ts`, and
+ * holds no policy. Trouble is a ControlError: after `store_full`, `store_locked` and `store_corrupt` nothing was
+ * written.
  */
 export interface Store {
   /** `one`: no other worker can write here while it is open, so there are no leases to renew or to take over. */

@@ -8,7 +8,7 @@
 import { statSync } from "node:fs";
 import { toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import { FileIdentity, HeldDirectory } from "../store/sqlite/file-identity.ts";
+import { FileIdentity, HeldDirectory } from "../store/sqlite/file/file-identity.ts";
 import { type Home, makeHome, removeServer, type ServerNote, writeServer } from "./data-dir.ts";
 import type { DataLock } from "./data-lock.ts";
 

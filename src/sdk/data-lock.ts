@@ -7,10 +7,10 @@
 import { rmSync } from "node:fs";
 import { ControlError, toControlError } from "../core/errors.ts";
 import type { Store } from "../ports/store.ts";
-import { canonicalPath, type Lock, takeLock } from "../store/sqlite/owner.ts";
-import { isTakenOver } from "../store/sqlite/ownership.ts";
+import { canonicalPath, type Lock, takeLock } from "../store/sqlite/file/owner.ts";
+import { isTakenOver } from "../store/sqlite/file/ownership.ts";
+import { troubleError } from "../store/sqlite/sqlite-errors.ts";
 import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
-import { troubleError } from "../store/sqlite/trouble.ts";
 import type { Home } from "./data-dir.ts";
 
 export interface DataLock {

@@ -3,7 +3,7 @@
 import type { Event, Recorded } from "../../src/core/model/event.ts";
 import type { RunId, SessionId } from "../../src/core/model/ids.ts";
 import { openDatabase, useWriteAheadLog } from "../../src/store/sqlite/database.ts";
-import { migrate } from "../../src/store/sqlite/migrate.ts";
+import { migrate } from "../../src/store/sqlite/file/migrate.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts";
 import { encodeEvents, encodeOutcome } from "../../src/wire/event.ts";
 import type { FollowerSlice } from "../oracle/caller-history.ts";

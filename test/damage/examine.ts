@@ -2,9 +2,9 @@
 import { ControlError, messageOf } from "../../src/core/errors.ts";
 import { openReadOnly } from "../../src/store/sqlite/database.ts";
 import { callRow, eventsOf, processRow, runRow } from "../../src/store/sqlite/decode.ts";
+import { openFile } from "../../src/store/sqlite/file/open-file.ts";
 import { queries } from "../../src/store/sqlite/log-reader.ts";
-import { openFile } from "../../src/store/sqlite/open-file.ts";
-import { troubleError } from "../../src/store/sqlite/trouble.ts";
+import { troubleError } from "../../src/store/sqlite/sqlite-errors.ts";
 import { decodeLane } from "../../src/wire/lane.ts";
 import { check } from "../power/check.ts";
 import type { Told } from "../power/told.ts";

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SeededChooser } from "../../sim/chooser.ts";
-import { type Cell, packBatch, unpackBatches } from "../../src/store/sqlite/message.ts";
-import { type OpenFile, openFile } from "../../src/store/sqlite/open-file.ts";
+import { type OpenFile, openFile } from "../../src/store/sqlite/file/open-file.ts";
+import { type Cell, packBatch, unpackBatches } from "../../src/store/sqlite/thread/message.ts";
 import { type Sent, Told } from "../power/told.ts";
 import { type Step, Workload } from "../power/workload.ts";
 

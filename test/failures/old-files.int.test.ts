@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { verifyAtRest } from "../../src/core/read/verify.ts";
-import { migrate } from "../../src/store/sqlite/migrate.ts";
+import { migrate } from "../../src/store/sqlite/file/migrate.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts";
 import { logOf, openHouse } from "../fixtures/belay.ts";
 

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Event } from "../../src/core/model/event.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
-import { accepted, batch, created, settled, started } from "../../src/store/contract-facts.ts";
+import { accepted, batch, created, settled, started } from "../../src/store/contract/facts.ts";
 import { type Database, openReadOnly, useWriteAheadLog } from "../../src/store/sqlite/database.ts";
+import { openFile } from "../../src/store/sqlite/file/open-file.ts";
+import { Reserve } from "../../src/store/sqlite/file/reserve.ts";
 import { LogWriter } from "../../src/store/sqlite/log-writer.ts";
-import { type Cell, packBatch, unpackBatches, type Written } from "../../src/store/sqlite/message.ts";
-import { openFile } from "../../src/store/sqlite/open-file.ts";
-import { Reserve } from "../../src/store/sqlite/reserve.ts";
+import { type Cell, packBatch, unpackBatches, type Written } from "../../src/store/sqlite/thread/message.ts";
 import { type ConnectionFault, FailingDisk, SQLITE_CODES, type SqliteCode } from "./failing-connection.ts";
 
 let directory = "";

@@ -24,7 +24,7 @@ const OTHER_THREADS = /sqlite-store\.int\.test\.ts$/;
 
 const sources = (folder: string): readonly string[] =>
   globSync(`${folder}/**/*.ts`, { cwd: ROOT })
-    .filter((file) => !/\.test\.ts$|\/contract(-[a-z]+)?\.ts$/.test(file))
+    .filter((file) => !/\.test\.ts$|\/contract\//.test(file))
     .toSorted();
 
 const found = (folders: readonly string[], name: string, ...left: readonly RegExp[]): readonly string[] =>

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SeededChooser } from "../../sim/chooser.ts";
-import { openFile } from "../../src/store/sqlite/open-file.ts";
+import { openFile } from "../../src/store/sqlite/file/open-file.ts";
 import { appendNext } from "../damage/specimen.ts";
 import { check } from "./check.ts";
 import { type Known, type Sent, Told } from "./told.ts";

@@ -7,7 +7,7 @@ import type { Seq, SessionId } from "../../src/core/model/ids.ts";
 import { emptyLane, type Lane } from "../../src/core/model/lane.ts";
 import { rowChange } from "../../src/core/model/rows.ts";
 import { Book, Draft } from "../../src/store/memory/projection.ts";
-import type { PackedBatch } from "../../src/store/sqlite/message.ts";
+import type { PackedBatch } from "../../src/store/sqlite/thread/message.ts";
 import type { Step } from "./workload.ts";
 
 /** One append, as it was sent. */

@@ -7,11 +7,11 @@ import { type Chooser, chance, SeededChooser, weighted } from "../../sim/chooser
 import { messageOf } from "../../src/core/errors.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
 import { type Database, openDatabase, openReadOnly, useWriteAheadLog } from "../../src/store/sqlite/database.ts";
+import { migrate } from "../../src/store/sqlite/file/migrate.ts";
+import { type OpenFile, openFile } from "../../src/store/sqlite/file/open-file.ts";
 import { EPOCH_BLOCK } from "../../src/store/sqlite/limits.ts";
-import { type Cell, packBatch, unpackBatches, type Written } from "../../src/store/sqlite/message.ts";
-import { migrate } from "../../src/store/sqlite/migrate.ts";
-import { type OpenFile, openFile } from "../../src/store/sqlite/open-file.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts";
+import { type Cell, packBatch, unpackBatches, type Written } from "../../src/store/sqlite/thread/message.ts";
 import { check, type Finding } from "./check.ts";
 import { FOLDER } from "./disk-fs.ts";
 import { useCheckpointPages } from "./disk-sqlite.ts";

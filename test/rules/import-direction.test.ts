@@ -62,7 +62,7 @@ describe("each rule bites", () => {
       'import { a } from "../../test/fixtures/repository.ts";',
       "src imports nothing from outside of src",
     ],
-    ["src/store/growth.ts", 'import { a } from "./contract.ts";', "nothing but tests imports tests"],
+    ["src/store/growth.ts", 'import { a } from "./contract/contract.ts";', "nothing but tests imports tests"],
     ["src/engine/a.ts", 'import { x } from "@scope/name/sub";', "engine may not import @scope/name"],
     ["src/misc/a.ts", 'import "node:fs";', "misc is not a room of the house"],
     ["src/engine/a.ts", 'import { a } from "./b";', "a relative import carries its extension"],

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { rmSync, statSync } from "node:fs";
 import { promisify } from "node:util";
-import { copyFile } from "../../src/store/sqlite/copy-file.ts";
+import { copyFile } from "../../src/store/sqlite/file/copy-file.ts";
 import { CHILD_ENV } from "../fixtures/child-env.ts";
 import type { startLoad } from "./load.ts";
 

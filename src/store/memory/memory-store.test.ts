@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Event } from "../../core/model/event.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { storeContract } from "../contract.ts";
+import { storeContract } from "../contract/contract.ts";
 import {
   accepted,
   add,
@@ -13,7 +13,7 @@ import {
   SES,
   settled,
   started,
-} from "../contract-facts.ts";
+} from "../contract/facts.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 storeContract("the memory store", async () => {

@@ -14,11 +14,11 @@ import {
   processSettled,
   SES,
   settled,
-} from "../contract-facts.ts";
+} from "../contract/facts.ts";
 import { type Database, openDatabase } from "./database.ts";
+import { openFile } from "./file/open-file.ts";
 import { queries } from "./log-reader.ts";
-import { type Cell, packBatch, unpackBatches } from "./message.ts";
-import { openFile } from "./open-file.ts";
+import { type Cell, packBatch, unpackBatches } from "./thread/message.ts";
 
 let directory = "";
 let database: Database;

@@ -2,8 +2,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import type { Database } from "./database.ts";
+import { migrate } from "./file/migrate.ts";
 import { queries } from "./log-reader.ts";
-import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { Statements } from "./statements.ts";
 

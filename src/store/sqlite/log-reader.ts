@@ -7,8 +7,8 @@ import type { Memo } from "../../core/model/memo.ts";
 import type { IdsAsked, IdsFound, SessionsAsked } from "../../core/model/rows.ts";
 import { damaged, requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
-import { HEAD } from "./head.ts";
 import { idQueries } from "./id-reader.ts";
+import { HEAD } from "./log-end.ts";
 import { memoQuery } from "./memo-table.ts";
 import { type UpkeepVerbs, upkeepQueries } from "./upkeep-reader.ts";
 

@@ -17,13 +17,13 @@ import {
   SES,
   settled,
   started,
-} from "../contract-facts.ts";
+} from "../contract/facts.ts";
 import { type Database, openDatabase } from "./database.ts";
+import { migrate } from "./file/migrate.ts";
+import { openFile } from "./file/open-file.ts";
 import { LogWriter } from "./log-writer.ts";
-import { type Cell, packBatch, unpackBatches, type Written } from "./message.ts";
-import { migrate } from "./migrate.ts";
-import { openFile } from "./open-file.ts";
 import { MIGRATIONS } from "./schema.ts";
+import { type Cell, packBatch, unpackBatches, type Written } from "./thread/message.ts";
 
 let directory = "";
 beforeEach(() => {

@@ -11,15 +11,15 @@ import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { StoreTrimmed } from "../../core/model/upkeep.ts";
 import { sumOf } from "./checksum.ts";
 import { autoVacuum, type Database, INCREMENTAL, orClosed, pagesOf } from "./database.ts";
+import type { Mark } from "./file/log-end-mark.ts";
+import { type Ownership, TakenOver } from "./file/ownership.ts";
+import type { Reserve } from "./file/reserve.ts";
 import { HEADS_MAX, RECLAIM_PAGES } from "./limits.ts";
-import type { Mark } from "./mark.ts";
-import type { PackedBatch, PackedChange, Written } from "./message.ts";
-import { type Ownership, TakenOver } from "./ownership.ts";
-import { Recent } from "./recent.ts";
+import { Recent } from "./recent-entries.ts";
 import type { Removal } from "./removal.ts";
-import type { Reserve } from "./reserve.ts";
+import { fullError, troubleError, troubleOf } from "./sqlite-errors.ts";
 import { Statements } from "./statements.ts";
-import { fullError, troubleError, troubleOf } from "./trouble.ts";
+import type { PackedBatch, PackedChange, Written } from "./thread/message.ts";
 
 interface Standing {
   readonly number: number;

@@ -9,7 +9,7 @@ import type { SessionId } from "../../core/model/ids.ts";
 import { type Memo, memoName } from "../../core/model/memo.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
-import type { PackedBatch } from "./message.ts";
+import type { PackedBatch } from "./thread/message.ts";
 
 interface Row {
   readonly rowid: number;

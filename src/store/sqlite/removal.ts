@@ -8,7 +8,7 @@ import { REMOVE_ROWS_MAX, RUN_ROWS_KEPT } from "../../core/limits.ts";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { StoreTrimmed } from "../../core/model/upkeep.ts";
 import type { Database } from "./database.ts";
-import { HEAD } from "./head.ts";
+import { HEAD } from "./log-end.ts";
 
 interface Standing {
   readonly number: number;

@@ -10,7 +10,7 @@ import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
 import { keep } from "../../core/model/memo.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { encodeEvents } from "../../wire/event.ts";
-import { storeContract } from "../contract.ts";
+import { storeContract } from "../contract/contract.ts";
 import {
   accepted,
   add,
@@ -25,13 +25,13 @@ import {
   SES,
   settled,
   started,
-} from "../contract-facts.ts";
+} from "../contract/facts.ts";
 import { openDatabase } from "./database.ts";
+import { migrate } from "./file/migrate.ts";
 import { EPOCH_BLOCK } from "./limits.ts";
-import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
-import { Thread } from "./thread.ts";
+import { Thread } from "./thread/thread.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "belay-store-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

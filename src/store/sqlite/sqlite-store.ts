@@ -1,8 +1,8 @@
 // Opening the store on one SQLite file, for one server.
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
-import { canonicalPath } from "./owner.ts";
-import { openThreadedStore } from "./threaded-store.ts";
+import { canonicalPath } from "./file/owner.ts";
+import { openThreadedStore } from "./thread/threaded-store.ts";
 
 export interface SqliteStoreOptions {
   /** Made if it does not exist. `.lock`, `.reserve` and `.mark` are put beside it. */

@@ -5,10 +5,10 @@ import type { RunId, Seq, SessionId } from "../../core/model/ids.ts";
 import { type KeyedRun, keysOf } from "../../core/model/rows.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
-import { HEAD } from "./head.ts";
+import { HEAD } from "./log-end.ts";
 import { MemoTable } from "./memo-table.ts";
-import type { PackedBatch, PackedChange } from "./message.ts";
 import { Removal } from "./removal.ts";
+import type { PackedBatch, PackedChange } from "./thread/message.ts";
 
 export class Statements {
   readonly database: Database;

@@ -4,7 +4,7 @@ import type { StatementSync } from "node:sqlite";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { StoreUsage, Surveyed } from "../../core/model/upkeep.ts";
 import { type Database, pagesOf } from "./database.ts";
-import { HEAD } from "./head.ts";
+import { HEAD } from "./log-end.ts";
 
 export interface UpkeepVerbs {
   survey: {

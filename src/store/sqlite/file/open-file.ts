@@ -1,0 +1,147 @@
+// Opening a file for writing: ours, alone, whole, of this version. In this order, so that a refusal leaves no trace.
+import { existsSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { ControlError } from "../../../core/errors.ts";
+import {
+  autoVacuum,
+  type Database,
+  INCREMENTAL,
+  openDatabase,
+  orClosed,
+  pagesOf,
+  useWriteAheadLog,
+} from "../database.ts";
+import { MARK_EVERY_MS, RESERVE_BYTES, REWRITE_BYTES_MAX } from "../limits.ts";
+import { LogWriter } from "../log-writer.ts";
+import { MIGRATIONS } from "../schema.ts";
+import { troubleError } from "../sqlite-errors.ts";
+import type { Owner } from "./file-identity.ts";
+import { requireLocal } from "./file-system.ts";
+import { requireOurs, requireWhole } from "./inspect.ts";
+import { Mark, requireNewest, requireThere } from "./log-end-mark.ts";
+import { migrate } from "./migrate.ts";
+import { lockPath, requireAlone, takeEpochs, takeLock, takeOwnership } from "./owner.ts";
+import { Ownership, requireOneName } from "./ownership.ts";
+import { Reserve } from "./reserve.ts";
+
+export interface OpenFile {
+  readonly writer: LogWriter;
+  /** Takes a block of epochs that are higher than all before. Answers the one before the first. */
+  epochs(): number;
+  close(): void;
+}
+
+export interface Opening {
+  /** How a connection is made. */
+  readonly open?: (path: string) => Database;
+  readonly markEveryMs?: number;
+}
+
+/** Throws a ControlError if the file is in use, damaged, older than it was, newer, or not ours. */
+export function openFile(file: string, { open = openDatabase, markEveryMs = MARK_EVERY_MS }: Opening = {}): OpenFile {
+  try {
+    requirePlace(file);
+    requireLocal(file);
+    // Before the lock too, so that nothing is put beside a file that is not ours. With a lock's file there, an owner
+    // may be alive in this process, and reading the header by hand would drop the locks that it has on the database.
+    if (!existsSync(lockPath(file))) requireOurs(file, MIGRATIONS);
+    requireOneName(file);
+    const lock = takeLock(file);
+    try {
+      requireOneName(file);
+      requireOurs(file, MIGRATIONS);
+      prepare(file);
+      const owner = own(openDatabase(file));
+      const ownership = new Ownership(file, lock, owner);
+      const mark = new Mark(file, markEveryMs);
+      const reserve = new Reserve(`${file}.reserve`, RESERVE_BYTES);
+      const writer = new LogWriter({ file, reserve, connect, mark, ownership });
+      const close = (): void => {
+        try {
+          // Before its end: from here on the log is moved into the file, and goes. A file that is not there any more
+          // leaves its mark: the next start must not take its absence for a beginning.
+          if (isOwned(ownership)) mark.remove();
+          writer.close();
+        } finally {
+          lock.release();
+        }
+      };
+      return { writer, epochs: () => writer.with((database) => takeEpochs(database, owner)), close };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  } catch (error) {
+    throw troubleError(error, file);
+  }
+
+  function connect(): Database {
+    return orClosed(open(file), (database) => {
+      useWriteAheadLog(database);
+      return database;
+    });
+  }
+}
+
+/** With a connection of its own, so that the writer has only those that it can make again. */
+function own(database: Database): Owner {
+  try {
+    return takeOwnership(database, process.pid);
+  } finally {
+    database.close();
+  }
+}
+
+function isOwned(ownership: Ownership): boolean {
+  try {
+    ownership.require("any");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A mistake in the path is the caller's, and trying again does not help. */
+function requirePlace(file: string): void {
+  const folder = dirname(resolve(file));
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new ControlError("invalid", `There is no folder ${folder}. Create it, or give another file.`);
+  }
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw new ControlError("invalid", `${file} is a folder. Give the name of a file in it.`);
+  }
+}
+
+/**
+ * Checks and migrates. A new file gets its tables before its write-ahead log, so that it is either empty or complete.
+ */
+function prepare(file: string): void {
+  requireThere(file);
+  const database = openDatabase(file);
+  try {
+    requireWhole(database, file);
+    requireNewest(database, file);
+    migrate(database, MIGRATIONS);
+    if (autoVacuum(database) !== INCREMENTAL) rewrite(database);
+    // The header of the file itself must tell the version: that is where the next one looks first.
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } finally {
+    database.close();
+  }
+  requireAlone(file);
+}
+
+/**
+ * A file gives space back only once it was rewritten in that mode. Not before its first table is made: a power cut
+ * would leave a file that does not say whose it is. A large file of an older version is left as it is.
+ */
+function rewrite(database: Database): void {
+  const { pages, pageBytes } = pagesOf(database);
+  if (pages * pageBytes > REWRITE_BYTES_MAX) return;
+  try {
+    database.exec(`PRAGMA auto_vacuum = ${INCREMENTAL}`);
+    database.exec("VACUUM");
+  } catch {
+    // There is no space for a second copy. It is as good as before, and tried again at the next start.
+  }
+}

@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import { Recent } from "./recent-entries.ts";
+
+it("remembers the entries that were set last, up to its size, and forgets the oldest", () => {
+  const recent = new Recent<string, number>(2);
+  recent.set("a", 1);
+  recent.set("b", 2);
+  expect([recent.get("a"), recent.get("b")]).toEqual([1, 2]);
+  recent.set("c", 3);
+  expect([recent.get("a"), recent.get("b"), recent.get("c")]).toEqual([undefined, 2, 3]);
+});
+
+it("takes an entry that is set again for a new one, with its new value", () => {
+  const recent = new Recent<string, number>(2);
+  recent.set("a", 1);
+  recent.set("b", 2);
+  recent.set("a", 3);
+  recent.set("c", 4);
+  expect([recent.get("a"), recent.get("b"), recent.get("c")]).toEqual([3, undefined, 4]);
+});
+
+it("forgets what it is told to, and has room for another then", () => {
+  const recent = new Recent<string, number>(2);
+  recent.set("a", 1);
+  recent.set("b", 2);
+  recent.delete("b");
+  recent.set("c", 3);
+  expect([recent.get("a"), recent.get("b"), recent.get("c")]).toEqual([1, undefined, 3]);
+  recent.clear();
+  expect(recent.get("a")).toBeUndefined();
+});

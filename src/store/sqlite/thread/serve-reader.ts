@@ -1,0 +1,69 @@
+// What the reader's thread does. Its connection cannot write.
+//
+// Invariants
+// 1. Each answer is of one state of the file, also if it takes several queries.
+// 2. After trouble the next request opens the file again.
+import type { MessagePort } from "node:worker_threads";
+import { Bug } from "../../../core/bug.ts";
+import { toControlError } from "../../../core/errors.ts";
+import { type Database, openReadOnly } from "../database.ts";
+import { queries } from "../log-reader.ts";
+import { troubleError } from "../sqlite-errors.ts";
+import { type Ask, type Reply, refusal } from "./message.ts";
+
+/** Answers what comes through `port`, until it is closed. */
+export function serveReader(port: MessagePort, file: string, open: (file: string) => Database = openReadOnly): void {
+  const desk = new ReaderDesk(file, open);
+  port.on("message", (ask: Ask) => port.postMessage([desk.attempt(ask)]));
+}
+
+interface Opened {
+  readonly database: Database;
+  readonly answers: ReturnType<typeof queries>;
+}
+
+class ReaderDesk {
+  readonly #file: string;
+  readonly #open: (file: string) => Database;
+  #opened: Opened | undefined;
+
+  constructor(file: string, open: (file: string) => Database) {
+    this.#file = file;
+    this.#open = open;
+  }
+
+  attempt({ id, verb, ask }: Ask): Reply {
+    try {
+      this.#opened ??= this.#connect();
+      return { id, answer: answer(this.#opened, verb, ask) };
+    } catch (error) {
+      this.#drop();
+      return refusal(id, error instanceof Bug ? toControlError(error) : troubleError(error, this.#file));
+    }
+  }
+
+  #connect(): Opened {
+    const database = this.#open(this.#file);
+    return { database, answers: queries(database, this.#file) };
+  }
+
+  #drop(): void {
+    try {
+      this.#opened?.database.close();
+    } catch {
+      // A connection that failed may fail at this too. It is gone either way.
+    }
+    this.#opened = undefined;
+  }
+}
+
+function answer({ database, answers }: Opened, verb: string, ask: unknown): unknown {
+  if (!(verb in answers)) throw new Bug(`the reader knows no ${verb}`);
+  const query = answers[verb as keyof typeof answers] as (ask: unknown) => unknown;
+  database.exec("BEGIN");
+  try {
+    return query(ask);
+  } finally {
+    database.exec("COMMIT");
+  }
+}

@@ -1,0 +1,104 @@
+// A thread of the store, as seen from the main thread: requests go in, answers come out, in order.
+//
+// Invariants
+// 1. A request that is outstanding keeps the process alive; an idle thread does not.
+// 2. A thread that dies rejects what is outstanding as `unavailable`. The next request starts another one.
+import { Worker } from "node:worker_threads";
+import { ControlError } from "../../../core/errors.ts";
+import type { Ask, Reply } from "./message.ts";
+
+type Verbs<V> = { readonly [K in keyof V]: { readonly ask: unknown; readonly answer: unknown } };
+
+/** As much of a worker as is used here. */
+export interface Running extends Pick<Worker, "postMessage" | "ref" | "unref" | "terminate"> {
+  on(event: "message", listener: (replies: readonly Reply[]) => void): unknown;
+  on(event: "error", listener: (error: unknown) => void): unknown;
+  on(event: "exit", listener: () => void): unknown;
+}
+
+/** `entry`: the name of a module beside this one. */
+export type Start = (entry: Entry, data: unknown) => Running;
+
+type Entry = "writer" | "reader";
+
+interface Outstanding {
+  readonly resolve: (answer: never) => void;
+  readonly reject: (error: ControlError) => void;
+}
+
+/** `V` says what the thread can be asked. */
+export class Thread<V extends Verbs<V>> {
+  readonly #entry: Entry;
+  readonly #data: unknown;
+  readonly #start: Start;
+  readonly #outstanding = new Map<number, Outstanding>();
+  #worker: Running | undefined;
+  #lastId = 0;
+
+  constructor(entry: Entry, data: unknown, start: Start = startWorker) {
+    this.#entry = entry;
+    this.#data = data;
+    this.#start = start;
+  }
+
+  request<K extends keyof V & string>(verb: K, ask: V[K]["ask"]): Promise<V[K]["answer"]> {
+    const worker = this.#running();
+    this.#lastId += 1;
+    const message: Ask = { id: this.#lastId, verb, ask };
+    return new Promise((resolve, reject) => {
+      if (this.#outstanding.size === 0) worker.ref();
+      this.#outstanding.set(message.id, { resolve, reject });
+      worker.postMessage(message);
+    });
+  }
+
+  /** Ends the thread, whatever it is doing. What is outstanding is rejected as `unavailable`. */
+  async end(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    this.#lose(worker, new ControlError("unavailable", "The store is closed."));
+    await worker.terminate();
+  }
+
+  get started(): boolean {
+    return this.#worker !== undefined;
+  }
+
+  #running(): Running {
+    if (this.#worker !== undefined) return this.#worker;
+    const worker = this.#start(this.#entry, this.#data);
+    worker.on("message", (replies: readonly Reply[]) => this.#settle(worker, replies));
+    worker.on("error", (error) => this.#died(worker, error));
+    worker.on("exit", () => this.#died(worker, undefined));
+    this.#worker = worker;
+    return worker;
+  }
+
+  #settle(worker: Running, replies: readonly Reply[]): void {
+    for (const reply of replies) {
+      const request = this.#outstanding.get(reply.id);
+      this.#outstanding.delete(reply.id);
+      if ("code" in reply) request?.reject(new ControlError(reply.code, reply.message, { hint: reply.hint }));
+      else request?.resolve(reply.answer as never);
+    }
+    if (this.#outstanding.size === 0) worker.unref();
+  }
+
+  #died(worker: Running, cause: unknown): void {
+    this.#lose(worker, new ControlError("unavailable", `The store's ${this.#entry} has died.`, { cause }));
+  }
+
+  #lose(worker: Running, error: ControlError): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    for (const request of this.#outstanding.values()) request.reject(error);
+    this.#outstanding.clear();
+  }
+}
+
+function startWorker(entry: Entry, data: unknown): Running {
+  // Sources run as they are in development; a build has only the compiled modules.
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  // Without the program's own flags: some of them, like --input-type, no thread can be started with.
+  return new Worker(new URL(`./${entry}.${extension}`, import.meta.url), { workerData: data, execArgv: [] });
+}

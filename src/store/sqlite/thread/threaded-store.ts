@@ -1,0 +1,275 @@
+// The store on one SQLite file, for one server. The database lives in two threads, so that neither a commit nor a large
+// page is felt here: this side encodes, decodes, and tells who waits.
+//
+// Invariants
+// 1. All appends to the file come through here, so heads that are known here are exact. After an append of which nobody
+//    knows what became, its head is not known any more.
+// 2. The file belongs to this store alone while it is open, so leases are kept in memory: a worker that could outlive
+//    them would have to outlive the process. Their epochs come from the file, and rise over restarts.
+import { ControlError } from "../../../core/errors.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../../../core/model/ids.ts";
+import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked } from "../../../core/model/rows.ts";
+import type { StoreTrimmed, Upkeep } from "../../../core/model/upkeep.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Appended, Batch, Claim, Loaded, Page, SessionRow, Store } from "../../../ports/store.ts";
+import { decodeLane } from "../../../wire/lane.ts";
+import { Growth } from "../../growth.ts";
+import { Leases } from "../../leases.ts";
+import { callRow, eventsOf, processRow, runRow, sessionRow } from "../decode.ts";
+import { TakenOver } from "../file/ownership.ts";
+import { EPOCH_BLOCK, HEADS_MAX } from "../limits.ts";
+import type { ReaderVerbs } from "../log-reader.ts";
+import { Recent } from "../recent-entries.ts";
+import type { WriterVerbs } from "./message.ts";
+import { Outbox } from "./outbox.ts";
+import { type Start, Thread } from "./thread.ts";
+
+interface Opening {
+  /** By the one name that it has, whatever link leads to it. */
+  readonly file: string;
+  readonly clock: Pick<Clock, "elapsed">;
+  /** How its threads are started. Default: as threads. */
+  readonly start?: Start;
+}
+
+/** Opens the file, or throws a ControlError: in use, damaged, of a newer Belay, not ours. */
+export async function openThreadedStore({ file, clock, start }: Opening): Promise<Store> {
+  const writer = new Thread<WriterVerbs>("writer", { file }, start);
+  try {
+    const epoch = await writer.request("open", null);
+    const reader = new Thread<ReaderVerbs>("reader", { file }, start);
+    return new ThreadedStore({ file, writer, reader, epoch, clock });
+  } catch (error) {
+    await writer.end();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly file: string;
+  readonly writer: Thread<WriterVerbs>;
+  readonly reader: Thread<ReaderVerbs>;
+  readonly epoch: number;
+  readonly clock: Pick<Clock, "elapsed">;
+}
+
+class ThreadedStore implements Store {
+  readonly workers = "one";
+  readonly #file: string;
+  readonly #writer: Thread<WriterVerbs>;
+  readonly #reader: Thread<ReaderVerbs>;
+  readonly #outbox: Outbox;
+  readonly #growth = new Growth();
+  readonly #clock: Pick<Clock, "elapsed">;
+  readonly #leases: Leases;
+  readonly #heads = new Recent<SessionId, Seq>(HEADS_MAX);
+  #epoch: number;
+  #epochEnd: number;
+  #closing: Promise<void> | undefined;
+  /** Another program has opened the file: nothing is driven from here any more. */
+  #isTakenOver = false;
+
+  constructor({ file, writer, reader, epoch, clock }: Parts) {
+    this.#file = file;
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#outbox = new Outbox(writer, (session, head) => this.#note(session, head));
+    this.#clock = clock;
+    this.#leases = new Leases(clock);
+    this.#epoch = epoch;
+    this.#epochEnd = epoch + EPOCH_BLOCK;
+  }
+
+  async append(batch: Batch): Promise<Appended> {
+    this.#requireOpen();
+    if (this.#leases.fences(batch.session, batch.epoch)) return { kind: "fenced" };
+    const appended = await this.#outbox.add(batch, this.#clock.elapsed());
+    if (appended.kind === "fenced") this.#isTakenOver = true;
+    return appended;
+  }
+
+  async load(session: SessionId): Promise<Loaded | undefined> {
+    const loaded = await this.#ask("load", session);
+    if (loaded === null) return undefined;
+    const { head, after, rows, memos } = loaded;
+    const snapshot = loaded.snapshot === null ? undefined : decodeLane(loaded.snapshot);
+    return { snapshot, events: eventsOf(rows, after, head - after), head, memos };
+  }
+
+  async read(session: SessionId, { after, limit }: { readonly after: Seq; readonly limit: number }): Promise<Page> {
+    const page = await this.#ask("read", { session, after, limit });
+    if (page === null) return { events: [] };
+    const gapTo = page.keptFrom - 1;
+    if (after >= gapTo) return { events: eventsOf(page.rows, after, limit) };
+    return { events: eventsOf(page.rows, gapTo, limit), gapTo };
+  }
+
+  async grown(session: SessionId, after: Seq, signal: AbortSignal): Promise<void> {
+    this.#requireOpen();
+    const known = this.#heads.get(session);
+    if (known !== undefined) return known > after ? undefined : this.#growth.wait(session, after, signal);
+    // Registered before the head is looked at, so that nothing can happen in between.
+    const grown = this.#growth.wait(session, after, signal);
+    void this.#look(session);
+    await grown;
+  }
+
+  async run(by: RunId | { readonly session: SessionId; readonly key: string }): Promise<RunRow | undefined> {
+    const run = typeof by === "string" ? await this.#ask("run", by) : await this.#ask("key", by);
+    return run === null ? undefined : runRow(run);
+  }
+
+  async call(id: CallId): Promise<CallRow | undefined> {
+    const call = await this.#ask("call", id);
+    return call === null ? undefined : callRow(call);
+  }
+
+  async process(id: ProcessId): Promise<ProcessRow | undefined> {
+    const found = await this.#ask("process", id);
+    return found === null ? undefined : processRow(found);
+  }
+
+  async processes(
+    session: SessionId,
+    { before, limit }: { readonly before: Seq; readonly limit: number },
+  ): Promise<readonly ProcessRow[]> {
+    return (await this.#ask("processes", { session, before, limit })).map(processRow);
+  }
+
+  async runs(
+    session: SessionId,
+    { before, limit }: { readonly before: Seq; readonly limit: number },
+  ): Promise<readonly RunRow[]> {
+    return (await this.#ask("runs", { session, before, limit })).map(runRow);
+  }
+
+  async session(id: SessionId): Promise<SessionRow | undefined> {
+    const found = await this.#ask("session", id);
+    return found === null ? undefined : sessionRow(found);
+  }
+
+  async sessions(asked: SessionsAsked): Promise<readonly SessionRow[]> {
+    return (await this.#ask("sessions", asked)).map(sessionRow);
+  }
+
+  ids(asked: IdsAsked): Promise<IdsFound> {
+    return this.#ask("ids", asked);
+  }
+
+  async unattended(limit: number): Promise<readonly SessionId[]> {
+    const found: SessionId[] = [];
+    let after = 0;
+    while (found.length < limit) {
+      const page = await this.#ask("open", { after, limit });
+      for (const { id } of page) if (found.length < limit && !this.#leases.attended(id)) found.push(id);
+      if (page.length < limit) break;
+      after = page.at(-1)?.number ?? after;
+    }
+    return found;
+  }
+
+  async claim(session: SessionId, worker: WorkerId, ttlMs: number): Promise<Claim> {
+    this.#requireOpen();
+    if (this.#isTakenOver) throw new TakenOver(this.#file);
+    if (this.#epoch + 1 >= this.#epochEnd) await this.#takeEpochs();
+    return this.#leases.claim(session, worker, ttlMs, () => {
+      this.#epoch += 1;
+      return this.#epoch;
+    });
+  }
+
+  async renew(worker: WorkerId, ttlMs: number): Promise<readonly SessionId[]> {
+    this.#requireOpen();
+    return this.#leases.renew(worker, ttlMs);
+  }
+
+  async release(session: SessionId, worker: WorkerId): Promise<void> {
+    this.#requireOpen();
+    this.#leases.release(session, worker);
+  }
+
+  async trim(session: SessionId, before: Seq): Promise<StoreTrimmed> {
+    this.#requireOpen();
+    this.#outbox.flush();
+    return this.#writer.request("trim", { session, before });
+  }
+
+  readonly upkeep: Upkeep = {
+    remove: (session) => this.#remove(session),
+    survey: (page) => this.#ask("survey", page),
+    within: (session, limits) => this.#ask("within", { session, ...limits }),
+    usage: () => this.#ask("usage", null),
+    reclaim: async () => {
+      this.#requireOpen();
+      return this.#writer.request("reclaim", null);
+    },
+  };
+
+  async #remove(session: SessionId): ReturnType<Upkeep["remove"]> {
+    this.#requireOpen();
+    this.#outbox.flush();
+    const step = await this.#writer.request("remove", session);
+    // Its followers look, and find that it is gone.
+    if (step === "done") this.#note(session, undefined);
+    return step;
+  }
+
+  async ready(): Promise<void> {
+    this.#requireOpen();
+    await this.#writer.request("ready", null);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
+    this.#outbox.flush();
+    this.#growth.end();
+    // The reader first: the last connection to leave moves the write-ahead log into the file.
+    await this.#reader.end();
+    try {
+      if (this.#writer.started) await this.#writer.request("close", null);
+    } finally {
+      await this.#writer.end();
+    }
+  }
+
+  /** Tells whoever waits where the log is, or that nobody knows. */
+  async #look(session: SessionId): Promise<void> {
+    try {
+      this.#note(session, await this.#ask("head", session));
+    } catch {
+      this.#note(session, undefined);
+    }
+  }
+
+  #note(session: SessionId, head: Seq | undefined): void {
+    if (head === undefined) {
+      // Whoever waits is woken: it may have grown. They look again, and are told of the trouble if it lasts.
+      this.#heads.delete(session);
+      this.#growth.note(session, Number.POSITIVE_INFINITY);
+      return;
+    }
+    // An answer of the reader may come after that of a later append.
+    if (head <= (this.#heads.get(session) ?? -1)) return;
+    this.#heads.set(session, head);
+    this.#growth.note(session, head);
+  }
+
+  async #takeEpochs(): Promise<void> {
+    // Higher than all before, also if several claims have asked at once: each gets a block of its own.
+    this.#epoch = await this.#writer.request("epochs", null);
+    this.#epochEnd = this.#epoch + EPOCH_BLOCK;
+  }
+
+  async #ask<V extends keyof ReaderVerbs>(verb: V, ask: ReaderVerbs[V]["ask"]): Promise<ReaderVerbs[V]["answer"]> {
+    this.#requireOpen();
+    return this.#reader.request(verb, ask);
+  }
+
+  #requireOpen(): void {
+    if (this.#closing !== undefined) throw new ControlError("unavailable", "The store is closed.");
+  }
+}
