@@ -1,7 +1,7 @@
 // Brings the programs that tests need and the machine may not have, from Debian's packages: bubblewrap for process
 // trees, Chromium for browser tests. Prints what can be tested here, and what cannot.
 import { execFileSync } from "node:child_process";
-import { MECHANISMS } from "../src/process/mechanisms.ts";
+import { MECHANISMS } from "../src/process/containment/mechanisms.ts";
 import { chromiumPath } from "./fixtures/browser.ts";
 import { here } from "./fixtures/mechanisms-here.ts";
 import { programPath } from "./fixtures/program-path.ts";

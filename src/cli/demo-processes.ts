@@ -2,7 +2,7 @@
 import type { Recorded } from "../core/model/event.ts";
 import type { ProcessId } from "../core/model/ids.ts";
 import type { ProcessInfo, Tier } from "../ports/spawner.ts";
-import { descendantsOf, type Identity, identityOf, isStill } from "../process/proc.ts";
+import { descendantsOf, type Identity, identityOf, isStill } from "../process/tree/proc.ts";
 import type { RunHandle } from "../sdk/run.ts";
 import type { Session } from "../sdk/session.ts";
 import { ask, ended, type Stage } from "./demo-stage.ts";

@@ -15,8 +15,8 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Mechanism } from "../ports/spawner.ts";
-import type { Diagnosis, Finding } from "../process/doctor.ts";
-import { MECHANISMS, TIER_OF } from "../process/mechanisms.ts";
+import type { Diagnosis, Finding } from "../process/containment/doctor.ts";
+import { MECHANISMS, TIER_OF } from "../process/containment/mechanisms.ts";
 import { report, tell, tierOf } from "./doctor.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { identityOf } from "../process/proc.ts";
+import { identityOf } from "../process/tree/proc.ts";
 import { EXIT_SIGNAL } from "./exit-code.ts";
 
 const main = join(import.meta.dirname, "main.ts");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { identityOf } from "../process/proc.ts";
+import { identityOf } from "../process/tree/proc.ts";
 import { type Belay, openBelay } from "../sdk/belay.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
 

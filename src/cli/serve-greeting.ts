@@ -1,7 +1,7 @@
 // What `belay serve` says when it is ready: where it is, what it serves, how to log in, and what to try.
 import { styleText } from "node:util";
 import type { Tier } from "../ports/spawner.ts";
-import { tierWarning } from "../process/attacks.ts";
+import { tierWarning } from "../process/containment/attacks.ts";
 
 export interface Greeting {
   readonly version: string;

@@ -18,7 +18,7 @@ import type { Redactor } from "../observe/redactor.ts";
 import type { Telemetry, TelemetryOptions } from "../observe/telemetry.ts";
 import type { Notice } from "../ports/hooks.ts";
 import type { Tier } from "../ports/spawner.ts";
-import { isShortOfFiles } from "../process/file-limit.ts";
+import { isShortOfFiles } from "../process/launch/file-limit.ts";
 import type { Belay } from "../sdk/belay.ts";
 import { type DataLock, takeDataDirectory } from "../sdk/data-lock.ts";
 import { Guard, type GuardOptions } from "../server/guard.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ControlError } from "../core/errors.ts";
-import { connectionsWithin } from "../process/file-limit.ts";
+import { connectionsWithin } from "../process/launch/file-limit.ts";
 import type { Home } from "../sdk/data-dir.ts";
 import type { Served } from "../server/host.ts";
 import { CONNECTIONS_MAX } from "../server/limits.ts";

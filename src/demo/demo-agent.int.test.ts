@@ -7,7 +7,7 @@ import type { Delta } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Question } from "../core/model/question.ts";
 import type { Notice } from "../ports/hooks.ts";
-import { descendantsOf, type Identity, identityOf, isStill } from "../process/proc.ts";
+import { descendantsOf, type Identity, identityOf, isStill } from "../process/tree/proc.ts";
 import { type Belay, openBelay } from "../sdk/belay.ts";
 import type { BelayOptions } from "../sdk/belay-options.ts";
 import type { RunHandle } from "../sdk/run.ts";

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import type { Clock } from "../ports/clock.ts";
 import type { Child, SpawnRequest } from "../ports/spawner.ts";
 import { systemClock } from "../system/system-clock.ts";
-import { lookAtMachine } from "./machine.ts";
-import { everybody } from "./proc.ts";
-import { PROC_SIGHT } from "./proc-sight.ts";
-import type { Sight } from "./sight.ts";
+import { lookAtMachine } from "./containment/machine.ts";
 import { type OpenSpawner, openSpawner, type SpawnerOptions } from "./spawner.ts";
+import { everybody } from "./tree/proc.ts";
+import { PROC_SIGHT } from "./tree/proc-process-table.ts";
+import type { Sight } from "./tree/process-table.ts";
 
 let home: string;
 let dir: string;

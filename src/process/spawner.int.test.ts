@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Child, ChildEnd, Mechanism, SpawnRequest } from "../ports/spawner.ts";
 import { systemClock } from "../system/system-clock.ts";
-import { openLedger } from "./ledger.ts";
-import { identityOf } from "./proc.ts";
 import { type OpenSpawner, openSpawner, type SpawnerOptions } from "./spawner.ts";
+import { openLedger } from "./tree/ledger.ts";
+import { identityOf } from "./tree/proc.ts";
 
 let home: string;
 let dir: string;

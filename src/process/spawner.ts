@@ -23,33 +23,33 @@ import type {
   SpawnRequest,
   Tier,
 } from "../ports/spawner.ts";
-import { endCgroup } from "./cgroup.ts";
-import { toArguments } from "./command-line.ts";
-import type { Containment, Held, Plan, Wrapped } from "./containment.ts";
-import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } from "./cpu-share.ts";
-import { type Diagnosis, diagnose } from "./doctor.ts";
-import { childEnvironment, makeCookie } from "./environment.ts";
-import { noteMechanism } from "./last-tier.ts";
-import { toLeader } from "./leader.ts";
-import { type Ledger, openLedger, type Swept } from "./ledger.ts";
+import { endCgroup } from "./containment/cgroup.ts";
+import type { Containment, Held, Plan, Wrapped } from "./containment/containment.ts";
+import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } from "./containment/cpu-share.ts";
+import { type Diagnosis, diagnose } from "./containment/doctor.ts";
+import { noteMechanism } from "./containment/last-tier.ts";
+import { lookAtMachine, type Machine } from "./containment/machine.ts";
+import { elsewhere, sightOn } from "./containment/platform.ts";
+import { type Choice, choose } from "./containment/tiers.ts";
+import { toArguments } from "./launch/command-line.ts";
+import { yieldTo } from "./launch/command-priority.ts";
+import { childEnvironment, makeCookie } from "./launch/environment.ts";
+import { toLeader } from "./launch/leader.ts";
+import { PipePool } from "./launch/pipe-pool.ts";
+import { resolveProgram } from "./launch/program-lookup.ts";
+import { abandon, gone, NO_ROOM, reachGate, type Started, type Starting, start } from "./launch/start.ts";
+import { inTerminal, resizeTerminal } from "./launch/terminal.ts";
+import { checkSessionDirectory, checkWorkingDirectory } from "./launch/working-directory.ts";
 import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT, SHORTAGE_NOTICE_MS } from "./limits.ts";
-import { LiveChild } from "./live-child.ts";
-import { lookAtMachine, type Machine } from "./machine.ts";
+import { LiveChild } from "./live-tree.ts";
 import { Capture } from "./output/capture.ts";
+import { OutputShelf } from "./output/output-directory.ts";
 import { openOutput } from "./output/saved-output.ts";
-import { OutputShelf } from "./output-shelf.ts";
-import { PartialChild } from "./partial-child.ts";
-import { PipePool } from "./pipe-pool.ts";
-import { elsewhere, sightOn } from "./platform.ts";
-import type { Identity } from "./proc.ts";
-import { resolveProgram } from "./program.ts";
-import type { Sight } from "./sight.ts";
-import { abandon, gone, NO_ROOM, reachGate, type Started, type Starting, start } from "./start.ts";
-import { inTerminal, resizeTerminal } from "./terminal.ts";
-import { type Choice, choose } from "./tiers.ts";
-import { until } from "./until.ts";
-import { checkSessionDirectory, checkWorkingDirectory } from "./working-directory.ts";
-import { yieldTo } from "./yield-to.ts";
+import { PartialChild } from "./partial-tree.ts";
+import { type Ledger, openLedger, type Swept } from "./tree/ledger.ts";
+import { until } from "./tree/poll-until.ts";
+import type { Identity } from "./tree/proc.ts";
+import type { Sight } from "./tree/process-table.ts";
 
 export interface SpawnerOptions {
   /** For the ledger, the output, and what was found out about this machine. Made if it is not there. */

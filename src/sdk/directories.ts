@@ -8,7 +8,7 @@ import { isAbsolute, resolve, sep } from "node:path";
 import { ControlError } from "../core/errors.ts";
 import { invalid } from "../core/input.ts";
 import { DIRECTORY_CHARS_MAX } from "../core/limits.ts";
-import { isWithin } from "../process/working-directory.ts";
+import { isWithin } from "../process/launch/working-directory.ts";
 
 /** `workspace`: inside the host's workspace, and nowhere else. `any`: wherever there is a directory. */
 export type Directories = "workspace" | "any";

@@ -7,9 +7,9 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { lookAtMachine } from "../../src/process/machine.ts";
-import { childrenOf, stateOf } from "../../src/process/proc.ts";
-import { until } from "../../src/process/until.ts";
+import { lookAtMachine } from "../../src/process/containment/machine.ts";
+import { until } from "../../src/process/tree/poll-until.ts";
+import { childrenOf, stateOf } from "../../src/process/tree/proc.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { ROOT } from "../fixtures/repository.ts";
 

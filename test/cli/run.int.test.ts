@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
 import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
-import { identityOf } from "../../src/process/proc.ts";
+import { identityOf } from "../../src/process/tree/proc.ts";
 import { AGENT, ASKED, jsonLines, MAIN, Shell } from "../fixtures/shell.ts";
 
 const HERE = ["run", "--agent", AGENT] as const;

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
 import { DEFAULT_PORT } from "../../src/cli/serve-listeners.ts";
-import { identityOf } from "../../src/process/proc.ts";
+import { identityOf } from "../../src/process/tree/proc.ts";
 import { readServer } from "../../src/sdk/data-dir.ts";
 import { AGENT, jsonLines, type Program, type Said, Shell } from "../fixtures/shell.ts";
 

@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { type BelayClient, connectBelay } from "../../src/client/belay-client.ts";
 import type { RunControl } from "../../src/ports/control.ts";
-import { until } from "../../src/process/until.ts";
+import { until } from "../../src/process/tree/poll-until.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { mark, marked } from "../fixtures/marked-process.ts";
 import { ROOT } from "../fixtures/repository.ts";

@@ -2,7 +2,7 @@
 // surroundings and then becomes the next one.
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import type { Tier } from "../../src/ports/spawner.ts";
-import { lookAtMachine } from "../../src/process/machine.ts";
+import { lookAtMachine } from "../../src/process/containment/machine.ts";
 
 export interface Surroundings {
   readonly name: string;

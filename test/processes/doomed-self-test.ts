@@ -2,14 +2,14 @@
 // Its arguments: the workspace, what is tested, and the moment.
 import { writeSync } from "node:fs";
 import type { Mechanism } from "../../src/ports/spawner.ts";
-import type { Containment } from "../../src/process/containment.ts";
-import { gateArguments, leaderScript, READY, SHELL, STATUS_FD } from "../../src/process/gate.ts";
-import { lookAtMachine } from "../../src/process/machine.ts";
-import { makeContainment } from "../../src/process/mechanisms.ts";
-import { childrenOf } from "../../src/process/proc.ts";
-import { findProgram } from "../../src/process/program.ts";
-import { PsSight } from "../../src/process/ps-sight.ts";
-import { selfTest } from "../../src/process/self-test.ts";
+import type { Containment } from "../../src/process/containment/containment.ts";
+import { lookAtMachine } from "../../src/process/containment/machine.ts";
+import { makeContainment } from "../../src/process/containment/mechanisms.ts";
+import { selfTest } from "../../src/process/containment/self-test.ts";
+import { gateArguments, leaderScript, READY, SHELL, STATUS_FD } from "../../src/process/launch/gate.ts";
+import { findProgram } from "../../src/process/launch/program-lookup.ts";
+import { childrenOf } from "../../src/process/tree/proc.ts";
+import { PsSight } from "../../src/process/tree/ps-process-table.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 
 /** `gate`: the command has not begun. The others: the hostile process is up, in the trial of a stop or of a death. */

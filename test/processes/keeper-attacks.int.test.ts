@@ -1,7 +1,7 @@
 // What a command can do to the Belay that runs it, by mechanism: each attack is carried out, and comes to what is
 // documented.
 import { describe, expect, test } from "vitest";
-import { ATTACKS, ENFORCEMENT } from "../../src/process/attacks.ts";
+import { ATTACKS, ENFORCEMENT } from "../../src/process/containment/attacks.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
 import { ATTACK_NAMES, carryOut } from "../trees/attacks.ts";
 

@@ -56,8 +56,8 @@ export const PERMITS: readonly Permit[] = [
   { reach: "this process", in: "src/process/", because: "children inherit from it, and are signalled by it" },
   { reach: "chance", in: "src/process/", because: "a tree is marked so that nobody else's carries its mark" },
   { reach: "threads", in: "src/process/spawner.ts", because: "it refuses to start anything from a worker" },
-  { reach: "threads", in: "src/process/scan-thread.ts", because: "reading an environment can block for seconds" },
-  { reach: "threads", in: "src/process/scan-worker.ts", because: "it is the other end of such a thread" },
+  { reach: "threads", in: "src/process/tree/scan-thread.ts", because: "reading an environment can block for seconds" },
+  { reach: "threads", in: "src/process/tree/scan-worker.ts", because: "it is the other end of such a thread" },
   ...["file-place.ts", "file-search.ts", "file-walk.ts", "file-write.ts"].map(
     (file): Permit => ({
       ...{ reach: "files", in: `src/agent/${file}` },

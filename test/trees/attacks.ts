@@ -1,4 +1,5 @@
-// Carries out what `src/process/attacks.ts` lists, with one mechanism, and reports what came of each attack.
+// Carries out what `src/process/containment/attacks.ts` lists, with one mechanism, and reports what came of each
+// attack.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -15,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Child, Mechanism } from "../../src/ports/spawner.ts";
-import { ATTACKS, type Attack, type Enforcement } from "../../src/process/attacks.ts";
+import { ATTACKS, type Attack, type Enforcement } from "../../src/process/containment/attacks.ts";
 import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { CLOSES, MOVES, markOf, survivorsOf, THREADS } from "./shapes.ts";

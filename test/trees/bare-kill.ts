@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { childrenOf, identityOf, presenceOf } from "../../src/process/proc.ts";
+import { childrenOf, identityOf, presenceOf } from "../../src/process/tree/proc.ts";
 import { percentile } from "./figures.ts";
 import { markOf, SHAPES } from "./shapes.ts";
 

@@ -5,7 +5,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { lookAtMachine } from "../../src/process/machine.ts";
+import { lookAtMachine } from "../../src/process/containment/machine.ts";
 
 const UID = 23_456;
 const folder = mkdtempSync(join(tmpdir(), "belay-ordinary-"));

@@ -1,7 +1,7 @@
 // Processes as a Mac would see them, on this machine: with `ps` alone, without /proc.
 
-import { findProgram } from "../../src/process/program.ts";
-import { PsSight } from "../../src/process/ps-sight.ts";
+import { findProgram } from "../../src/process/launch/program-lookup.ts";
+import { PsSight } from "../../src/process/tree/ps-process-table.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 
 export const psHere = (): PsSight =>

@@ -1,0 +1,195 @@
+// Containment by bubblewrap: a PID namespace, and for the profile `workspace` also files and a network of its own.
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { ControlError } from "../../core/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { FILTER_FD, gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
+import { isWithin } from "../launch/working-directory.ts";
+import { capLine, dropRights, dropUndoing, holdNamespace, UNDOING } from "../tree/namespace-tree.ts";
+import type { Containment, Plan } from "./containment.ts";
+import { hiddenPaths, isDirectory, realPath } from "./hidden-paths.ts";
+import { socketFilter } from "./socket-filter.ts";
+
+export interface BubblewrapOptions {
+  readonly bwrap: string;
+  /** For giving up rights. Without it, nothing that needs some is done: no cap on processes unless we are root. */
+  readonly setpriv: string | undefined;
+  /** For taking away the second view of /proc. */
+  readonly umount: string | undefined;
+  /** Whether we need a user namespace to be allowed the others. */
+  readonly userNamespace: boolean;
+  /** Whether the server's user is root. Its uid has rights of its own, also without any capability. */
+  readonly root: boolean;
+  /** Whether the kernel counts pids per namespace. */
+  readonly caps: boolean;
+  /** What no process sees, whatever its profile: a token would let it approve its own calls. */
+  readonly hidden: readonly string[];
+  /** The server's workspace, if it lies inside a hidden directory: the one part that is seen. */
+  readonly exposed?: string | undefined;
+  readonly clock: Clock;
+}
+
+export function bubblewrap(options: BubblewrapOptions): Containment {
+  return {
+    mechanism: "bubblewrap",
+    tier: "namespace",
+    profiles: ["none", "contain", "workspace"],
+    wrap: (plan) => {
+      const filter = plan.profile === "workspace" ? socketFilter() : undefined;
+      const args = bwrapArguments(options, plan, filter !== undefined);
+      return { file: options.bwrap, args, ...(filter === undefined ? {} : { filter }) };
+    },
+    hold: (leader, plan) => holdNamespace(leader, plan, options.clock),
+  };
+}
+
+/** Where the second view of /proc is, for as long as the leader needs it: in a directory that is the tree's own. */
+const SECOND_PROC = "/run/belay-proc";
+
+export function bwrapArguments(options: BubblewrapOptions, plan: Plan, filtered = false): readonly string[] {
+  const rights = rightsFor(options, plan);
+  return [
+    ...["--die-with-parent", "--new-session", "--unshare-pid", "--as-pid-1"],
+    ...(options.userNamespace ? ["--unshare-user"] : []),
+    ...rights.flags,
+    ...(filtered ? ["--seccomp", String(FILTER_FD)] : []),
+    ...(plan.profile === "workspace" ? workspaceMounts(options, plan, rights.secondProc) : fullMounts(options)),
+    ...hidingMounts(options, plan),
+    ...["--chdir", plan.cwd, "--"],
+    ...[SHELL, "-c", leaderScript(rights.before), "belay", ...rights.drop, ...gateArguments(plan)],
+  ];
+}
+
+/** Everything as it is, devices included; only the view of processes is the tree's own. */
+const fullMounts = ({ hidden }: BubblewrapOptions): readonly string[] => [
+  ...["--dev-bind", "/", "/"],
+  ...hiddenPaths(hidden).pinned.flatMap((path) => ["--dev-bind", path, path]),
+  ...["--proc", "/proc"],
+];
+
+/**
+ * Covers what is hidden, and shows the workspace again should it lie inside: outermost first, so that each mount is on
+ * top of the one around it. In `workspace` all else is read-only, and only directories inside it need to be pinned.
+ */
+function hidingMounts({ hidden, exposed }: BubblewrapOptions, plan: Plan): readonly string[] {
+  const { directories, files, pinned } = hiddenPaths(hidden);
+  const inWorkspace = plan.profile === "workspace";
+  const inside = pinned.filter((path) => inWorkspace && path !== plan.workspace && isWithin(plan.workspace, path));
+  const shown = exposed === undefined || !inWorkspace || !isWithin(exposed, plan.workspace) ? exposed : plan.workspace;
+  const mounts: readonly (readonly [path: string, mount: readonly string[]])[] = [
+    ...directories.map((path) => [path, ["--tmpfs", path]] as const),
+    ...files.map((path) => [path, ["--ro-bind", "/dev/null", path]] as const),
+    ...(shown === undefined ? [] : [[shown, ["--bind", shown, shown]] as const]),
+  ];
+  return [
+    ...inside.flatMap((path) => ["--bind", path, path]),
+    ...mounts.toSorted(([one], [other]) => one.length - other.length).flatMap(([, mount]) => mount),
+    ...directories.flatMap((path) => ["--remount-ro", path]),
+  ];
+}
+
+interface Rights {
+  readonly flags: readonly string[];
+  /** What the leader does with them. */
+  readonly before: string;
+  /** What takes them away before the gate. */
+  readonly drop: readonly string[];
+  readonly secondProc: boolean;
+}
+
+const NO_RIGHTS: Rights = { flags: [], before: "", drop: [], secondProc: false };
+
+/** Root has them without asking. */
+const CAP_RIGHTS = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
+
+/**
+ * Capping the tree takes a right that the command must not have. The leader has it, uses it, and what it starts gives
+ * it up. In `contain` root keeps the rights of an ordinary root, without those that undo mounts; a cap is then a guard
+ * against accidents only. In `workspace` root gives all of them up, and what its uid alone could still write to is
+ * mounted read-only: so the leader needs a second view of /proc for the cap, and takes it away.
+ */
+function rightsFor(options: BubblewrapOptions, plan: Plan): Rights {
+  const cap = options.caps ? capLine(plan.limits.processesMax) : "";
+  const drop = options.setpriv === undefined ? undefined : dropRights(options.setpriv);
+  if (!options.root || options.userNamespace) {
+    if (drop !== undefined && cap !== "")
+      return { ...NO_RIGHTS, flags: options.root ? [] : CAP_RIGHTS, before: cap, drop };
+    return options.root && plan.profile === "workspace" ? { ...NO_RIGHTS, flags: ["--cap-drop", "ALL"] } : NO_RIGHTS;
+  }
+  if (plan.profile !== "workspace") {
+    return options.setpriv === undefined
+      ? { ...NO_RIGHTS, before: cap, flags: UNDOING.flatMap((name) => ["--cap-drop", `CAP_${name.toUpperCase()}`]) }
+      : { ...NO_RIGHTS, before: cap, drop: dropUndoing(options.setpriv) };
+  }
+  if (drop === undefined || options.umount === undefined || cap === "") {
+    return { ...NO_RIGHTS, flags: ["--cap-drop", "ALL"] };
+  }
+  const before = [capLine(plan.limits.processesMax, SECOND_PROC), `${options.umount} -R ${SECOND_PROC} || exit`].join(
+    "\n",
+  );
+  return { flags: [], before, drop, secondProc: true };
+}
+
+function workspaceMounts(options: BubblewrapOptions, plan: Plan, secondProc: boolean): readonly string[] {
+  const { workspace } = plan;
+  if (isSystem(workspace)) throw tooWide(workspace);
+  const tmp = [...new Set(["/tmp", "/var/tmp", realPath(tmpdir()) ?? "/tmp"])].filter(isDirectory);
+  return [
+    ...["--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+    ...["--ro-bind", "/", "/", ...deviceMounts(plan.terminal)],
+    // Sockets of daemons are reached by path, whatever network one is in.
+    ...["--tmpfs", "/run"],
+    ...(secondProc ? ["--proc", SECOND_PROC] : []),
+    ...["--proc", "/proc"],
+    ...(options.root ? ROOT_OWNED.flatMap((path) => ["--ro-bind-try", path, path]) : []),
+    ...tmp.flatMap((path) => ["--tmpfs", path]),
+    // Before the workspace, should it be below one of these.
+    ...SECRETS.flatMap((name) => hiding(join(homedir(), name))),
+    ...["--bind", workspace, workspace],
+    ...SECRETS.flatMap((name) => {
+      const path = realPath(join(homedir(), name));
+      return path !== undefined && path !== workspace && isWithin(workspace, path) ? hiding(path) : [];
+    }),
+  ];
+}
+
+/** What is mounted anew for every tree, or not at all for it to change: to let it write there would undo that. */
+const isSystem = (path: string): boolean =>
+  ["/proc", "/sys", "/dev"].some((one) => isWithin(path, one)) || ["/proc", "/sys"].some((one) => isWithin(one, path));
+
+const tooWide = (workspace: string): ControlError =>
+  new ControlError("uncontained", `The profile "workspace" cannot hold a process in ${workspace}: it is the system.`, {
+    hint: "Work in a directory of your own, or ask for a lower profile.",
+  });
+
+/**
+ * The harmless ones. Not by `--dev`, except for a terminal, which takes devices of its own: for that a user needs a
+ * second user namespace, whose owner could lift the cap on processes again.
+ */
+function deviceMounts(terminal: boolean): readonly string[] {
+  if (terminal) return ["--dev", "/dev"];
+  const links = { fd: "", stdin: "/0", stdout: "/1", stderr: "/2" };
+  return [
+    ...["--tmpfs", "/dev", "--tmpfs", "/dev/shm"],
+    ...DEVICES.flatMap((name) => ["--dev-bind-try", `/dev/${name}`, `/dev/${name}`]),
+    ...Object.entries(links).flatMap(([name, end]) => ["--symlink", `/proc/self/fd${end}`, `/dev/${name}`]),
+  ];
+}
+
+const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/** What root may write to by its name alone. */
+const ROOT_OWNED = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/acpi"];
+
+/** Where people keep what no tool's process needs, relative to home. */
+const SECRETS = [
+  ...[".ssh", ".aws", ".gnupg", ".config", ".netrc", ".npmrc", ".docker", ".kube", ".azure", ".git-credentials"],
+  ...[".pypirc", ".password-store", ".local/share/keyrings", ".cargo/credentials.toml", ".bash_history"],
+];
+
+/** Mounts that hide a path; none if it is not there. Links are followed: a mount on a link is refused or misses. */
+function hiding(path: string): readonly string[] {
+  const target = realPath(path);
+  if (target === undefined) return [];
+  return isDirectory(target) ? ["--tmpfs", target] : ["--ro-bind", "/dev/null", target];
+}

@@ -1,0 +1,265 @@
+// Control groups, in a directory that is only like one: what is asked of the kernel there, and what is made of its
+// answers. The real ones are in `self-test.test.ts`.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { rememberingWatchdog } from "../../../test/fixtures/remembering-watchdog.ts";
+import { manualClock, settled } from "../../testing/manual-clock.ts";
+import { FORCE_WAIT_MS } from "../limits.ts";
+import { childrenOf, identityOf, type Seen } from "../tree/proc.ts";
+import { Census } from "../tree/shared-scan.ts";
+import { cgroup, countsProcesses, endCgroup } from "./cgroup.ts";
+import type { Leader, Plan } from "./containment.ts";
+
+let parent: string;
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), "belay-cgroup-"));
+});
+afterEach(() => rmSync(parent, { recursive: true, force: true }));
+
+const plan: Plan = {
+  ...{ id: "proc_cg.1", cookie: "proc_cg.1:abc", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
+  ...{ profile: "none", limits: { processesMax: 77 }, terminal: false },
+};
+
+function made(setpriv?: string, look: () => Promise<readonly Seen[]> = async () => []) {
+  const clock = manualClock();
+  const { watchdog, wards, told } = rememberingWatchdog();
+  const census = new Census(look);
+  return {
+    clock,
+    wards,
+    told,
+    containment: cgroup({ parent, setpriv, perl: undefined, arch: process.arch, watchdog, census, clock }),
+  };
+}
+
+const path = (): string => join(parent, "belay.proc_cg.1.abc");
+/** A file as the kernel would have made it. */
+const put = (name: string, text: string): void => writeFileSync(join(path(), name), text);
+const got = (name: string): string => readFileSync(join(path(), name), "utf8");
+
+describe("the control group of a tree", () => {
+  test("asks the kernel to count, where it has a say in it, and makes no files of its own", () => {
+    made();
+    expect(readdirSync(parent)).toEqual([]);
+    writeFileSync(join(parent, "cgroup.subtree_control"), "");
+    made();
+    expect(readFileSync(join(parent, "cgroup.subtree_control"), "utf8")).toBe("+pids");
+  });
+
+  test.each([
+    ["cpu pids memory\n", true],
+    ["pids\n", true],
+    ["cpu pidsy\n", false],
+    ["", false],
+  ])("is capped if the kernel counts processes there: %j", (text, counted) => {
+    writeFileSync(join(parent, "cgroup.subtree_control"), text);
+    expect(countsProcesses(parent)).toBe(counted);
+  });
+
+  test("is not capped where nobody can tell", () => {
+    expect(countsProcesses(parent)).toBe(false);
+  });
+
+  test("is made once, before the start, has a name that was never used, and goes with what is below it", () => {
+    const { prepare, release, cgroup: own } = made().containment.wrap(plan);
+    expect([own, existsSync(path())]).toEqual([path(), false]);
+    prepare?.();
+    expect(readdirSync(path())).toEqual([]);
+    expect(prepare).toThrow(
+      expect.objectContaining({
+        code: "not_started",
+        message: `No control group could be made for proc_cg.1 in ${parent}.`,
+      }),
+    );
+    mkdirSync(join(path(), "below/further"), { recursive: true });
+    release?.();
+    expect(existsSync(path())).toBe(false);
+    release?.();
+  });
+
+  test("is entered by the leader before anything else, and the leader dies with the server if it can", () => {
+    const bare = made().containment.wrap(plan);
+    expect([bare.file, bare.args[0]]).toEqual(["/bin/sh", "-c"]);
+    expect(bare.args[1]).toContain(`echo 0 >${path()}/cgroup.procs || exit 126\n(exec "$@"`);
+    const held = made("/usr/bin/setpriv").containment.wrap(plan);
+    expect([held.file, ...held.args.slice(0, 4)]).toEqual([
+      ...["/usr/bin/setpriv", "--pdeathsig", "KILL", "--", "/bin/sh"],
+    ]);
+  });
+
+  test("closes its watchdog with it", () => {
+    const { containment, told } = made();
+    expect(containment.profiles).toEqual(["none"]);
+    containment.close?.();
+    expect(told).toEqual(["closed"]);
+  });
+});
+
+/** A real process that has said something. All of its group ends with the test. */
+async function spoken(script: string): Promise<ChildProcess & { readonly pid: number }> {
+  const child = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
+  const gone = once(child.stdout, "close");
+  onTestFinished(async () => {
+    killGroup(child);
+    await gone;
+  });
+  await once(child.stdout, "data");
+  return Object.assign(child, { pid: Number(child.pid) });
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    process.kill(-Number(pid), "SIGKILL");
+  } catch {
+    // All of it is gone.
+  }
+}
+
+/** A real leader with a command below it, and another process that is in neither's group. */
+async function trees() {
+  const [leader, other] = await Promise.all([
+    spoken("sleep 8000501 & sleep 8000501 & echo up; wait"),
+    spoken("echo up; exec sleep 8000502"),
+  ]);
+  const identity = identityOf(leader.pid);
+  const [command = 0, companion = 0] = childrenOf(leader.pid);
+  if (identity === undefined) throw new Error("A leader that has spoken is there.");
+  const asLeader: Leader = {
+    ...{ identity, exit: undefined, released: true, tell: () => undefined, kill: () => undefined },
+  };
+  return { leader, other: other.pid, command, companion, asLeader };
+}
+
+describe("a tree in a control group", () => {
+  test("is ended by one write, and no signal: whoever is in it ends, wherever it has gone", async () => {
+    const { asLeader, command, leader } = await trees();
+    const { containment, wards } = made();
+    containment.wrap(plan).prepare?.();
+    put("cgroup.kill", "");
+    const held = containment.hold(asLeader, plan);
+    expect([held.pid, held.identity]).toEqual([command, asLeader.identity]);
+    expect(wards).toEqual([
+      { pid: asLeader.identity.pid, cookie: plan.cookie, livenessLink: undefined, cgroup: path() },
+    ]);
+    held.force();
+    expect(got("cgroup.kill")).toBe("1");
+    await settled();
+    expect([leader.signalCode, identityOf(asLeader.identity.pid) === undefined]).toEqual([null, false]);
+    expect(identityOf(command)).toBeDefined();
+  });
+
+  test("on a kernel without that is ended by its group", async () => {
+    const { asLeader, leader } = await trees();
+    const { containment } = made();
+    containment.wrap(plan).prepare?.();
+    const exited = once(leader, "exit");
+    containment.hold(asLeader, plan).force();
+    expect((await exited)[1]).toBe("SIGKILL");
+  });
+
+  test("is asked by its group", async () => {
+    const { asLeader, leader } = await trees();
+    const { containment } = made();
+    const exited = once(leader, "exit");
+    containment.hold(asLeader, plan).ask();
+    expect((await exited)[1]).toBe("SIGTERM");
+  });
+
+  test("at a terminal is asked by its command: what makes the terminal stays for the last word", async () => {
+    const { asLeader, command, companion } = await trees();
+    const { containment } = made();
+    containment.hold(asLeader, { ...plan, terminal: true }).ask();
+    await expect.poll(() => identityOf(command)).toBeUndefined();
+    expect([identityOf(companion), identityOf(asLeader.identity.pid)]).not.toContain(undefined);
+  });
+
+  test("has left whoever is in it, also further below, besides the leader and the command", async () => {
+    const { asLeader, command, companion, other } = await trees();
+    const { containment } = made();
+    const { pid } = asLeader.identity;
+    const held = containment.hold(asLeader, plan);
+    expect(held.left()).toEqual([]);
+    containment.wrap(plan).prepare?.();
+    put("cgroup.procs", `${pid}\n${command}\n${companion}\n4194305\n`);
+    mkdirSync(join(path(), "below"));
+    writeFileSync(join(path(), "below/cgroup.procs"), `${other}\n`);
+    expect(held.left()).toEqual([
+      { pid: companion, asked: true },
+      { pid: other, asked: false },
+    ]);
+  });
+
+  test("is gone when the kernel says that nobody is in it, and the watchdog is told", async () => {
+    const { asLeader } = await trees();
+    const { containment, told, clock } = made();
+    containment.wrap(plan).prepare?.();
+    put("cgroup.events", "populated 1\nfrozen 0\n");
+    const verified = containment.hold(asLeader, plan).verify(200, []);
+    await clock.advance(100);
+    expect(told).toEqual([]);
+    put("cgroup.events", "populated 0\nfrozen 0\n");
+    await clock.advance(100);
+    expect(await verified).toEqual({ killed: 0, left: [] });
+    expect(told).toEqual(["forgotten"]);
+  });
+
+  test("that does not empty in time is told by its members, and the watchdog keeps it", async () => {
+    const { asLeader } = await trees();
+    const { containment, told, clock } = made();
+    containment.wrap(plan).prepare?.();
+    put("cgroup.events", "populated 1\n");
+    put("cgroup.procs", "12\n13\n");
+    const verified = containment.hold(asLeader, plan).verify(200, []);
+    await clock.advance(200);
+    expect(await verified).toEqual({ killed: 0, left: [12, 13] });
+    expect(told).toEqual([]);
+  });
+
+  test("that nobody could look for afterwards is not said to be gone, and the watchdog keeps it", async () => {
+    const { asLeader } = await trees();
+    const { containment, told, clock } = made(undefined, () => Promise.reject(new Error("out of files")));
+    containment.wrap(plan).prepare?.();
+    const verified = containment.hold(asLeader, plan).verify(200, []);
+    await clock.advance(2_000);
+    expect(await verified).toEqual({ killed: 0, left: [asLeader.identity.pid] });
+    expect(told).toEqual([]);
+  });
+
+  test("whose leader has no command any more is not held", () => {
+    const nobody = { pid: 4_194_305, startTime: 1, bootId: "boot" };
+    const leader: Leader = {
+      ...{ identity: nobody, exit: undefined, released: true, tell: () => undefined, kill: () => undefined },
+    };
+    expect(() => made().containment.hold(leader, plan)).toThrow("The tree has ended before it was held.");
+  });
+});
+
+describe("a control group that an earlier server has left", () => {
+  test("is ended and removed", async () => {
+    const { clock } = made();
+    mkdirSync(join(path(), "below"), { recursive: true });
+    await endCgroup(path(), clock);
+    expect(existsSync(path())).toBe(false);
+    await endCgroup(path(), clock);
+    expect(existsSync(path())).toBe(false);
+  });
+
+  test("is told to end, waited for, and not said to be gone while it is there", async () => {
+    const { clock } = made();
+    mkdirSync(path());
+    put("cgroup.kill", "");
+    put("cgroup.events", "populated 1\n");
+    const ended = endCgroup(path(), clock);
+    const failed = expect(ended).rejects.toThrow(`${path()} still has members.`);
+    expect(got("cgroup.kill")).toBe("1");
+    await clock.advance(FORCE_WAIT_MS - 1);
+    expect(clock.pending).toHaveLength(1);
+    await clock.advance(1);
+    await failed;
+  });
+});

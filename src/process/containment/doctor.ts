@@ -1,0 +1,147 @@
+// What holds processes on this machine, how that was tested, what it cannot do, and how to get something better.
+// Plain data: whoever shows it decides how.
+import type { Mechanism, Profile, Tier } from "../../ports/spawner.ts";
+import type { Sight } from "../tree/process-table.ts";
+import { unenforced } from "./attacks.ts";
+import { countsProcesses } from "./cgroup.ts";
+import { findCpuGroups, sharesBySession } from "./cpu-share.ts";
+import { fixFor } from "./fixes.ts";
+import type { Machine } from "./machine.ts";
+import { MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
+import { notesOnPlatform, sightOn } from "./platform.ts";
+import type { TestResult } from "./self-test.ts";
+import { Tests } from "./tiers.ts";
+
+export interface Finding {
+  readonly mechanism: Mechanism;
+  readonly tier: Tier;
+  /** Whether what it is made of is on this machine. */
+  readonly available: boolean;
+  /** A hostile tree was stopped, and another was left by a server that was killed: whether nobody survived. */
+  readonly test: TestResult;
+  readonly profiles: readonly Profile[];
+  /** What it does not do here. */
+  readonly limits: readonly string[];
+  /** How to get it, or to get it working. */
+  readonly fix: string | undefined;
+}
+
+export interface Diagnosis {
+  readonly platform: string;
+  readonly kernel: string;
+  /** The best that works. Undefined: nothing does. */
+  readonly best: Mechanism | undefined;
+  /** All of them, best first. */
+  readonly mechanisms: readonly Finding[];
+  /** What concerns the machine as a whole. */
+  readonly notes: readonly string[];
+}
+
+/** Tests all of them; those that were tested before only if asked to. */
+export async function diagnose(given: Surroundings & { readonly fresh?: boolean }): Promise<Diagnosis> {
+  const { machine, sight = sightOn(machine.platform, given.clock) } = given;
+  const around = sight === undefined ? given : { ...given, sight };
+  const tests = new Tests(around);
+  const mechanisms: Finding[] = [];
+  for (const mechanism of MECHANISMS) {
+    const containment = makeContainment(mechanism, around);
+    containment?.close?.();
+    const test = await tests.of(mechanism);
+    mechanisms.push({
+      ...{ mechanism, test, tier: TIER_OF[mechanism], available: containment !== undefined },
+      profiles: containment?.profiles ?? [],
+      limits: limitsOf(mechanism, machine, sight),
+      fix: fixFor(mechanism, machine, test),
+    });
+  }
+  return {
+    platform: machine.platform,
+    kernel: machine.kernel,
+    best: mechanisms.find(({ test }) => test.kind === "passed")?.mechanism,
+    mechanisms,
+    notes: notesOn(machine),
+  };
+}
+
+/** What it does not do, from the table of attacks and from what this machine lacks. */
+function limitsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefined): readonly string[] {
+  const reach = unenforced(mechanism, mechanism !== "unshare" || machine.programs.mount !== undefined);
+  const can = reach.length === 0 ? [] : [`A command can ${reach.join("; or ")}.`, SEPARATE_USER];
+  return [...gapsOf(mechanism, machine, sight), ...can];
+}
+
+const SEPARATE_USER = "To keep commands away from Belay, install bubblewrap, or run Belay as a separate user.";
+
+function gapsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefined): readonly string[] {
+  switch (mechanism) {
+    case "bubblewrap":
+      return [...capLimits(machine), "sudo and other set-user-ID programs get no rights inside."];
+    case "unshare":
+      return [...capLimits(machine), 'It has no profile "workspace".'];
+    case "cgroup":
+      return [
+        SEES_ALL,
+        ...(machine.cgroup !== undefined && countsProcesses(machine.cgroup) ? [] : [NO_CAP]),
+        ...(machine.programs.perl === undefined ? [LEAVES_GROUP] : []),
+        "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
+      ];
+    case "anchor":
+      return [
+        ...[SEES_ALL, NO_CAP],
+        "A program that kills its anchor on purpose, and has shed its environment, escapes; that it may is reported.",
+      ];
+    case "group":
+      return [
+        SEES_ALL,
+        NO_CAP,
+        ...(sight?.kind === "ps" ? PS_LEAKS : [SHEDS]),
+        "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
+      ];
+  }
+}
+
+const SHEDS =
+  "A program that leaves its session, sheds its environment, and closes the files it has inherited, escapes.";
+
+/** Without /proc nobody can see who has a file open, and some environments are hidden. */
+const PS_LEAKS = [
+  "A program that leaves its group and sheds its environment escapes. It is told as escaped, unless it has closed " +
+    "the files it has inherited.",
+  "So does one that leaves its group and whose environment ps does not show: macOS hides that of programs of its own.",
+  "So does one that leaves its group and goes from pid to pid faster than ps looks.",
+  "Processes are told apart by pid and second of start: who gets the same pid within a second is taken for the same.",
+];
+
+const LEAVES_GROUP =
+  "A program that may write to control groups can leave its own and escape: perl keeps it from that.";
+const NO_CAP = "The number of processes of a tree is not capped.";
+const SEES_ALL = "Processes see each other, and the server: keep secrets out of the server's environment.";
+
+function capLimits({ capsPerNamespace, root, programs }: Machine): readonly string[] {
+  if (!capsPerNamespace) return [`${NO_CAP} That takes Linux 6.14.`];
+  if (root) {
+    return [
+      'As root, the cap on processes is a guard against accidents only, except in "workspace".',
+      'As root, a command reaches devices and kernel settings, and through them everything, except in "workspace".',
+    ];
+  }
+  return programs.setpriv === undefined ? [`${NO_CAP} That takes setpriv: apt-get install util-linux.`] : [];
+}
+
+const BY_SESSION =
+  "The kernel shares the processor by session here, whatever the niceness: commands that make hundreds of " +
+  "sessions can delay a stop by seconds. Use sysctl -w kernel.sched_autogroup_enabled=0, or start Belay as a service " +
+  "of systemd.";
+
+function notesOn({ platform, programs }: Machine): readonly string[] {
+  return [
+    ...notesOnPlatform(platform),
+    ...(process.pid === 1
+      ? ["The server is the first process here and does not reap others: use --init, or tini."]
+      : []),
+    ...(platform === "linux" && sharesBySession() && findCpuGroups() === undefined ? [BY_SESSION] : []),
+    ...(platform === "linux" && programs.script === undefined
+      ? ["No terminals: `script` is missing (apt-get install bsdutils)."]
+      : []),
+  ];
+}

@@ -1,0 +1,93 @@
+// Groups on a machine that is a script: whom the watchdog is told of, whom the signals go to, and what is made of the
+// end. The real ones are in `self-test.test.ts`.
+import { describe, expect, test } from "vitest";
+import { rememberingWatchdog } from "../../../test/fixtures/remembering-watchdog.ts";
+import { manualClock } from "../../testing/manual-clock.ts";
+import type { Identity } from "../tree/proc.ts";
+import { PROC_SIGHT } from "../tree/proc-process-table.ts";
+import type { Sight } from "../tree/process-table.ts";
+import { Census } from "../tree/shared-scan.ts";
+import type { Leader, Plan } from "./containment.ts";
+import { group } from "./group.ts";
+
+const LEADER: Identity = { pid: 5_002_000, startTime: 7, bootId: "boot" };
+const COMMAND: Identity = { pid: 5_002_001, startTime: 8, bootId: "boot" };
+
+const plan: Plan = {
+  ...{ id: "proc_group.1", cookie: "proc_group.1:x", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
+  ...{ profile: "none", limits: { processesMax: 100 }, terminal: false },
+};
+
+function machine(more: Partial<Sight> = {}, census = new Census(async () => [])) {
+  const clock = manualClock();
+  const { watchdog, wards, told } = rememberingWatchdog();
+  const sight: Sight = {
+    ...PROC_SIGHT,
+    childrenOf: (pid) => (pid === LEADER.pid ? [COMMAND.pid] : []),
+    identityOf: (pid) => (pid === COMMAND.pid ? COMMAND : undefined),
+    openFile: () => "pipe:[99]",
+    means: () => ({
+      ...{ presenceOf: () => "there", pinsGroup: () => "there", pid: 100, group: () => 90 },
+      kill: (pid, signal) => void told.push(`${signal} to ${pid}`),
+    }),
+    ...more,
+  };
+  const leader: Leader = {
+    ...{ identity: LEADER, kill: () => undefined, tell: () => undefined, exit: undefined, released: true },
+  };
+  const containment = group({ watchdog, census, clock, sight });
+  return { clock, wards, told, containment, hold: () => containment.hold(leader, plan) };
+}
+
+describe("a tree in a group", () => {
+  test("is known to the watchdog with all that marks it, and its signals go to the group", () => {
+    const { hold, wards, told, containment } = machine();
+    const held = hold();
+    expect([held.pid, held.identity]).toEqual([COMMAND.pid, LEADER]);
+    expect(wards).toEqual([
+      { pid: LEADER.pid, startTime: 7, cookie: plan.cookie, livenessLink: "pipe:[99]", cgroup: undefined },
+    ]);
+    held.ask();
+    held.force();
+    containment.close?.();
+    expect(told).toEqual([
+      ...[`SIGTERM to -${LEADER.pid}`, `SIGCONT to -${LEADER.pid}`, `SIGKILL to -${LEADER.pid}`, "closed"],
+    ]);
+  });
+
+  test("is not held when its command has ended, and the watchdog does not hear of it", () => {
+    for (const gone of [{ childrenOf: () => [] }, { identityOf: () => undefined }]) {
+      const { hold, wards } = machine(gone);
+      expect(hold).toThrow("The tree has ended before it was held.");
+      expect(wards).toEqual([]);
+    }
+  });
+
+  test("is looked at again where what is seen is of the past, and only there", async () => {
+    let looks = 0;
+    const look = async (): Promise<void> => {
+      looks += 1;
+    };
+    await machine({ look }).hold().look?.();
+    expect(looks).toBe(1);
+    expect(machine().hold().look).toBeUndefined();
+  });
+
+  test("is forgotten by the watchdog when nobody is left", async () => {
+    const { hold, told, clock } = machine();
+    const verified = hold().verify(200, []);
+    expect(told).toEqual([]);
+    await clock.advance(1_000);
+    expect(await verified).toEqual({ killed: 0, left: [] });
+    expect(told).toEqual(["forgotten"]);
+  });
+
+  test("that is not known to be gone is kept by the watchdog", async () => {
+    const census = new Census(() => Promise.reject(new Error("out of files")));
+    const { hold, told, clock } = machine({}, census);
+    const verified = hold().verify(200, []);
+    await clock.advance(2_000);
+    expect(await verified).toEqual({ killed: 0, left: [LEADER.pid] });
+    expect(told).toEqual([]);
+  });
+});

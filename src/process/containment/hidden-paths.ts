@@ -1,0 +1,48 @@
+// What no contained process sees of Belay: one list, which every mechanism with a mount namespace turns into mounts.
+//
+// Invariants
+// 1. Directories are covered as a whole. A file that is covered alone shows again as soon as it is replaced by a
+//    rename, so only files outside of Belay's own directories are.
+// 2. Each directory above a covered path is mounted onto itself (`pinned`): a mount point cannot be renamed, so no
+//    other directory can be put where the server and the command line look for theirs.
+import { lstatSync, realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { isWithin } from "../launch/working-directory.ts";
+
+export interface HiddenPaths {
+  /** Real paths, outermost first. */
+  readonly directories: readonly string[];
+  readonly files: readonly string[];
+  /** The directories above all of these, outermost first, without the root directory. */
+  readonly pinned: readonly string[];
+}
+
+/** Paths that do not exist, or lie inside another hidden directory, need no mount. */
+export function hiddenPaths(paths: readonly string[]): HiddenPaths {
+  const found = [...new Set(paths.flatMap((path) => realPath(path) ?? []))].toSorted(byLength);
+  const all = found.filter(isDirectory);
+  const directories = all.filter((path) => !all.some((other) => other !== path && isWithin(other, path)));
+  const files = found.filter((path) => !isDirectory(path) && !directories.some((other) => isWithin(other, path)));
+  const pinned = [...new Set([...directories, ...files].flatMap(above))].toSorted(byLength);
+  return { directories, files, pinned };
+}
+
+const byLength = (one: string, other: string): number => one.length - other.length;
+
+function above(path: string): readonly string[] {
+  const parent = dirname(path);
+  return parent === "/" ? [] : [...above(parent), parent];
+}
+
+/** Undefined: there is no such file. */
+export function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isDirectory(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

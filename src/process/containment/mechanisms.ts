@@ -1,0 +1,119 @@
+// Which mechanisms there are, best first, and how each is made on a given machine.
+import { join } from "node:path";
+import type { Clock } from "../../ports/clock.ts";
+import type { Mechanism, Tier } from "../../ports/spawner.ts";
+import { isWithin } from "../launch/working-directory.ts";
+import type { Sight } from "../tree/process-table.ts";
+import { Census } from "../tree/shared-scan.ts";
+import { Watchdog } from "../tree/watchdog.ts";
+import { anchor } from "./anchor.ts";
+import { bubblewrap } from "./bubblewrap.ts";
+import { cgroup } from "./cgroup.ts";
+import type { Containment } from "./containment.ts";
+import { group } from "./group.ts";
+import { isDirectory, realPath } from "./hidden-paths.ts";
+import type { Machine } from "./machine.ts";
+import { sightOn } from "./platform.ts";
+import type { TestResult } from "./self-test.ts";
+import { unshare } from "./unshare.ts";
+
+export const MECHANISMS: readonly Mechanism[] = ["bubblewrap", "unshare", "cgroup", "anchor", "group"];
+
+export const TIERS: readonly Tier[] = ["namespace", "cgroup", "anchor", "group"];
+
+export const TIER_OF: Readonly<Record<Mechanism, Tier>> = {
+  bubblewrap: "namespace",
+  unshare: "namespace",
+  cgroup: "cgroup",
+  anchor: "anchor",
+  group: "group",
+};
+
+/** Whether a tree of this tier dies as surely as one of the other, or more so. */
+export const isAtLeast = (tier: Tier, wanted: Tier): boolean => TIERS.indexOf(tier) <= TIERS.indexOf(wanted);
+
+export interface Surroundings {
+  readonly machine: Machine;
+  readonly stateDir: string;
+  /** What no process sees, where the mechanism can hide something. */
+  readonly hidden?: readonly string[];
+  readonly workspace: string;
+  readonly clock: Clock;
+  /** How processes are seen. Default as this platform has it. */
+  readonly sight?: Sight;
+  readonly onNotice?: (text: string) => void;
+  /** Whether a mechanism works here. Default: it is tried out (`self-test.ts`). */
+  readonly test?: (mechanism: Mechanism) => Promise<TestResult>;
+}
+
+/** Undefined: this machine lacks what it is made of. Whether it works is another question (`self-test.ts`). */
+export function makeContainment(mechanism: Mechanism, around: Surroundings): Containment | undefined {
+  const { machine, clock, sight = sightOn(machine.platform, clock) } = around;
+  if (sight?.kind !== "proc")
+    return mechanism === "group" && sight !== undefined ? makePsGroup(around, sight) : undefined;
+  const { setpriv, perl } = machine.programs;
+  switch (mechanism) {
+    case "bubblewrap":
+      return makeBubblewrap(around);
+    case "unshare":
+      return makeUnshare(around);
+    case "cgroup":
+      return machine.cgroup === undefined
+        ? undefined
+        : cgroup({
+            ...{ parent: machine.cgroup, setpriv, perl, arch: process.arch, clock },
+            ...{ watchdog: makeWatchdog(around), census: new Census() },
+          });
+    case "anchor":
+      return perl === undefined ? undefined : anchor({ perl, arch: process.arch, census: new Census(), clock });
+    case "group":
+      return group({ watchdog: makeWatchdog(around), census: new Census(), clock, sight });
+  }
+}
+
+/** All that is to be had without /proc. */
+function makePsGroup({ clock, onNotice }: Surroundings, sight: Sight): Containment {
+  const watchdog = new Watchdog(onNotice ?? (() => undefined), sight.breed);
+  return group({ watchdog, census: new Census(() => sight.everybody()), clock, sight });
+}
+
+function makeBubblewrap(around: Surroundings): Containment | undefined {
+  const { machine, clock } = around;
+  const { bwrap, setpriv, umount } = machine.programs;
+  if (bwrap === undefined) return undefined;
+  return bubblewrap({
+    ...{ bwrap, setpriv, umount, clock, ...unseen(around) },
+    userNamespace: !machine.mayUnshare,
+    root: machine.root,
+    caps: machine.capsPerNamespace,
+  });
+}
+
+function makeUnshare(around: Surroundings): Containment | undefined {
+  const { machine, clock } = around;
+  const { unshare: program, setpriv, setsid, mount } = machine.programs;
+  if (program === undefined || setpriv === undefined || setsid === undefined) return undefined;
+  return unshare({
+    ...{ unshare: program, setpriv, setsid, mount, clock, ...unseen(around) },
+    userNamespace: !machine.mayUnshare,
+    caps: machine.capsPerNamespace,
+  });
+}
+
+const makeWatchdog = ({ onNotice }: Surroundings): Watchdog => new Watchdog(onNotice ?? (() => undefined));
+
+/** The directories of a state directory. Where that is the workspace too, they alone are hidden. */
+const OWN_DIRECTORIES = ["ledger", "output"];
+
+/** The one list of what a contained process must not see, and the workspace, if it lies inside. */
+export function unseen({ stateDir, workspace, hidden = [] }: Surroundings): {
+  readonly hidden: readonly string[];
+  readonly exposed: string | undefined;
+} {
+  const home = realPath(workspace);
+  const isShared = home !== undefined && realPath(stateDir) === home;
+  const all = [...(isShared ? OWN_DIRECTORIES.map((name) => join(stateDir, name)) : [stateDir]), ...hidden];
+  const around = all.flatMap((path) => realPath(path) ?? []).filter(isDirectory);
+  const isInside = home !== undefined && around.some((path) => path !== home && isWithin(path, home));
+  return { hidden: all, exposed: isInside ? home : undefined };
+}

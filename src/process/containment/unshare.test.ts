@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { manualClock } from "../../testing/manual-clock.ts";
+import { gateArguments } from "../launch/gate.ts";
+import { dropRights, dropUndoing } from "../tree/namespace-tree.ts";
+import type { Plan } from "./containment.ts";
+import { unshareArguments } from "./unshare.ts";
+
+const plan: Plan = {
+  ...{ id: "proc_un.1", cookie: "proc_un.1:x", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
+  ...{ profile: "none", limits: { processesMax: 100 }, terminal: false },
+};
+
+test.each([
+  { userNamespace: true, caps: true, drops: true },
+  // Nothing was kept for the cap, so nothing is to be given up.
+  { userNamespace: true, caps: false, drops: false },
+  // Root gives up what would undo the mounts, and keeps the rest.
+  { userNamespace: false, caps: true, drops: false },
+  { userNamespace: false, caps: false, drops: false },
+])(
+  "a command has given up the rights that its leader needed, and those that undo mounts: $userNamespace, $caps",
+  (given) => {
+    const { drops, ...options } = given;
+    const programs = { unshare: "unshare", setpriv: "/bin/setpriv", setsid: "setsid", clock: manualClock() } as const;
+    const args = unshareArguments({ ...programs, mount: "mount", hidden: [], ...options }, plan);
+    const behind = args.slice(args.indexOf("belay") + 1);
+    const root = options.userNamespace ? [] : dropUndoing("/bin/setpriv");
+    expect(behind).toEqual([...(drops ? dropRights("/bin/setpriv") : root), ...gateArguments(plan)]);
+  },
+);

@@ -1,0 +1,59 @@
+// From what somebody wants carried out to the arguments of a program, and to a line that people can read.
+import { problemOfCommand } from "../../core/argument.ts";
+import { ControlError } from "../../core/errors.ts";
+import type { CommandLine } from "../../ports/spawner.ts";
+import { DESCRIPTION_CHARS_MAX } from "../limits.ts";
+
+/** The program and its arguments. Throws `invalid` for what no program can be started with. */
+export function toArguments(command: CommandLine): readonly [string, ...string[]] {
+  const args = typeof command === "string" ? ofText(command) : ofList(command);
+  // Whoever asks by way of the engine has heard this before. Not everybody does.
+  const problem = problemOfCommand(command);
+  if (problem !== undefined) throw invalid(problem.message, problem.hint);
+  return args;
+}
+
+/** The command as one line for people: what a shell would be told, bounded, and harmless to a terminal. */
+export function describe(command: CommandLine): string {
+  const text = typeof command === "string" ? command.trim() : quote(command);
+  // Cut first: escaping what nobody will see is work in vain.
+  const chars = [...text.slice(0, (DESCRIPTION_CHARS_MAX + 1) * 2)];
+  const line = chars.slice(0, DESCRIPTION_CHARS_MAX).join("").replace(UNSAFE, visible);
+  const shown = [...line].slice(0, DESCRIPTION_CHARS_MAX).join("");
+  return shown.length < line.length || chars.length > DESCRIPTION_CHARS_MAX ? `${shown}…` : shown;
+}
+
+/** The arguments as `sh` reads them back, one by one and unchanged. */
+export function quote(args: readonly string[]): string {
+  return args.map((arg) => (PLAIN.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`)).join(" ");
+}
+
+/** What no shell makes anything of. A leading `~` or `=` would be, by some. */
+const PLAIN = /^[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*$/;
+
+/** Controls, line ends of every kind, what turns the direction of writing round, and halves of characters. */
+const UNSAFE = /[\p{Cc}\p{Cs}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+
+const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+const visible = (char: string): string =>
+  SHORT[char] ?? `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
+
+function ofText(text: string): readonly [string, ...string[]] {
+  if (text.trim() === "") throw invalid("The command is empty.");
+  // The shell would take such a text for options of its own.
+  return /^[-+]/.test(text) ? ["/bin/sh", "-c", "--", text] : ["/bin/sh", "-c", text];
+}
+
+function ofList(command: readonly [string, ...string[]]): readonly [string, ...string[]] {
+  // The type says all this. What comes over a wire has no type.
+  const given: unknown = command;
+  if (!Array.isArray(given)) throw invalid("A command is a text, or a list of a program and its arguments.");
+  if (given.length === 0 || given[0] === "") throw invalid("The command names no program.");
+  const wrong = given.findIndex((arg) => typeof arg !== "string");
+  if (wrong >= 0) throw invalid(`Argument ${wrong} of the command is not a text.`);
+  return command;
+}
+
+const invalid = (message: string, hint?: string): ControlError =>
+  new ControlError("invalid", message, hint === undefined ? {} : { hint });

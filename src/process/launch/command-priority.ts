@@ -1,0 +1,28 @@
+// Gives commands a lower priority than the server, so that a storm of them does not hold up a stop.
+import { getPriority, setPriority } from "node:os";
+import type { Held, Plan } from "../containment/containment.ts";
+import { type CpuGroups, CpuShare } from "../containment/cpu-share.ts";
+import { COMMAND_NICENESS } from "../limits.ts";
+
+export interface Yielding {
+  readonly held: Held;
+  readonly share: CpuShare | undefined;
+}
+
+/**
+ * What the command forks has its priority too. It still waits at its gate, so it has no children yet.
+ */
+export function yieldTo(held: Held, { cookie }: Plan, groups: CpuGroups | undefined): Yielding {
+  try {
+    setPriority(held.pid, Math.max(getPriority(held.pid), COMMAND_NICENESS));
+  } catch {
+    // Not allowed here, or it has just died; that is met where its end is.
+  }
+  if (groups === undefined) return { held, share: undefined };
+  const share = new CpuShare(groups, cookie.replace(":", "."), held.pid);
+  const force = (): void => {
+    held.force();
+    share.hurry();
+  };
+  return { held: { ...held, force }, share };
+}

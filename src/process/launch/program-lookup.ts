@@ -1,0 +1,57 @@
+// Where a program is: looked up before anything is started, so that a name with a typing mistake is told as one.
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { ControlError } from "../../core/errors.ts";
+
+/** The path of a program. Undefined: there is none of that name. */
+export function findProgram(name: string, path: string | undefined = process.env.PATH): string | undefined {
+  if (name.includes("/")) return isProgram(name) ? name : undefined;
+  for (const directory of [...(path ?? "").split(delimiter), ...FALLBACK]) {
+    // An empty entry means the working directory to a shell. Nobody should find our own programs there.
+    if (isAbsolute(directory) && isProgram(join(directory, name))) return join(directory, name);
+  }
+  return undefined;
+}
+
+/** Where a server with a bare environment still finds what the system brings. */
+const FALLBACK = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+
+/** The path of the program a command names, as its own environment finds it. Throws `not_started`. */
+export function resolveProgram(name: string, cwd: string, env: Readonly<Record<string, string>>): string {
+  if (name.includes("/")) {
+    const path = resolve(cwd, name);
+    const problem = problemOf(path);
+    if (problem === undefined) return path;
+    throw notStarted(`"${name}" was not started: ${problem}.`);
+  }
+  let denied: string | undefined;
+  for (const directory of (env.PATH ?? "").split(delimiter)) {
+    const path = resolve(cwd, directory, name);
+    const problem = problemOf(path);
+    if (problem === undefined) return path;
+    if (problem === DENIED) denied ??= path;
+  }
+  if (denied !== undefined) throw notStarted(`"${name}" was not started: ${denied} ${NOT_EXECUTABLE}.`);
+  throw notStarted(`"${name}" was not started: there is no program of that name on the PATH.`, {
+    hint: "Check its name, install it, or give its path.",
+  });
+}
+
+const NOT_EXECUTABLE = "is not executable for the server's user";
+const DENIED = `it ${NOT_EXECUTABLE}`;
+
+function problemOf(path: string): string | undefined {
+  try {
+    if (!statSync(path).isFile()) return "it is not a file";
+    accessSync(path, constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    return code === "EACCES" || code === "EPERM" ? DENIED : "there is no such file";
+  }
+}
+
+const isProgram = (path: string): boolean => problemOf(path) === undefined;
+
+const notStarted = (message: string, options?: { readonly hint: string }): ControlError =>
+  new ControlError("not_started", message, options);

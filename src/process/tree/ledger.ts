@@ -1,0 +1,359 @@
+// Which trees this server has started and not yet seen the end of, on disk: what the next server has to end if this
+// one dies (G20).
+//
+// Invariants
+// 1. The intent is on disk before the child is started. It holds the cookie, so a child can be found even if the server
+//    died before it could write down the pid.
+// 2. A file is written beside and renamed, so there is no half of one. It is not flushed: a machine that lost its power
+//    has lost its processes too.
+// 3. An entry is left over only if its server is proven dead. Nobody touches what a living one has written, or one that
+//    counts its processes in another namespace and cannot be seen from here.
+// 4. A sweep removes an entry once nothing of it is left, and not before; killed half-way it is simply made again.
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ControlError } from "../../core/errors.ts";
+import type { ProcessId, SessionId } from "../../core/model/ids.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Mechanism } from "../../ports/spawner.ts";
+import { LEDGER_FILE_BYTES_MAX, LEDGER_FILES_MAX, SCAN_PAUSE_MS, SWEEP_MS_MAX } from "../limits.ts";
+import { type Ending, endAll } from "./kill-scan.ts";
+import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";
+import { below, type Identity, isSame, nameOf, type Seen } from "./proc.ts";
+import { procSight } from "./proc-process-table.ts";
+import type { Sight } from "./process-table.ts";
+import { send } from "./signal.ts";
+
+export interface LedgerOptions {
+  /** Made if it is not there; nobody else may look into it. */
+  readonly dir: string;
+  readonly clock: Clock;
+  /** Whose ledger it is. Default this program. */
+  readonly owner?: Identity;
+  /** Ends a control group, and removes it: the one kind of tree that is found by a name and not by its members. */
+  readonly endCgroup?: (path: string) => Promise<void>;
+  /** How long a sweep may take. Default SWEEP_MS_MAX. */
+  readonly sweepMs?: number;
+  /** How processes are seen. Default /proc. */
+  readonly sight?: Sight;
+  /** Where the table of processes is, and how its members are signalled. Default the real ones. */
+  readonly root?: string;
+  readonly send?: NonNullable<Ending["send"]>;
+}
+
+export interface Leftovers {
+  /** Entries of servers that are dead, of this start of the machine. */
+  readonly entries: readonly Entry[];
+  /** Files that are no entries, or none that can be read. They are left alone. */
+  readonly foreign: number;
+  /** Entries of servers that run now, this one included. */
+  readonly live: number;
+  /** Entries of other namespaces, of which nobody here can tell. They go with the machine's next start. */
+  readonly elsewhere: number;
+  /** Entries of an earlier start of the machine. They are removed. */
+  readonly outdated: number;
+  /** Files that were too many for one look. */
+  readonly unread: number;
+}
+
+export interface Swept {
+  readonly id: ProcessId;
+  readonly sessionId: SessionId;
+  readonly mechanism: Mechanism;
+  readonly killed: readonly number[];
+  /** Those that were found and are still there. The entry is kept, and the next start tries again. */
+  readonly escaped: readonly number[];
+  /** False: the time was up, or the table of processes could not be read. The entry is kept as well. */
+  readonly sure: boolean;
+}
+
+export function openLedger(options: LedgerOptions): Ledger {
+  const sight = options.sight ?? procSight(options.root);
+  const owner = options.owner ?? ownerBy(sight);
+  try {
+    makePrivate(options.dir);
+  } catch (error) {
+    if (error instanceof ControlError) throw error;
+    throw new ControlError("not_started", `The ledger of processes ${options.dir} cannot be used.`, {
+      hint: "Make it a directory that the server's user can write to.",
+      cause: error,
+    });
+  }
+  return new Ledger(options, sight, owner);
+}
+
+function ownerBy(sight: Sight): Identity {
+  let cause: unknown;
+  try {
+    sight.lookNow?.();
+  } catch (error) {
+    cause = error;
+  }
+  const owner = sight.bootId() === undefined ? undefined : sight.identityOf(process.pid);
+  if (owner !== undefined) return owner;
+  const table = sight.kind === "ps" ? "ps" : "/proc";
+  throw new ControlError("uncontained", `${table} does not tell who we are, so a later server could not tell either.`, {
+    cause,
+  });
+}
+
+export class Ledger {
+  readonly owner: Identity;
+  readonly #options: LedgerOptions;
+  readonly #sight: Sight;
+  readonly #namespace: string | undefined;
+  /** What we have written and not removed. */
+  readonly #own = new Map<ProcessId, Entry>();
+
+  constructor(options: LedgerOptions, sight: Sight, owner: Identity) {
+    this.#options = options;
+    this.#sight = sight;
+    this.owner = owner;
+    this.#namespace = sight.namespace();
+  }
+
+  /** Before the start. Throws `not_started` if it cannot be written: what cannot be found again is not started. */
+  intend(intent: Intent): void {
+    const namespace = this.#namespace === undefined ? {} : { namespace: this.#namespace };
+    const entry: Entry = { ...intent, ...namespace, owner: this.owner, phase: "intent" };
+    if (this.#own.has(intent.id) || this.#read(fileOf(intent.id)) !== "none") {
+      throw new ControlError("conflict", `There is a process ${intent.id} already, or something is left of it.`);
+    }
+    try {
+      this.#write(entry);
+    } catch (error) {
+      throw new ControlError("not_started", `${intent.id} was not started: the ledger of processes takes no more.`, {
+        hint: `Make room, or make ${this.#options.dir} writable.`,
+        cause: error,
+      });
+    }
+    this.#own.set(intent.id, entry);
+  }
+
+  /** After the start, in the same tick. Answers whether it could be written; if not, the cookie has to do. */
+  spawned(id: ProcessId, child: Identity): boolean {
+    const entry = this.#own.get(id);
+    if (entry === undefined) return false;
+    const next: Entry = { ...entry, phase: "spawned", child };
+    try {
+      this.#write(next);
+    } catch {
+      return false;
+    }
+    this.#own.set(id, next);
+    return true;
+  }
+
+  /** Nothing of it is left. Answers whether that could be noted; if not, a later sweep will find nobody. */
+  reaped(id: ProcessId): boolean {
+    this.#own.delete(id);
+    return this.#remove(fileOf(id));
+  }
+
+  /** What servers that are dead have left. */
+  leftovers(): Leftovers {
+    const names = readdirSync(this.#options.dir);
+    const counts = { foreign: 0, live: 0, elsewhere: 0, outdated: 0 };
+    const entries: Entry[] = [];
+    const read = names.slice(0, LEDGER_FILES_MAX).map((name) => ({ name, entry: this.#read(name) }));
+    // After the reading: whoever had written an entry by then is seen, if it is alive.
+    this.#sight.lookNow?.();
+    for (const { name, entry } of read) {
+      const standing = this.#standingOf(name, entry);
+      if (typeof standing !== "string") entries.push(standing);
+      else if (standing !== "none") counts[standing] += 1;
+    }
+    return { entries, ...counts, unread: Math.max(0, names.length - LEDGER_FILES_MAX) };
+  }
+
+  /** Ends what is left of them. Never rejects; what could not be ended is told, and tried again at the next start. */
+  async sweep(entries: readonly Entry[]): Promise<readonly Swept[]> {
+    if (entries.length === 0) return [];
+    const { clock, sweepMs = SWEEP_MS_MAX } = this.#options;
+    const means = this.#sight.means();
+    const trace = new Trace(entries, clock);
+    const [stuck, ended] = await Promise.all([
+      this.#endCgroups(entries, sweepMs),
+      endAll({
+        find: async (meet) => trace.find(await this.#sight.everybody((one) => trace.knows(one) && meet(one.identity))),
+        clock,
+        freezeFirst: true,
+        deadlineMs: sweepMs,
+        isStill: (identity) => this.#sight.isStill(identity),
+        send: this.#options.send ?? ((identity, signal) => send(identity, signal, means)),
+      }),
+    ]);
+    return entries.map((entry) => {
+      const { id, sessionId, mechanism, cgroup } = entry;
+      const escaped = trace.of(entry, ended.left);
+      const seen = ended.sure || (escaped.length === 0 && trace.isEmpty(entry));
+      const sure = seen && (cgroup === undefined || !stuck.has(cgroup));
+      if (sure && escaped.length === 0) this.#remove(fileOf(id));
+      return { id, sessionId, mechanism, killed: trace.of(entry, ended.killed), escaped, sure };
+    });
+  }
+
+  /** Answers those that could not be ended in time. */
+  async #endCgroups(entries: readonly Entry[], ms: number): Promise<ReadonlySet<string>> {
+    const { clock, endCgroup } = this.#options;
+    const stuck = new Set(entries.flatMap(({ cgroup }) => cgroup ?? []));
+    if (endCgroup === undefined || stuck.size === 0) return stuck;
+    const late = Promise.withResolvers<void>();
+    const forget = clock.after(ms, late.resolve);
+    const all = Promise.allSettled(
+      [...stuck].map(async (path) => {
+        await endCgroup(path);
+        stuck.delete(path);
+      }),
+    );
+    await Promise.race([all, late.promise]);
+    forget();
+    return new Set(stuck);
+  }
+
+  #standingOf(
+    name: string,
+    entry: Entry | "foreign" | "draft" | "none",
+  ): Entry | "foreign" | "live" | "elsewhere" | "outdated" | "none" {
+    if (typeof entry === "string") return entry === "draft" ? this.#tidy(name) : entry;
+    // Our own are never left over, also if we cannot see ourselves: what is live is for us to end, not for a sweep.
+    if (isSame(entry.owner, this.owner)) return "live";
+    if (entry.owner.bootId !== this.owner.bootId) {
+      this.#remove(name);
+      return "outdated";
+    }
+    if (entry.namespace !== this.#namespace) return "elsewhere";
+    return this.#sight.isStill(entry.owner) ? "live" : entry;
+  }
+
+  /** A draft is there for microseconds, unless its writer was killed in them. */
+  #tidy(name: string): "foreign" | "none" {
+    const [, pid, startTime] = DRAFT.exec(name) ?? [];
+    const writer = { pid: Number(pid), startTime: Number(startTime), bootId: this.owner.bootId };
+    if (isSame(writer, this.owner) || this.#sight.isStill(writer)) return "none";
+    return this.#remove(name) ? "none" : "foreign";
+  }
+
+  #read(name: string): Entry | "foreign" | "draft" | "none" {
+    if (DRAFT.test(name)) return "draft";
+    if (!name.endsWith(SUFFIX)) return "foreign";
+    const path = join(this.#options.dir, name);
+    try {
+      const stat = statSync(path, { throwIfNoEntry: false });
+      if (stat === undefined) return "none";
+      if (!stat.isFile() || stat.size > LEDGER_FILE_BYTES_MAX) return "foreign";
+      const entry = parseEntry(readFileSync(path, "utf8"));
+      return entry !== undefined && fileOf(entry.id) === name ? entry : "foreign";
+    } catch {
+      return "foreign";
+    }
+  }
+
+  /** In a directory that was removed meanwhile, all that are live are written again: a sweep must find them. */
+  #write(entry: Entry): void {
+    try {
+      this.#put(entry);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      makePrivate(this.#options.dir);
+      for (const own of this.#own.values()) if (own.id !== entry.id) this.#put(own);
+      this.#put(entry);
+    }
+  }
+
+  #put(entry: Entry): void {
+    const { pid, startTime } = this.owner;
+    const draft = join(this.#options.dir, `.${entry.id}.${pid}-${startTime}.draft`);
+    try {
+      writeFileSync(draft, JSON.stringify(entry), { mode: 0o600 });
+      renameSync(draft, join(this.#options.dir, fileOf(entry.id)));
+    } catch (error) {
+      rmSync(draft, { force: true });
+      throw error;
+    }
+  }
+
+  #remove(name: string): boolean {
+    try {
+      rmSync(join(this.#options.dir, name), { force: true });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** Who belongs to which entry, as the looks have shown it. Kept, because the dead cannot be asked any more. */
+class Trace {
+  readonly #entries: readonly Entry[];
+  readonly #clock: Clock;
+  readonly #found = new Map<Entry, Set<string>>();
+  readonly #emptySince = new Map<Entry, number>();
+  #lookedAt = 0;
+
+  constructor(entries: readonly Entry[], clock: Clock) {
+    this.#entries = entries;
+    this.#clock = clock;
+  }
+
+  /** Whether it belongs to one of them, by what it carries or who it is. */
+  knows(one: Seen): boolean {
+    if (one.pid === process.pid) return false;
+    const own = this.#entries.filter((entry) => isMarked(one, entry));
+    for (const entry of own) this.#note(entry, [one.identity]);
+    return own.length > 0;
+  }
+
+  find(everyone: readonly Seen[]): readonly Identity[] {
+    // This server may itself have been started by such a tree. It ends neither itself nor what it has started.
+    const others = everyone.filter((one) => one.pid !== process.pid);
+    this.#lookedAt = this.#clock.elapsed();
+    return this.#entries.flatMap((entry) => {
+      const marked = others.filter((one) => isMarked(one, entry));
+      const pids = marked.map((one) => one.pid);
+      const all = [...marked, ...below(others, pids)].map((one) => one.identity);
+      if (all.length > 0) this.#emptySince.delete(entry);
+      else if (!this.#emptySince.has(entry)) this.#emptySince.set(entry, this.#lookedAt);
+      this.#note(entry, all);
+      return all;
+    });
+  }
+
+  #note(entry: Entry, identities: readonly Identity[]): void {
+    const own = this.#found.get(entry) ?? new Set();
+    for (const identity of identities) own.add(nameOf(identity));
+    this.#found.set(entry, own);
+  }
+
+  /** Whether nobody of it was met for as long as it takes to be sure, whoever else holds up the sweep. */
+  isEmpty(entry: Entry): boolean {
+    const since = this.#emptySince.get(entry);
+    return since !== undefined && this.#lookedAt - since >= SCAN_PAUSE_MS;
+  }
+
+  of(entry: Entry, identities: readonly Identity[]): readonly number[] {
+    const own = this.#found.get(entry);
+    return identities.flatMap((one) => (own?.has(nameOf(one)) ? [one.pid] : []));
+  }
+}
+
+const isMarked = (one: Seen, entry: Entry): boolean =>
+  one.cookies.includes(entry.cookie) || (entry.phase === "spawned" && isSame(one.identity, entry.child));
+
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
+
+const SUFFIX = ".json";
+const DRAFT = /^\.proc_.+\.(\d+)-(\d+)\.draft$/;
+
+const fileOf = (id: ProcessId): string => `${id}${SUFFIX}`;
+
+/** Whoever can write here can name processes that we then kill: nobody but us. */
+function makePrivate(dir: string): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const { uid, mode } = statSync(dir);
+  if (process.getuid !== undefined && uid !== process.getuid()) {
+    throw new ControlError("invalid", `The directory ${dir} belongs to somebody else.`, {
+      hint: "Processes are ended by what is written there, so it must belong to the server's user.",
+    });
+  }
+  if ((mode & 0o077) !== 0) chmodSync(dir, 0o700);
+}

@@ -1,0 +1,406 @@
+// Processes seen with `ps`, on this machine: what macOS will see, as far as Linux can stand in for it.
+import { execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../system/system-clock.ts";
+import { manualClock } from "../../testing/manual-clock.ts";
+import type { Leader } from "../containment/containment.ts";
+import { diagnose } from "../containment/doctor.ts";
+import { lookAtMachine } from "../containment/machine.ts";
+import { makeContainment } from "../containment/mechanisms.ts";
+import { sightOn } from "../containment/platform.ts";
+import { selfTest } from "../containment/self-test.ts";
+import { COOKIE_NAME, makeCookie } from "../launch/environment.ts";
+import { SHELL } from "../launch/gate.ts";
+import { findProgram } from "../launch/program-lookup.ts";
+import { openSpawner } from "../spawner.ts";
+import { openLedger } from "./ledger.ts";
+import { type Identity, identityOf } from "./proc.ts";
+import { PS_ENVIRONMENT } from "./ps-output.ts";
+import { PsSight } from "./ps-process-table.ts";
+import { send, sendGroup } from "./signal.ts";
+import { Watchdog } from "./watchdog.ts";
+
+const program = findProgram("ps") ?? "ps";
+const home = realpathSync(mkdtempSync(join(tmpdir(), "belay-ps-sight-")));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const see = (clock = systemClock): PsSight => new PsSight({ clock, dialect: "linux", program });
+const cookieNow = (): string => makeCookie("proc_ps.1", randomBytes(9).toString("base64url"));
+
+/** A tree that says `up`, and whose stdout ends when all of it is gone. */
+async function tree(script: string, cookie = cookieNow()) {
+  const child = spawn(SHELL, ["-c", script], {
+    ...{ detached: true, stdio: ["ignore", "pipe", "ignore"] },
+    env: { PATH: process.env.PATH, [COOKIE_NAME]: cookie },
+  });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  if (child.stdout === null || child.pid === undefined) throw new Error("It did not start.");
+  await once(child.stdout, "data");
+  const gone = once(child.stdout, "close").then(() => "gone");
+  child.stdout.resume();
+  return { child, pid: child.pid, gone, cookie };
+}
+
+describe("a look", () => {
+  test("G21: names a process by pid and second, the same each time, and not another", async () => {
+    const { child, pid, gone } = await tree("echo up; exec sleep 8000401");
+    const sight = see();
+    await sight.look();
+    const identity = sight.identityOf(pid);
+    sight.lookNow();
+    expect(sight.identityOf(pid)).toEqual(identity);
+    expect(identity).toMatchObject({ pid, bootId: sight.bootId() });
+    const other: Identity = { pid, bootId: "", startTime: 0, ...identity };
+    expect(sight.isStill(other)).toBe(true);
+    expect(sight.isStill({ ...other, startTime: other.startTime - 1 })).toBe(false);
+    expect(sight.isStill({ ...other, bootId: "another" })).toBe(false);
+    expect(send({ ...other, startTime: other.startTime - 1 }, "SIGKILL", sight.means())).toBe("gone");
+    const exited = once(child, "exit");
+    expect(send(other, "SIGKILL", sight.means())).toBe("sent");
+    await Promise.all([gone, exited]);
+    await sight.look();
+    expect(sight.isStill(other)).toBe(false);
+  });
+
+  test("tells children, and who carries a cookie", async () => {
+    const { pid, gone, cookie } = await tree("sleep 8000402 & echo up; wait");
+    const sight = see();
+    const met: number[] = [];
+    const all = await sight.everybody((one) => met.push(one.pid));
+    const carriers = all.filter((one) => one.cookies.includes(cookie)).map((one) => one.pid);
+    expect(carriers).toEqual([pid, ...sight.childrenOf(pid)]);
+    expect(carriers).toHaveLength(2);
+    expect(met).toEqual(all.map((one) => one.pid));
+    process.kill(-pid, "SIGKILL");
+    await gone;
+  });
+
+  test("that has become old is made again before somebody is signalled by it", async () => {
+    const { child, pid, gone } = await tree("echo up; exec sleep 8000403");
+    const clock = manualClock();
+    const sight = see(clock);
+    await sight.look();
+    const identity = sight.identityOf(pid);
+    if (identity === undefined) throw new Error("It is not there.");
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await Promise.all([gone, exited]);
+    expect(sight.isStill(identity)).toBe(true);
+    await clock.advance(1_000);
+    expect(sight.isStill(identity)).toBe(false);
+  });
+
+  test("that fails proves nothing: nobody is gone, and nobody is signalled", async () => {
+    const broken = new PsSight({ clock: systemClock, dialect: "linux", program: "/bin/false" });
+    await expect(broken.look()).rejects.toThrow();
+    await expect(broken.everybody()).rejects.toThrow();
+    const somebody = { pid: process.ppid, startTime: 1, bootId: broken.bootId() ?? "" };
+    expect(broken.isStill(somebody)).toBe(true);
+    expect(send(somebody, "SIGKILL", broken.means())).toBe("refused");
+  });
+
+  test("a group is signalled by the handle of its leader, without a look at it", async () => {
+    const { child, pid, gone } = await tree("sleep 8000404 & echo up; wait");
+    const sight = see();
+    await sight.look();
+    const identity = { pid, startTime: 1, bootId: "not asked for" };
+    const leader: Leader = {
+      ...{ identity, released: false, kill: () => undefined, tell: () => undefined },
+      get exit() {
+        const { exitCode: code, signalCode: signal } = child;
+        return code === null && signal === null ? undefined : { code, signal };
+      },
+    };
+    expect(sendGroup(identity, "SIGKILL", sight.means())).toBe("refused");
+    const exited = once(child, "exit");
+    expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("sent");
+    expect(sight.means(leader).pinsGroup(identity)).toBe("there");
+    await Promise.all([gone, exited]);
+    expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("gone");
+    expect(sight.means(leader).pinsGroup(identity)).toBe("gone");
+  });
+});
+
+describe("a table", () => {
+  /** A sight whose `ps` prints these lines. */
+  function printed(lines: readonly string[], clock = manualClock()) {
+    const dir = mkdtempSync(join(home, "table-"));
+    const fake = join(dir, "ps");
+    const put = (text: readonly string[]): void => writeFileSync(join(dir, "table"), text.join("\n"));
+    put(lines);
+    writeFileSync(fake, `#!/bin/sh\necho "$@" >>${dir}/asked\ncat ${dir}/table\n`, { mode: 0o755 });
+    const asked = (): readonly string[] => readFileSync(join(dir, "asked"), "utf8").trim().split("\n");
+    return { sight: new PsSight({ clock, dialect: "linux", program: fake }), put, clock, asked };
+  }
+
+  const row = (pid: number, parent: number, state: string, rest = "sh"): string =>
+    `${pid} ${parent} ${pid} ${state} Sun Nov 15 09:44:09 2026 ${rest}`;
+  const START = 20_261_115_094_409;
+
+  test("tells the living from the dead, and whose children they are", async () => {
+    const { sight } = printed([
+      ...[row(7, 1, "Ss"), row(8, 7, "R+"), row(9, 7, "Z"), row(10, 7, "X"), row(11, 7, "x"), row(12, 8, "T")],
+    ]);
+    await sight.look();
+    expect([sight.childrenOf(7), sight.childrenOf(8), sight.childrenOf(12)]).toEqual([[8], [12], []]);
+    expect(sight.pids()).toEqual([7, 8, 9, 10, 11, 12]);
+    expect([7, 9, 10, 11, 13].map((pid) => sight.identityOf(pid)?.startTime)).toEqual([
+      ...[START, undefined, undefined, undefined, undefined],
+    ]);
+    expect((await sight.everybody()).map(({ pid }) => pid)).toEqual([7, 8, 12]);
+    expect([sight.statOf(9), sight.statOf(13)]).toMatchObject([{ pid: 9, state: "Z" }, "gone"]);
+    expect(sight.isStill({ pid: 9, startTime: START, bootId: sight.bootId() ?? "" })).toBe(false);
+  });
+
+  test("is asked for with environments only where marks are looked for", async () => {
+    const { sight, asked } = printed([row(7, 1, "S", `sh ${COOKIE_NAME}=proc_ps.1:x`)]);
+    await sight.look();
+    sight.lookNow();
+    const [one] = await sight.everybody();
+    expect(one).toMatchObject({ pid: 7, cookies: ["proc_ps.1:x"], blank: false });
+    expect(asked().map((line) => line.includes("command="))).toEqual([false, false, true]);
+  });
+
+  test("is looked at again when it is older than a quarter of a second, and not before", async () => {
+    const { sight, put, clock } = printed([row(7, 1, "S")]);
+    await sight.look();
+    const identity = { pid: 7, startTime: START, bootId: sight.bootId() ?? "" };
+    put([row(8, 1, "S")]);
+    await clock.advance(250);
+    expect(sight.isStill(identity)).toBe(true);
+    await clock.advance(1);
+    expect(sight.isStill(identity)).toBe(false);
+  });
+
+  test("that is no table is told as such, and the one before stays", async () => {
+    const { sight, put } = printed([row(7, 1, "S")]);
+    await sight.look();
+    put(["what is this"]);
+    await expect(sight.look()).rejects.toThrow("no line of its table");
+    expect(() => sight.lookNow()).toThrow(
+      expect.objectContaining({
+        code: "uncontained",
+        message: expect.stringContaining("ps does not tell who is alive"),
+        cause: expect.objectContaining({ message: expect.stringContaining("no line of its table") }),
+      }),
+    );
+    expect(sight.pids()).toEqual([7]);
+  });
+
+  test("of a ps that failed half-way is none, whatever it shows", async () => {
+    const dir = mkdtempSync(join(home, "half-"));
+    const fake = join(dir, "ps");
+    writeFileSync(fake, `#!/bin/sh\necho "${row(7, 1, "S")}"\nexit 3\n`, { mode: 0o755 });
+    const sight = new PsSight({ clock: manualClock(), dialect: "linux", program: fake });
+    await expect(sight.everybody()).rejects.toThrow("Command failed");
+    expect(sight.pids()).toEqual([]);
+  });
+
+  test("is not replaced by one whose look began before it, and the look itself is nobody", async () => {
+    const dir = mkdtempSync(join(home, "late-"));
+    const fake = join(dir, "ps");
+    execFileSync("mkfifo", [join(dir, "gate")]);
+    const slow = `mkdir ${dir}/first 2>/dev/null && { read -r _ <${dir}/gate; echo "${row(7, 1, "S")}"; exit; }`;
+    const itself = row(9, 1, "S").replace("9 1 9", () => "$$ 1 $$");
+    writeFileSync(fake, ["#!/bin/sh", slow, `echo "${row(8, 1, "S")}"`, `echo "${itself}"`, ""].join("\n"));
+    chmodSync(fake, 0o755);
+    const sight = new PsSight({ clock: manualClock(), dialect: "linux", program: fake });
+    const first = sight.look();
+    await expect.poll(() => existsSync(join(dir, "first"))).toBe(true);
+    sight.lookNow();
+    writeFileSync(join(dir, "gate"), "go\n");
+    await first;
+    expect(sight.pids()[0]).toBe(8);
+    expect((await sight.everybody()).map(({ pid }) => pid)).toEqual([8]);
+  });
+
+  test("that was never made lets no group be signalled: our own is not known", () => {
+    const { sight } = printed([row(7, 1, "S")]);
+    const identity = { pid: 4_194_305, startTime: START, bootId: "" };
+    const leader = { identity, released: false, exit: undefined, kill: () => undefined, tell: () => undefined };
+    expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("refused");
+  });
+
+  test("shows no files, and is named apart from what /proc shows", () => {
+    const { sight } = printed([row(7, 1, "S")]);
+    expect([sight.openFile(), sight.hasOpen()]).toEqual([undefined, false]);
+    expect(sight.namespace()).toMatch(/^ps pid:\[\d+\]$/);
+  });
+});
+
+describe("the watchdog that looks with ps", () => {
+  async function watch(script: string, change: (startTime: number) => number = (same) => same) {
+    const { child, pid, gone, cookie } = await tree(script);
+    const sight = see();
+    await sight.look();
+    const startTime = change(sight.identityOf(pid)?.startTime ?? 0);
+    return { dog: new Watchdog(() => undefined, sight.breed), child, pid, gone, cookie, startTime };
+  }
+
+  test("G20: ends groups, and those who have left them but carry the cookie", async () => {
+    const { dog, pid, gone, cookie } = await watch("setsid sh -c '(sleep 8000405 &); echo up' & sleep 8000405");
+    dog.watch({ pid, cookie, livenessLink: undefined, cgroup: undefined });
+    dog.close();
+    expect(await gone).toBe("gone");
+  });
+
+  test("finds below a leader that it knows whoever has shed everything else", async () => {
+    const bare = "env -i setsid sh -c 'sleep 8000406; :' & (trap '' TERM; sleep 8000406) & echo up; wait";
+    const { dog, pid, gone, startTime } = await watch(bare);
+    dog.watch({ pid, startTime, cookie: cookieNow(), livenessLink: undefined, cgroup: undefined });
+    dog.close();
+    expect(await gone).toBe("gone");
+  });
+
+  test("G21: ends nobody by a pid that somebody else has by now", async () => {
+    const stranger = await watch("echo up; exec sleep 8000407", (startTime) => startTime - 1);
+    const ours = await tree("echo up; exec sleep 8000408");
+    const { dog, child, pid, startTime } = stranger;
+    const exited = once(child, "exit");
+    dog.watch({ pid, startTime, cookie: cookieNow(), livenessLink: undefined, cgroup: undefined });
+    dog.watch({ pid: ours.pid, cookie: ours.cookie, livenessLink: undefined, cgroup: undefined });
+    dog.close();
+    // Leaders are ended before those that are found by their cookie, so by now it would have been.
+    await ours.gone;
+    child.kill("SIGTERM");
+    expect(await exited).toEqual([null, "SIGTERM"]);
+  });
+});
+
+describe("the ledger, with ps", () => {
+  const intent = (cookie: string) => ({ id: "proc_ps.1", sessionId: "ses_ps", cookie, mechanism: "group" }) as const;
+
+  test("G20: what a dead server has left is found by its cookie and ended", async () => {
+    const { gone, cookie } = await tree("setsid sh -c '(sleep 8000409 &); echo up'");
+    const dir = join(home, "sweep");
+    const sight = see();
+    sight.lookNow();
+    const myself = sight.identityOf(process.pid);
+    if (myself === undefined) throw new Error("We are not there.");
+    openLedger({ dir, clock: systemClock, sight, owner: { ...myself, startTime: 1 } }).intend(intent(cookie));
+    const ledger = openLedger({ dir, clock: systemClock, sight });
+    const [swept] = await ledger.sweep(ledger.leftovers().entries);
+    expect(swept).toMatchObject({ escaped: [], sure: true });
+    expect(swept?.killed).toHaveLength(1);
+    expect(await gone).toBe("gone");
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
+  test("G21: what a living server has written is not touched, whichever way it sees", () => {
+    const dir = mkdtempSync(join(home, "living-"));
+    openLedger({ dir, clock: systemClock, sight: see() }).intend(intent(cookieNow()));
+    expect(openLedger({ dir, clock: systemClock, sight: see() }).leftovers()).toMatchObject({ entries: [], live: 1 });
+    const owner = identityOf(process.ppid);
+    if (owner === undefined) throw new Error("Our parent is not there.");
+    expect(openLedger({ dir, clock: systemClock, owner }).leftovers()).toMatchObject({ entries: [], elsewhere: 1 });
+  });
+});
+
+describe("the platform", () => {
+  const around = { stateDir: home, workspace: home, clock: systemClock };
+  const UUID = "0A1B2C3D-0000-4000-8000-0123456789AB";
+  const BOOT_TIME = 'echo "{ sec = 1700000000, usec = 5 } Tue Nov 14 22:13:20 2023"';
+
+  /** This machine with the programs of a Mac: `ps` in its tongue, and this for `sysctl -n NAME`. */
+  function onMac(sysctl: string): void {
+    const dir = mkdtempSync(join(home, "mac-"));
+    const tongue = "case $1 in -axww) all=axww ;; -axEww) all=axeww ;; *) exit 1 ;; esac";
+    const put = (name: string, lines: readonly string[]): void =>
+      writeFileSync(join(dir, name), ["#!/bin/sh", ...lines, ""].join("\n"), { mode: 0o755 });
+    put("ps", [tongue, "shift", `exec ${program} "$all" "$@"`]);
+    put("sysctl", ['[ "$1" = -n ] || exit 1', sysctl]);
+    const { PATH: ours } = process.env;
+    const { PATH: theirs } = PS_ENVIRONMENT;
+    onTestFinished(() => {
+      process.env.PATH = ours;
+      PS_ENVIRONMENT.PATH = theirs;
+    });
+    process.env.PATH = `${dir}:${ours}`;
+    PS_ENVIRONMENT.PATH = `${dir}:${theirs}`;
+  }
+
+  test("the self-test is passed with ps alone", async () => {
+    const sight = see();
+    const make = () => makeContainment("group", { ...around, machine: lookAtMachine(), sight });
+    expect(await selfTest({ clock: systemClock, workspace: home, make, sight })).toEqual({ kind: "passed" });
+  });
+
+  test("the doctor says of a Mac that only the last tier is there, what escapes it, and who has tried it", async () => {
+    const machine = { ...lookAtMachine(), platform: "darwin" as const };
+    const { mechanisms, best, notes } = await diagnose({ ...around, machine, sight: see(), fresh: true });
+    expect(mechanisms.filter(({ available }) => available).map(({ mechanism }) => mechanism)).toEqual(["group"]);
+    expect(best).toBe("group");
+    expect(mechanisms.at(-1)?.limits.join(" ")).toContain("environment ps does not show");
+    expect(notes.join(" ")).toMatch(/never tried on a Mac.*Seatbelt is not used/);
+  });
+
+  test.each([
+    ["its session", `echo ${UUID}`, UUID],
+    ["the time of it, where sessions have no name", `[ $2 = kern.boottime ] && ${BOOT_TIME}`, "1700000000"],
+    ["the time of it, where that name cannot be read", `[ $2 = kern.boottime ] && ${BOOT_TIME} || echo`, "1700000000"],
+    ["nothing, where neither is told", "exit 1", undefined],
+  ])("the start of a Mac is named by %s", (_, sysctl, bootId) => {
+    onMac(sysctl);
+    expect(sightOn("darwin", manualClock())?.bootId()).toBe(bootId);
+  });
+
+  test("on a Mac whose start nobody tells, nobody is declared dead unseen, and nobody is signalled", () => {
+    onMac("exit 1");
+    const sight = sightOn("darwin", manualClock());
+    sight?.lookNow?.();
+    const parent = sight?.identityOf(process.ppid);
+    if (sight === undefined || parent === undefined) throw new Error("Our parent is not there.");
+    expect(sight.isStill(parent)).toBe(true);
+    expect(send(parent, "SIGTERM", sight.means())).toBe("refused");
+  });
+
+  test("on a Mac everybody is seen by its ps", async () => {
+    onMac(`echo ${UUID}`);
+    const sight = sightOn("darwin", manualClock());
+    sight?.lookNow?.();
+    expect(sight?.identityOf(process.pid)).toMatchObject({ pid: process.pid, bootId: UUID });
+    expect((await sight?.everybody())?.map(({ pid }) => pid)).toContain(process.pid);
+  });
+
+  test("the doctor of a Mac sees by itself, and the last tier passes its test", async () => {
+    onMac(`echo ${UUID}`);
+    const machine = { ...lookAtMachine(), platform: "darwin" as const };
+    const { mechanisms, best } = await diagnose({ ...around, machine, fresh: true });
+    expect(mechanisms.at(-1)).toMatchObject({ mechanism: "group", test: { kind: "passed" } });
+    expect(best).toBe("group");
+  });
+
+  test("the doctor says of Windows that nothing is started there, and to use WSL2", async () => {
+    const machine = { ...lookAtMachine(), platform: "win32" as const };
+    const { mechanisms, best, notes } = await diagnose({ ...around, machine, fresh: true });
+    expect([best, mechanisms.some(({ available }) => available)]).toEqual([undefined, false]);
+    expect(notes.join(" ")).toMatch(/not supported yet.*WSL2/);
+    expect(mechanisms.every(({ fix }) => fix?.includes("WSL2"))).toBe(true);
+  });
+
+  test("on Windows nothing is opened, whatever is asked for", async () => {
+    const platform = Object.getOwnPropertyDescriptor(process, "platform") ?? {};
+    onTestFinished(() => {
+      Object.defineProperty(process, "platform", platform);
+    });
+    Object.defineProperty(process, "platform", { ...platform, value: "win32" });
+    const asked = openSpawner({ dir: join(home, "windows"), workspace: home, clock: systemClock, mechanism: "group" });
+    await expect(asked).rejects.toMatchObject({ code: "uncontained", hint: expect.stringContaining("WSL2") });
+  });
+});

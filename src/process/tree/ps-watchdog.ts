@@ -1,0 +1,68 @@
+// The watchdog where there is no /proc: it looks with `ps`.
+//
+// In its first look the trees are still whole. So it also finds those below a leader, whatever they have shed; the
+// leader is known by its pid and the second it started in. After that it goes by the cookie alone.
+//
+// Cookies are handed to `awk` as lines, never as arguments: in the table they would mark `awk` itself.
+import { COOKIE_NAME } from "../launch/environment.ts";
+import { type Dialect, PS_ENVIRONMENT, psArguments, startText } from "./ps-output.ts";
+import { type Breed, EMPTY_LOOKS, ROUNDS_MAX } from "./watchdog.ts";
+
+export function psBreed(program: string, dialect: Dialect): Breed {
+  return {
+    script: scriptOf(`'${program}' ${psArguments(dialect, { cookies: true }).join(" ")}`),
+    tell: ({ pid, startTime, cookie }) => `${pid} ${startTime === undefined ? "-" : startText(startTime)} ${cookie}`,
+    env: PS_ENVIRONMENT,
+  };
+}
+
+/** Before the table come the trees, a line for each: leader, start, cookie. Answers pids, and groups as -pid. */
+const FIND = `
+table == 0 && $1 == "table" { table = 1; next }
+table == 0 { start[$1] = $2; wanted[$3] = 1; next }
+{
+  all[$1] = 1; parent[$1] = $2
+  if (($1 in start) && $3 == $1 && $6 "_" $7 "_" $8 "_" $9 == start[$1]) { leads[$1] = 1; found[$1] = 1 }
+  rest = $0
+  while (at = index(rest, " ${COOKIE_NAME}=")) {
+    rest = substr(rest, at + ${COOKIE_NAME.length + 2})
+    many = split(substr(rest, 1, 4096), words, " ")
+    for (i = 1; i <= many && words[i] ~ /^proc_[^=]*$/; i++) if (words[i] in wanted) found[$1] = 1
+  }
+}
+END {
+  do {
+    more = 0
+    for (pid in all) if (!(pid in found) && (parent[pid] in found)) { found[pid] = 1; more = 1 }
+  } while (more)
+  for (pid in leads) print "-" pid
+  for (pid in found) print pid
+}`;
+
+/** A pid is signalled by a table that is as old as `ps` takes: this late, there is no better proof. */
+const scriptOf = (ps: string): string => `
+trap '' TERM INT HUP QUIT PIPE
+max=0
+while read -r what slot rest; do
+  case $what in
+    +) eval "tree_$slot=\\$rest"; [ "$slot" -lt "$max" ] || max=$((slot + 1)) ;;
+    -) unset "tree_$slot" ;;
+  esac
+done
+trees= slot=0
+while [ "$slot" -lt "$max" ]; do
+  eval "rest=\\\${tree_$slot-}"
+  slot=$((slot + 1))
+  [ -z "$rest" ] || trees="$trees$rest
+"
+done
+[ -n "$trees" ] || exit 0
+empty=0 round=0
+while [ "$empty" -lt ${EMPTY_LOOKS} ] && [ "$round" -lt ${ROUNDS_MAX} ]; do
+  found=$({ echo "\${trees}table"; ${ps}; } | awk '${FIND}')
+  if [ -n "$found" ]; then empty=0; else empty=$((empty + 1)); fi
+  for pid in $found; do kill -KILL "$pid"; done
+  round=$((round + 1))
+  sleep 0.01
+done
+`;

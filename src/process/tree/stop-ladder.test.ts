@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { manualClock } from "../../testing/manual-clock.ts";
+import { ESCAPED_AFTER_MS, GRACE_MS, GRACE_MS_MAX } from "../limits.ts";
+import { Ladder, rungs } from "./stop-ladder.ts";
+
+function climbing() {
+  const clock = manualClock();
+  const told: string[] = [];
+  const ladder = new Ladder({
+    clock,
+    send: (signal) => told.push(`${signal} at ${clock.elapsed()}`),
+    escaped: () => told.push(`escaped at ${clock.elapsed()}`),
+  });
+  return { clock, ladder, told };
+}
+
+describe("the ladder", () => {
+  test("G19: asks, kills after the grace period, and says much later that a process has escaped", {
+    meta: { id: "G19/stop-escalates-within-two-seconds" },
+  }, async () => {
+    const { clock, ladder, told } = climbing();
+    ladder.stop(GRACE_MS);
+    expect(told).toEqual(["SIGTERM at 0"]);
+    await clock.advance(GRACE_MS + ESCAPED_AFTER_MS);
+    expect(told).toEqual(["SIGTERM at 0", "SIGKILL at 1500", `escaped at ${GRACE_MS + ESCAPED_AFTER_MS}`]);
+  });
+
+  test("without a grace it forces in the same tick", () => {
+    const { ladder, told } = climbing();
+    ladder.stop(0);
+    expect(told).toEqual(["SIGKILL at 0"]);
+    expect(ladder.on).toBe("SIGKILL");
+  });
+
+  test("a second stop with less grace hurries it, one with more changes nothing", async () => {
+    const { clock, ladder, told } = climbing();
+    ladder.stop(1_000);
+    await clock.advance(100);
+    ladder.stop(5_000);
+    expect(ladder.leftMs).toBe(900);
+    ladder.stop(200);
+    expect(ladder.leftMs).toBe(200);
+    expect(clock.pending).toHaveLength(1);
+    await clock.advance(200);
+    expect(told).toEqual(["SIGTERM at 0", "SIGKILL at 300"]);
+  });
+
+  test("hurried with no grace at all it forces at once, and only once", async () => {
+    const { clock, ladder, told } = climbing();
+    ladder.stop(1_000);
+    ladder.stop(0);
+    ladder.stop(0);
+    ladder.force();
+    await clock.advance(400);
+    expect(told).toEqual(["SIGTERM at 0", "SIGKILL at 0"]);
+  });
+
+  test("once it has ended nothing is sent any more", async () => {
+    const { clock, ladder, told } = climbing();
+    ladder.stop(1_000);
+    ladder.end();
+    ladder.stop(0);
+    await clock.advance(10_000);
+    expect(told).toEqual(["SIGTERM at 0"]);
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("tells when it is forced", async () => {
+    const { clock, ladder } = climbing();
+    let forced = false;
+    void ladder.forced.then(() => {
+      forced = true;
+    });
+    ladder.stop(50);
+    await clock.advance(49);
+    expect(forced).toBe(false);
+    await clock.advance(1);
+    expect(forced).toBe(true);
+  });
+
+  test("no grace is longer than the longest, and what is no number is none", () => {
+    expect(rungs(GRACE_MS_MAX * 10)[0]).toEqual({ signal: "SIGTERM", waitMs: GRACE_MS_MAX });
+    expect(rungs(Number.NaN)[0].signal).toBe("SIGKILL");
+    expect(rungs(-1)[0].signal).toBe("SIGKILL");
+  });
+});
