@@ -1,8 +1,8 @@
 // The real agent loop in a simulated house: its model stands still until the scheduler moves it, and its tools are the
 // calls that other schedules know as well.
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { modelAgent } from "../src/agent/agent.ts";
-import { type Tool, type ToolOptions, tool } from "../src/agent/tool.ts";
+import { modelAgent } from "../src/agent/loop/agent.ts";
+import { type Tool, type ToolOptions, tool } from "../src/agent/tools/tool.ts";
 import type { TurnId } from "../src/core/model/ids.ts";
 import type { Json } from "../src/core/model/prompt.ts";
 import type { Agent, Approval, LiveCall, Turn, TurnResult } from "../src/ports/agent.ts";

@@ -1,5 +1,5 @@
 // The limited places of one life: the real ones, and who has which.
-import { slots } from "../src/agent/slots.ts";
+import { slots } from "../src/agent/loop/slots.ts";
 import type { Slots } from "../src/ports/agent.ts";
 import type { Plan } from "./plan.ts";
 

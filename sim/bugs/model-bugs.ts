@@ -1,6 +1,6 @@
 // Mistakes of the loop over a model: what it asks, when it stops, what it reports, and what that has cost.
 import ts from "typescript";
-import type { Means } from "../../src/agent/ask-model.ts";
+import type { Means } from "../../src/agent/model/ask-model.ts";
 import type { TranscriptResult } from "../../src/core/read/transcript.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { type Mistake, mistake } from "../../test/mistakes/mistake.ts";

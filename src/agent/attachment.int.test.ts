@@ -4,8 +4,8 @@ import { startProvider } from "../../test/fixtures/provider/server.ts";
 import { PROMPT_BYTES_MAX } from "../core/limits.ts";
 import { type Json, promptBytes } from "../core/model/prompt.ts";
 import { attachment, attachmentsOf, userWithAttachments } from "./attachment.ts";
-import { ATTACHMENT_BYTES_MAX, ATTACHMENTS_MAX } from "./file-limits.ts";
-import { providerPrompt } from "./provider-prompt.ts";
+import { providerPrompt } from "./model/provider-prompt.ts";
+import { ATTACHMENT_BYTES_MAX, ATTACHMENTS_MAX } from "./tools/files/file-limits.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const PNG = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);

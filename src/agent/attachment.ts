@@ -1,9 +1,9 @@
 // Files that come with a prompt, in its `data`: `{ attachments: [{ name, mediaType, text | base64 }] }`. Pure.
 import { ControlError } from "../core/errors.ts";
 import type { Json, Prompt } from "../core/model/prompt.ts";
-import { ATTACHMENT_BYTES_MAX, ATTACHMENT_NAME_CHARS_MAX, ATTACHMENTS_MAX } from "./file-limits.ts";
+import type { ToUser, UserPart } from "./model/provider-prompt.ts";
 import { isJsonObject } from "./plain-json.ts";
-import type { ToUser, UserPart } from "./provider-prompt.ts";
+import { ATTACHMENT_BYTES_MAX, ATTACHMENT_NAME_CHARS_MAX, ATTACHMENTS_MAX } from "./tools/files/file-limits.ts";
 
 export type Attachment =
   | { readonly name: string; readonly mediaType: string; readonly text: string }

@@ -1,10 +1,12 @@
 // The agent over a model, and its tools: `agent-belay/agent`. Name by name, like the main surface.
-export { modelAgent } from "./agent.ts";
-export type { Budget, Compaction, LoopGuard, ModelAgentOptions, ModelSettings } from "./agent-options.ts";
+
 export { type Attachment, attachment, attachmentsOf, userWithAttachments } from "./attachment.ts";
-export { fileTools } from "./file-tools.ts";
-export type { FileToolName, FileToolsOptions } from "./file-tools-options.ts";
-export { ModelError } from "./model-error.ts";
+export { modelAgent } from "./loop/agent.ts";
+export type { Budget, Compaction, LoopGuard, ModelAgentOptions, ModelSettings } from "./loop/agent-options.ts";
+export type { SoFar } from "./loop/run-progress.ts";
+export { slots } from "./loop/slots.ts";
+export { ModelError } from "./model/model-error.ts";
+export { type PromptOptions, providerPrompt, type ToUser, type UserPart } from "./model/provider-prompt.ts";
 export {
   modalTools,
   type Permission,
@@ -15,11 +17,10 @@ export {
   type WorkToolsOptions,
   workTools,
 } from "./permission.ts";
-export { processTools } from "./process-tools.ts";
-export type { AskFirst, ProcessToolName, ProcessToolsOptions } from "./process-tools-options.ts";
-export { type PromptOptions, providerPrompt, type ToUser, type UserPart } from "./provider-prompt.ts";
-export { slots } from "./slots.ts";
-export type { SoFar } from "./so-far.ts";
-export { type Tool, type ToolDefinition, tool } from "./tool.ts";
-export { type AnyTool, type ToolSet, toolSet } from "./tool-set.ts";
-export type { Untrusted } from "./untrusted.ts";
+export { fileTools } from "./tools/files/file-tools.ts";
+export type { FileToolName, FileToolsOptions } from "./tools/files/file-tools-options.ts";
+export { processTools } from "./tools/processes/process-tools.ts";
+export type { AskFirst, ProcessToolName, ProcessToolsOptions } from "./tools/processes/process-tools-options.ts";
+export { type Tool, type ToolDefinition, tool } from "./tools/tool.ts";
+export { type AnyTool, type ToolSet, toolSet } from "./tools/tool-set.ts";
+export type { Untrusted } from "./tools/untrusted.ts";

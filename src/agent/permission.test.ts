@@ -8,7 +8,7 @@ import {
   WORK_MODES,
   workTools,
 } from "./permission.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool } from "./tools/tool.ts";
 
 const INPUTS: Readonly<Record<string, object>> = {
   read_file: { path: "a" },

@@ -2,12 +2,12 @@
 import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import type { AgentMode } from "../ports/agent.ts";
-import { fileTools } from "./file-tools.ts";
-import type { FileToolName, FileToolsOptions } from "./file-tools-options.ts";
-import { processTools } from "./process-tools.ts";
-import type { ProcessToolName, ProcessToolsOptions } from "./process-tools-options.ts";
-import type { Judged, Tool } from "./tool.ts";
-import { chain } from "./tool-schema.ts";
+import { fileTools } from "./tools/files/file-tools.ts";
+import type { FileToolName, FileToolsOptions } from "./tools/files/file-tools-options.ts";
+import { processTools } from "./tools/processes/process-tools.ts";
+import type { ProcessToolName, ProcessToolsOptions } from "./tools/processes/process-tools-options.ts";
+import type { Judged, Tool } from "./tools/tool.ts";
+import { chain } from "./tools/tool-schema.ts";
 
 /**
  * - `ask`: reads by itself; people are asked before it writes a file or runs a command.

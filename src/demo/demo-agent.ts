@@ -1,5 +1,5 @@
 // The demo agent: the loop that real models run in, around a script. No key, no network, and real tools to stop.
-import { modelAgent } from "../agent/agent.ts";
+import { modelAgent } from "../agent/loop/agent.ts";
 import type { Agent } from "../ports/agent.ts";
 import { DemoFolder } from "./demo-folder.ts";
 import { demoModel } from "./demo-model.ts";

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
-import { providerPrompt } from "../agent/provider-prompt.ts";
+import { providerPrompt } from "../agent/model/provider-prompt.ts";
 import { feedbackItem } from "../core/model/process.ts";
 import type { Message } from "../core/read/transcript.ts";
 import { manualClock } from "../testing/manual-clock.ts";

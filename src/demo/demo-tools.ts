@@ -1,6 +1,6 @@
 // The demo's tools. They really do what they say, in a folder of their own.
-import { type Tool, tool } from "../agent/tool.ts";
-import type { PlainSchema } from "../agent/tool-schema.ts";
+import { type Tool, tool } from "../agent/tools/tool.ts";
+import type { PlainSchema } from "../agent/tools/tool-schema.ts";
 import type { Json } from "../core/model/prompt.ts";
 import type { ProcessResult } from "../ports/spawner.ts";
 import type { DemoFolder } from "./demo-folder.ts";

@@ -1,7 +1,7 @@
 // What comes back from turns and calls: while the store is slow, while runs are set down, and when it comes too late.
 import { describe, expect, test } from "vitest";
 import { gate, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
-import { slots } from "../agent/slots.ts";
+import { slots } from "../agent/loop/slots.ts";
 import { ControlError } from "../core/errors.ts";
 import { CALLS_LIVE_MAX, SHUTDOWN_MS } from "../core/limits.ts";
 import type { Recorded } from "../core/model/event.ts";

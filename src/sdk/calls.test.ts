@@ -1,7 +1,7 @@
 // One call, cancelled in every state it can be in: the receipt, its result, the reminder, its sibling, the transcript.
 import { describe, expect, test } from "vitest";
 import { type Gate, gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
-import { slots } from "../agent/slots.ts";
+import { slots } from "../agent/loop/slots.ts";
 import type { CallId } from "../core/model/ids.ts";
 import type { Message } from "../core/read/transcript.ts";
 import { type Finding, verifyAtRest } from "../core/read/verify.ts";

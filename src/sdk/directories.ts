@@ -2,7 +2,7 @@
 //
 // Looked at in the tick in which it is asked: a prompt that begins a session is registered in that tick too, and
 // nothing of it may be recorded if its directory is refused. What is recorded is the real path, so that a link that is
-// put there later is seen as one (`file-place.ts`, `working-directory.ts`).
+// put there later is seen as one (`file-path.ts`, `working-directory.ts`).
 import { realpathSync, statSync } from "node:fs";
 import { isAbsolute, resolve, sep } from "node:path";
 import { ControlError } from "../core/errors.ts";

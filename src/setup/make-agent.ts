@@ -1,9 +1,10 @@
 // The agent that a configuration asks for: a module of one's own, somebody else's program, the loop over a model, or
 // the demo.
-import { modelAgent } from "../agent/agent.ts";
+
 import { userWithAttachments } from "../agent/attachment.ts";
+import { modelAgent } from "../agent/loop/agent.ts";
 import { isPermissionMode, modalTools, modeHas, PERMISSION_MODES, WORK_MODES } from "../agent/permission.ts";
-import { type AnyTool, toolSet } from "../agent/tool-set.ts";
+import { type AnyTool, toolSet } from "../agent/tools/tool-set.ts";
 import { ControlError, messageOf } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
 import { demoAgent } from "../demo/demo-agent.ts";

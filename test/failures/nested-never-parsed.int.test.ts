@@ -3,9 +3,9 @@
 import { PassThrough, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { slots } from "../../src/agent/slots.ts";
-import { tool } from "../../src/agent/tool.ts";
-import { toolSet } from "../../src/agent/tool-set.ts";
+import { slots } from "../../src/agent/loop/slots.ts";
+import { tool } from "../../src/agent/tools/tool.ts";
+import { toolSet } from "../../src/agent/tools/tool-set.ts";
 import { checkBody } from "../../src/api/check.ts";
 import { decode } from "../../src/bridge/message.ts";
 import { editorLine } from "../../src/cli/acp-stdio.ts";

@@ -39,10 +39,10 @@ export const PERMITS: readonly Permit[] = [
   { reach: "this process", in: "src/store/sqlite/", because: "whoever holds the file open is named by its pid" },
   {
     reach: "threads",
-    in: "src/agent/untrusted.ts",
+    in: "src/agent/tools/untrusted.ts",
     because: "code that does not listen can only be ended from outside",
   },
-  { reach: "threads", in: "src/agent/untrusted-thread.ts", because: "it is the other end of such a thread" },
+  { reach: "threads", in: "src/agent/tools/untrusted-thread.ts", because: "it is the other end of such a thread" },
   { reach: "threads", in: "src/engine/loop-watch.ts", because: "a blocked event loop is seen only from outside" },
   { reach: "threads", in: "src/engine/loop-watch-thread.ts", because: "it is the other end of such a thread" },
   {
@@ -58,7 +58,7 @@ export const PERMITS: readonly Permit[] = [
   { reach: "threads", in: "src/process/spawner.ts", because: "it refuses to start anything from a worker" },
   { reach: "threads", in: "src/process/tree/scan-thread.ts", because: "reading an environment can block for seconds" },
   { reach: "threads", in: "src/process/tree/scan-worker.ts", because: "it is the other end of such a thread" },
-  ...["file-place.ts", "file-search.ts", "file-walk.ts", "file-write.ts"].map(
+  ...["file-path.ts", "file-search.ts", "file-walk.ts", "file-write.ts"].map(
     (file): Permit => ({
       ...{ reach: "files", in: `src/agent/${file}` },
       because: "the tools for files read and write the workspace",

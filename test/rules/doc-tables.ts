@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { z } from "zod";
-import * as fileLimits from "../../src/agent/file-limits.ts";
 import * as agentLimits from "../../src/agent/limits.ts";
+import * as fileLimits from "../../src/agent/tools/files/file-limits.ts";
 import type { Route } from "../../src/api/route.ts";
 import { ROUTE_NAMES, routeOf } from "../../src/api/routes.ts";
 import * as bridgeLimits from "../../src/bridge/limits.ts";
@@ -40,7 +40,11 @@ export const TABLES: readonly Table[] = [
   { page: "docs/operating.md", name: "shutdown", make: () => table(...shutdownTable()) },
   { page: "docs/events.md", name: "events", make: events },
   { page: "docs/events.md", name: "codes", make: codes },
-  { page: "docs/models.md", name: "file limits", make: () => limits("src/agent/file-limits.ts", fileLimits) },
+  {
+    page: "docs/models.md",
+    name: "file limits",
+    make: () => limits("src/agent/tools/files/file-limits.ts", fileLimits),
+  },
   { page: "ARCHITECTURE.md", name: "rooms", make: rooms },
   { page: "docs/server.md", name: "routes", make: routes },
   { page: "docs/server.md", name: "status codes", make: statusCodes },

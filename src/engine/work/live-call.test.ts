@@ -1,7 +1,7 @@
 // One call: what it waits for, in which order, and what is recorded of it however it ends.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openHouse, untilAborted } from "../../../test/fixtures/belay.ts";
-import { slots } from "../../agent/slots.ts";
+import { slots } from "../../agent/loop/slots.ts";
 import { ControlError } from "../../core/errors.ts";
 import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX, RESULT_CHARS_KEPT } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";

@@ -1,0 +1,201 @@
+// The agent over a model: one request per turn, to any model of the AI SDK, by the interface its providers implement.
+//
+// Invariants
+// 1. It keeps nothing between turns: all it goes by is the transcript and what the run has spent.
+// 2. A stop ends it in the tick in which it comes, wherever it waits, and closes the provider's connection.
+// 3. What a turn has cost is told, however the turn ends.
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { ControlError } from "../../core/errors.ts";
+import { type RunId, runOf } from "../../core/model/ids.ts";
+import type { Message } from "../../core/read/transcript.ts";
+import type { Agent, CallAsked, Turn, TurnResult } from "../../ports/agent.ts";
+import { askModel, type Means } from "../model/ask-model.ts";
+import type { Answer } from "../model/model-answer.ts";
+import { ModelError } from "../model/model-error.ts";
+import { providerPrompt } from "../model/provider-prompt.ts";
+import { type ToolSet, toolSet } from "../tools/tool-set.ts";
+import { type Checked, checkModel, checkOptions, type ModelAgentOptions } from "./agent-options.ts";
+import { compact, isTooLong } from "./compaction.ts";
+import { callsToMake, finishOf, requestCalls } from "./requested-calls.ts";
+import { circle, followsCalls, soFar } from "./run-progress.ts";
+import { slotsByKey } from "./slots.ts";
+import { Stop } from "./turn-stop.ts";
+import { Meter } from "./usage-meter.ts";
+
+/** An agent that puts each turn to a model, and has the calls made that the model asks for. */
+export function modelAgent(given: ModelAgentOptions): Agent {
+  const options = checkOptions(given);
+  return agentWith(options, toolSet(options.tools, options.offers));
+}
+
+/** The same with tools that are made already. */
+export function agentWith(options: Checked, tools: ToolSet): Agent {
+  const agent = async (turn: Turn): Promise<TurnResult> => {
+    const loop = new Loop(options, tools, turn);
+    try {
+      return await loop.turn();
+    } finally {
+      loop.close(); // @fault turn-listens-for-ever
+    }
+  };
+  const { modes, mode, parallelMax } = options;
+  // What a turn of an earlier life asked for shares its places too.
+  const places = slotsByKey<RunId>(parallelMax);
+  return Object.assign(agent, {
+    resume: (call: CallAsked) => tools.resume(call, places(runOf(call.callId))),
+    ...(modes === undefined ? {} : { modes }),
+    ...(mode === undefined ? {} : { mode }),
+  });
+}
+
+/** One turn. */
+class Loop {
+  readonly #options: Checked;
+  readonly #tools: ToolSet;
+  readonly #turn: Turn;
+  readonly #means: Means;
+  /** Why there is no summary, if there should be one. */
+  #uncompacted: unknown = undefined;
+
+  constructor(options: Checked, tools: ToolSet, turn: Turn) {
+    this.#options = options;
+    this.#tools = tools;
+    this.#turn = turn;
+    const { idle, retry } = options;
+    this.#means = { turn, stop: new Stop(turn), meter: new Meter(), idle, retry };
+    turn.meter(() => this.#means.meter.read()); // @fault cost-lost-with-the-stop
+  }
+
+  close(): void {
+    this.#means.stop.close();
+  }
+
+  async turn(): Promise<TurnResult> {
+    const { stop } = this.#means;
+    stop.throwIfAsked();
+    const spentAll = this.#spentAll();
+    if (spentAll !== undefined) return this.#stopRun(spentAll);
+    const messages = await stop.until(this.#turn.transcript()); // @fault transcript-awaited-after-the-stop
+    const { runId, spent } = this.#turn;
+    if (followsCalls(messages, runId)) {
+      const { loopGuard, stopWhen } = this.#options;
+      if (stopWhen?.(soFar(messages, runId, spent.turns)) === true) return { next: "end" };
+      const found = loopGuard === false ? undefined : circle(messages, runId, loopGuard);
+      if (found !== undefined) return this.#stopRun(goesInCircles(found));
+    }
+    return this.#ask(messages);
+  }
+
+  async #ask(messages: readonly Message[]): Promise<TurnResult> {
+    const { stop } = this.#means;
+    const model = await this.#model();
+    const system = await this.#system();
+    const prompt = await this.#compacted(messages, model, system);
+    const tools =
+      this.#options.tools === undefined ? [] : [...(await stop.until(this.#tools.describe(this.#turn.mode)))];
+    const options = { ...this.#options.settings, prompt, ...(tools.length === 0 ? {} : { tools }) };
+    return this.#result(await this.#answer(model, options));
+  }
+
+  async #answer(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<Answer> {
+    const { emit } = this.#turn;
+    try {
+      return await askModel({ model, options, emit, whose: "turn" }, this.#means);
+    } catch (error) {
+      if (this.#uncompacted === undefined || !(error instanceof ModelError) || error.code !== "model_rejected")
+        throw error;
+      const why = this.#uncompacted instanceof Error ? this.#uncompacted.message : String(this.#uncompacted);
+      throw new ModelError(error.code, `${error.message} The conversation should have been summarised before: ${why}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async #result(answer: Answer): Promise<TurnResult> {
+    const { stop, meter } = this.#means;
+    // Known by now: an answer without it is thrown away by whoever reads it.
+    const finished = answer.finished;
+    if (finished === undefined) throw new ModelError("model_error", "The provider's answer ended without saying why.");
+    const made = callsToMake(answer.calls, finished);
+    const left = answer.calls.length - made.length;
+    if (left > 0 && finished.reason.unified !== "content-filter")
+      answer.remark(`[${left} of the calls were not made.]`);
+    const how = { parallelMax: this.#options.parallelMax, mode: this.#turn.mode };
+    const calls = made.length === 0 ? [] : await stop.until(requestCalls(this.#tools, made, how));
+    const parts = answer.parts(made);
+    const { usage, model } = meter;
+    return {
+      next: calls.length > 0 ? "turn" : "end",
+      finish: finishOf(finished, calls.length),
+      ...(usage === undefined ? {} : { usage }),
+      ...(model === undefined ? {} : { model }),
+      ...(parts === undefined ? {} : { parts }),
+      ...(calls.length === 0 ? {} : { calls }),
+    };
+  }
+
+  async #compacted(
+    messages: readonly Message[],
+    model: LanguageModelV4,
+    system: string,
+  ): Promise<LanguageModelV4Prompt> {
+    const { compaction, settings } = this.#options;
+    const { stop, meter } = this.#means;
+    const prompt = this.#prompt(messages, system);
+    if (compaction === undefined || !isTooLong(prompt, compaction.aboveTokens)) return prompt;
+    const own = compaction.model === undefined && settings.headers !== undefined ? { headers: settings.headers } : {};
+    const asked = { model: compaction.model ?? model, instruction: compaction.instruction, ...own };
+    try {
+      await compact(this.#turn, prompt, asked, this.#means);
+    } catch (error) {
+      stop.throwIfAsked();
+      // The model may still take the whole. If it does not, both reasons are told.
+      meter.end("counted");
+      this.#uncompacted = error;
+      return prompt;
+    }
+    return this.#prompt(await stop.until(this.#turn.transcript()), system);
+  }
+
+  #prompt(messages: readonly Message[], system: string): LanguageModelV4Prompt {
+    const { toUser } = this.#options;
+    return providerPrompt(messages, toUser === undefined ? { system } : { system, toUser });
+  }
+
+  async #model(): Promise<LanguageModelV4> {
+    const { model } = this.#options;
+    return typeof model === "function" ? checkModel(await this.#means.stop.until(model(this.#turn))) : model;
+  }
+
+  async #system(): Promise<string> {
+    const { system = "" } = this.#options;
+    return typeof system === "function" ? this.#means.stop.until(system(this.#turn)) : system;
+  }
+
+  /** What is used up, in words; undefined if there is something left of everything. */
+  #spentAll(): string | undefined {
+    const { turns, tokens, cost } = this.#options.budget;
+    const { spent } = this.#turn;
+    if (spent.turns >= turns) return `The run's budget of ${turns} turns is used up.`; // @fault one-turn-too-many
+    // @fault answers-cost-nothing
+    if (tokens !== undefined && spent.inputTokens + spent.outputTokens >= tokens) {
+      return `The run's budget of ${tokens} tokens is used up.`;
+    }
+    if (cost === undefined) return undefined;
+    const spentCost = cost.of(spent);
+    if (!Number.isFinite(spentCost))
+      throw new ControlError("invalid", `budget.cost.of() answered ${String(spentCost)}.`);
+    return spentCost >= cost.max ? `The run's budget of ${cost.max} is used up.` : undefined;
+  }
+
+  async #stopRun(note: string): Promise<TurnResult> {
+    const { stop } = this.#means;
+    await stop.until(this.#turn.stop(note));
+    stop.throwIfAsked();
+    // Whoever refuses to stop a run has ended it already.
+    return { next: "end" };
+  }
+}
+
+const goesInCircles = ({ name, times }: { readonly name: string; readonly times: number }): string =>
+  `The run goes round in circles: ${name} was called with the same input and the same result in ${times} turns.`;

@@ -1,0 +1,78 @@
+// What went wrong with a request, as far as it can be told from what a provider throws.
+import { TROUBLE_CHARS_MAX } from "../limits.ts";
+import { ModelError, type ModelErrorCode } from "./model-error.ts";
+
+export interface Trouble {
+  readonly code: ModelErrorCode;
+  readonly message: string;
+  /** The same request may succeed a little later. */
+  readonly transient: boolean;
+  /** When the provider wants to be asked again. */
+  readonly afterMs?: number;
+  readonly cause: unknown;
+}
+
+/** Errors are looked at by their fields, not by their class: a program may have two copies of a provider's package. */
+export function troubleOf(error: unknown, provider: string): Trouble {
+  // Ours, from reading the stream: a silence, or an end without an end. Nothing says that a second time is in vain.
+  if (error instanceof ModelError) return { code: error.code, message: error.message, transient: true, cause: error };
+  const status = field(error, "statusCode");
+  const message = `${provider} ${status === undefined ? "failed" : `answered ${String(status)}`}: ${wordsOf(error)}`;
+  if (isTransient(error, status)) {
+    const afterMs = retryAfterMs(field(error, "responseHeaders"));
+    const pause = afterMs === undefined ? {} : { afterMs };
+    return { code: "model_overloaded", message, transient: true, ...pause, cause: error };
+  }
+  const rejected = typeof status === "number" && status >= 400 && status < 500;
+  // @fault rejection-told-as-an-error
+  return { code: rejected ? "model_rejected" : "model_error", message, transient: false, cause: error };
+}
+
+function isTransient(error: unknown, status: unknown): boolean {
+  const isRetryable = field(error, "isRetryable");
+  if (typeof isRetryable === "boolean") return isRetryable;
+  if (typeof status === "number") return status === 408 || status === 409 || status === 429 || status >= 500;
+  return isBusy(error) || isNetwork(error) || isNetwork(field(error, "cause"));
+}
+
+/** What providers put into a stream whose status was already 200. */
+const BUSY = new Set(["overloaded_error", "rate_limit_error", "api_error", "timeout_error", "server_error"]);
+
+const isBusy = (error: unknown): boolean =>
+  BUSY.has(String(field(error, "type"))) || /^(server_error|rate_limit_exceeded)$/.test(String(field(error, "code")));
+
+const NETWORK =
+  /^(ECONNRESET|ECONNREFUSED|ECONNABORTED|EPIPE|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|UND_ERR_\w+)$/;
+
+function isNetwork(error: unknown): boolean {
+  if (NETWORK.test(String(field(error, "code"))) || field(error, "name") === "TimeoutError") return true;
+  // What fetch says when there was no answer, and when an answer broke off.
+  return error instanceof TypeError && /^(fetch failed|terminated|network error)$/i.test(error.message);
+}
+
+/** In milliseconds, or in seconds. A date, which is allowed as well, would need a calendar; the usual pause will do. */
+function retryAfterMs(headers: unknown): number | undefined {
+  const ms = Number.parseFloat(String(field(headers, "retry-after-ms")));
+  if (ms >= 0) return ms;
+  const given = String(field(headers, "retry-after")).trim();
+  return /^\d+(\.\d+)?$/.test(given) ? Number(given) * 1_000 : undefined;
+}
+
+/** The message, wherever it is. Providers stream errors as errors, as objects and as plain strings. */
+function wordsOf(error: unknown): string {
+  const message = field(error, "message") ?? field(field(error, "error"), "message");
+  const words = typeof message === "string" ? message : typeof error === "string" ? error : asText(error);
+  return (words.trim() || "no reason was given").slice(0, TROUBLE_CHARS_MAX);
+}
+
+function asText(error: unknown): string {
+  try {
+    return JSON.stringify(error) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function field(of: unknown, name: string): unknown {
+  return typeof of === "object" && of !== null ? Reflect.get(of, name) : undefined;
+}

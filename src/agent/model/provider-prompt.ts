@@ -1,0 +1,187 @@
+// A conversation as a provider wants it. Pure.
+//
+// Invariants
+// 1. It is valid for the strictest of them: user and assistant take turns, nothing is empty, every call is followed by
+//    its one result, and the last word is never the assistant's.
+// 2. What was stopped, lost or failed is told as such. The model is never left to think that it had finished.
+// 3. The text of a prompt that was withdrawn before it began is not sent (G6).
+// 4. The same conversation makes the same request, and a longer one begins with it: caches depend on it.
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolResultPart,
+} from "@ai-sdk/provider";
+import { type Failure, failedWhileStopping, who } from "../../core/model/cancel.ts";
+import type { RunId } from "../../core/model/ids.ts";
+import type { Prompt } from "../../core/model/prompt.ts";
+import type { Message, TranscriptResult } from "../../core/read/transcript.ts";
+import { type Answered, type AnswerPart, answerParts, executedIds, isBlank, isCutOff } from "./provider-answer.ts";
+import { resultOutput } from "./provider-result.ts";
+import { WireIds } from "./wire-id.ts";
+
+export type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
+
+/** What a person's prompt is for the model. By default its text alone. */
+export type ToUser = (prompt: Prompt) => readonly UserPart[];
+
+export interface PromptOptions {
+  readonly system?: string;
+  readonly toUser?: ToUser;
+}
+
+export function providerPrompt(messages: readonly Message[], options: PromptOptions = {}): LanguageModelV4Prompt {
+  const from = Math.max(
+    0,
+    messages.findLastIndex(({ role }) => role === "summary"),
+  );
+  const writer = new Writer(options.toUser ?? textOnly, messages);
+  for (let at = from; at < asked(messages); at += 1) {
+    const message = messages[at];
+    const next = messages[at + 1];
+    if (message !== undefined) writer.write(message, next?.role === "tool" ? next.results : []);
+  }
+  const prompt = writer.end();
+  const { system = "" } = options;
+  return isBlank(system) ? prompt : [{ role: "system", content: system }, ...prompt];
+}
+
+/** Where that ends what the model is asked about: a turn that was cut off and is asked again is not its own past. */
+function asked(messages: readonly Message[]): number {
+  return 1 + messages.findLastIndex((one) => one.role !== "assistant" || one.calls.length > 0 || !isCutOff(one.finish));
+}
+
+class Writer {
+  readonly #toUser: ToUser;
+  readonly #all: readonly Message[];
+  readonly #ids: WireIds;
+  readonly #out: LanguageModelV4Message[] = [];
+  /** Runs that were withdrawn before they began: the model is given nothing of them. */
+  readonly #withdrawn: ReadonlySet<RunId>;
+  /** What the model is to hear before the next thing a person says. */
+  #aside: string[] = [];
+
+  constructor(toUser: ToUser, all: readonly Message[]) {
+    this.#toUser = toUser;
+    this.#all = all;
+    this.#withdrawn = new Set(all.flatMap((one) => (one.role === "user" && one.withdrawn === true ? [one.runId] : [])));
+    this.#ids = new WireIds(all.flatMap((one) => (one.role === "assistant" ? executedIds(one) : [])));
+  }
+
+  write(message: Message, results: readonly TranscriptResult[]): void {
+    switch (message.role) {
+      case "user":
+        if (message.withdrawn !== true) this.#user(this.#said(message));
+        return;
+      case "note":
+        this.#user([text(`<note kind="${message.item.kind}">${inNote(message.item.text)}</note>`)]);
+        return;
+      case "summary":
+        this.#summary(message);
+        return;
+      case "assistant":
+        this.#assistant(message, results);
+        return;
+      case "tool":
+        return; // Written with the calls that they answer.
+    }
+  }
+
+  end(): LanguageModelV4Prompt {
+    if (this.#aside.length > 0) this.#user([]);
+    const last = this.#out.at(-1)?.role;
+    if (last === undefined || last === "assistant") this.#user([text("<note>Go on.</note>")]);
+    return this.#out;
+  }
+
+  #said(message: Extract<Message, { role: "user" }>): readonly UserPart[] {
+    const { text: words, data } = message;
+    const parts = this.#toUser(data === undefined ? { text: words } : { text: words, data });
+    const told = parts.filter((part) => part.type !== "text" || !isBlank(part.text));
+    return told.length > 0 ? told : [text("<note>The user sent a message without text.</note>")];
+  }
+
+  #user(parts: readonly UserPart[]): void {
+    const all = [...this.#aside.map((aside) => text(`<note>${inNote(aside)}</note>`)), ...parts];
+    this.#aside = [];
+    const last = this.#out.at(-1);
+    // @fault two-messages-of-one
+    if (last?.role === "user") last.content.push(...all);
+    else this.#out.push({ role: "user", content: all });
+  }
+
+  /** The request is told in full: what came with its text is not in the summary, and is still to be worked on. */
+  #summary({ text: summary, request, runId }: Extract<Message, { role: "summary" }>): void {
+    const asked = this.#all.find((one) => one.role === "user" && one.runId === runId);
+    this.#user([text(`<summary>\n${summary}\n</summary>`), text(WORKING_ON)]);
+    if (asked?.role === "user") this.#user(this.#said(asked));
+    else if (!isBlank(request)) this.#user([text(request)]);
+  }
+
+  #assistant(answer: Answered, results: readonly TranscriptResult[]): void {
+    const { calls, again, runId } = answer;
+    if (this.#withdrawn.has(runId)) return;
+    if (again === true && calls.length === 0) return;
+    const ids = calls.map((call) => this.#ids.of(call));
+    const content = answerParts(answer, ids);
+    if (content.length > 0) this.#answer(content);
+    if (calls.length > 0) this.#out.push({ role: "tool", content: resultParts(answer, ids, content, results) });
+    const aside = again === true ? undefined : asideOf(answer);
+    if (aside !== undefined) this.#aside.push(aside);
+  }
+
+  #answer(content: AnswerPart[]): void {
+    const last = this.#out.at(-1);
+    if (last === undefined) this.#user([text("<note>What was said before is not kept any more.</note>")]);
+    if (last?.role === "assistant") last.content.push(...content);
+    else this.#out.push({ role: "assistant", content });
+  }
+}
+
+/** One for each call, in the order in which the calls are told. */
+function resultParts(
+  { calls }: Answered,
+  ids: readonly string[],
+  told: readonly AnswerPart[],
+  results: readonly TranscriptResult[],
+): LanguageModelV4ToolResultPart[] {
+  const callsById = new Map(ids.map((id, index) => [id, calls[index]]));
+  const resultsByCall = new Map(results.map((result) => [result.callId, result]));
+  return told.flatMap((part) => {
+    const call = part.type === "tool-call" ? callsById.get(part.toolCallId) : undefined;
+    if (call === undefined || part.type !== "tool-call") return [];
+    // @fault denied-call-without-a-result
+    const result = resultsByCall.get(call.callId) ?? { outcome: { kind: "lost" } };
+    const { toolCallId, toolName } = part;
+    return [{ type: "tool-result", toolCallId, toolName, output: resultOutput(result) }];
+  });
+}
+
+const WORKING_ON =
+  "<note>The above stands for everything that was said before. You are working on this request:</note>";
+
+/** What the model should know of an answer of its own that it did not end by itself. */
+function asideOf({ finish, turnId, text: said, calls }: Answered): string | undefined {
+  const begun = turnId !== undefined || said !== "" || calls.length > 0;
+  const which = begun ? "Your previous answer" : "The request before, which you had not begun to answer,";
+  const incomplete = begun ? " It is incomplete." : "";
+  switch (finish.kind) {
+    case "cancelled":
+      return `${which} was stopped by ${who(finish.reason)}.${incomplete}${sentence(finish.error)}`;
+    case "failed":
+      return `${which} failed: ${finish.message.replace(/[.\s]+$/, "")}.${incomplete}`;
+    case "lost":
+      return `${which} was cut off when the server was.${incomplete}`;
+    default:
+      return undefined;
+  }
+}
+
+const sentence = (error: Failure | undefined): string => (error === undefined ? "" : ` ${failedWhileStopping(error)}`);
+
+/** Words of others must not end the note that they stand in. */
+const inNote = (words: string): string => words.replaceAll(/<(?=\/note)/gi, "&lt;");
+
+const text = (words: string): LanguageModelV4TextPart => ({ type: "text", text: words });
+const textOnly: ToUser = (prompt) => [text(prompt.text)];

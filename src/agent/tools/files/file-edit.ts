@@ -1,0 +1,133 @@
+// Writing and editing a file of the workspace, as a model asks for it.
+import type { LiveCall } from "../../../ports/agent.ts";
+import { invalid, listed, shown } from "./file-errors.ts";
+import { FILE_BLOCK_BYTES, FILE_EDIT_BYTES_MAX } from "./file-limits.ts";
+import { locate, notThere, openFile, type Place } from "./file-path.ts";
+import type { EditFileInput, WriteFileInput } from "./file-tools-input.ts";
+import { type FileDesk, groundOf } from "./file-tools-options.ts";
+import { changedSince, checkWritable, type FileVersion, replaceFile, versionOf } from "./file-write.ts";
+
+export async function writeFile(desk: FileDesk, { path, text }: WriteFileInput, call: LiveCall): Promise<string> {
+  const ground = groundOf(desk, call);
+  const found = await locate(ground, path);
+  checkWritable(found);
+  return desk.files.alone(found.path, async () => {
+    // Once more: whoever wrote before us may have made it.
+    const place = await locate(ground, path);
+    checkWritable(place);
+    const bytes = Buffer.from(text);
+    const over = place.missing.length > 0 ? undefined : await versionAt(place);
+    checkSeen(desk, place, over, call);
+    await put(desk, place, { bytes, over }, call);
+    const size = `${bytes.length} bytes, ${lineCount(text)} lines`;
+    return `${over === undefined ? "Made" : "Replaced"} ${listed(place.name)}: ${size}.`;
+  });
+}
+
+export async function editFile(desk: FileDesk, input: EditFileInput, call: LiveCall): Promise<string> {
+  if (input.old === "") throw invalid("`old` is empty. Use write_file to make a file. Nothing was done.");
+  if (input.old === input.new) throw invalid("`old` and `new` are the same. Nothing was done.");
+  const ground = groundOf(desk, call);
+  const found = await locate(ground, input.path);
+  checkWritable(found);
+  return desk.files.alone(found.path, async () => {
+    const place = await locate(ground, input.path);
+    checkWritable(place);
+    if (place.missing.length > 0) throw await notThere(place);
+    const { text, version } = await wholeText(place, call.signal);
+    checkSeen(desk, place, version, call);
+    const edited = replaced(text, input, place.name);
+    await put(desk, place, { bytes: Buffer.from(edited.text), over: version }, call);
+    const { places, line } = edited;
+    const where = places === 1 ? `at line ${line}` : `${places} places, from line ${line} on`;
+    return `Edited ${listed(place.name)}: ${where}.`;
+  });
+}
+
+async function put(
+  { files }: FileDesk,
+  place: Place,
+  what: { readonly bytes: Uint8Array; readonly over: FileVersion | undefined },
+  call: LiveCall,
+): Promise<void> {
+  const { callId, signal } = call;
+  const version = await replaceFile(place, { ...what, callId, signal });
+  call.changed(place.name);
+  files.note(call.sessionId, place.path, version);
+}
+
+/** What the session has seen of a file must still be what is there. What it has not seen it may write over. */
+function checkSeen({ files }: FileDesk, place: Place, now: FileVersion | undefined, { sessionId }: LiveCall): void {
+  const seen = files.seen(sessionId, place.path);
+  if (seen !== undefined && now !== undefined && seen !== now) throw changedSince(place.name);
+}
+
+async function versionAt(place: Place): Promise<FileVersion> {
+  const handle = await openFile(place);
+  try {
+    return versionOf(await handle.stat({ bigint: true }));
+  } finally {
+    await handle.close();
+  }
+}
+
+/** All of it, for it is written again as a whole. What is no text would not come back as it was. */
+async function wholeText(place: Place, signal: AbortSignal): Promise<{ text: string; version: FileVersion }> {
+  const name = shown(place.name);
+  const handle = await openFile(place);
+  try {
+    const stat = await handle.stat({ bigint: true });
+    if (stat.size > FILE_EDIT_BYTES_MAX) {
+      throw invalid(`${name} has ${stat.size} bytes; files of up to ${FILE_EDIT_BYTES_MAX} can be edited.`);
+    }
+    const bytes = Buffer.alloc(Number(stat.size));
+    let filled = 0;
+    while (filled < bytes.length) {
+      signal.throwIfAborted();
+      const { bytesRead } = await handle.read(bytes, filled, Math.min(FILE_BLOCK_BYTES, bytes.length - filled), filled);
+      if (bytesRead === 0) throw changedSince(place.name);
+      filled += bytesRead;
+    }
+    try {
+      // With its byte order mark, if it has one: it is written back.
+      const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+      return { text, version: versionOf(stat) };
+    } catch (error) {
+      throw invalid(`${name} is no valid UTF-8. To edit it as a text would damage it. Nothing was done.`, error);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+interface Edited {
+  readonly text: string;
+  readonly places: number;
+  /** Of the first of them. */
+  readonly line: number;
+}
+
+function replaced(text: string, { old: wanted, new: next, all = false }: EditFileInput, name: string): Edited {
+  // Models do not see carriage returns, and write none.
+  const isReturned = !text.includes(wanted) && text.includes("\r\n");
+  const [from, to] = isReturned ? [returned(wanted), returned(next)] : [wanted, next];
+  const pieces = text.split(from);
+  const places = pieces.length - 1;
+  if (places === 0) {
+    throw invalid(`The old text is not in ${shown(name)}. Nothing was done. Read it again, and copy the text exactly.`);
+  }
+  if (places > 1 && !all) {
+    throw invalid(
+      `The old text is in ${shown(name)} ${places} times. Nothing was done. Add lines around it, or say \`all\`.`,
+    );
+  }
+  return { text: pieces.join(to), places, line: lineCount(`${pieces[0] ?? ""}.`) };
+}
+
+const returned = (text: string): string => text.replaceAll(/\r?\n/g, "\r\n");
+
+/** A last line counts whether or not it is ended. */
+function lineCount(text: string): number {
+  if (text === "") return 0;
+  return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+}

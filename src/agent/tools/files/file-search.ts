@@ -1,0 +1,147 @@
+// A search through the files of the workspace: for a text, or for a regular expression.
+//
+// An expression is not to be trusted: some of them need longer than the universe lasts, and while one is at it nothing
+// else happens in its thread. So it is looked for in a thread that can be ended; `file-tools.ts` sees to that.
+import { lstat } from "node:fs/promises";
+import { listed } from "./file-errors.ts";
+import { globMatcher } from "./file-glob.ts";
+import { SEARCH_FILE_BYTES_MAX, SEARCH_FILES_AT_ONCE, SEARCH_LINE_CHARS, SEARCH_LINES_TOLD } from "./file-limits.ts";
+import { isBinary } from "./file-lines.ts";
+import { type Ground, locate, openFile, type Place } from "./file-path.ts";
+import { type LeftOut, nothingLeftOut, walk } from "./file-walk.ts";
+
+/** Plain data: it is handed to a thread as it is. */
+export interface SearchErrand {
+  readonly ground: Ground;
+  readonly query: string;
+  readonly kind: "text" | "expression";
+  readonly ignoreCase: boolean;
+  /** A directory or a file. */
+  readonly path: string;
+  readonly pattern: string | undefined;
+}
+
+interface SearchCall {
+  readonly signal: AbortSignal;
+  readonly partial: (found: string) => void;
+}
+
+interface Tally {
+  readonly lines: string[];
+  readonly left: LeftOut;
+  searched: number;
+  large: number;
+  full: boolean;
+}
+
+/** What the model is told. What was found so far is put aside as it is found. */
+export async function searchFiles(errand: SearchErrand, { signal, partial }: SearchCall): Promise<string> {
+  const place = await locate(errand.ground, errand.path);
+  const fits = tester(errand);
+  const tally: Tally = { lines: [], left: nothingLeftOut(), searched: 0, large: 0, full: false };
+  let batch: Place[] = [];
+  const searchBatch = async (): Promise<void> => {
+    const texts = await Promise.all(batch.map((file) => readText(file, tally, signal)));
+    for (const [index, file] of batch.entries()) {
+      const before = tally.lines.length;
+      searchOne(file.name, texts[index], fits, tally);
+      // At once, and not at the end of the batch: with the next file an expression may never come to an end.
+      if (tally.lines.length > before) partial(tally.lines.join("\n"));
+    }
+    batch = [];
+  };
+  for await (const file of filesOf(place, errand, tally.left, signal)) {
+    batch.push(file);
+    if (batch.length >= SEARCH_FILES_AT_ONCE) await searchBatch();
+    if (tally.full) break;
+  }
+  await searchBatch();
+  return report(tally);
+}
+
+function tester({ query, kind, ignoreCase }: SearchErrand): (line: string) => boolean {
+  if (kind === "expression") {
+    const expression = new RegExp(query, ignoreCase ? "i" : "");
+    return (line) => expression.test(line);
+  }
+  if (!ignoreCase) return (line) => line.includes(query);
+  const wanted = query.toLowerCase();
+  return (line) => line.toLowerCase().includes(wanted);
+}
+
+async function* filesOf(
+  place: Place,
+  { pattern }: SearchErrand,
+  left: LeftOut,
+  signal: AbortSignal,
+): AsyncGenerator<Place> {
+  if (place.missing.length > 0 || !(await lstat(place.path)).isDirectory()) {
+    // Who names a file is told what is wrong with it; on a longer way it is one of many.
+    await (await openFile(place)).close();
+    yield place;
+    return;
+  }
+  const fits = pattern === undefined ? () => true : globMatcher(pattern);
+  for await (const { kind, path, name } of walk(place, { depth: "all", signal }, left)) {
+    if (kind === "file" && fits(name)) yield { ...place, path, name, there: path, missing: [] };
+  }
+}
+
+function searchOne(name: string, text: string | undefined, fits: (line: string) => boolean, tally: Tally): void {
+  if (text === undefined || tally.full) return;
+  tally.searched += 1;
+  for (const [index, given] of text.split("\n").entries()) {
+    const line = given.endsWith("\r") ? given.slice(0, -1) : given;
+    if (!fits(line)) continue;
+    if (tally.lines.length >= SEARCH_LINES_TOLD) {
+      tally.full = true;
+      return;
+    }
+    const told = line.length > SEARCH_LINE_CHARS ? `${line.slice(0, SEARCH_LINE_CHARS)}…` : line;
+    tally.lines.push(`${listed(name)}:${index + 1}: ${told}`);
+  }
+}
+
+/** Undefined: it is no text, too large, or cannot be read. */
+async function readText(file: Place, tally: Tally, signal: AbortSignal): Promise<string | undefined> {
+  signal.throwIfAborted();
+  const handle = await openFile(file).catch(() => undefined);
+  if (handle === undefined) {
+    tally.left.closed += 1;
+    return undefined;
+  }
+  try {
+    const { size } = await handle.stat();
+    if (size > SEARCH_FILE_BYTES_MAX) {
+      tally.large += 1;
+      return undefined;
+    }
+    // Not more than it had, should it grow meanwhile.
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(size), 0, size, 0);
+    const bytes = buffer.subarray(0, bytesRead);
+    return isBinary(bytes) ? undefined : new TextDecoder().decode(bytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+function report({ lines, left, searched, large, full }: Tally): string {
+  const count = `${lines.length} ${lines.length === 1 ? "line" : "lines"} in ${searched} files.`;
+  const head = lines.length === 0 ? `Nothing was found in ${searched} files.` : full ? `The first ${count}` : count;
+  return [
+    head,
+    ...(full ? ["There is more: narrow the search with `path`, `pattern` or a longer text."] : []),
+    ...(large > 0 ? [`${large} files larger than ${SEARCH_FILE_BYTES_MAX} bytes were not searched.`] : []),
+    ...leftOutReport(left),
+    ...lines,
+  ].join("\n");
+}
+
+/** What a walk has not looked at, in words. */
+export function leftOutReport({ skipped, closed, cut }: LeftOut): readonly string[] {
+  return [
+    ...(skipped.size > 0 ? [`Not entered: ${[...skipped].toSorted().join(", ")}.`] : []),
+    ...(closed > 0 ? [`${closed} could not be opened.`] : []),
+    ...(cut ? ["The tree is too large to be looked at as a whole: name a directory of it."] : []),
+  ];
+}

@@ -1,0 +1,135 @@
+// What a model is told of a process: what happened, how it ended, what it said, where the rest is, what to do next.
+import { type CancelReason, type Outcome, who } from "../../../core/model/cancel.ts";
+import type { Feedback } from "../../../core/model/event.ts";
+import type { ProcessId } from "../../../core/model/ids.ts";
+import type { OutputFile, OutputPage, ProcessInfo, ProcessResult } from "../../../ports/spawner.ts";
+import { PROCESSES_TOLD } from "../../limits.ts";
+
+/** How it ended, and what it said. `said` is what `saidBy` makes. */
+export function endReport(result: ProcessResult, said: string): string {
+  return [`${ending(result)}${duration(result.durationMs)}.`, ...left(result), said].join("\n");
+}
+
+function ending({ processId, outcome, exit }: ProcessResult): string {
+  const how = exit?.signal === undefined ? undefined : `ended by ${exit.signal}`;
+  switch (outcome.kind) {
+    case "completed":
+      return how === undefined
+        ? `Ended with exit code ${exit?.code ?? "unknown"}`
+        : `Ended by ${exit?.signal} (not sent by us)`;
+    case "cancelled":
+      return `STOPPED by ${stopper(outcome.reason)}. It did not come to its end${how === undefined ? "" : `: ${how}`}`;
+    case "failed":
+      return `It could not be started: ${outcome.message}`;
+    case "lost":
+      return `LOST: the server was cut off while ${processId} went on. It is gone, and how far it came is not known`;
+  }
+}
+
+const stopper = (reason: CancelReason): string =>
+  reason.kind === "timeout" ? `its time limit of ${time(reason.limitMs)}` : who(reason);
+
+const duration = (ms: number | undefined): string => (ms === undefined ? "" : ` after ${time(ms)}`);
+
+/** Whoever could not be ended is named: a model that believes it gone would start it again beside itself. */
+function left({ escaped }: ProcessResult): readonly string[] {
+  if (escaped === undefined || escaped.length === 0) return [];
+  return [`${escaped.length} of its processes outlived every signal and may still be going on: ${escaped.join(", ")}.`];
+}
+
+/** That it was not waited for to the end, and what comes next. */
+export function movedReport(id: ProcessId, waitedMs: number, to: Telling, said: string): string {
+  return `It is not over after ${time(waitedMs)}, and goes on in the background as ${id}.\n${next(to)}\n${said}`;
+}
+
+export function startReport({ id, pid, tier }: Pick<ProcessInfo, "id" | "pid" | "tier">, to: Telling, said: string) {
+  const where = pid === undefined ? "" : ` (pid ${pid}, held by tier ${tier ?? "unknown"})`;
+  return `${id} goes on in the background${where}.\n${next(to)}\n${said}`;
+}
+
+export interface Telling {
+  readonly feedback: Feedback;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What will be heard of it. */
+function next({ feedback, timeoutMs }: Telling): string {
+  const told = feedback === "silent" ? "" : ", and you are told of that, too";
+  const limit = timeoutMs === undefined ? "" : ` It is stopped ${time(timeoutMs)} after its start${told}.`;
+  return `${NEXT[feedback]}${limit} Meanwhile: read_output, wait_process, stop_process.`;
+}
+
+const NEXT: Readonly<Record<Feedback, string>> = {
+  wake: "You are told when it ends by itself, also if nobody asks you anything until then: there is no need to wait.",
+  "next-turn": "You are told when it ends by itself, the next time you are asked something.",
+  silent: "You are not told when it ends.",
+};
+
+export function waitReport(id: ProcessId, waitedMs: number, said: string): string {
+  return `${id} is still going on after another ${time(waitedMs)}.\n${said}`;
+}
+
+export function stopReport(result: ProcessResult | undefined, id: ProcessId, waitedMs: number, said: string): string {
+  if (result === undefined) {
+    return `${id} is being stopped, and has not ended within ${time(waitedMs)}. Ask again with wait_process.\n${said}`;
+  }
+  const { outcome } = result;
+  const what = outcome.kind === "completed" ? " It had ended by itself before it could be stopped:" : "";
+  const gone = isGone(outcome) && result.escaped === undefined ? "Nothing of it is left.\n" : "";
+  return `${id}:${what} ${gone}${endReport(result, said)}`;
+}
+
+const isGone = ({ kind }: Outcome): boolean => kind === "cancelled" || kind === "completed";
+
+/** The first and the last of what it has said, at most so many bytes of it, and how to get at the rest. */
+export async function saidBy(output: OutputFile | undefined, id: ProcessId, bytesMax: number): Promise<string> {
+  if (output === undefined) return "Nothing is kept of its output.";
+  const total = output.counts.bytes.all;
+  if (total === 0) return "It has written nothing.";
+  if (total <= bytesMax) {
+    const { text } = await output.read({ bytesMax, plain: true });
+    return `Output, ${bytes(total)}:\n${text}`;
+  }
+  const half = Math.floor(bytesMax / 2);
+  const first = await output.read({ bytesMax: half, plain: true });
+  const last = await output.read({ offset: total - half, bytesMax: half, plain: true });
+  const offset = JSON.stringify({ processId: id, offset: first.to });
+  const hole = `… ${bytes(last.from - first.to)} left out; read them with read_output ${offset} …`;
+  return `Output, the first and the last of ${bytes(total)}:\n${first.text}\n${hole}\n${last.text}`;
+}
+
+/** One page, and what there is around it. */
+export function pageReport(id: ProcessId, page: OutputPage, output: OutputFile, isLive: boolean): string {
+  const total = output.counts.bytes[page.stream];
+  const of = page.stream === "all" ? "stdout and stderr together" : page.stream;
+  const state = isLive ? `${id} is going on.` : `${id} has ended.`;
+  const lost = page.missing === 0 ? "" : ` ${bytes(page.missing)} before them are not kept.`;
+  const head =
+    page.to === page.from
+      ? `There is nothing from byte ${page.from} on: ${bytes(total)} so far, ${of}.`
+      : `Bytes ${page.from} to ${page.to} of ${total}, ${of}.`;
+  return `${head}${lost} ${more(page, total, isLive)} ${state}${page.text === "" ? "" : `\n${page.text}`}`;
+}
+
+function more({ to, end }: OutputPage, total: number, isLive: boolean): string {
+  if (to < total) return `The next begin at offset ${to}.`;
+  return end || !isLive ? "That was the last." : `More may come, from offset ${to} on.`;
+}
+
+/** Those that are going on, for a model that has lost count. */
+export function listReport(live: readonly ProcessInfo[]): string {
+  if (live.length === 0) return "No process is going on in this session.";
+  const some = live.slice(0, PROCESSES_TOLD).map(({ id, title }) => `- ${id}: ${title}`);
+  const rest = live.length - some.length;
+  return ["Going on in this session:", ...some, ...(rest > 0 ? [`- and ${rest} more`] : [])].join("\n");
+}
+
+const bytes = (count: number): string => `${count.toLocaleString("en-US")} ${count === 1 ? "byte" : "bytes"}`;
+
+export function time(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${Number((ms / 1_000).toFixed(1))} s`;
+  const minutes = Math.floor(ms / 60_000);
+  const seconds = Math.round((ms - minutes * 60_000) / 1_000);
+  return seconds === 0 ? `${minutes} min` : `${minutes} min ${seconds} s`;
+}

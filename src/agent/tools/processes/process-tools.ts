@@ -1,0 +1,229 @@
+// Tools with which a model runs commands: in the foreground, in the background, and those it has started earlier.
+//
+// Invariants
+// 1. Unless the host says otherwise, people are asked before any command runs, and an approval for the session is for
+//    that very command.
+// 2. A model is told what happened in so many bytes, with a way to the rest; never less, and never a stack.
+import { ControlError } from "../../../core/errors.ts";
+import type { LiveCall } from "../../../ports/agent.ts";
+import type { ProcessHandle, ProcessResult } from "../../../ports/spawner.ts";
+import { OUTPUT_BYTES_TOLD_MAX, PROCESS_STOP_WAIT_MS, PROCESS_WAIT_MS, START_WATCH_MS } from "../../limits.ts";
+import { type Tool, tool } from "../tool.ts";
+import {
+  READ_INPUT,
+  type ReadInput,
+  SHELL_INPUT,
+  type ShellInput,
+  START_INPUT,
+  STOP_INPUT,
+  type StartInput,
+  type StopInput,
+  WAIT_INPUT,
+  type WaitInput,
+} from "./process-tools-input.ts";
+import {
+  checkOptions,
+  commandApproval,
+  type Desk,
+  type ProcessToolName,
+  type ProcessToolsOptions,
+} from "./process-tools-options.ts";
+import {
+  endReport,
+  listReport,
+  movedReport,
+  pageReport,
+  saidBy,
+  startReport,
+  stopReport,
+  waitReport,
+} from "./process-tools-report.ts";
+import { watch } from "./process-tools-watch.ts";
+
+/** The tools, to be given to an agent as they are, or some of them. */
+export function processTools(options: ProcessToolsOptions = {}): Readonly<Record<ProcessToolName, Tool>> {
+  const desk = checkOptions(options);
+  const { shell, start_process, read_output, wait_process, stop_process } = options.approval ?? {};
+  return {
+    shell: tool({
+      description: SHELL,
+      input: SHELL_INPUT,
+      approval: commandApproval("shell", shell),
+      execute: (input, call) => {
+        const timeoutMs = shorter(desk.timeoutMs, input.timeoutMs);
+        const asked = { ...input, ...limitOf(timeoutMs) };
+        return input.background === true ? start(desk, asked, call) : run(desk, asked, call);
+      },
+    }),
+    start_process: tool({
+      description: START,
+      input: START_INPUT,
+      approval: commandApproval("start_process", start_process),
+      execute: (input, call) => start(desk, input, call),
+    }),
+    read_output: tool({
+      description: READ,
+      input: READ_INPUT,
+      approval: read_output ?? false,
+      idempotent: true,
+      execute: (input, call) => read(desk, input, call),
+    }),
+    wait_process: tool({
+      description: WAIT,
+      input: WAIT_INPUT,
+      approval: wait_process ?? false,
+      idempotent: true,
+      execute: (input, call) => wait(desk, input, call),
+    }),
+    stop_process: tool({
+      description: STOP,
+      input: STOP_INPUT,
+      approval: stop_process ?? false,
+      idempotent: true,
+      execute: (input, call) => stop(desk, input, call),
+    }),
+  };
+}
+
+const SHELL =
+  "Runs a command and answers with its exit code and output. Everything it has started ends with it. A command that " +
+  "takes long goes on in the background, and you are told its id. Standard input is empty: it cannot ask anything.";
+const START =
+  "Starts a command in the background, such as a server or a long build, and answers with its id at once. It lives " +
+  "until it ends, is stopped, or the session ends.";
+const READ =
+  "Reads what a process has written, also after its end: the last of it, or from an offset on. Says how much there is.";
+const WAIT = "Waits until a process has ended, or for so long, and answers with its exit code and output.";
+const STOP = "Stops a process and everything it has started, and answers what became of it.";
+
+async function run(desk: Desk, input: ShellInput, call: LiveCall): Promise<string> {
+  const { backgroundAfterMs, feedback, bytesMax, given } = desk;
+  const { timeoutMs } = input;
+  const watching = watch(call, { find: () => ownOf(call), bytesMax });
+  try {
+    const options = { ...given, ...placeOf(input), ...limitOf(timeoutMs), backgroundAfterMs, feedback };
+    const ran = await call.processes.run(input.command, options);
+    if (ran.kind === "ended") return endReport(ran, await saidOf(desk, ran, call));
+    const said = await saidBy(await ran.process.output(), ran.process.id, bytesMax);
+    return movedReport(ran.process.id, backgroundAfterMs, { feedback, timeoutMs }, said);
+  } catch (error) {
+    // Programs say a last word when they are stopped.
+    if (call.signal.aborted) await watching.look();
+    throw await advised(call, error);
+  } finally {
+    watching.end();
+  }
+}
+
+async function start(desk: Desk, input: StartInput, call: LiveCall): Promise<string> {
+  const { feedback, bytesMax, given } = desk;
+  const { timeoutMs } = input;
+  try {
+    const handle = await call.processes.start(input.command, {
+      ...given,
+      ...placeOf(input),
+      ...limitOf(timeoutMs),
+      feedback,
+    });
+    // All that is left of the call if it is stopped now; the process is the session's already.
+    call.partial(`${handle.id} was started, and goes on in the background.`);
+    // A mistake in a command shows at once, and is told at once instead of by and by.
+    const ended = await handle.wait({ limitMs: START_WATCH_MS, signal: call.signal });
+    if (ended !== undefined) return endReport(ended, await saidOf(desk, ended, call));
+    const said = await saidBy(await handle.output(), handle.id, bytesMax);
+    return startReport(handle.info ?? { id: handle.id }, { feedback, timeoutMs }, said);
+  } catch (error) {
+    throw await advised(call, error);
+  }
+}
+
+async function read(desk: Desk, input: ReadInput, call: LiveCall): Promise<string> {
+  const handle = await find(call, input.processId);
+  const output = await handle.output();
+  if (output === undefined) return `Nothing is kept of the output of ${handle.id}.`;
+  const { stream = "all" } = input;
+  const bytesMax = Math.min(input.bytesMax ?? desk.bytesMax, OUTPUT_BYTES_TOLD_MAX);
+  const offset = input.offset ?? Math.max(0, output.counts.bytes[stream] - bytesMax);
+  const isLive = handle.info !== undefined;
+  return pageReport(handle.id, await output.read({ stream, offset, bytesMax, plain: true }), output, isLive);
+}
+
+async function wait(desk: Desk, input: WaitInput, call: LiveCall): Promise<string> {
+  const { limitMs = PROCESS_WAIT_MS } = input;
+  const handle = await find(call, input.processId);
+  const watching = watch(call, { find: async () => handle, bytesMax: desk.bytesMax });
+  try {
+    const ended = await handle.wait({ limitMs, signal: call.signal });
+    if (ended !== undefined) return endReport(ended, await saidOf(desk, ended, call));
+    return waitReport(handle.id, limitMs, await saidBy(await handle.output(), handle.id, desk.bytesMax));
+  } catch (error) {
+    if (call.signal.aborted) await watching.look();
+    throw error;
+  } finally {
+    watching.end();
+  }
+}
+
+async function stop(desk: Desk, { processId, reason }: StopInput, call: LiveCall): Promise<string> {
+  const handle = await find(call, processId);
+  await handle.cancel({ kind: "user", by: "the agent", ...(reason === undefined ? {} : { note: reason }) });
+  const ended = await handle.wait({ limitMs: PROCESS_STOP_WAIT_MS, signal: call.signal });
+  const said = await saidBy(await handle.output(), handle.id, desk.bytesMax);
+  return stopReport(ended, handle.id, PROCESS_STOP_WAIT_MS, said);
+}
+
+/** What a process that has ended has said: from its files, or, if these are gone, what the log has kept of it. */
+async function saidOf({ bytesMax }: Desk, { processId, output }: ProcessResult, call: LiveCall): Promise<string> {
+  const file = await (await call.processes.get(processId)).output();
+  if (file !== undefined || output === undefined || output.tail === "") return saidBy(file, processId, bytesMax);
+  return `Only the end of its output is kept, of ${output.bytes} bytes:\n${output.tail}`;
+}
+
+/** The process that this call has run. */
+async function ownOf(call: LiveCall): Promise<ProcessHandle | undefined> {
+  const own = (await call.processes.list()).find(({ owner }) => owner === call.callId);
+  return own === undefined ? undefined : call.processes.get(own.id);
+}
+
+async function find(call: LiveCall, id: string): Promise<ProcessHandle> {
+  try {
+    return await call.processes.get(id);
+  } catch (error) {
+    throw await advised(call, error);
+  }
+}
+
+const placeOf = ({ cwd }: StartInput): { readonly cwd?: string } => (cwd === undefined ? {} : { cwd });
+
+const limitOf = (timeoutMs: number | undefined): { readonly timeoutMs?: number } =>
+  timeoutMs === undefined ? {} : { timeoutMs };
+
+const shorter = (host: number | undefined, model: number | undefined): number | undefined =>
+  host === undefined || model === undefined ? (host ?? model) : Math.min(host, model);
+
+/** The same failure, with what a model can do about it: the hints of errors are for whoever runs the server. */
+async function advised(call: LiveCall, error: unknown): Promise<unknown> {
+  if (!(error instanceof ControlError) || call.signal.aborted) return error;
+  const { code, message } = error;
+  const advice = await adviceFor(code, call);
+  return new ControlError(code, advice === "" ? message : `${message}\n${advice}`, { cause: error });
+}
+
+async function adviceFor(code: ControlError["code"], call: LiveCall): Promise<string> {
+  switch (code) {
+    case "not_found":
+      return listReport(await call.processes.list());
+    case "overloaded":
+      return `Stop one first, with stop_process. ${listReport(await call.processes.list())}`;
+    case "queue_full":
+      return "Results of background processes wait to be heard. End your turn, and start it in the next one.";
+    case "not_started":
+      return "Nothing was run. Check the name of the program and the working directory, then call it again.";
+    case "uncontained":
+      return "Nothing was run, and nothing will be until the host is changed. Do not try again: say what is missing.";
+    case "invalid":
+      return "Nothing was done. Correct the input and call it again.";
+    default:
+      return "";
+  }
+}

@@ -1,0 +1,262 @@
+// The tools of an agent by their names: told to a model, and what it asks for made into calls.
+//
+// Invariants
+// 1. What a model asks for always becomes a call. What cannot be done is a call that fails, with a message the model
+//    can use; nobody is asked to approve such a call, and no tool is run for it.
+// 2. What is recorded and approved is the input as the model gave it. What is executed is what the schema makes of the
+//    call's own input, checked right before.
+import { ControlError, messageOf } from "../../core/errors.ts";
+import { isUnparsable } from "../../core/json-depth.ts";
+import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../../core/limits.ts";
+import type { ProviderCall } from "../../core/model/event.ts";
+import { type Json, utf8Bytes } from "../../core/model/prompt.ts";
+import { suggest } from "../../core/suggest.ts";
+import type { CallAsked, CallRequest, LiveCall, Slots, Wanted } from "../../ports/agent.ts";
+import { type Asked, misfit, type Tool, type ToolDescription } from "./tool.ts";
+import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
+
+/** What `tool()` makes, and the tools of the AI SDK as they are. */
+export type AnyTool = Tool | AiSdkTool;
+
+export interface ToolSet {
+  /** What the model is told of those that a mode has. Made once; tried again if that failed. */
+  describe(mode?: string): Promise<readonly ToolDescription[]>;
+  /**
+   * A call as the engine wants it, from the model's JSON text. Never rejects: what cannot be done becomes a call that
+   * fails with a message for the model.
+   */
+  request(asked: ToolAsked, slots: Slots, mode?: string): Promise<CallRequest>;
+  /** The same for a call the log has, after a restart. Undefined: there is no such tool any more. */
+  resume(call: CallAsked, slots: Slots): CallRequest | undefined;
+}
+
+export interface ToolAsked {
+  readonly name: string;
+  readonly input: string;
+  readonly provider: ProviderCall;
+}
+
+/** What every provider takes for a name, and takes back in a transcript. */
+const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
+const NAME_CHARS_MAX = 128;
+
+/** How much of a text that is not JSON is quoted: enough to see where it went wrong. */
+const QUOTE_CHARS_MAX = 200;
+
+/** How much of it is recorded. */
+const INPUT_CHARS_KEPT = 65_536;
+
+/** How many names a model that asks for an unknown tool is told. It has been told all of them before. */
+const NAMES_TOLD = 32;
+
+/** Whether a mode has a tool of this name. */
+export type Offers = (name: string, mode: string) => boolean;
+
+/** Throws `invalid` if one of them is no tool, or has a name that no model could use. */
+export function toolSet(tools: Readonly<Record<string, AnyTool>> | undefined, offers: Offers = () => true): ToolSet {
+  // A map, so that no name finds what every object has.
+  const known = new Map(Object.entries(tools ?? {}).map(([name, given]) => [name, read(name, given)]));
+  const isIn = (name: string, mode: string | undefined): boolean => mode === undefined || offers(name, mode);
+  let described: Promise<readonly ToolDescription[]> | undefined;
+  return {
+    describe(mode) {
+      described ??= describeAll(known).catch((error: unknown) => {
+        described = undefined;
+        throw error;
+      });
+      return mode === undefined ? described : described.then((all) => all.filter(({ name }) => isIn(name, mode)));
+    },
+    async request(asked, slots, mode) {
+      const found = known.get(asked.name);
+      const names = [...known.keys()].filter((name) => isIn(name, mode));
+      const parsed = parse(asked);
+      if (found === undefined) return refusal(asked, parsed.input, unknownTool(asked.name, names));
+      if (!isIn(asked.name, mode)) return refusal(asked, parsed.input, notInMode(asked.name, mode));
+      if (parsed.kind === "malformed") return refusal(asked, parsed.input, parsed.error);
+      const judged = await found.judge(parsed.input, { id: asked.provider.id, mode });
+      if (judged.kind === "refuses") return refusal(asked, parsed.input, misfit(asked.name, judged.issues));
+      const { name, provider } = asked;
+      return { ...requestOf({ tool: found, isIn }, { name, input: parsed.input }, provider.id), provider, slots };
+    },
+    resume(call, slots) {
+      const found = known.get(call.name);
+      return found === undefined ? undefined : { ...requestOf({ tool: found, isIn }, call, call.callId), slots };
+    },
+  };
+}
+
+function read(name: string, given: AnyTool): Tool {
+  if (!NAME.test(name)) {
+    throw new ControlError(
+      "invalid",
+      `\`${name.slice(0, QUOTE_CHARS_MAX)}\` is no name for a tool: providers take letters, digits, _ and -, at most ` +
+        `${NAME_CHARS_MAX} of them.`,
+    );
+  }
+  if (typeof given === "object" && given !== null) {
+    if ("kind" in given && given.kind === "tool") return given;
+    if (isAiSdkTool(given)) return within(name, () => fromAiSdk(given));
+  }
+  throw new ControlError("invalid", `\`${name}\` is no tool. Define it with tool({ … }).`);
+}
+
+async function describeAll(known: ReadonlyMap<string, Tool>): Promise<readonly ToolDescription[]> {
+  return Promise.all(
+    [...known].map(async ([name, one]) => {
+      try {
+        return await one.describe(name);
+      } catch (error) {
+        throw undescribed(name, error);
+      }
+    }),
+  );
+}
+
+function within<T>(name: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw undescribed(name, error);
+  }
+}
+
+const undescribed = (name: string, error: unknown): ControlError =>
+  new ControlError("invalid", `The model cannot be told of the tool \`${name}\`: ${messageOf(error)}`, {
+    cause: error,
+  });
+
+interface Found {
+  readonly tool: Tool;
+  readonly isIn: (name: string, mode: string | undefined) => boolean;
+}
+
+function requestOf({ tool, isIn }: Found, { name, input }: Pick<CallAsked, "name" | "input">, id: string): CallRequest {
+  /** What was said when it was let in; undefined: it was not asked for. */
+  let said: { readonly mode: string | undefined; readonly wanted: Wanted } | undefined;
+  const approval = async (now: Json, { mode }: Pick<LiveCall, "mode">): Promise<Wanted> => {
+    // There is nothing to approve in what will be refused.
+    const wanted = isIn(name, mode) && (await approvalOf(tool, now, { id, mode }));
+    said = { mode, wanted };
+    return wanted;
+  };
+  /** It may have waited since. What people have let in stands; the rest goes by the mode there is now. */
+  const checkMode = ({ input: now, mode }: LiveCall): Promise<void> | undefined => {
+    if (said !== undefined && said.wanted !== false) return undefined;
+    if (!isIn(name, mode)) throw notInMode(name, mode);
+    if (said === undefined || said.mode === mode) return undefined;
+    return approvalOf(tool, now, { id, mode }).then((wanted) => {
+      if (wanted !== false) throw askAgain(name, mode);
+    });
+  };
+  return {
+    name,
+    input,
+    ...tool.options,
+    // Judged by what would be carried out, which a hook may have changed since.
+    ...(tool.asks ? { approval } : {}),
+    execute: async (call) => {
+      const changed = checkMode(call);
+      if (changed !== undefined) await changed;
+      // The engine checks whatever comes that it is JSON, and says so where it is not: this is the claim it checks.
+      return tool.execute(call) as Promise<Json | undefined>;
+    },
+  };
+}
+
+const notInMode = (name: string, mode: string | undefined): ControlError =>
+  new ControlError(
+    "forbidden",
+    `Nothing was done: in the mode ${mode}, which holds now, there is no tool \`${name}\`.`,
+  );
+
+const askAgain = (name: string, mode: string | undefined): ControlError =>
+  new ControlError(
+    "forbidden",
+    `Nothing was done: the mode was changed to ${mode} while \`${name}\` waited, and in it people are asked first. ` +
+      "Call it again if it is still wanted.",
+  );
+
+async function approvalOf(found: Tool, input: Json, asked: Asked): Promise<Wanted> {
+  const judged = await found.judge(input, asked);
+  // An input that is not taken is refused when the call begins; there is nothing to approve in it.
+  return judged.kind === "takes" ? judged.approval : false;
+}
+
+/**
+ * A call that fails. Not idempotent, whatever the tool is: begun again after a crash it would be the tool's own, with
+ * an input that nobody has asked for. And for good, also if a hook replaces the input: whether people must be asked was
+ * not judged.
+ */
+function refusal({ name, provider }: ToolAsked, input: Json, error: ControlError): CallRequest {
+  return { name: recordable(name), input, provider, execute: () => Promise.reject(error) };
+}
+
+/** A name that was made up goes into the transcript too, and a provider that does not take it back ends the run. */
+function recordable(name: string): string {
+  return name.slice(0, NAME_CHARS_MAX).replace(/[^a-zA-Z0-9_-]/g, "_") || "unnamed";
+}
+
+function unknownTool(name: string, known: readonly string[]): ControlError {
+  const meant = suggest(name, known);
+  const some = known.slice(0, NAMES_TOLD).join(", ");
+  const list = known.length > NAMES_TOLD ? `${some}, and ${known.length - NAMES_TOLD} more` : some || "none";
+  const advice = meant === undefined ? "" : ` Did you mean \`${meant}\`?`;
+  return new ControlError(
+    "not_found",
+    `There is no tool \`${name.slice(0, NAME_CHARS_MAX)}\`.${advice} The tools are: ${list}.`,
+  );
+}
+
+type Parsed =
+  | { readonly kind: "json"; readonly input: Json }
+  /** `input`: the text, because that is what the model sent. */
+  | { readonly kind: "malformed"; readonly input: string; readonly error: ControlError };
+
+function parse({ name, input: text }: ToolAsked): Parsed {
+  const malformed = (message: string): Parsed => ({
+    kind: "malformed",
+    input: recordedText(text),
+    error: new ControlError(
+      "invalid",
+      `${message} Nothing was done. Call \`${name}\` again with an input it can take.`,
+    ),
+  });
+  // Models ask for a tool that takes nothing with nothing.
+  if (text.trim() === "") return { kind: "json", input: {} };
+  if (isUnparsable(text)) return malformed(TOO_DEEP);
+  let input: Json;
+  try {
+    input = JSON.parse(text);
+  } catch (error) {
+    const cut = text.length > QUOTE_CHARS_MAX ? `… (${text.length} characters)` : "";
+    return malformed(
+      `The input is not JSON (${messageOf(error).slice(0, QUOTE_CHARS_MAX)}): ${text.slice(0, QUOTE_CHARS_MAX)}${cut}.`,
+    );
+  }
+  const problem = problemOf(input);
+  return problem === undefined ? { kind: "json", input } : malformed(problem);
+}
+
+/** An input that no tool can take is kept as the text it is. */
+function recordedText(text: string): string {
+  const left = text.length - INPUT_CHARS_KEPT;
+  if (left <= 0) return text.toWellFormed();
+  return `${text.slice(0, INPUT_CHARS_KEPT).toWellFormed()}… (${left} more characters were not kept)`;
+}
+
+const TOO_DEEP = `The input is nested deeper than ${JSON_DEPTH_MAX} levels.`;
+
+/** What could not be recorded, or would trap code that copies it. Without recursion: it may be nested deeply. */
+function problemOf(input: Json): string | undefined {
+  const left: { readonly value: Json; readonly depth: number }[] = [{ value: input, depth: 0 }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value, depth } = next;
+    if (typeof value !== "object" || value === null) continue;
+    if (depth >= JSON_DEPTH_MAX) return TOO_DEEP;
+    // Parsing makes it an ordinary key; assigning it to another object would change what that object is.
+    if (Object.hasOwn(value, "__proto__")) return "The input has a key `__proto__`, which no tool takes.";
+    for (const inner of Object.values(value)) left.push({ value: inner, depth: depth + 1 });
+  }
+  const bytes = utf8Bytes(JSON.stringify(input));
+  return bytes > CALL_BYTES_MAX ? `The input has ${bytes} bytes; the limit is ${CALL_BYTES_MAX}.` : undefined;
+}

@@ -1,0 +1,50 @@
+// The thread's side of an untrusted tool: loads the module, calls its function, and says what comes of it.
+import { parentPort, workerData } from "node:worker_threads";
+import { Bug } from "../../core/bug.ts";
+import type { Errand, Said, Told, UntrustedCall } from "./untrusted.ts";
+
+const errand = workerData as Errand;
+const port = parentPort;
+if (port === null) throw new Bug("an untrusted tool runs in a thread of its own");
+
+const read = new Int32Array(errand.read);
+const controller = new AbortController();
+let said = 0;
+
+// The port is not unreferenced: a function may wait for nothing but its signal.
+port.on("message", ({ stop }: Told) => controller.abort(new DOMException(stop, "AbortError")));
+
+const call: UntrustedCall = {
+  signal: controller.signal,
+  partial: (value) => say({ kind: "partial", value }),
+  progress: (value) => say({ kind: "progress", value }),
+  changed: (what) => say({ kind: "changed", what }),
+};
+
+void carryOut();
+
+async function carryOut(): Promise<void> {
+  try {
+    const module: Readonly<Record<string, unknown>> = await import(errand.module);
+    const execute = module[errand.name];
+    if (typeof execute !== "function") {
+      throw new Error(`${moduleName()} exports no function \`${errand.name}\`; it exports ${exportsOf(module)}.`);
+    }
+    say({ kind: "done", value: await execute(errand.input, call) });
+  } catch (error) {
+    say({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+/** Waits, and with it the code that calls, while too much of what was said has not been read. */
+function say(message: Said): void {
+  for (let seen = Atomics.load(read, 0); said - seen >= errand.unreadMax; seen = Atomics.load(read, 0)) {
+    Atomics.wait(read, 0, seen);
+  }
+  port?.postMessage(message);
+  said += 1;
+}
+
+const moduleName = (): string => (errand.module.startsWith("data:") ? "The module" : errand.module);
+
+const exportsOf = (module: object): string => Object.keys(module).join(", ") || "nothing";
