@@ -1,10 +1,10 @@
 // A server on a real port, and subscribers in another process, for the parts of this bench.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { Guard } from "../../src/http/auth/guard.ts";
+import { makeHandler } from "../../src/http/handler.ts";
+import { listen } from "../../src/http/transport/listener.ts";
 import { type Agent, type Belay, openBelay } from "../../src/index.ts";
-import { Guard } from "../../src/server/guard.ts";
-import { makeHandler } from "../../src/server/handler.ts";
-import { listen } from "../../src/server/listener.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 
 export const TOKEN = "belay_bench";

@@ -1,4 +1,5 @@
-// The only place where a failure meets JSON-RPC as this protocol speaks it. `server/status-code.ts` is its sibling.
+// The only place where a failure meets JSON-RPC as this protocol speaks it. `http/routes/status-code.ts` is its
+// sibling.
 import { RequestError } from "@agentclientprotocol/sdk";
 import { ADVICE, type ControlCode, ControlError, toControlError } from "../core/errors.ts";
 import type { RunId } from "../core/model/ids.ts";

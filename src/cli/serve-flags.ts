@@ -2,9 +2,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
+import type { TrustedProxy } from "../http/transport/listener.ts";
 import { LEVELS, type Level } from "../observe/log-line.ts";
 import type { Environment, Home } from "../sdk/data-dir.ts";
-import type { TrustedProxy } from "../server/listener.ts";
 import type { CrowdConfig, ServerConfig } from "../setup/config.ts";
 import { plainLine } from "./plain-text.ts";
 import type { AgentFlags } from "./serve-words.ts";

@@ -1,11 +1,11 @@
 // `belay token`: who may ask this home's server for what. A secret is shown once, when it is made.
 import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
+import type { TokenInfo } from "../http/auth/token.ts";
+import { readLocalToken } from "../http/auth/token-file.ts";
+import { LOCAL_TOKEN, type MadeToken, openTokens, type Tokens } from "../http/auth/tokens.ts";
+import { TOKEN_SCOPES, type TokenScope } from "../http/transport/http-exchange.ts";
 import { type Home, openHome } from "../sdk/data-dir.ts";
-import { TOKEN_SCOPES, type TokenScope } from "../server/exchange.ts";
-import type { TokenInfo } from "../server/token.ts";
-import { readLocalToken } from "../server/token-file.ts";
-import { LOCAL_TOKEN, type MadeToken, openTokens, type Tokens } from "../server/tokens.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { dayAndTime } from "./age.ts";
 import { EXIT_OK } from "./exit-code.ts";

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, write
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fitsSocket } from "../server/listener-socket.ts";
+import { fitsSocket } from "../http/transport/listener-socket.ts";
 import { makeHome, openHome, readServer, removeServer, writeServer } from "./data-dir.ts";
 
 let folder = "";

@@ -14,7 +14,7 @@ import {
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
-import { fitsSocket } from "../server/listener-socket.ts";
+import { fitsSocket } from "../http/transport/listener-socket.ts";
 import { randomIds } from "../system/random-ids.ts";
 import { systemClock } from "../system/system-clock.ts";
 

@@ -4,7 +4,7 @@
 // Invariant: the lock comes first and goes last. In between the socket and the note are this program's.
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { type Serving, serveBelay } from "../library/serve.ts";
+import { type Serving, serveBelay } from "../http/serve.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";

@@ -10,11 +10,11 @@ import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-cli
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
 import { acpDoor } from "../../src/acp/door.ts";
+import { Guard } from "../../src/http/auth/guard.ts";
+import { makeHandler } from "../../src/http/handler.ts";
+import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
+import { listen } from "../../src/http/transport/listener.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
-import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
-import { Guard } from "../../src/server/guard.ts";
-import { makeHandler } from "../../src/server/handler.ts";
-import { listen } from "../../src/server/listener.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { CHILD_ENV } from "../fixtures/child-env.ts";
 import { ROOT } from "../fixtures/repository.ts";

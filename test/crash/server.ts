@@ -2,12 +2,12 @@
 // order when it is asked to. Its one argument is what it is to be, as JSON.
 import { appendFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
+import { Guard } from "../../src/http/auth/guard.ts";
+import { makeHandler } from "../../src/http/handler.ts";
+import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
+import { listen, type SocketPlace, type TcpPlace } from "../../src/http/transport/listener.ts";
 import type { Mechanism } from "../../src/ports/spawner.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
-import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
-import { Guard } from "../../src/server/guard.ts";
-import { makeHandler } from "../../src/server/handler.ts";
-import { listen, type SocketPlace, type TcpPlace } from "../../src/server/listener.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { scriptAgent } from "./script-agent.ts";
 

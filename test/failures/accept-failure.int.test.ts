@@ -1,6 +1,6 @@
 // G20: the system cannot hand over a connection: no file, no memory. That one is lost, and the server is not.
 import { afterEach, expect, test } from "vitest";
-import { NodeServer } from "../../src/server/node-server.ts";
+import { NodeServer } from "../../src/http/transport/node-server.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 
 const opened: NodeServer[] = [];

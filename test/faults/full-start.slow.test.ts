@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ControlError } from "../../src/core/errors.ts";
-import { openTokens } from "../../src/server/tokens.ts";
+import { openTokens } from "../../src/http/auth/tokens.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { SKIPPED, type SmallDisk, smallDisk } from "./small-disk.ts";

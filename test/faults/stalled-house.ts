@@ -2,7 +2,7 @@
 // input does.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { serveBelay } from "../../src/library/serve.ts";
+import { serveBelay } from "../../src/http/serve.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
 
 const folder = process.argv[2] ?? "";

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { type BelayClient, connectBelay } from "../../src/client/belay-client.ts";
-import { serveBelay } from "../../src/library/serve.ts";
+import { serveBelay } from "../../src/http/serve.ts";
 import { openAuditTrail } from "../../src/observe/audit-file.ts";
 import type { AuditTrail } from "../../src/observe/audit-trail.ts";
 import type { Turn } from "../../src/ports/agent.ts";

@@ -40,7 +40,7 @@ describe("each rule bites", () => {
     ["await this.#store.append(batch);", "the log"],
     ["await ports.store.append(batch);", "the log"],
   ])("%s reaches for %s", (text, reach) => {
-    for (const path of ["src/core/a.ts", "src/engine/work/driver.ts", "src/server/a.ts", "sim/a.ts"]) {
+    for (const path of ["src/core/a.ts", "src/engine/work/driver.ts", "src/http/a.ts", "sim/a.ts"]) {
       expect(callFindings({ path, text })).toEqual([expect.stringContaining(`reaches for ${reach}`)]);
     }
   });

@@ -6,8 +6,6 @@ import ts from "typescript";
 import { z } from "zod";
 import * as agentLimits from "../../src/agent/limits.ts";
 import * as fileLimits from "../../src/agent/tools/files/file-limits.ts";
-import type { Route } from "../../src/api/route.ts";
-import { ROUTE_NAMES, routeOf } from "../../src/api/routes.ts";
 import * as bridgeLimits from "../../src/bridge/limits.ts";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { exitMeanings } from "../../src/cli/exit-help.ts";
@@ -15,12 +13,14 @@ import * as clientLimits from "../../src/client/limits.ts";
 import { ADVICE, type ControlCode } from "../../src/core/errors.ts";
 import * as coreLimits from "../../src/core/limits.ts";
 import type { Event } from "../../src/core/model/event.ts";
+import * as serverLimits from "../../src/http/limits.ts";
+import type { Route } from "../../src/http/routes/route.ts";
+import { ROUTE_NAMES, routeOf } from "../../src/http/routes/routes.ts";
+import { STATUS } from "../../src/http/routes/status-code.ts";
 import { INSTRUMENTS } from "../../src/observe/instruments.ts";
 import * as observeLimits from "../../src/observe/limits.ts";
 import { ATTACKS, type Attack, ENFORCEMENT } from "../../src/process/containment/attacks.ts";
 import { MECHANISMS } from "../../src/process/containment/mechanisms.ts";
-import * as serverLimits from "../../src/server/limits.ts";
-import { STATUS } from "../../src/server/status-code.ts";
 import * as sqliteLimits from "../../src/store/sqlite/limits.ts";
 import { nodes, parse, ROOT, sources } from "../fixtures/repository.ts";
 import { shutdownTable } from "../shutdown/situations.ts";
@@ -49,7 +49,7 @@ export const TABLES: readonly Table[] = [
   { page: "docs/server.md", name: "routes", make: routes },
   { page: "docs/server.md", name: "status codes", make: statusCodes },
   { page: "docs/server.md", name: "metrics", make: metrics },
-  { page: "docs/server.md", name: "server limits", make: () => limits("src/server/limits.ts", serverLimits) },
+  { page: "docs/server.md", name: "server limits", make: () => limits("src/http/limits.ts", serverLimits) },
   { page: "docs/server.md", name: "observe limits", make: () => limits("src/observe/limits.ts", observeLimits) },
   { page: "docs/client.md", name: "client limits", make: () => limits("src/client/limits.ts", clientLimits) },
   { page: "docs/bridge.md", name: "bridge limits", make: () => limits("src/bridge/limits.ts", bridgeLimits) },

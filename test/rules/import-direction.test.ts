@@ -50,13 +50,13 @@ describe("each rule bites", () => {
     ["src/engine/a.ts", 'export { a } from "../wire/a.ts";', "engine may not import wire"],
     ["src/engine/a.ts", 'import { a } from "../testing/given.ts";', "engine may not import testing"],
     ["src/process/a.ts", 'import { a } from "../engine/a.ts";', "process may not import engine"],
-    ["src/server/a.ts", 'import { a } from "../store/sqlite/a.ts";', "server may not import store/sqlite"],
-    ["src/server/a.ts", 'import { type A, b } from "../ports/control.ts";', "server may import only types from ports"],
-    ["src/server/a.ts", 'import { a } from "../engine/a.ts";', "server may not import engine"],
+    ["src/http/a.ts", 'import { a } from "../store/sqlite/a.ts";', "http may not import store/sqlite"],
+    ["src/http/a.ts", 'import { type A, b } from "../ports/control.ts";', "http may import only types from ports"],
+    ["src/http/a.ts", 'import { a } from "../engine/a.ts";', "http may not import engine"],
     ["src/client/a.ts", 'import { a } from "../engine/a.ts";', "client may not import engine"],
     ["src/acp/a.ts", 'import { a } from "../store/memory/a.ts";', "acp may not import store/memory"],
     ["src/sdk/a.ts", 'import { a } from "../store/postgres/a.ts";', "sdk may not import store/postgres"],
-    ["src/server/a.ts", 'import { a } from "../cli/a.ts";', "server may not import cli"],
+    ["src/http/a.ts", 'import { a } from "../cli/a.ts";', "http may not import cli"],
     [
       "src/engine/a.ts",
       'import { a } from "../../test/fixtures/repository.ts";',
@@ -74,7 +74,7 @@ describe("each rule bites", () => {
   });
 
   test.each([
-    ["src/server/a.ts", 'import type { A } from "../ports/control.ts";'],
+    ["src/http/a.ts", 'import type { A } from "../ports/control.ts";'],
     ["src/client/a.ts", 'import { type A, type B } from "../core/a.ts";'],
     ["src/ports/agent.ts", 'export type { A } from "../core/a.ts";'],
     ["src/store/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],

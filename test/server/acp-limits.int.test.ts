@@ -2,7 +2,7 @@
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { afterEach, describe, expect, test } from "vitest";
-import * as limits from "../../src/server/limits.ts";
+import * as limits from "../../src/http/limits.ts";
 import {
   type AcpHouse,
   another,

@@ -3,7 +3,7 @@ import type { Stream } from "@agentclientprotocol/sdk";
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { afterEach, describe, expect, test } from "vitest";
-import { fetchBelay } from "../../src/library/serve.ts";
+import { fetchBelay } from "../../src/http/serve.ts";
 import {
   type AcpHouse,
   actor,

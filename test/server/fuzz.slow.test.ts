@@ -1,11 +1,11 @@
 // Whatever is sent: an answer, never a fault of ours. Through the whole handler, without a socket.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isMutation, type Route } from "../../src/api/route.ts";
-import { ROUTE_NAMES, routeOf } from "../../src/api/routes.ts";
+import { Guard } from "../../src/http/auth/guard.ts";
+import { type Handler, makeHandler } from "../../src/http/handler.ts";
+import { isMutation, type Route } from "../../src/http/routes/route.ts";
+import { ROUTE_NAMES, routeOf } from "../../src/http/routes/routes.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
-import { Guard } from "../../src/server/guard.ts";
-import { type Handler, makeHandler } from "../../src/server/handler.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { type PlainRequest, plainRequest } from "../fixtures/plain-request.ts";
 import { recordingControl } from "../fixtures/recording-control.ts";

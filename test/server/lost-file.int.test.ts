@@ -5,12 +5,12 @@ import { copyFileSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { isMutation } from "../../src/api/route.ts";
-import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
-import { type Actor, fetchBelay, type Mounted } from "../../src/library/serve.ts";
+import { isMutation } from "../../src/http/routes/route.ts";
+import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/http/routes/routes.ts";
+import { type Actor, fetchBelay, type Mounted } from "../../src/http/serve.ts";
+import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
-import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { bodyOf, idsOf, pathOf } from "./samples.ts";
 
 type Lost = (file: string, directory: string) => void;

@@ -8,12 +8,12 @@ import { serve as serveHono } from "@hono/node-server";
 import { fastify } from "fastify";
 import { Hono } from "hono";
 import { afterEach, describe, expect, test } from "vitest";
-import { isMutation, paramsOf, type Route } from "../../src/api/route.ts";
-import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
-import { fetchBelay, type Mounted, serveBelay, type Verify } from "../../src/library/serve.ts";
+import { isMutation, paramsOf, type Route } from "../../src/http/routes/route.ts";
+import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/http/routes/routes.ts";
+import { fetchBelay, type Mounted, serveBelay, type Verify } from "../../src/http/serve.ts";
+import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
-import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { recordingControl } from "../fixtures/recording-control.ts";
 import { bodyOf, idsOf, pathOf } from "./samples.ts";
 

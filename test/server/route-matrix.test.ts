@@ -1,12 +1,12 @@
 // G35: for every route of the table, whoever may not ask is refused, and nothing is asked on their behalf. A new route
 // is tested here without a word about it.
 import { describe, expect, test } from "vitest";
-import { isMutation, paramsOf, type Route } from "../../src/api/route.ts";
-import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
-import { type Actor, type HttpAnswer, TOKEN_SCOPES, type TokenScope } from "../../src/server/exchange.ts";
-import { Guard } from "../../src/server/guard.ts";
-import { makeHandler } from "../../src/server/handler.ts";
-import type { AuditNote } from "../../src/server/observer.ts";
+import { Guard } from "../../src/http/auth/guard.ts";
+import { makeHandler } from "../../src/http/handler.ts";
+import type { AuditNote } from "../../src/http/observer.ts";
+import { isMutation, paramsOf, type Route } from "../../src/http/routes/route.ts";
+import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/http/routes/routes.ts";
+import { type Actor, type HttpAnswer, TOKEN_SCOPES, type TokenScope } from "../../src/http/transport/http-exchange.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { type PlainRequest, plainRequest } from "../fixtures/plain-request.ts";
 import { type Call, recordingControl } from "../fixtures/recording-control.ts";

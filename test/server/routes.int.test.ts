@@ -3,9 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { problem } from "../../src/api/problem.ts";
-import type { Route } from "../../src/api/route.ts";
-import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
+import type { Route } from "../../src/http/routes/route.ts";
+import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/http/routes/routes.ts";
+import { problem } from "../../src/http/schemas/problem.ts";
 import { untilAborted, waits } from "../fixtures/belay.ts";
 import { type Answer, type Asked, openServedHouse, type ServedHouse } from "../fixtures/server.ts";
 

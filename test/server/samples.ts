@@ -1,8 +1,9 @@
 // A valid request for every route of the table, so that what is refused is refused for the reason that is tested.
-import { COMPONENTS } from "../../src/api/components.ts";
-import { EXAMPLES } from "../../src/api/examples.ts";
-import { isMutation, type Route } from "../../src/api/route.ts";
+
 import type { Json } from "../../src/core/model/prompt.ts";
+import { isMutation, type Route } from "../../src/http/routes/route.ts";
+import { COMPONENTS } from "../../src/http/schemas/components.ts";
+import { EXAMPLES } from "../../src/http/schemas/examples.ts";
 
 /** Bodies that the document has no example for. */
 const BODIES: Readonly<Record<string, Json>> = {

@@ -2,10 +2,10 @@
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
-import { Guard } from "../../src/server/guard.ts";
-import { makeHandler } from "../../src/server/handler.ts";
-import { NodeServer } from "../../src/server/node-server.ts";
+import { Guard } from "../../src/http/auth/guard.ts";
+import { makeHandler } from "../../src/http/handler.ts";
+import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
+import { NodeServer } from "../../src/http/transport/node-server.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { openHouse } from "../fixtures/belay.ts";
 

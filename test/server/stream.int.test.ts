@@ -2,11 +2,11 @@
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { connectBelay } from "../../src/client/belay-client.ts";
+import { Guard } from "../../src/http/auth/guard.ts";
+import { makeHandler } from "../../src/http/handler.ts";
+import type { Actor } from "../../src/http/transport/http-exchange.ts";
+import { listen } from "../../src/http/transport/listener.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
-import type { Actor } from "../../src/server/exchange.ts";
-import { Guard } from "../../src/server/guard.ts";
-import { makeHandler } from "../../src/server/handler.ts";
-import { listen } from "../../src/server/listener.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import type { StreamDown, StreamUp } from "../../src/wire/stream-message.ts";
 import { withConnections } from "../fixtures/few-connections.ts";

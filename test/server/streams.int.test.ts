@@ -1,7 +1,7 @@
 // Streams of events over real sockets: resumed anywhere, cut anywhere, ended in order.
 import type { IncomingMessage } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { recorded } from "../../src/api/event.ts";
+import { recorded } from "../../src/http/schemas/event.ts";
 import { untilAborted, waits } from "../fixtures/belay.ts";
 import { openServedHouse, type ServedHouse } from "../fixtures/server.ts";
 import { type Frame, SseReader } from "./sse-reader.ts";

@@ -1,14 +1,14 @@
 // G28: a store that refuses, hangs or is slow, under a server. For every route of the table: the request is answered in
 // bounded time, with the code of the trouble, and no change is acknowledged that the store has not taken.
 import { describe, expect, onTestFinished, test } from "vitest";
-import { isMutation } from "../../src/api/route.ts";
-import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/api/routes.ts";
 import { STORE_WAIT_MS } from "../../src/core/limits.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
-import { type Actor, fetchBelay, type Mounted } from "../../src/library/serve.ts";
+import { isMutation } from "../../src/http/routes/route.ts";
+import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/http/routes/routes.ts";
+import { type Actor, fetchBelay, type Mounted } from "../../src/http/serve.ts";
+import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
-import { TOKEN_SCOPES } from "../../src/server/exchange.ts";
 import { MemoryStore } from "../../src/store/memory/memory-store.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { FaultyStore, type StoreTrouble } from "../../src/testing/faulty-store.ts";

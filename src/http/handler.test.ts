@@ -1,0 +1,376 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { plainRequest } from "../../test/fixtures/plain-request.ts";
+import { recordingControl } from "../../test/fixtures/recording-control.ts";
+import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../core/errors.ts";
+import type { BelayControl } from "../ports/control.ts";
+import { Gate } from "../testing/gate.ts";
+import { manualClock, settled } from "../testing/manual-clock.ts";
+import { Guard } from "./auth/guard.ts";
+import { makeHandler } from "./handler.ts";
+import { STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
+import type { AuditNote, ServerAudit } from "./observer.ts";
+import { isMutation, paramsOf } from "./routes/route.ts";
+import { ROUTE_NAMES, routeOf } from "./routes/routes.ts";
+import { STATUS } from "./routes/status-code.ts";
+import { CONTROL_CODES, problem } from "./schemas/problem.ts";
+import { type Actor, type HttpAnswer, TOKEN_SCOPES } from "./transport/http-exchange.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+const actor = (name: string, tenant?: string): Actor => ({ name, scopes: new Set(TOKEN_SCOPES), tenant });
+const ACTORS: Readonly<Record<string, Actor>> = { ann: actor("ann"), acme: actor("acme", "acme") };
+
+function serve(control: BelayControl, note?: ServerAudit["note"]) {
+  const clock = manualClock();
+  const lines: { readonly level: string; readonly msg: string; readonly fields: unknown }[] = [];
+  const notes: AuditNote[] = [];
+  const keep = async (record: AuditNote): Promise<void> => void notes.push(record);
+  const told = (level: string) => (msg: string, fields?: unknown) => void lines.push({ level, msg, fields });
+  const guard = new Guard({ tokens: { verify: (secret) => ACTORS[secret] }, clock, mutationsBurst: 1e6 });
+  guard.serves({ scheme: "http", port: 1 });
+  const handler = makeHandler({
+    control,
+    guard,
+    clock,
+    version: "0",
+    audit: { note: note ?? keep, read: async () => ({ records: [] }) },
+    log: { debug: told("debug"), warn: told("warn"), error: told("error") },
+  });
+  const ask = (method: string, target: string, body = "", headers: Record<string, string> = {}): Promise<HttpAnswer> =>
+    handler.handle(
+      plainRequest({
+        method,
+        target,
+        body,
+        headers: { host: "127.0.0.1:1", authorization: "Bearer ann", "content-type": "application/json", ...headers },
+      }),
+    );
+  return { handler, ask, clock, lines, notes };
+}
+
+async function served(acts: Parameters<typeof openHouse>[0] = {}) {
+  const house = await openHouse(acts);
+  closing.push(() => house.belay.close({ mode: "cancel" }));
+  return { ...house, ...serve(house.belay) };
+}
+
+const errorOf = ({ body }: HttpAnswer) => problem.parse(JSON.parse(String(body))).error;
+
+/** A control of which one thing is asked, and that answers so. */
+function failing(error: unknown): BelayControl {
+  const { control } = recordingControl(undefined);
+  return new Proxy(control, {
+    get: (target, name) => (name === "live" ? () => Promise.reject(error) : Reflect.get(target, name)),
+  });
+}
+
+describe("errors have one shape", () => {
+  test.each(CONTROL_CODES)(
+    "%s has its status, its hint and whether to send it again",
+    { meta: { id: "http/error-codes-have-status" } },
+    async (code: ControlCode) => {
+      const { ask } = serve(failing(new ControlError(code, "It is so.")));
+      const answer = await ask("GET", "/v1/live");
+      expect(answer.status).toBe(STATUS[code]);
+      expect(errorOf(answer)).toMatchObject({ code, requestId: answer.headers["x-request-id"] });
+      expect(errorOf(answer).message === "It is so.").toBe(!/^(store_|unavailable|internal)/.test(code));
+      const later = answer.status === 429 || answer.status === 503;
+      expect(answer.headers["retry-after"]).toBe(later ? "1" : undefined);
+    },
+  );
+
+  test.each(["store_full", "store_locked", "store_corrupt", "store_newer", "unavailable", "internal"] as const)(
+    "G35: %s names no file of the server, and the log has all of it",
+    async (code) => {
+      const error = new ControlError(code, "There is no space left for /srv/belay.db.");
+      const { ask, lines } = serve(failing(error));
+      expect(String((await ask("GET", "/v1/live")).body)).not.toContain("/srv");
+      const [line] = lines.filter(({ level }) => level !== "debug");
+      if (code === "internal") expect(line).toMatchObject({ level: "error", fields: { error } });
+      else expect(line).toMatchObject({ level: "warn", msg: error.message });
+    },
+  );
+
+  test("G28: whoever asked for a stop that cannot be recorded hears that it was carried out, and no file", async () => {
+    const message = "The stop was carried out here, but could not be recorded yet: /srv/belay.db cannot be used.";
+    for (const hint of [STOP_UNRECORDED, "Look into /srv/belay.db."]) {
+      const { ask } = serve(failing(new ControlError("unavailable", message, { hint })));
+      const answer = await ask("GET", "/v1/live");
+      const told = hint === STOP_UNRECORDED;
+      expect(errorOf(answer).hint).toBe(told ? hint : ADVICE.unavailable.hint);
+      expect(errorOf(answer).message).toBe(
+        `${told ? "The stop is not recorded yet. " : ""}The server cannot do this at the moment.`,
+      );
+      expect(String(answer.body)).not.toContain("/srv");
+    }
+  });
+
+  test("what was thrown inside is told to the log and not to the client", async () => {
+    const { ask, lines } = serve(failing(new Error("password of the database: hunter2")));
+    const answer = await ask("GET", "/v1/live");
+    expect(answer.status).toBe(500);
+    expect(errorOf(answer)).toMatchObject({ code: "internal", message: "Something went wrong inside Belay." });
+    expect(String(answer.body)).not.toContain("hunter2");
+    expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
+  });
+
+  test.each([
+    ["GET", "/", 404, "not_found"],
+    ["GET", "/v1/sessions/", 404, "not_found"],
+    ["GET", "/v1/sessions//runs", 404, "not_found"],
+    ["GET", "/v1/sessions/ses_a%2F..%2Fx", 404, "not_found"],
+    ["GET", "/v1/sessions/%ff", 404, "not_found"],
+    ["GET", "/v1/sessions/run_a", 404, "not_found"],
+    ["POST", "/v1/runs/ses_a/cancel", 404, "not_found"],
+    ["PUT", "/v1/sessions", 405, "invalid"],
+    ["DELETE", "/v1/status", 405, "invalid"],
+    ["GET", "/v1/sessions?limit=0", 400, "invalid"],
+    ["GET", "/v1/sessions?limit=1e2", 400, "invalid"],
+    ["GET", "/v1/sessions?limit=1&limit=2", 400, "invalid"],
+  ] as const)("%s %s is %i %s", async (method, target, status, code) => {
+    const { control, calls } = recordingControl(undefined);
+    const answer = await serve(control).ask(method, target);
+    expect(answer.status).toBe(status);
+    expect(errorOf(answer).code).toBe(code);
+    expect(calls).toEqual([]);
+  });
+
+  test.each([
+    ["/v1/runs", '{"promt":"x"}', /no `promt`\. Did you mean `prompt`\?/],
+    ["/v1/runs", '{"prompt":"x","titel":"y"}', /no `titel`\. Did you mean `title`\?/],
+    ["/v1/runs", '{"prompt":7}', /`prompt`: a prompt is a text/],
+    ["/v1/runs", '{"prompt":{"text":"a","extra":1}}', /`prompt`/],
+    ["/v1/runs", "{", /not JSON/],
+    ["/v1/runs", "[]", /The body/],
+    ["/v1/runs", `{"prompt":{"text":"a","data":${"[".repeat(100)}${"]".repeat(100)}}}`, /deeper than 64/],
+    ["/v1/cancel", '{"waitMs":600001}', /`waitMs`/],
+    ["/v1/cancel", '{"reason":{"kind":"shutdown"}}', /`reason`: a reason is/],
+  ])("a body for %s that is wrong (%s) is told where", async (target, body, message) => {
+    const { control, calls } = recordingControl(undefined);
+    const answer = await serve(control).ask("POST", target, body);
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer).message).toMatch(message);
+    expect(calls).toEqual([]);
+  });
+
+  test("an unknown query parameter is told what may have been meant", async () => {
+    const { ask } = serve(recordingControl(undefined).control);
+    expect(errorOf(await ask("GET", "/v1/sessions?limt=3")).message).toBe(
+      "The query has no `limt`. Did you mean `limit`?",
+    );
+  });
+
+  test.each(["", "grüße", "k".repeat(257), "a\nb"])("the key %j is refused", async (key) => {
+    const { control, calls } = recordingControl(undefined);
+    const answer = await serve(control).ask("POST", "/v1/runs", '{"prompt":"x"}', { "idempotency-key": key });
+    expect(errorOf(answer)).toMatchObject({ code: "invalid" });
+    expect(calls).toEqual([]);
+  });
+
+  test("strangers choose no label of the metrics: they are counted under no route", async () => {
+    const counted: string[] = [];
+    const metrics = { answered: (route: string) => counted.push(route), streams() {}, acp() {}, text: () => "" };
+    const guard = new Guard({ tokens: { verify: () => undefined }, clock: manualClock() });
+    guard.serves({ scheme: "http", port: 4000 });
+    const handler = makeHandler({
+      ...{ control: recordingControl(undefined).control, guard, clock: manualClock(), version: "0", metrics },
+    });
+    for (const host of ["127.0.0.1:4000", "evil.example"]) {
+      await handler.handle(plainRequest({ target: "/v1/sessions", headers: { host } }));
+    }
+    await handler.handle(plainRequest({ target: "/v1/health", headers: { host: "127.0.0.1:4000" } }));
+    expect(counted.slice(0, 2)).toEqual(["none", "none"]);
+  });
+
+  test("G35: a key that names a session is the asker's own", async () => {
+    const { control, calls } = recordingControl(undefined);
+    await serve(control).ask("POST", "/v1/runs", '{"prompt":"x"}', { "idempotency-key": "1" });
+    expect(calls[0]?.given).toMatchObject([expect.anything(), { key: "1", keyOf: expect.any(String) }]);
+  });
+
+  test("a key that cannot make it be done once is refused where doing it twice would matter", async () => {
+    const { ask } = serve(recordingControl(undefined).control);
+    const answer = await ask("POST", "/v1/processes/proc_a.1/input", '{"data":"y"}', { "idempotency-key": "k" });
+    expect(errorOf(answer)).toMatchObject({ code: "invalid" });
+  });
+});
+
+describe("G35: what is another tenant's is not there", () => {
+  test("on every route with an id; a stop of what is nobody's has a receipt that says so", {
+    meta: { id: "G35/foreign-tenant-ids-unknown" },
+  }, async () => {
+    const { ask, belay } = await served({ wait: () => new Promise(() => {}) });
+    const theirs = await belay.createSession({ id: "ses_other.a" });
+    const { runId } = await theirs.prompt("wait").accepted;
+    const stem = runId.slice(4);
+    const foreign = {
+      session: "ses_other.a",
+      run: runId,
+      call: `call_${stem}.1`,
+      process: "proc_other.a.1",
+      question: `ask_${stem}.1`,
+    };
+    const absent = {
+      session: "ses_acme.x",
+      run: "run_x",
+      call: "call_x.1",
+      process: "proc_acme.x.1",
+      question: "ask_x.1",
+    };
+    const bodies: Readonly<Record<string, string>> = {
+      promptSession: '{"prompt":"x"}',
+      changeQueue: '{"move":"front"}',
+      post: '{"kind":"result","text":"x"}',
+      setMode: '{"mode":"auto"}',
+      trim: '{"before":1}',
+      answerQuestion: '{"kind":"allowed"}',
+      processInput: '{"data":"x"}',
+      resizeProcess: '{"columns":1,"rows":1}',
+    };
+    for (const name of ROUTE_NAMES) {
+      const { method, path } = routeOf(name);
+      const [kind] = paramsOf(path);
+      if (kind === undefined || kind === "key") continue;
+      const said = async (ids: Readonly<Record<string, string>>): Promise<string> => {
+        const target = path.replaceAll(/\{(\w+)\}/g, (_, one: string) => ids[one] ?? "k");
+        const { status, body } = await ask(method, target, bodies[name] ?? "", { authorization: "Bearer acme" });
+        const neutral = String(body).replace(/"requestId":"\w+"/, "");
+        return `${status} ${Object.values(ids).reduce((text, id) => text.replaceAll(id, "ID"), neutral)}`;
+      };
+      const nobodys = await said(absent);
+      const another = await said(foreign);
+      expect(another, name).toMatch(/^404 .*"not_found"/);
+      if (nobodys.startsWith("200")) expect(nobodys, name).toContain('"kind":"unknown"');
+      else expect(nobodys, name).toBe(another);
+    }
+    expect((await theirs.explain()).live?.phase).toBe("running");
+  });
+
+  test("a tenant makes sessions in its own name only", async () => {
+    const { ask, belay } = await served();
+    const headers = { authorization: "Bearer acme" };
+    expect(errorOf(await ask("POST", "/v1/sessions", '{"id":"ses_other.a"}', headers)).message).toContain("ses_acme.");
+    expect((await ask("POST", "/v1/sessions", '{"id":"ses_acme.a"}', headers)).status).toBe(201);
+    expect((await belay.sessions()).map(({ id }) => id)).toEqual(["ses_acme.a"]);
+  });
+});
+
+describe("order", () => {
+  test("G4: prompts are accepted in the order in which their bodies were read, whatever the store does", async () => {
+    const gate = new Gate();
+    const { ask, belay } = await served({ p0: () => gate.opened.then(() => "done") });
+    const { id } = await belay.createSession();
+    const sent = Array.from({ length: 50 }, (_, index) =>
+      ask("POST", `/v1/sessions/${id}/runs`, `{"prompt":"p${index}"}`),
+    );
+    const seqs = (await Promise.all(sent)).map(({ body }) => JSON.parse(String(body)).seq);
+    expect(seqs).toEqual(seqs.toSorted((one, other) => one - other));
+    gate.open();
+  });
+});
+
+describe("the audit trail", () => {
+  test("a stop is answered also if it cannot be written down, and the log says so", async () => {
+    const house = await openHouse();
+    closing.push(() => house.belay.close());
+    const { ask, lines } = serve(house.belay, () => Promise.reject(new Error("disk full")));
+    expect((await ask("POST", "/v1/cancel")).status).toBe(200);
+    expect(lines.some(({ level }) => level === "error")).toBe(true);
+  });
+
+  test("is written before the request is answered", async () => {
+    const house = await openHouse();
+    closing.push(() => house.belay.close());
+    const written = new Gate();
+    const begun = new Gate();
+    const { ask } = serve(house.belay, () => {
+      begun.open();
+      return written.opened;
+    });
+    let answered = false;
+    const answer = ask("POST", "/v1/cancel").then(() => {
+      answered = true;
+    });
+    await begun.opened;
+    await settled();
+    expect(answered).toBe(false);
+    written.open();
+    await answer;
+  });
+
+  test("strangers cannot wash it out: so many of their refusals a minute, and every request of people", async () => {
+    const { ask, notes, clock } = serve(recordingControl(undefined).control);
+    const stranger = { authorization: "Bearer guess" };
+    for (let count = 0; count < 10 * STRANGERS_NOTED_MAX; count += 1) await ask("POST", "/v1/cancel", "", stranger);
+    expect(notes).toHaveLength(STRANGERS_NOTED_MAX);
+    await ask("POST", "/v1/cancel");
+    expect(notes.at(-1)).toMatchObject({ actor: "ann" });
+    clock.tick(STRANGERS_WINDOW_MS);
+    await ask("POST", "/v1/cancel", "", stranger);
+    expect(notes).toHaveLength(STRANGERS_NOTED_MAX + 2);
+  });
+});
+
+describe("waiting", () => {
+  test("an outcome that does not come in time is told to be missing, with how long that was", async () => {
+    const { ask, belay, clock, began } = await served({ wait: () => new Promise(() => {}) });
+    const { id } = belay.prompt("wait");
+    await began("wait");
+    const answer = ask("GET", `/v1/runs/${id}/outcome?waitMs=7000`);
+    await clock.advance(6_999);
+    expect(clock.pending).toHaveLength(1);
+    await clock.advance(1);
+    expect(JSON.parse(String((await answer).body))).toEqual({ runId: id, phase: "live", waitedMs: 7000 });
+    expect(clock.pending).toEqual([]);
+  });
+});
+
+test("a shutdown keeps nobody waiting: the answer is that it has not ended yet", async () => {
+  const { ask, belay, clock, began, handler } = await served({ wait: () => new Promise(() => {}) });
+  const { id } = belay.prompt("wait");
+  await began("wait");
+  const answer = ask("GET", `/v1/runs/${id}/outcome?waitMs=7000`);
+  while (clock.pending.length === 0) await settled();
+  await handler.drain();
+  expect((await answer).status).toBe(202);
+  expect(clock.pending).toEqual([]);
+});
+
+test("whoever waits and leaves takes the waiting along", async () => {
+  const { handler, belay, clock, began } = await served({ wait: () => new Promise(() => {}) });
+  const { id } = belay.prompt("wait");
+  await began("wait");
+  const gone = new AbortController();
+  const headers = { host: "127.0.0.1:1", authorization: "Bearer ann" };
+  const target = `/v1/runs/${id}/outcome?waitMs=7000`;
+  const answer = handler.handle(plainRequest({ target, headers, signal: gone.signal }));
+  while (clock.pending.length === 0) await settled();
+  gone.abort();
+  await answer;
+  expect(clock.pending).toEqual([]);
+});
+
+test.each([
+  ["", { kind: "user", by: "ann" }],
+  ['{"reason":"no"}', { kind: "user", note: "no", by: "ann" }],
+  ['{"reason":{"kind":"user","note":"no"}}', { kind: "user", note: "no", by: "ann" }],
+  ['{"reason":{"kind":"user","by":"Zoe"}}', { kind: "user", by: "Zoe" }],
+  ['{"reason":{"kind":"policy","note":"rule 4"}}', { kind: "policy", note: "rule 4" }],
+])("a cancel with %s is recorded as asked for by whoever asked", async (body, reason) => {
+  const { ask, belay, began } = await served({ wait: (turn) => untilAborted(turn.signal) });
+  const run = belay.prompt("wait");
+  await began("wait");
+  await ask("POST", `/v1/runs/${run.id}/cancel`, body);
+  expect(await run.outcome).toEqual({ kind: "cancelled", reason });
+});
+
+test("every change of the table is named for the audit trail by what it is done to, if its path says so", () => {
+  for (const name of ROUTE_NAMES) {
+    const { path, audit } = routeOf(name);
+    if (isMutation(routeOf(name)) && paramsOf(path).length > 0) expect(paramsOf(path)).toContain(audit?.target);
+  }
+});

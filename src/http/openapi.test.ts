@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import { openApi, openApiText } from "./openapi.ts";
+import { isMutation, paramsOf } from "./routes/route.ts";
+import { ROUTE_NAMES, routeOf } from "./routes/routes.ts";
+import { COMPONENTS } from "./schemas/components.ts";
+import { EXAMPLES } from "./schemas/examples.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly required: boolean }[];
+  readonly responses: Readonly<Record<string, unknown>>;
+  readonly security?: readonly unknown[];
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
+}
+
+const document: Document = JSON.parse(openApiText("1.2.3"));
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+);
+
+/** Everything in the document, with where it stands. */
+function* parts(value: unknown, at = "#"): Generator<{ readonly at: string; readonly value: object }> {
+  if (typeof value !== "object" || value === null) return;
+  yield { at, value };
+  for (const [key, inner] of Object.entries(value))
+    yield* parts(inner, `${at}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+}
+
+function resolve(ref: string): unknown {
+  const keys = ref
+    .split("/")
+    .slice(1)
+    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return keys.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], document);
+}
+
+test("the document has exactly the routes of the table, each named once", () => {
+  expect(operations.map(({ operation }) => operation.operationId).toSorted()).toEqual(ROUTE_NAMES.toSorted());
+  expect(operations.map(({ path, method }) => `${method} ${path}`).toSorted()).toEqual(
+    ROUTE_NAMES.map((name) => `${routeOf(name).method.toLowerCase()} ${routeOf(name).path}`).toSorted(),
+  );
+});
+
+test("every reference leads somewhere", () => {
+  const refs = [...parts(document)].flatMap(({ at, value }) =>
+    "$ref" in value ? [{ at, ref: String(value.$ref) }] : [],
+  );
+  expect(refs.filter(({ ref }) => resolve(ref) === undefined)).toEqual([]);
+  expect(refs.length).toBeGreaterThan(100);
+});
+
+test("every name in a path is declared, once, and no other", () => {
+  for (const { path, operation } of operations) {
+    const declared = operation.parameters.filter((one) => one.in === "path");
+    expect(declared.map(({ name }) => name)).toEqual(paramsOf(path));
+    expect(declared.every(({ required }) => required)).toBe(true);
+    const names = operation.parameters.map((one) => `${one.in} ${one.name}`);
+    expect(new Set(names).size).toBe(names.length);
+  }
+});
+
+test("every operation says how it fails, and whether it needs a token", () => {
+  for (const { operation } of operations) {
+    expect(Object.keys(operation.responses)).toContain("default");
+    const isPublic = ROUTE_NAMES.some((name) => name === operation.operationId && routeOf(name).scope === "public");
+    expect(operation.security).toEqual(isPublic ? [] : undefined);
+  }
+});
+
+test.each(Object.entries(EXAMPLES))("the example of %s is one", (name, example) => {
+  const schema = COMPONENTS[name];
+  expect(schema?.parse(example)).toEqual(example);
+});
+
+test("only JSON that nobody looks into is described as anything at all", () => {
+  const anything = [...parts(document.components.schemas, "#/components/schemas")].filter(
+    // `{}` under `not` means that nothing is allowed, and in `properties` that there are none.
+    ({ at, value }) =>
+      Object.keys(value).length === 0 && !/\/(not|properties|required)$/.test(at) && !Array.isArray(value),
+  );
+  expect(anything.map(({ at }) => at)).toEqual(["#/components/schemas/Json"]);
+});
+
+test("a document of its own is not left inside another: no schema names its dialect or its id", () => {
+  const own = [...parts(document)].filter(({ value }) => "$schema" in value || "$id" in value);
+  expect(own.map(({ at }) => at)).toEqual([]);
+});
+
+test("the same table makes the same bytes", () => {
+  expect(openApiText("1.2.3")).toBe(openApiText("1.2.3"));
+  expect(JSON.stringify(openApi("1.2.3"))).toBe(JSON.stringify(document));
+});
+
+test("whatever changes something has a name in the audit trail, and a path is one route per method", () => {
+  const unnamed = ROUTE_NAMES.filter((name) => isMutation(routeOf(name)) && routeOf(name).audit === undefined);
+  expect(unnamed).toEqual([]);
+  const shapes = ROUTE_NAMES.map(
+    (name) => `${routeOf(name).method} ${routeOf(name).path.replaceAll(/\{\w+\}/g, "{}")}`,
+  );
+  expect(new Set(shapes).size).toBe(shapes.length);
+});
+
+test("whatever only reads is a GET, and has no body", () => {
+  expect(ROUTE_NAMES.filter((name) => !isMutation(routeOf(name)) && routeOf(name).body !== undefined)).toEqual([]);
+  expect(ROUTE_NAMES.filter((name) => isMutation(routeOf(name)) && routeOf(name).scope === "public")).toEqual([]);
+});

@@ -1,0 +1,118 @@
+// The answers to the routes about processes.
+
+import { ControlError } from "../../core/errors.ts";
+import { PAGE_ROWS_MAX } from "../../core/limits.ts";
+import { isProcessId, type ProcessId, sessionOf } from "../../core/model/ids.ts";
+import { utf8Bytes } from "../../core/model/prompt.ts";
+import type { ProcessRow } from "../../core/model/rows.ts";
+import type { BelayControl, ProcessControl, SessionControl } from "../../ports/control.ts";
+import { absent } from "../auth/tenancy.ts";
+import { ROW_PAGES_MAX } from "../limits.ts";
+import { outputPieces } from "../transport/event-batches.ts";
+import { type EventTexts, withoutPlace } from "../transport/event-text.ts";
+import { checkCursor } from "./request-headers.ts";
+import { type Doings, reply } from "./route-handler.ts";
+
+interface ProcessParts {
+  readonly control: BelayControl;
+  readonly texts: EventTexts;
+}
+
+export function processDoings(parts: ProcessParts) {
+  return { ...views(parts), ...output(parts), ...input(parts) };
+}
+
+function views({ control }: ProcessParts) {
+  return {
+    getProcess: async ({ params }) => {
+      const { id, sessionId, info } = await find(control, params.process);
+      const row = await rowOf(control.session(sessionId), id);
+      const known = { ...(info === undefined ? {} : { info }), ...(row === undefined ? {} : { row }) };
+      return reply(200, { id, sessionId, ...known });
+    },
+    processResult: async ({ params, query, request }) => {
+      const { waitMs = 0 } = query;
+      const process = await find(control, params.process);
+      const result = await process.wait({ limitMs: waitMs, signal: request.signal });
+      if (result === undefined) return reply(202, { processId: process.id, waitedMs: waitMs });
+      return reply(200, withoutPlace(result));
+    },
+  } satisfies Partial<Doings>;
+}
+
+function output({ control, texts }: ProcessParts) {
+  return {
+    processOutput: async ({ params, query }) => {
+      const page = await (await find(control, params.process)).read(query);
+      if (page === undefined) throw nothingKept(params.process);
+      return reply(200, page);
+    },
+    followOutput: async ({ params, query, request }) => {
+      const process = await find(control, params.process);
+      const { offset: given, ...rest } = query;
+      const resumed = request.header("last-event-id");
+      const offset = checkCursor(resumed, given) ?? 0;
+      const first = await process.read({ ...rest, offset });
+      if (first === undefined) throw nothingKept(params.process);
+      // A browser that comes back after the end is told that there is nothing more, for good.
+      if (resumed !== undefined && first.end && first.from === first.to) return { kind: "empty", status: 204 };
+      return {
+        kind: "events",
+        status: 200,
+        source: (signal) => outputPieces(process.follow({ ...rest, offset, signal }), texts),
+      };
+    },
+  } satisfies Partial<Doings>;
+}
+
+function input({ control }: ProcessParts) {
+  return {
+    processInput: async ({ params, body }) => {
+      const { data, base64, end } = body;
+      if (data !== undefined && base64 !== undefined) throw invalid("Give `data` or `base64`, not both.");
+      if (data === undefined && base64 === undefined && end === undefined) {
+        throw invalid("There is nothing to write: give `data`, `base64` or `end`.");
+      }
+      const process = await find(control, params.process);
+      const bytes = base64 === undefined ? data : Buffer.from(base64, "base64");
+      if (bytes !== undefined) await process.write(bytes);
+      if (end === true) await process.endInput();
+      return reply(200, { written: typeof bytes === "string" ? utf8Bytes(bytes) : (bytes?.length ?? 0) });
+    },
+    resizeProcess: async ({ params, body }) => {
+      await (await find(control, params.process)).resize(body);
+      return reply(200, {});
+    },
+  } satisfies Partial<Doings>;
+}
+
+/** In the same words as for one that is another tenant's. */
+async function find(control: BelayControl, id: string): Promise<ProcessControl> {
+  if (!isProcessId(id)) throw absent("process", id);
+  try {
+    return await control.session(sessionOf(id)).processes.get(id);
+  } catch (error) {
+    throw error instanceof ControlError && error.code === "not_found" ? absent("process", id) : error;
+  }
+}
+
+/** Newest first: most often it is the last one, or among the last thousand. */
+async function rowOf(session: SessionControl, id: ProcessId): Promise<ProcessRow | undefined> {
+  let before: number | undefined;
+  for (let page = 0; page < ROW_PAGES_MAX; page += 1) {
+    const limit = page === 0 ? 1 : PAGE_ROWS_MAX;
+    const rows = await session.processes.history({ limit, ...(before === undefined ? {} : { before }) });
+    const row = rows.find((one) => one.id === id);
+    const last = rows.at(-1);
+    if (row !== undefined || last === undefined) return row;
+    before = last.requestedAt;
+  }
+  return undefined;
+}
+
+const nothingKept = (id: string): ControlError =>
+  new ControlError("not_found", `Nothing is kept of what ${id} has said.`, {
+    hint: "Output is kept on the machine the process ran on, for as long as its session.",
+  });
+
+const invalid = (message: string): ControlError => new ControlError("invalid", message);

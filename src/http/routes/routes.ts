@@ -1,0 +1,17 @@
+// The table of all routes. The server answers exactly these, and the document describes exactly these.
+
+import type { Route } from "./route.ts";
+import { WORK_ROUTES } from "./run-routes.ts";
+import { HOUSE_ROUTES } from "./server-routes.ts";
+import { SESSION_ROUTES } from "./session-routes.ts";
+
+export const ROUTES = { ...HOUSE_ROUTES, ...SESSION_ROUTES, ...WORK_ROUTES } as const;
+
+export type Routes = typeof ROUTES;
+export type RouteName = keyof Routes;
+
+const isRouteName = (name: string): name is RouteName => Object.hasOwn(ROUTES, name);
+
+export const ROUTE_NAMES: readonly RouteName[] = Object.keys(ROUTES).filter(isRouteName);
+
+export const routeOf = (name: RouteName): Route => ROUTES[name];

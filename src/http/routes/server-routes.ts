@@ -1,0 +1,181 @@
+// Routes about the whole house: how it is, what goes on in it, and how to stop all of it.
+import { z } from "zod";
+import { recorded, streamDown, toldCursor, toldEvent } from "../schemas/event.ts";
+import { coveredSessions, promptCancelReceipt } from "../schemas/outcome.ts";
+import { questions } from "../schemas/question.ts";
+import {
+  allEventsQuery,
+  auditQuery,
+  beginBody,
+  cancelAllBody,
+  createBody,
+  idsQuery,
+  promptCancelBody,
+  sessionsQuery,
+  streamBody,
+} from "../schemas/request.ts";
+import {
+  accepted,
+  auditRecord,
+  explanations,
+  health,
+  idsFound,
+  readiness,
+  sessionRow,
+  sessionRows,
+  status,
+} from "../schemas/view.ts";
+import { events, json, type Route, text } from "./route.ts";
+
+/** The exposition format of the metrics. */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** That messages have arrived. */
+export const received = z.strictObject({});
+
+export const auditRecords = z.object({ records: z.array(auditRecord), next: z.string().nullable() });
+
+export const HOUSE_ROUTES = {
+  health: {
+    method: "GET",
+    path: "/healthz",
+    scope: "public",
+    summary: "Whether the server answers at all.",
+    answers: { 200: json(health) },
+  },
+  ready: {
+    method: "GET",
+    path: "/readyz",
+    scope: "public",
+    summary:
+      "Whether the server takes prompts: not while it shuts down, cannot record them, or is short of open files.",
+    answers: { 200: json(readiness), 503: json(readiness) },
+  },
+  openapi: {
+    method: "GET",
+    path: "/openapi.json",
+    scope: "public",
+    summary: "This document.",
+    answers: { 200: text("application/json; charset=utf-8") },
+  },
+  metrics: {
+    method: "GET",
+    path: "/metrics",
+    scope: "read",
+    house: true,
+    summary: "Counters and gauges for Prometheus.",
+    answers: { 200: text(METRICS_TYPE) },
+  },
+  status: {
+    method: "GET",
+    path: "/v1/status",
+    scope: "read",
+    house: true,
+    summary: "How the worker is, and how much work it has.",
+    answers: { 200: json(status) },
+  },
+  live: {
+    method: "GET",
+    path: "/v1/live",
+    scope: "read",
+    summary: "Every session that is busy or has processes, each with why.",
+    answers: { 200: json(explanations) },
+  },
+  audit: {
+    method: "GET",
+    path: "/v1/audit",
+    scope: "admin",
+    summary: "Who asked for what, and what they were told. Newest first.",
+    query: auditQuery,
+    answers: { 200: json(auditRecords) },
+  },
+  cancelAll: {
+    method: "POST",
+    path: "/v1/cancel",
+    scope: "cancel",
+    stop: true,
+    summary: "Stops everything that was accepted before, in every session, and nothing that comes after.",
+    body: cancelAllBody,
+    answers: { 200: json(coveredSessions) },
+    audit: { action: "cancel-all" },
+  },
+  cancelBegun: {
+    method: "POST",
+    path: "/v1/prompts/{key}/cancel",
+    scope: "cancel",
+    stop: true,
+    summary: "Stops the run of the prompt that began a separate session with this idempotency key.",
+    body: promptCancelBody,
+    answers: { 200: json(promptCancelReceipt) },
+    audit: { action: "cancel-prompt", target: "key" },
+  },
+  createSession: {
+    method: "POST",
+    path: "/v1/sessions",
+    scope: "prompt",
+    summary: "Makes a session. With an id or a key that was used before it is the one that exists.",
+    body: createBody,
+    answers: { 200: json(sessionRow), 201: json(sessionRow) },
+    audit: { action: "create-session" },
+  },
+  listSessions: {
+    method: "GET",
+    path: "/v1/sessions",
+    scope: "read",
+    summary: "Sessions in order of creation, or newest first.",
+    query: sessionsQuery,
+    answers: { 200: json(sessionRows) },
+  },
+  findIds: {
+    method: "GET",
+    path: "/v1/ids",
+    scope: "read",
+    summary: "Ids that begin with a prefix, live or at rest. An exact match is first.",
+    query: idsQuery,
+    answers: { 200: json(idsFound) },
+  },
+  beginRun: {
+    method: "POST",
+    path: "/v1/runs",
+    scope: "prompt",
+    summary: "A prompt in a new session.",
+    body: beginBody,
+    answers: { 202: json(accepted) },
+    audit: { action: "prompt" },
+  },
+  allEvents: {
+    method: "GET",
+    path: "/v1/events",
+    scope: "read",
+    summary: "What is recorded in any session, as it happens.",
+    query: allEventsQuery,
+    answers: { 200: events(toldEvent, toldCursor, recorded) },
+  },
+  stream: {
+    method: "GET",
+    path: "/v1/stream",
+    scope: "read",
+    carrier: true,
+    summary: "One connection for any number of requests that follow, wait or stop: a WebSocket, or an event stream.",
+    answers: { 200: events(streamDown) },
+  },
+  sendToStream: {
+    method: "POST",
+    path: "/v1/stream",
+    scope: "read",
+    carrier: true,
+    stop: true,
+    keyed: "no",
+    summary: "Messages for a stream that was opened as an event stream. Its answers come there.",
+    body: streamBody,
+    answers: { 202: json(received) },
+    audit: { action: "stream" },
+  },
+  allQuestions: {
+    method: "GET",
+    path: "/v1/questions",
+    scope: "read",
+    summary: "What people are asked anywhere, and have not answered.",
+    answers: { 200: json(questions) },
+  },
+} as const satisfies Readonly<Record<string, Route>>;

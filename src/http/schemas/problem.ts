@@ -1,0 +1,17 @@
+// What went wrong, in the one shape every error has.
+import { z } from "zod";
+import { ADVICE, type ControlCode } from "../../core/errors.ts";
+
+const isCode = (text: string): text is ControlCode => Object.hasOwn(ADVICE, text);
+
+export const CONTROL_CODES: readonly ControlCode[] = Object.keys(ADVICE).filter(isCode);
+
+export const problem = z.object({
+  error: z.object({
+    code: z.enum(CONTROL_CODES),
+    message: z.string(),
+    hint: z.string(),
+    retryable: z.boolean(),
+    requestId: z.string(),
+  }),
+});

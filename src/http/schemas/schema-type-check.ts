@@ -1,0 +1,34 @@
+// Whether a schema says what a type says. Types only: a schema that drifts away from its type does not compile.
+import type { z } from "zod";
+import type { Json } from "../../core/model/prompt.ts";
+
+/** A type as its JSON tells it: what may be undefined is left out, and nothing is readonly. */
+export type Wire<T> = [Json] extends [T]
+  ? T
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : T extends readonly (infer Item)[]
+      ? Wire<Item>[]
+      : T extends object
+        ? Flat<Always<T> & Sometimes<T>>
+        : T;
+
+/** A value as a handler may give it for a schema: nothing in it will be changed. */
+export type Given<T> = [Json] extends [T]
+  ? T
+  : T extends readonly (infer Item)[]
+    ? readonly Given<Item>[]
+    : T extends object
+      ? { readonly [K in keyof T]: Given<T[K]> }
+      : T;
+
+/** True, or a sentence that the compiler shows. */
+export type Tie<Schema extends z.ZodType, T> = [Wire<z.output<Schema>>] extends [Wire<T>]
+  ? [Wire<T>] extends [Wire<z.output<Schema>>]
+    ? true
+    : "the schema refuses what the type allows"
+  : "the schema allows what the type does not";
+
+type Always<T> = { -readonly [K in keyof T as undefined extends T[K] ? never : K]-?: Wire<T[K]> };
+type Sometimes<T> = { -readonly [K in keyof T as undefined extends T[K] ? K : never]?: Wire<Exclude<T[K], undefined>> };
+type Flat<T> = { [K in keyof T]: T[K] };

@@ -1,0 +1,122 @@
+import { expect, test } from "vitest";
+import type { Gap } from "../../core/model/delta.ts";
+import type { Recorded } from "../../core/model/event.ts";
+import { PIECE_CHARS_MAX } from "../limits.ts";
+import { runPieces, sessionPieces } from "./event-batches.ts";
+import { EventTexts } from "./event-text.ts";
+
+const said = (seq: number, text: string, runId: `run_${string}` = "run_a"): Recorded => ({
+  seq,
+  at: 0,
+  type: "turn.extended",
+  runId,
+  turnId: "turn_a.1",
+  text,
+});
+const settled = (seq: number): Recorded => ({
+  seq,
+  at: 0,
+  type: "run.settled",
+  runId: "run_a",
+  outcome: { kind: "completed" },
+});
+
+const runA = (settledAt?: number) => ({ id: "run_a", settledAt: async () => settledAt }) as const;
+
+/** All pieces, and what the generator returned. */
+async function all(pieces: AsyncGenerator<string, "complete" | "cut">): Promise<{ pieces: string[]; end: string }> {
+  const found: string[] = [];
+  for (;;) {
+    const step = await pieces.next();
+    if (step.done === true) return { pieces: found, end: step.value };
+    found.push(step.value);
+  }
+}
+
+async function* pages(...given: readonly (readonly (Recorded | Gap)[])[]): AsyncGenerator<readonly (Recorded | Gap)[]> {
+  yield* given;
+}
+
+test("what comes in one page goes out in one piece, each fact with its id", async () => {
+  const { pieces, end } = await all(sessionPieces(pages([said(1, "a"), said(2, "b")]), new EventTexts()));
+  expect(pieces).toHaveLength(1);
+  expect(pieces[0]).toMatch(
+    /^id: 1\nevent: turn\.extended\ndata: \{.*\}\n\nid: 2\nevent: turn\.extended\ndata: \{.*\}\n\n$/,
+  );
+  expect(end).toBe("cut");
+});
+
+test("a fact is written once, however many read it", () => {
+  const texts = new EventTexts();
+  let written = 0;
+  const event = Object.assign(said(1, "a"), {
+    toJSON() {
+      written += 1;
+      return { seq: 1 };
+    },
+  });
+  expect(texts.of(event)).toBe(texts.of(event));
+  texts.told({ type: "event", cursor: "c.1", sessionId: "ses_a", event });
+  expect(written).toBe(1);
+});
+
+test("the watcher of all is told the cursor, the session and the fact", () => {
+  const event = said(7, "a");
+  const text = new EventTexts().told({ type: "event", cursor: "w.3", sessionId: "ses_a", event });
+  const [id, type, data] = text.split("\n");
+  expect([id, type]).toEqual(["id: w.3", "event: turn.extended"]);
+  expect(JSON.parse(data?.slice("data: ".length) ?? "")).toEqual({ cursor: "w.3", sessionId: "ses_a", event });
+});
+
+test("a page that is long goes in several pieces, a long fact in slices, and no character is cut in two", async () => {
+  // Of surrogate pairs only, with one unit before them: whatever the slice, a boundary falls into the middle of a pair.
+  const long = `x${"😀".repeat(PIECE_CHARS_MAX)}`;
+  const page = [said(1, "short"), said(2, long), said(3, `${long}y`), said(4, "short")];
+  const texts = new EventTexts();
+  const { pieces } = await all(sessionPieces(pages(page), texts));
+  expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(PIECE_CHARS_MAX);
+  expect(pieces.every((piece) => piece.isWellFormed())).toBe(true);
+  expect(pieces.join("")).toBe(page.map((event) => texts.of(event)).join(""));
+  expect(pieces.length).toBeGreaterThan(4);
+});
+
+test("of one run only its own facts are told, to its outcome and no further", async () => {
+  const page = [said(1, "mine"), said(2, "not mine", "run_b"), settled(3), said(4, "after")];
+  const { pieces, end } = await all(runPieces(pages(page, [said(5, "later")]), new EventTexts(), runA()));
+  expect(pieces.join("").match(/^id: \d+/gm)).toEqual(["id: 1", "id: 3"]);
+  expect(end).toBe("complete");
+});
+
+test("a run whose log ends before its outcome was cut off", async () => {
+  const { end } = await all(runPieces(pages([said(1, "mine")]), new EventTexts(), runA()));
+  expect(end).toBe("cut");
+});
+
+test("G8: a run whose outcome is not kept any more ends with the gap, and nobody waits for it", async () => {
+  const gap = { type: "gap", from: 1, to: 9 } as const;
+  const endless = (): AsyncGenerator<readonly (Recorded | Gap)[]> => pages([gap], [said(10, "another's", "run_b")]);
+  const over = await all(runPieces(endless(), new EventTexts(), runA(9)));
+  expect(over).toEqual({ pieces: [expect.stringContaining("event: gap")], end: "complete" });
+  for (const later of [10, undefined]) {
+    expect((await all(runPieces(endless(), new EventTexts(), runA(later)))).end).toBe("cut");
+  }
+});
+
+test("G35: where the server keeps the output of a process is not said, to one session or to all", async () => {
+  const output = { bytes: 1, stdoutBytes: 1, stderrBytes: 0, tail: "x", dir: "/srv/belay.db.processes/output" };
+  const event: Recorded = {
+    seq: 1,
+    at: 0,
+    type: "process.settled",
+    processId: "proc_a.1",
+    outcome: { kind: "completed" },
+    output,
+  };
+  const texts = new EventTexts();
+  const told = [texts.of(event), texts.told({ type: "event", cursor: "c", sessionId: "ses_a", event })];
+  for (const text of told) {
+    expect(text).not.toContain("/srv");
+    expect(text).toContain('"tail":"x"');
+  }
+  expect(event.output).toEqual(output);
+});
