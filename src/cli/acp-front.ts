@@ -31,9 +31,9 @@ export async function startFront(command: readonly string[], flags: FrontFlags):
   const base = openHome({ home: flags.home, env: process.env }).dir;
   const home = openHome({ home: join(base, "fronts", mark), env: process.env });
   return withEditor(flags, async (desk) => {
-    const load = () => import("../foreign/foreign-agent.ts");
+    const load = () => import("../protocols/acp/client/external-agent.ts");
     const { foreignAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp-front", load);
-    const { AgentSessions } = await import("../foreign/agent-sessions.ts");
+    const { AgentSessions } = await import("../protocols/acp/client/agent-sessions.ts");
     const updates = new AgentSessions();
     const agent = foreignAgent({
       ...{ command: [program, ...words], inherit, cwd: process.cwd(), version: version() },

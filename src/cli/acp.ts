@@ -5,20 +5,20 @@
 // 1. Nothing but the protocol is written to stdout: whatever else is printed in this program goes to stderr.
 // 2. It ends within EXIT_MS_MAX of its input, whatever it was doing, and leaves no process behind.
 import type { Writable } from "node:stream";
-import type { AcpDoorOptions } from "../acp/door.ts";
 import { ControlError } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
 import type { AuditTrail } from "../observe/audit-trail.ts";
 import { type Log, openLog } from "../observe/log.ts";
 import { type Redactor, redactor } from "../observe/redactor.ts";
 import type { BelayControl } from "../ports/control.ts";
+import type { AcpDoorOptions } from "../protocols/acp/agent/acp-agent.ts";
+import { type EditorLine, editorLine } from "../protocols/acp/transport/stdio.ts";
 import { type Home, makeHome, openHome, socketOf } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { ACP_GRACE_MS, type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./acp-end.ts";
 import { greetTypist } from "./acp-greeting.ts";
 import { CROWD, type OpenedHouse } from "./acp-host.ts";
 import { AcpHouse } from "./acp-house.ts";
-import { type EditorLine, editorLine } from "./acp-stdio.ts";
 import { AGENT_FLAGS, markOf } from "./agent-digest.ts";
 import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
@@ -103,7 +103,7 @@ async function serve(
   const policy = atEnd ?? (kind === "editors" ? "cancel" : "keep");
   const kept = kind === "editors" ? "set down, and taken up at the next start" : "it goes on at the server";
   const end = new EditorsEnd({ policy, kept, answered: line.answered, log, clock: systemClock });
-  const load = () => import("../acp/door.ts");
+  const load = () => import("../protocols/acp/agent/acp-agent.ts");
   const { acpDoor } = await withPackage("@agentclientprotocol/sdk", "belay acp", load);
   const door = acpDoor({
     ...{ control, clock: systemClock, version: version(), directory: process.cwd() },

@@ -3,13 +3,14 @@
 // Invariants
 // 1. Nothing but the protocol is written to stdout: whatever else is printed in this program goes to stderr.
 // 2. A host that is gone does not end the program at once: what it has begun is brought to an end before.
-import type { Audit } from "../bridge/audit.ts";
-import { type BridgeOptions, runBridge } from "../bridge/bridge.ts";
+
 import { ControlError } from "../core/errors.ts";
 import { openAuditTrail } from "../observe/audit-file.ts";
 import { openLog } from "../observe/log.ts";
 import { redactor } from "../observe/redactor.ts";
 import type { Notify } from "../ports/hooks.ts";
+import type { Audit } from "../protocols/bridge/audit.ts";
+import { type BridgeOptions, runBridge } from "../protocols/bridge/bridge.ts";
 import { type Home, makeHome, openHome } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { openControl } from "./control-door.ts";

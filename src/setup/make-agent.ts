@@ -78,7 +78,7 @@ async function agentBehind(config: SettledConfig, command: readonly [string, ...
     });
   }
   // Loaded when it is asked for: most houses have an agent of their own.
-  const load = () => import("../foreign/foreign-agent.ts");
+  const load = () => import("../protocols/acp/client/external-agent.ts");
   const { foreignAgent } = await withPackage("@agentclientprotocol/sdk", "An agent that speaks ACP", load);
   const agent = foreignAgent({ command, cwd: workspace, leave: mode === "auto" ? "give" : "ask" });
   const unused = (["model", "tools", "instructions"] as const).filter((name) => config[name] !== undefined);

@@ -1,6 +1,6 @@
 // A connection in memory, by way of bytes: like a pipe, with the agent's side at one end.
 import { ndJsonStream, type Stream } from "@agentclientprotocol/sdk";
-import type { AcpDoor } from "../../src/acp/door.ts";
+import type { AcpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
 
 /** One connection, at the client's end. */
 export interface Line {

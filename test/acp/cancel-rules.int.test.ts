@@ -4,7 +4,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFailed, test } from "vitest";
-import { acpDoor } from "../../src/acp/door.ts";
+import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gates } from "./gates.ts";

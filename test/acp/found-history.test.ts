@@ -1,7 +1,7 @@
 // What was found when a session was opened again: that a run had failed was told to nobody but its sender.
 import { tmpdir } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
-import { acpDoor } from "../../src/acp/door.ts";
+import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "./message-schema.ts";

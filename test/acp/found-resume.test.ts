@@ -1,7 +1,7 @@
 // What was found when a session was resumed with prompts under way: they were never answered.
 import { tmpdir } from "node:os";
 import { expect, onTestFailed, onTestFinished, test } from "vitest";
-import { acpDoor } from "../../src/acp/door.ts";
+import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";

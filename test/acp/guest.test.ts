@@ -1,10 +1,10 @@
 // Who is at the other end: what they may do, what is put down of it, what they bring along, and what they can be asked.
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
-import type { AuditRecord } from "../../src/acp/audit.ts";
-import { type AcpDoorOptions, acpDoor, type OpenedSession } from "../../src/acp/door.ts";
-import type { Guest } from "../../src/acp/guest.ts";
 import type { Agent } from "../../src/ports/agent.ts";
+import { type AcpDoorOptions, acpDoor, type OpenedSession } from "../../src/protocols/acp/agent/acp-agent.ts";
+import type { Guest } from "../../src/protocols/acp/agent/acp-client-info.ts";
+import type { AuditRecord } from "../../src/protocols/acp/agent/audit.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { settled } from "../../src/testing/manual-clock.ts";

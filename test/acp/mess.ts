@@ -1,9 +1,9 @@
 // Seeded messes: a client that writes prompts and stops as lines in one piece, and an agent that does what each letter
 // of its prompt says.
 import { tmpdir } from "node:os";
-import { acpDoor } from "../../src/acp/door.ts";
 import type { Agent, Turn } from "../../src/ports/agent.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
+import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { settled } from "../../src/testing/manual-clock.ts";
 import { notification, RawClient } from "./raw-client.ts";

@@ -1,8 +1,8 @@
 // The mode of a session, as editors choose it and see it chosen, in either version of the protocol.
 import { describe, expect, onTestFinished, test } from "vitest";
-import { acpDoor } from "../../src/acp/door.ts";
-import type { Guest } from "../../src/acp/guest.ts";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
+import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import type { Guest } from "../../src/protocols/acp/agent/acp-client-info.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";

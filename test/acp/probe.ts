@@ -1,8 +1,8 @@
 // Looks for anything that is wrong with the door: seeded messes under every law, and a few scenes with one right end.
 // Answers what gave it away. For whoever has put a mistake into the door, and wants to know whether it is found.
 import { tmpdir } from "node:os";
-import { acpDoor } from "../../src/acp/door.ts";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
+import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";

@@ -1,5 +1,5 @@
 // A client that writes lines, and nothing else: any bytes, any order, several in one piece.
-import type { AcpDoor } from "../../src/acp/door.ts";
+import type { AcpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Bytes, inMemory } from "./byte-line.ts";
 import { type Fields, type Message, Transcript, type Version } from "./transcript.ts";
 

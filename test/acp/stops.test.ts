@@ -1,8 +1,8 @@
 // Every method that stops something, in each version, as a request and as a notification: none is lost for its form.
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { acpDoor } from "../../src/acp/door.ts";
-import { STOPS } from "../../src/acp/stops.ts";
+import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { STOPS } from "../../src/protocols/acp/agent/methods/stops.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { type ScriptedAgent, scriptedAgent } from "../../src/testing/scripted-agent.ts";

@@ -6,10 +6,10 @@ import { z } from "zod";
 import { slots } from "../../src/agent/loop/slots.ts";
 import { tool } from "../../src/agent/tools/tool.ts";
 import { toolSet } from "../../src/agent/tools/tool-set.ts";
-import { decode } from "../../src/bridge/message.ts";
-import { editorLine } from "../../src/cli/acp-stdio.ts";
-import { MessageStream } from "../../src/foreign/message-stream.ts";
 import { checkBody } from "../../src/http/routes/check-request.ts";
+import { MessageStream } from "../../src/protocols/acp/client/message-stream.ts";
+import { editorLine } from "../../src/protocols/acp/transport/stdio.ts";
+import { decode } from "../../src/protocols/bridge/message.ts";
 import { bearer, closeOf, knock, openAcpHouse, opened, WebSocket } from "../fixtures/acp-server.ts";
 
 const DEEP = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;

@@ -1,8 +1,8 @@
 // An editor, Belay, and a foreign agent behind it: what the agent offers reaches the editor, and its answers come back.
 import { type AnyMessage, client, type SessionUpdate, type Stream } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
-import { acpDoor } from "../../src/acp/door.ts";
-import { AgentSessions } from "../../src/foreign/agent-sessions.ts";
+import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { AgentSessions } from "../../src/protocols/acp/client/agent-sessions.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "../acp/message-schema.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";

@@ -6,7 +6,6 @@ import ts from "typescript";
 import { z } from "zod";
 import * as agentLimits from "../../src/agent/limits.ts";
 import * as fileLimits from "../../src/agent/tools/files/file-limits.ts";
-import * as bridgeLimits from "../../src/bridge/limits.ts";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { exitMeanings } from "../../src/cli/exit-help.ts";
 import * as clientLimits from "../../src/client/limits.ts";
@@ -21,6 +20,7 @@ import { INSTRUMENTS } from "../../src/observe/instruments.ts";
 import * as observeLimits from "../../src/observe/limits.ts";
 import { ATTACKS, type Attack, ENFORCEMENT } from "../../src/process/containment/attacks.ts";
 import { MECHANISMS } from "../../src/process/containment/mechanisms.ts";
+import * as bridgeLimits from "../../src/protocols/bridge/limits.ts";
 import * as sqliteLimits from "../../src/store/sqlite/limits.ts";
 import { nodes, parse, ROOT, sources } from "../fixtures/repository.ts";
 import { shutdownTable } from "../shutdown/situations.ts";
@@ -52,7 +52,7 @@ export const TABLES: readonly Table[] = [
   { page: "docs/server.md", name: "server limits", make: () => limits("src/http/limits.ts", serverLimits) },
   { page: "docs/server.md", name: "observe limits", make: () => limits("src/observe/limits.ts", observeLimits) },
   { page: "docs/client.md", name: "client limits", make: () => limits("src/client/limits.ts", clientLimits) },
-  { page: "docs/bridge.md", name: "bridge limits", make: () => limits("src/bridge/limits.ts", bridgeLimits) },
+  { page: "docs/bridge.md", name: "bridge limits", make: () => limits("src/protocols/bridge/limits.ts", bridgeLimits) },
   { page: "SECURITY.md", name: "attacks", make: attacks },
   { page: "docs/cli.md", name: "exit codes", make: () => table(["code", "means"], exitMeanings()) },
 ];

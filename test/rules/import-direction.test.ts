@@ -54,7 +54,11 @@ describe("each rule bites", () => {
     ["src/http/a.ts", 'import { type A, b } from "../ports/control.ts";', "http may import only types from ports"],
     ["src/http/a.ts", 'import { a } from "../engine/a.ts";', "http may not import engine"],
     ["src/client/a.ts", 'import { a } from "../engine/a.ts";', "client may not import engine"],
-    ["src/acp/a.ts", 'import { a } from "../store/memory/a.ts";', "acp may not import store/memory"],
+    [
+      "src/protocols/acp/agent/a.ts",
+      'import { a } from "../../../store/memory/a.ts";',
+      "protocols may not import store/memory",
+    ],
     ["src/sdk/a.ts", 'import { a } from "../store/postgres/a.ts";', "sdk may not import store/postgres"],
     ["src/http/a.ts", 'import { a } from "../cli/a.ts";', "http may not import cli"],
     [

@@ -5,8 +5,8 @@
 // 2. A request that is refused is answered once. It has not gone any further.
 // 3. An answer to what was not asked goes nowhere. The SDK would print the id it names, whatever it is.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import { loopTurn } from "../../acp/loop-turn.ts";
-import { rpcError } from "../../acp/rpc-error.ts";
+import { loopTurn } from "../../protocols/acp/agent/loop-turn.ts";
+import { rpcError } from "../../protocols/acp/agent/rpc-error.ts";
 import type { Denial } from "../auth/guard-denial.ts";
 import { ACP_ASKED_MAX } from "../limits.ts";
 

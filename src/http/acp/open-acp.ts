@@ -1,7 +1,8 @@
 // The way from the server to the door of the editors. Loaded with the first of them: most servers never see one.
-import { acpDoor } from "../../acp/door.ts";
+
 import type { Clock } from "../../ports/clock.ts";
 import type { BelayControl } from "../../ports/control.ts";
+import { acpDoor } from "../../protocols/acp/agent/acp-agent.ts";
 import type { Gatekeeper } from "../auth/guard.ts";
 import type { AuditNote, ServerAudit, ServerLog, ServerMetrics } from "../observer.ts";
 import type { Actor } from "../transport/http-exchange.ts";

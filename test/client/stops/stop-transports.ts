@@ -1,6 +1,5 @@
 // The ways on which a stop travels: each has every method that stops, or says why it has none.
 import { tmpdir } from "node:os";
-import { acpDoor } from "../../../src/acp/door.ts";
 import { runCancel } from "../../../src/cli/cancel.ts";
 import { runDelete } from "../../../src/cli/delete.ts";
 import { runQueue } from "../../../src/cli/queue.ts";
@@ -8,6 +7,7 @@ import { runStopAll } from "../../../src/cli/stop-all.ts";
 import { connectBelay } from "../../../src/client/belay-client.ts";
 import type { Fetch, FetchInit } from "../../../src/client/reply.ts";
 import type { BelayControl, RunControl } from "../../../src/ports/control.ts";
+import { acpDoor } from "../../../src/protocols/acp/agent/acp-agent.ts";
 import { systemClock } from "../../../src/system/system-clock.ts";
 import { greeting, RawClient } from "../../acp/raw-client.ts";
 import type { Fields, Message, Version } from "../../acp/transcript.ts";

@@ -1,0 +1,394 @@
+// What a guest may ask, in either version of the protocol: its sessions, its prompts, and everything that stops.
+//
+// Invariants
+// 1. Prompts and stops take effect in the tick in which they arrive, so in the order in which they were sent.
+// 2. A stop of a session needs no session that is open on this connection: whoever may stop it can.
+// 3. A session is opened and closed by one request after the other. From the arrival of a close on it is not open.
+// 4. Every control request leaves a record, also one that is refused. A record that cannot be kept stops nothing.
+
+import { ControlError } from "../../../core/errors.ts";
+import type { CancelReceipt, SessionReceipt } from "../../../core/model/cancel.ts";
+import {
+  sessionOf as homeOf,
+  isCallId,
+  isProcessId,
+  isRunId,
+  type ProcessId,
+  type SessionId,
+} from "../../../core/model/ids.ts";
+import type { Delivery, Json, Prompt } from "../../../core/model/prompt.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { BelayControl, RunControl, SessionControl } from "../../../ports/control.ts";
+import type { Explanation } from "../../../ports/explanation.ts";
+import type { SessionRow } from "../../../ports/store.ts";
+import { cancelCall, type StoppedCall } from "../../cancel-call.ts";
+import { allow, type Guest, isAllowed, isOwn, sessionOf } from "./acp-client-info.ts";
+import type { AgentBehind } from "./agent-behind.ts";
+import { AgentSettings, endProcesses } from "./agent-settings.ts";
+import { AttachedSession, type From } from "./attached-session.ts";
+import { type Audit, Records, refused } from "./audit.ts";
+import { PROMPTS_OPEN_MAX, SESSIONS_MAX } from "./limits.ts";
+import { type ModeChoice, modalOf } from "./mode-choice.ts";
+import { type OwnPrompt, tooManyPrompts } from "./own-prompt.ts";
+import type { Peer } from "./peer.ts";
+import { ASIDE } from "./permission-options.ts";
+import { realPath } from "./real-path.ts";
+import { invalidParams, unknownSession } from "./rpc-error.ts";
+import { type ListPage, type ListWish, listSessions } from "./session-list.ts";
+
+export interface DeskOptions {
+  readonly control: BelayControl;
+  readonly clock: Clock;
+  readonly guest: Guest;
+  readonly directory: string;
+  readonly audit: Audit | undefined;
+  readonly notice: (text: string) => void;
+  readonly onSession: ((session: OpenedSession) => void) | undefined;
+  readonly behind: AgentBehind | undefined;
+}
+
+/** What a client brought along for a session. */
+export interface OpenedSession {
+  readonly sessionId: SessionId;
+  readonly cwd: string;
+  readonly mcpServers: readonly Json[];
+  readonly additionalDirectories: readonly string[];
+}
+
+export type Brought = Omit<OpenedSession, "sessionId">;
+
+export interface CallStopWish {
+  readonly sessionId: string;
+  readonly call: string;
+  readonly reason?: string | undefined;
+  readonly remind?: boolean | undefined;
+  readonly waitMs: number;
+}
+
+export class Desk {
+  /** Of the agent behind Belay. Undefined: there is none in this program. */
+  readonly agent: AgentSettings | undefined;
+  readonly #options: DeskOptions;
+  readonly #records: Records;
+  readonly #sessions = new Map<SessionId, AttachedSession>();
+  /** Closed by the client, and not let go before it was told how everything in them ended. */
+  readonly #leaving = new Set<AttachedSession>();
+  /** The last that opens or closes a session. */
+  readonly #turns = new Map<SessionId, Promise<unknown>>();
+  /** Known once the first message has come: it says which version is spoken. */
+  #peer: Peer | undefined;
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+    this.#records = new Records(options);
+    const { behind, guest } = options;
+    const parts = { guest, records: this.#records, isOpen: (id: SessionId) => this.#sessions.has(id) };
+    this.agent = behind === undefined ? undefined : new AgentSettings({ behind, ...parts });
+  }
+
+  get guest(): Guest {
+    return this.#options.guest;
+  }
+
+  /** Prompts that wait for their answers. */
+  get prompts(): readonly OwnPrompt[] {
+    return [...this.#sessions.values(), ...this.#leaving].flatMap((attached) => attached.prompts);
+  }
+
+  speak(peer: Peer): void {
+    this.#peer ??= peer;
+  }
+
+  async create(brought: Brought): Promise<SessionId> {
+    return this.#records.noted("create", undefined, async () => {
+      allow(this.guest, "prompt");
+      this.#room();
+      const { tenant } = this.guest;
+      const within = tenant === undefined ? {} : { tenant };
+      const session = await this.#options.control.createSession({ cwd: brought.cwd, ...within });
+      this.#options.onSession?.({ ...brought, sessionId: session.id });
+      const attached = this.#attached(session, brought.cwd);
+      await attached.attach("new", 0, await modalOf(this.#options.control));
+      await this.#ignored(session.id, brought);
+      return session.id;
+    });
+  }
+
+  /** Opens a session that there is. What was asked of it behind this request finds it open. */
+  async open(id: string, from: Exclude<From, "new">, brought: Brought): Promise<AttachedSession> {
+    allow(this.guest, "read");
+    const session = this.#options.control.session(sessionOf(this.guest, id));
+    if (!this.#sessions.has(session.id)) this.#room();
+    const before = this.#sessions.get(session.id);
+    const attached = before ?? this.#attached(session, brought.cwd);
+    return this.#inTurn(session.id, async () => {
+      try {
+        const row = await openRow(session);
+        if (row.cwd !== undefined && row.cwd !== realPath(brought.cwd)) throw elsewhere(row.cwd);
+        this.#options.onSession?.({ ...brought, sessionId: session.id });
+        await attached.attach(from, row.head, await modalOf(this.#options.control, session));
+        await this.#ignored(session.id, brought);
+        return attached;
+      } catch (error) {
+        if (before === undefined) this.#letGo(attached);
+        throw error;
+      }
+    });
+  }
+
+  async list(wish: ListWish): Promise<ListPage> {
+    const { control, guest, directory } = this.#options;
+    allow(guest, "read");
+    return listSessions(control, guest, directory, wish);
+  }
+
+  /** In this tick. Throws if it is refused here; a refusal of Belay itself comes with the answer. */
+  prompt(id: string, prompt: Prompt, delivery: Delivery = "queue"): OwnPrompt {
+    try {
+      allow(this.guest, "prompt");
+      // It stops the live run, whose ever that is.
+      if (delivery === "interrupt") allow(this.guest, "cancel");
+      const attached = this.#sessions.get(sessionOf(this.guest, id));
+      if (attached === undefined) throw unknownSession(id);
+      if (this.prompts.length >= PROMPTS_OPEN_MAX) throw tooManyPrompts();
+      const own = attached.prompt(prompt, delivery);
+      void own.run.accepted.then(
+        ({ runId, joined }) =>
+          this.#records.note("prompt", runId, { answer: joined === "steer" ? "steered" : "accepted" }),
+        (error: unknown) => this.#records.note("prompt", id, refused(error)),
+      );
+      return own;
+    } catch (error) {
+      void this.#records.note("prompt", id, refused(error));
+      throw error;
+    }
+  }
+
+  /** Stops what was accepted before; or, if a run is named, that one and no other. */
+  async cancel(id: string, { run, background }: SessionStop): Promise<SessionReceipt | CancelReceipt> {
+    return this.#records.noted("cancel", run ?? id, async () => {
+      allow(this.guest, "cancel");
+      const session = this.#options.control.session(sessionOf(this.guest, id));
+      if (run === undefined) return session.cancel({ reason: this.#reason(), background });
+      return this.#cancelRun(session.id, run);
+    });
+  }
+
+  /** A run by its id, whoever began it. */
+  async cancelRun(run: string, note?: string): Promise<CancelReceipt> {
+    return this.#records.noted("cancel", run, async () => {
+      allow(this.guest, "cancel");
+      const own = this.#own(run);
+      if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
+      const home = isRunId(run) ? await this.#options.control.home(run) : undefined;
+      // Another tenant's is not there, and neither is the name of its session.
+      if (home === undefined || !isOwn(this.guest, home)) return { kind: "unknown" };
+      return this.#cancelRun(home, run, note);
+    });
+  }
+
+  /** A prompt that was sent through here is taken back, wherever it stands. Never rejects: nobody waits for it. */
+  async withdraw(own: OwnPrompt): Promise<void> {
+    const work = async (): Promise<CancelReceipt> => {
+      allow(this.guest, "cancel");
+      return own.run.cancel({ reason: this.#reason() });
+    };
+    await this.#records.noted("cancel", own.runId, work).catch(() => {});
+  }
+
+  /** Whether a call is known that does not stop by itself: asking for it would promise too much. */
+  isUnstoppable(id: string, call: string): boolean {
+    const attached = isCallId(call) ? this.#sessions.get(sessionOf(this.guest, id)) : undefined;
+    return attached !== undefined && isCallId(call) && attached.isUnstoppable(call);
+  }
+
+  async cancelCall({ sessionId, call, reason, remind, waitMs }: CallStopWish): Promise<StoppedCall> {
+    return this.#records.noted("cancel", call, async () => {
+      allow(this.guest, "cancel");
+      const { control } = this.#options;
+      const session = control.session(sessionOf(this.guest, sessionId));
+      const stop = { given: call, reason: this.#reason(reason), remind: remind ?? true, waitMs };
+      return cancelCall(control, session, stop);
+    });
+  }
+
+  async cancelProcess(id: string, process: string): Promise<CancelReceipt> {
+    return this.#records.noted("cancel", process, async () => {
+      allow(this.guest, "cancel");
+      const session = sessionOf(this.guest, id);
+      if (!isProcessOf(session, process)) return { kind: "unknown" };
+      const receipt = await this.#options.control.cancel(process, { reason: this.#reason(), waitMs: 0 });
+      return "runs" in receipt ? { kind: "unknown" } : receipt;
+    });
+  }
+
+  /** Stops everything of it and lets it go. It is there to be loaded again. */
+  async close(id: string): Promise<void> {
+    await this.#records.noted("close", id, async () => {
+      const { attached } = this.#mine(id);
+      this.#sessions.delete(attached.session.id); // @fault prompt-behind-a-close
+      this.#leaving.add(attached);
+      attached.leave();
+      const cancelled = attached.session.cancel({ reason: this.#reason("The client closed the session") });
+      return this.#inTurn(attached.session.id, async () => {
+        try {
+          const receipt = await cancelled;
+          await this.#toldEnd(attached, receipt);
+          await endProcesses(attached.session);
+          return receipt;
+        } finally {
+          this.#letGo(attached);
+        }
+      });
+    });
+  }
+
+  /** It accepts nothing any more and is not listed. Its log stays. */
+  async remove(id: string): Promise<void> {
+    await this.#records.noted("delete", id, async () => {
+      allow(this.guest, "cancel");
+      const session = this.#options.control.session(sessionOf(this.guest, id));
+      await openRow(session);
+      const receipt = await session.close({ reason: this.#reason("The client deleted the session") });
+      const attached = this.#sessions.get(session.id);
+      // One that is being closed is told to its end by that.
+      if (attached === undefined) await this.#turns.get(session.id);
+      else await this.#toldEnd(attached, receipt).finally(() => this.#letGo(attached));
+      return receipt;
+    });
+  }
+
+  /** Which mode a session is in that is open here; undefined: its agent has none. */
+  choice(id: string): ModeChoice | undefined {
+    return this.#sessions.get(sessionOf(this.guest, id))?.choice;
+  }
+
+  /** A mode in which nobody is asked is an approval in advance. Answered after the change was told. */
+  async setMode(id: string, mode: string): Promise<void> {
+    await this.#records.noted("set-mode", id, async () => {
+      allow(this.guest, "approve");
+      const attached = this.#sessions.get(sessionOf(this.guest, id));
+      if (attached === undefined) throw unknownSession(id);
+      const receipt = await attached.session.setMode(mode, { by: this.guest.name });
+      if (receipt.kind === "changed") await attached.reached(receipt.seq);
+      return receipt;
+    });
+  }
+
+  async explain(id: string): Promise<Explanation> {
+    allow(this.guest, "read");
+    return this.#options.control.session(sessionOf(this.guest, id)).explain();
+  }
+
+  /** The client is gone. What it had begun goes on. */
+  leave(): void {
+    for (const attached of [...this.#sessions.values(), ...this.#leaving]) this.#letGo(attached);
+  }
+
+  #own(run: string): RunControl | undefined {
+    for (const attached of this.#sessions.values()) {
+      const own = attached.run(run);
+      if (own !== undefined) return own;
+    }
+    return undefined;
+  }
+
+  async #cancelRun(session: SessionId, run: string, note?: string): Promise<CancelReceipt> {
+    const { control } = this.#options;
+    const own = this.#sessions.get(session)?.run(run);
+    if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
+    if (!isRunId(run) || (await control.home(run)) !== session) return { kind: "unknown" };
+    const receipt = await control.cancel(run, { reason: this.#reason(note) });
+    return "runs" in receipt ? { kind: "unknown" } : receipt;
+  }
+
+  #mine(id: string): { readonly attached: AttachedSession } {
+    allow(this.guest, "cancel");
+    const attached = this.#sessions.get(sessionOf(this.guest, id));
+    if (attached === undefined) throw unknownSession(id);
+    return { attached };
+  }
+
+  /** Resolves when the client was told how everything ended that was just stopped. */
+  async #toldEnd(attached: AttachedSession, receipt: SessionReceipt): Promise<void> {
+    const { control } = this.#options;
+    await Promise.allSettled(receipt.runs.map(async ({ runId }) => (await control.run(runId)).outcome));
+    await Promise.allSettled(attached.prompts.map((own) => own.ended));
+    const { head } = await attached.session.row();
+    await attached.reached(head);
+  }
+
+  #attached(session: SessionControl, cwd: string): AttachedSession {
+    const { control, clock, guest, notice, behind } = this.#options;
+    if (this.#peer === undefined) throw invalidParams("The connection was not initialized.");
+    const answers = isAllowed(guest, "approve") ? "may" : "may not";
+    const attached = new AttachedSession({
+      control,
+      session,
+      cwd,
+      peer: this.#peer,
+      clock,
+      by: guest.name,
+      answers,
+      notice,
+      behind,
+    });
+    this.#sessions.set(session.id, attached);
+    return attached;
+  }
+
+  #letGo(attached: AttachedSession): void {
+    attached.letGo();
+    this.#leaving.delete(attached);
+    const { id } = attached.session;
+    if (this.#sessions.get(id) === attached) this.#sessions.delete(id);
+  }
+
+  /** After everything that has opened or closed this session before. */
+  async #inTurn<T>(id: SessionId, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work); // @fault opened-twice-at-once
+    const over = turn.catch(() => {});
+    this.#turns.set(id, over);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(id) === over) this.#turns.delete(id);
+    }
+  }
+
+  /** Nothing is dropped in silence: tools that were brought along and cannot be used are named. */
+  async #ignored(sessionId: SessionId, { mcpServers, cwd }: Brought): Promise<void> {
+    if (mcpServers.length === 0 || this.#options.onSession !== undefined) return;
+    const text = "MCP servers of the client are not used by this agent: its tools are those of its configuration.";
+    const telling = { type: "notice", title: `${mcpServers.length} MCP servers are ignored`, text } as const;
+    await this.#peer?.tell({ sessionId, cwd }, telling, ASIDE);
+  }
+
+  #room(): void {
+    if (this.#sessions.size < SESSIONS_MAX) return;
+    throw new ControlError("overloaded", `${SESSIONS_MAX} sessions are open on this connection already.`, {
+      hint: "Close some of them with session/close.",
+    });
+  }
+
+  #reason(note?: string): { readonly kind: "user"; readonly by: string; readonly note?: string } {
+    return { kind: "user", by: this.guest.name, ...(note === undefined ? {} : { note }) };
+  }
+}
+
+/** What `cancel` is about: all of a session, or one run of it. */
+export interface SessionStop {
+  readonly run: string | undefined;
+  readonly background: "keep" | "stop";
+}
+
+async function openRow(session: SessionControl): Promise<SessionRow> {
+  const row = await session.row();
+  if (row.phase === "closed") throw unknownSession(session.id);
+  return row;
+}
+
+const isProcessOf = (session: SessionId, id: string): id is ProcessId => isProcessId(id) && homeOf(id) === session;
+
+const elsewhere = (cwd: string): Error =>
+  invalidParams(`This session works in ${cwd}.`, "Send that directory as `cwd`, or make a new session.");

@@ -1,0 +1,336 @@
+// A session that a client has open: followed from its log, told as it happens, its prompts answered in their place.
+//
+// Invariants
+// 1. What is told is the log in its order. A prompt's answer goes out after everything of its run, and before anything
+//    of the next.
+// 2. A prompt is registered in the tick in which it arrives.
+// 3. A client that does not read has UPDATES_HELD_MAX updates and a page of events held for it. The rest is in the log.
+// 4. Letting go of a session stops nothing in it.
+
+import { ControlError, messageOf, toControlError } from "../../../core/errors.ts";
+import type { Delta, Gap } from "../../../core/model/delta.ts";
+import type { Recorded } from "../../../core/model/event.ts";
+import type { CallId, RunId, Seq } from "../../../core/model/ids.ts";
+import type { Delivery, Prompt } from "../../../core/model/prompt.ts";
+import type { Question } from "../../../core/model/question.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { BelayControl, RunControl, SessionControl } from "../../../ports/control.ts";
+import type { AgentBehind } from "./agent-behind.ts";
+import { FOLLOW_REST_MS, UPDATES_HELD_MAX } from "./limits.ts";
+import { loopTurn } from "./loop-turn.ts";
+import type { Modal, ModeChoice } from "./mode-choice.ts";
+import { OpenQuestions } from "./open-questions.ts";
+import { OwnPrompt } from "./own-prompt.ts";
+import type { Peer, Place } from "./peer.ts";
+import { Narrator } from "./updates/narrator.ts";
+import type { Telling } from "./updates/update.ts";
+
+export interface AttachedOptions {
+  readonly control: BelayControl;
+  readonly session: SessionControl;
+  /** Where it works. */
+  readonly cwd: string;
+  readonly peer: Peer;
+  readonly clock: Clock;
+  /** Who is there, and whether they may answer questions. */
+  readonly by: string;
+  readonly answers: "may" | "may not";
+  readonly notice: (text: string) => void;
+  readonly behind: AgentBehind | undefined;
+}
+
+/** From where it is told: it is new, from its beginning, or from now on. */
+export type From = "new" | "start" | "now";
+
+/** Nobody hears of it: an error with a stack would be made in vain. */
+const OVER = { name: "Over", message: "The session was let go." } as const;
+
+export class AttachedSession {
+  readonly session: SessionControl;
+  readonly #options: AttachedOptions;
+  readonly #place: Place;
+  readonly #questions: OpenQuestions;
+  readonly #prompts = new Set<OwnPrompt>();
+  readonly #over = new AbortController();
+  #reading = new AbortController();
+  #loop: Promise<void> = Promise.resolve();
+  #caughtUp = Promise.withResolvers<void>();
+  #waiting: { readonly seq: Seq; readonly reached: () => void }[] = [];
+  #narrator = new Narrator();
+  #cursor: Seq = 0;
+  /** Up to here it is history: what is open in it is told at its end, as it stands then. */
+  #history: Seq = 0;
+  #historic = new Map<string, Question>();
+  #underWay: Promise<void>[] = [];
+  #following = true;
+  /** Whether the loop has begun, which ends what is open here when it ends. */
+  #isAttached = false;
+  #phase: "here" | "leaving" = "here";
+  /** Runs that are told to somebody else. */
+  readonly #others = new Set<RunId>();
+
+  constructor(options: AttachedOptions) {
+    this.#options = options;
+    this.session = options.session;
+    this.#caughtUp.promise.catch(() => {});
+    const { control, session, cwd, peer, by, notice } = options;
+    this.#place = { sessionId: session.id, cwd };
+    this.#questions = new OpenQuestions({ control, peer, place: this.#place, by, notice });
+  }
+
+  /** What the session is doing, as far as it was told. */
+  get state(): "idle" | "running" | "waiting" {
+    return this.#narrator.state;
+  }
+
+  /** Which mode it is in, as far as it was told; undefined: its agent has none. */
+  get choice(): ModeChoice | undefined {
+    return this.#narrator.choice;
+  }
+
+  isUnstoppable(callId: CallId): boolean {
+    return this.#narrator.isUnstoppable(callId);
+  }
+
+  get prompts(): readonly OwnPrompt[] {
+    return [...this.#prompts];
+  }
+
+  /** Begins to tell, or begins anew. Resolves when what was there has been told. */
+  async attach(from: From, head: Seq, modal: Modal): Promise<void> {
+    // It is being told already, and what comes will be. To jump ahead would leave out what was asked here.
+    if (from === "now" && this.#isAttached && this.#following) return this.reached(head);
+    this.#reading.abort(OVER);
+    await this.#loop;
+    this.#reading = new AbortController();
+    this.#caughtUp = Promise.withResolvers<void>();
+    this.#caughtUp.promise.catch(() => {});
+    this.#questions.close();
+    this.#historic.clear();
+    this.#narrator = new Narrator(modal);
+    this.#cursor = 0;
+    this.#history = from === "new" ? 0 : head;
+    if (from === "now") await this.#joinInside(head, modal);
+    if (!this.#isAttached) this.#followAgent();
+    this.#isAttached = true;
+    this.#loop = this.#follow(AbortSignal.any([this.#reading.signal, this.#over.signal]));
+    if (!this.#isHistory) await this.#catchUp();
+    await this.#caughtUp.promise;
+  }
+
+  /** Resolves when everything up to a position was told, or nothing will be any more. */
+  reached(seq: Seq): Promise<void> {
+    if (this.#cursor >= seq || !this.#following) return this.#flush().catch(() => {});
+    return new Promise((reached) => this.#waiting.push({ seq, reached }));
+  }
+
+  /** Registers a prompt, in this tick. */
+  prompt(prompt: Prompt, delivery: Delivery): OwnPrompt {
+    const own = new OwnPrompt(this.session.prompt(prompt, { delivery }));
+    this.#prompts.add(own);
+    void own.ended.catch(() => {}).finally(() => this.#prompts.delete(own));
+    if (!this.#following) void own.endByOutcome(); // @fault answered-before-the-last-update
+    return own;
+  }
+
+  owns(runId: RunId): boolean {
+    return [...this.#prompts].some((own) => own.runId === runId);
+  }
+
+  run(runId: string): RunControl | undefined {
+    return [...this.#prompts].find((own) => own.runId === runId)?.run;
+  }
+
+  /** What has begun is told to its end, and nothing that begins from now on, unless it was asked for here. */
+  leave(): void {
+    this.#phase = "leaving";
+  }
+
+  /** Nothing is told any more. What goes on goes on; prompts that wait are answered by how their runs end. */
+  letGo(): void {
+    this.#over.abort(OVER);
+    if (!this.#isAttached) this.#end(); // @fault never-answered-after-letting-go
+  }
+
+  /** Updates that Belay does not record. Those of a client that does not read wait in its connection. */
+  #followAgent(): void {
+    const { behind, peer } = this.#options;
+    const unfollow = behind?.follow(this.session.id, (update) => {
+      peer.passOn?.(this.#place, update).catch(() => {});
+    });
+    if (unfollow !== undefined) this.#over.signal.addEventListener("abort", unfollow, { once: true });
+  }
+
+  /** What goes on now, for whoever did not hear it begin. */
+  async #joinInside(head: Seq, { modes }: Modal): Promise<void> {
+    // One look: a run that began between two would be reported without its prompt.
+    const { live, asOf, mode, queue, steers } = await this.session.explain();
+    this.#cursor = Math.max(head, asOf);
+    this.#history = this.#cursor;
+    const questions = live?.questions ?? [];
+    this.#historic = new Map(questions.map((question) => [question.id, question]));
+    const calls = live?.calls ?? [];
+    const known = { live: live?.runId, calls, waiting: [...queue, ...steers], questions: [...this.#historic.keys()] };
+    this.#narrator = new Narrator({ modes, mode }, known);
+    for (const { callId, name } of calls) {
+      if (live === undefined) break;
+      await this.#tell({ type: "call", runId: live.runId, callId, name, input: null, stoppable: true });
+    }
+    for (const own of this.#prompts) await this.#passed(own, live?.runId);
+  }
+
+  /** A prompt that came right behind the request to open the session may have begun, or ended, before it was open. */
+  async #passed(own: OwnPrompt, live: RunId | undefined): Promise<void> {
+    try {
+      const { runId } = await own.run.accepted;
+      const { settledAt, outcome } = await own.run.row();
+      const hasEnded = settledAt !== undefined && settledAt <= this.#cursor;
+      if (runId === live || (hasEnded && outcome?.kind !== "cancelled")) own.begin(runId);
+      if (hasEnded) await own.endByOutcome();
+    } catch {
+      // It was refused, and its answer says so; or nobody can say, and then following it says why.
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const wish = { after: this.#cursor, deltas: "with", signal } as const;
+        for await (const page of this.session.pages(wish)) {
+          for (const event of page) await this.#hear(event);
+          await this.#flush();
+        }
+        break;
+      } catch (error) {
+        if (signal.aborted || !(await this.#mayGoOn(error, signal))) break;
+      }
+    }
+    // Whoever begins anew takes over from here.
+    if (!this.#reading.signal.aborted) this.#end();
+  }
+
+  /** Whether following is tried again. Prompts do not wait for that. */
+  async #mayGoOn(error: unknown, signal: AbortSignal): Promise<boolean> {
+    const { code } = toControlError(error);
+    this.#options.notice(`Following ${this.session.id} has failed: ${messageOf(error)}`);
+    this.#caughtUp.reject(error);
+    for (const own of this.#prompts) void own.endByOutcome();
+    if (code === "not_found" || code === "shutting_down") return false;
+    await new Promise<void>((resolve) => {
+      const takeBack = this.#options.clock.after(FOLLOW_REST_MS, resolve, "idle");
+      signal.addEventListener("abort", () => resolve(takeBack()), { once: true });
+    });
+    return !signal.aborted;
+  }
+
+  #end(): void {
+    this.#following = false;
+    this.#questions.close();
+    this.#caughtUp.reject(new ControlError("closed", "The session was let go."));
+    for (const own of this.#prompts) void own.endByOutcome();
+    for (const { reached } of this.#waiting.splice(0)) reached();
+  }
+
+  async #hear(event: Recorded | Delta | Gap): Promise<void> {
+    // A run is told from its beginning, and whose it is must be known by then. Its acceptance was answered before.
+    if (event.type === "run.started" || event.type === "run.taken" || event.type === "run.settled") await this.#known();
+    for (const telling of this.#narrator.hear(event)) await this.#pass(telling);
+    const at = "seq" in event ? event.seq : event.type === "gap" ? event.to : undefined;
+    if (at === undefined) return;
+    const wasHistory = this.#cursor < this.#history;
+    this.#cursor = at;
+    if (wasHistory && at >= this.#history) await this.#catchUp();
+    if (this.#waiting.length > 0) await this.#tellReached(at);
+  }
+
+  async #tellReached(seq: Seq): Promise<void> {
+    await this.#flush();
+    for (const { reached } of this.#waiting.filter((one) => one.seq <= seq)) reached();
+    this.#waiting = this.#waiting.filter((one) => one.seq > seq);
+  }
+
+  async #known(): Promise<void> {
+    const unknown = [...this.#prompts].filter((own) => own.runId === undefined);
+    if (unknown.length > 0) await Promise.allSettled(unknown.map((own) => own.run.accepted));
+  }
+
+  async #pass(telling: Telling): Promise<void> {
+    if (this.#isElsewhere(telling)) return;
+    if (telling.type === "asked") return this.#asked(telling);
+    if (telling.type === "answered") {
+      this.#questions.settled(telling.questionId);
+      this.#historic.delete(telling.questionId);
+    }
+    await this.#tell(telling);
+    if (telling.type === "began" || telling.type === "taken") await this.#begun(telling.runId);
+    if (telling.type === "ended") await this.#answer(telling);
+  }
+
+  #isElsewhere(telling: Telling): boolean {
+    if (!("runId" in telling)) return false;
+    const { type, runId } = telling;
+    if (this.#phase === "leaving" && type === "began" && !this.owns(runId)) this.#others.add(runId);
+    return this.#others.has(runId);
+  }
+
+  get #isHistory(): boolean {
+    return this.#cursor < this.#history;
+  }
+
+  async #asked(telling: Extract<Telling, { type: "asked" }>): Promise<void> {
+    if (this.#isHistory) {
+      this.#historic.set(telling.question.id, telling.question);
+      return;
+    }
+    await this.#tell(telling);
+    await this.#ask(telling.question);
+  }
+
+  /** After everything that was told before it: the question speaks of a call the client must know by then. */
+  async #ask(question: Question): Promise<void> {
+    if (this.#options.answers !== "may") return;
+    await this.#flush();
+    this.#questions.ask(question);
+  }
+
+  /** The history has been told: now what of it is still open. */
+  async #catchUp(): Promise<void> {
+    await this.#flush();
+    for (const question of this.#historic.values()) await this.#ask(question);
+    this.#historic.clear();
+    this.#caughtUp.resolve();
+  }
+
+  async #begun(runId: RunId): Promise<void> {
+    const own = [...this.#prompts].find((one) => one.runId === runId);
+    if (own === undefined) return;
+    await this.#flush();
+    own.begin(runId);
+    // Its answer, if it is one, is on its way before anything else is.
+    await loopTurn();
+  }
+
+  async #answer({ runId, outcome, usage }: Extract<Telling, { type: "ended" }>): Promise<void> {
+    const own = [...this.#prompts].find((one) => one.runId === runId);
+    if (own === undefined) return;
+    await this.#flush();
+    own.end({ runId, outcome, usage }); // @fault next-run-before-the-answer:end
+    await loopTurn(); // @fault next-run-before-the-answer:turn
+  }
+
+  async #tell(telling: Telling): Promise<void> {
+    const whose = "runId" in telling && this.owns(telling.runId) ? "own" : "other";
+    const heard = { whose, when: this.#isHistory ? "history" : "live" } as const;
+    const written = this.#options.peer.tell(this.#place, telling, heard);
+    // It is awaited with the others; until then nobody hears of its failure.
+    written.catch(() => {});
+    this.#underWay.push(written);
+    if (this.#underWay.length >= UPDATES_HELD_MAX) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    const underWay = this.#underWay;
+    this.#underWay = [];
+    await Promise.all(underWay);
+  }
+}

@@ -1,0 +1,86 @@
+// The records of control requests: who asked for what, and what they were told.
+//
+// Invariants
+// 1. A record that cannot be kept stops nothing.
+import { messageOf } from "../../../core/errors.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Guest } from "./acp-client-info.ts";
+import { codeOf } from "./rpc-error.ts";
+
+export interface AuditRecord {
+  readonly id: string;
+  /** Wall clock, ms. */
+  readonly at: number;
+  readonly actor: string;
+  readonly via: "acp";
+  readonly action: string;
+  readonly target?: string;
+  /** The kind of the receipt, or `refused`. */
+  readonly answer: string;
+  readonly code?: string;
+  readonly tenant?: string;
+}
+
+export interface Audit {
+  note(record: AuditRecord): Promise<void>;
+}
+
+export interface RecordsWish {
+  readonly audit: Audit | undefined;
+  readonly clock: Clock;
+  readonly guest: Guest;
+  readonly notice: (text: string) => void;
+}
+
+/** An id of ours is shorter. What is longer was made up. */
+const TARGET_CHARS_MAX = 128;
+
+export class Records {
+  readonly #wish: RecordsWish;
+  #count = 0;
+
+  constructor(wish: RecordsWish) {
+    this.#wish = wish;
+  }
+
+  /** Does it, and writes down what came of it before that is answered. Up to its first wait it happens in this tick. */
+  async noted<T>(action: string, target: string | undefined, work: () => Promise<T>): Promise<T> {
+    try {
+      const answer = await work();
+      await this.note(action, target ?? (typeof answer === "string" ? answer : undefined), { answer: word(answer) });
+      return answer;
+    } catch (error) {
+      await this.note(action, target, refused(error));
+      throw error;
+    }
+  }
+
+  async note(action: string, target: string | undefined, said: { answer: string; code?: string }): Promise<void> {
+    const { audit, clock, guest, notice } = this.#wish;
+    if (audit === undefined) return;
+    this.#count += 1;
+    const at = clock.now();
+    try {
+      await audit.note({
+        ...{ id: `acp.${at.toString(36)}.${this.#count}`, at, actor: guest.name, via: "acp", action, ...said },
+        ...(target === undefined ? {} : { target: target.slice(0, TARGET_CHARS_MAX) }),
+        ...(guest.tenant === undefined ? {} : { tenant: guest.tenant }),
+      });
+    } catch (error) {
+      notice(`The record of ${action} could not be kept: ${messageOf(error)}`);
+    }
+  }
+}
+
+export const refused = (error: unknown): { readonly answer: string; readonly code: string } => ({
+  answer: "refused",
+  code: codeOf(error),
+});
+
+/** One word for what was answered. */
+function word(answer: unknown): string {
+  if (typeof answer !== "object" || answer === null) return "done";
+  const { status, kind } = answer as { readonly status?: unknown; readonly kind?: unknown };
+  if (typeof status === "string") return status;
+  return typeof kind === "string" ? kind : "done";
+}

@@ -1,0 +1,81 @@
+// How calls and runs ended, in words that both versions use.
+import { failedWhileStopping, type Outcome, who } from "../../../core/model/cancel.ts";
+import type { Json } from "../../../core/model/prompt.ts";
+import { isShownWhole } from "./updates/shown-text.ts";
+import type { Telling } from "./updates/update.ts";
+
+export const LOST = "The run was cut off, and what it did is not known. Nothing of it was repeated.";
+
+/** A result that cannot be shown whole is not sent beside what is shown of it. A text is its own. */
+export const rawOutput = (result: Json | undefined): { readonly rawOutput?: Json } =>
+  result === undefined || typeof result === "string" || !isShownWhole(result) ? {} : { rawOutput: result };
+
+export function endMeta(outcome: Outcome): object {
+  switch (outcome.kind) {
+    case "completed":
+      return { status: "completed" };
+    case "failed":
+      return { status: "failed", code: outcome.code };
+    case "lost":
+      return { status: "lost" };
+    case "cancelled": {
+      const { reason, abandoned, dying, error } = outcome;
+      const by = "by" in reason && reason.by !== undefined ? { by: reason.by } : {};
+      const note = "note" in reason && reason.note !== undefined ? { note: reason.note } : {};
+      return {
+        status: "cancelled",
+        reason: reason.kind,
+        ...by,
+        ...note,
+        ...(abandoned === undefined ? {} : { abandoned }),
+        ...(dying === undefined ? {} : { dying }),
+        ...(error === undefined ? {} : { error }),
+      };
+    }
+  }
+}
+
+/** A run that came to no good end, for those who get no answer that says so. There is no other word for it. */
+export function troubles({ runId, outcome }: Extract<Telling, { type: "ended" }>): readonly Trouble[] {
+  if (outcome.kind !== "failed" && outcome.kind !== "lost") return [];
+  const [title, description] =
+    outcome.kind === "lost" ? ["The run was lost", LOST] : ["The run has failed", outcome.message];
+  return [
+    {
+      sessionUpdate: "notice",
+      severity: "error",
+      title,
+      description,
+      _meta: { belay: { runId, ...endMeta(outcome) } },
+    },
+  ];
+}
+
+interface Trouble {
+  readonly sessionUpdate: "notice";
+  readonly severity: "error";
+  readonly title: string;
+  readonly description: string;
+  readonly _meta: { readonly belay: object };
+}
+
+/** How it ended, for people, where the result alone does not say it. */
+export function endText(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case "completed":
+      return "";
+    case "failed":
+      return outcome.message;
+    case "cancelled": {
+      // What people write may end with a full stop, and ours comes behind it.
+      const by = who(outcome.reason).replace(/\.$/, "");
+      const killed = outcome.dying === undefined ? "" : ` Still being killed: ${outcome.dying.join(", ")}.`;
+      const failed = outcome.error === undefined ? "" : ` ${failedWhileStopping(outcome.error)}`;
+      return outcome.abandoned === undefined
+        ? `Stopped by ${by}.${failed}${killed}`
+        : `Stopped by ${by}; it did not end when it was asked to, and may still be going on.${killed}`;
+    }
+    case "lost":
+      return "It was cut off. Whether it did its work is not known.";
+  }
+}

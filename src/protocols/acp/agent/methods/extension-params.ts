@@ -1,0 +1,114 @@
+// Parameters of the methods that are Belay's own, or that other agents have come up with. Field by field.
+import { WAIT_MS_MAX } from "../../../../core/limits.ts";
+import { invalidParams } from "../rpc-error.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export interface CallStopParams {
+  readonly sessionId: string;
+  readonly toolCallId: string;
+  readonly reason: string | undefined;
+  readonly remind: boolean | undefined;
+  readonly waitMs: number | undefined;
+}
+
+/** Hosts spell the call in several ways. */
+const CALL_NAMES = ["toolCallId", "tool_call_id", "callId", "call_id"] as const;
+
+export function callStopParams(params: unknown): CallStopParams {
+  const fields = fieldsOf(params);
+  const name = CALL_NAMES.find((one) => typeof fields[one] === "string" && fields[one] !== "") ?? "toolCallId";
+  return {
+    sessionId: text(fields, fields.sessionId === undefined ? "session_id" : "sessionId", "sessionId"),
+    toolCallId: text(fields, name, "toolCallId"),
+    reason: optional(fields, "reason", "string"),
+    remind: optional(fields, "injectReminder", "boolean") ?? optional(fields, "inject_reminder", "boolean"),
+    waitMs: waitOf(fields),
+  };
+}
+
+export interface RunStopParams {
+  readonly runId: string;
+  readonly reason: string | undefined;
+}
+
+export function runStopParams(params: unknown): RunStopParams {
+  const fields = fieldsOf(params);
+  return { runId: text(fields, "runId"), reason: optional(fields, "reason", "string") };
+}
+
+export function sessionParams(params: unknown): { readonly sessionId: string } {
+  return { sessionId: text(fieldsOf(params), "sessionId") };
+}
+
+export interface SteerParams {
+  readonly sessionId: string;
+  readonly prompt: readonly { readonly type: string }[];
+}
+
+export function steerParams(params: unknown): SteerParams {
+  const fields = fieldsOf(params);
+  const { prompt } = fields;
+  if (!Array.isArray(prompt) || !prompt.every(isBlock)) throw invalidParams("`prompt` is a list of content blocks.");
+  return { sessionId: text(fields, "sessionId"), prompt };
+}
+
+export interface ModelParams {
+  readonly sessionId: string;
+  readonly modelId: string;
+}
+
+export function modelParams(params: unknown): ModelParams {
+  const fields = fieldsOf(params);
+  return { sessionId: text(fields, "sessionId"), modelId: text(fields, "modelId") };
+}
+
+/** What the protocol's own schema would let through; the fields of each kind are looked at again where it is read. */
+function isBlock(block: unknown): block is { readonly type: string } {
+  if (typeof block !== "object" || block === null) return false;
+  const fields = block as Fields;
+  switch (fields.type) {
+    case "text":
+      return typeof fields.text === "string";
+    case "resource_link":
+      return typeof fields.name === "string" && typeof fields.uri === "string";
+    case "image":
+      return typeof fields.data === "string" && typeof fields.mimeType === "string";
+    case "resource":
+      return isResource(fields.resource);
+    default:
+      return typeof fields.type === "string";
+  }
+}
+
+function isResource(resource: unknown): boolean {
+  if (typeof resource !== "object" || resource === null) return false;
+  const { uri, text: words, blob } = resource as Fields;
+  return typeof uri === "string" && (typeof words === "string" || typeof blob === "string");
+}
+
+export function fieldsOf(params: unknown): Fields {
+  if (typeof params === "object" && params !== null && !Array.isArray(params)) return params as Fields;
+  throw invalidParams("`params` is an object.");
+}
+
+export function text(fields: Fields, name: string, shown: string = name): string {
+  const given = fields[name];
+  if (typeof given === "string" && given !== "") return given;
+  throw invalidParams(`\`${shown}\` is missing.`);
+}
+
+function optional(fields: Fields, name: string, type: "string"): string | undefined;
+function optional(fields: Fields, name: string, type: "boolean"): boolean | undefined;
+function optional(fields: Fields, name: string, type: "string" | "boolean"): unknown {
+  const given = fields[name] ?? undefined;
+  if (given === undefined || typeof given === type) return given;
+  throw invalidParams(`\`${name}\` is a ${type}.`);
+}
+
+function waitOf(fields: Fields): number | undefined {
+  const given = fields.timeoutMs ?? fields.timeout_ms ?? undefined;
+  if (given === undefined) return undefined;
+  if (typeof given === "number" && Number.isInteger(given) && given >= 0 && given <= WAIT_MS_MAX) return given;
+  throw invalidParams(`\`timeout_ms\` is a whole number from 0 to ${WAIT_MS_MAX}.`);
+}

@@ -1,0 +1,107 @@
+// The methods beside the protocol: one call, one run, a steer, and why a session is busy. In both versions alike.
+
+import type { CancelReceipt } from "../../../../core/model/cancel.ts";
+import type { Waited } from "../../../../ports/control.ts";
+import type { Explanation } from "../../../../ports/explanation.ts";
+import type { Desk } from "../acp-sessions.ts";
+import { CALL_WAIT_MS } from "../limits.ts";
+import type { OwnPrompt } from "../own-prompt.ts";
+import { promptOf } from "../prompt-content.ts";
+import { invalidParams, notTold, rpcError } from "../rpc-error.ts";
+import type { CallStopParams, RunStopParams, SteerParams } from "./extension-params.ts";
+
+export const CANCEL_CALL = "_belay/tool_call/cancel";
+export const CANCEL_RUN = "_belay/run/cancel";
+export const EXPLAIN = "_belay/session/explain";
+export const STEER = "_session/steering";
+/** Known from other agents. It stands in a namespace that is not ours: it is answered, and not advertised. */
+export const CANCEL_CALL_ALIAS = "session/cancel_tool_call";
+
+/** For `_meta.belay` of what the agent can do. */
+export const EXTENSIONS = [CANCEL_CALL, CANCEL_RUN, EXPLAIN, STEER] as const;
+
+/** Answered when the stop is recorded. That it has stopped is told by the call's last update. */
+export async function stopCall(
+  desk: Desk,
+  { sessionId, toolCallId, reason, remind }: CallStopParams,
+): Promise<Record<string, never>> {
+  refuseUnstoppable(desk, sessionId, toolCallId);
+  const stopped = await asking(desk.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs: 0 }));
+  switch (stopped.receipt.kind) {
+    case "withdrawn":
+    case "stopping":
+      return {};
+    case "settled":
+      throw invalidParams(`The call ${toolCallId.slice(0, 128)} has ended already.`, "Its last update says how.");
+    case "unknown":
+      throw invalidParams(`There is no call ${toolCallId.slice(0, 128)} in this session.`);
+  }
+}
+
+function refuseUnstoppable(calls: Pick<Desk, "isUnstoppable">, sessionId: string, toolCallId: string): void {
+  if (!calls.isUnstoppable(sessionId, toolCallId)) return;
+  throw invalidParams("This call cannot be stopped by itself.", "Cancel its run.");
+}
+
+export interface CallStopped {
+  readonly status: string;
+  readonly callId: string;
+  readonly call_id: string;
+  readonly tool: string | null;
+  /** The one that is kept: that of the first stop. Null: it has none, or it is not known here. */
+  readonly reason: string | null;
+  readonly receipt: CancelReceipt & Waited;
+}
+
+/** In the words of the other method: its own statuses, and it waits a little. */
+export async function stopCallAlias(desk: Desk, params: CallStopParams): Promise<CallStopped> {
+  const { sessionId, toolCallId, reason, remind, waitMs = CALL_WAIT_MS } = params;
+  refuseUnstoppable(desk, sessionId, toolCallId);
+  const { status, callId, tool, receipt } = await asking(
+    desk.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs }),
+  );
+  return { status, callId, call_id: callId, tool, reason: keptReason(receipt, reason), receipt };
+}
+
+function keptReason(receipt: CancelReceipt & Waited, given: string | undefined): string | null {
+  const ended = receipt.kind === "settled" ? receipt : receipt.ended;
+  const outcome = ended?.kind === "settled" ? ended.outcome : undefined;
+  if (outcome?.kind === "cancelled") return "note" in outcome.reason ? (outcome.reason.note ?? null) : null;
+  return receipt.kind === "withdrawn" || (receipt.kind === "stopping" && receipt.first) ? (given ?? null) : null;
+}
+
+export const stopRun = (desk: Desk, { runId, reason }: RunStopParams): Promise<CancelReceipt> =>
+  asking(desk.cancelRun(runId, reason));
+
+export interface Steered {
+  readonly outcome: "injected" | "startedNewTurn";
+  readonly runId: string;
+}
+
+/** Its text reaches the live run at its next turn; if there is none any more it is a prompt of its own. */
+export const steer = (desk: Desk, params: SteerParams): Promise<Steered> => asking(steered(desk, params));
+
+async function steered(desk: Desk, { sessionId, prompt }: SteerParams): Promise<Steered> {
+  const { joined, runId } = await desk.prompt(sessionId, promptOf(prompt), "steer").run.accepted;
+  return { outcome: joined === "steer" ? "injected" : "startedNewTurn", runId };
+}
+
+export const explain = (desk: Desk, sessionId: string): Promise<Explanation> => asking(desk.explain(sessionId));
+
+/** Of a prompt: what is wrong with it, or, if it was accepted, that its end is told elsewhere. */
+export async function awaiting<T>(own: OwnPrompt, what: Promise<T>): Promise<T> {
+  try {
+    return await what;
+  } catch (error) {
+    throw notTold(error, own.runId);
+  }
+}
+
+/** Whatever goes wrong is said as the protocol says it. */
+export async function asking<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw rpcError(error);
+  }
+}

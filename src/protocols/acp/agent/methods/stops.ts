@@ -1,0 +1,93 @@
+// Every method that stops something, in one table. Each is taken as a request and as a notification, in each version
+// that has it: a stop is not lost because of its form.
+import * as acp from "@agentclientprotocol/sdk";
+import type * as v2 from "@agentclientprotocol/sdk/experimental/v2";
+import type { Desk } from "../acp-sessions.ts";
+import { invalidParams } from "../rpc-error.ts";
+import { callStopParams, fieldsOf, runStopParams, text } from "./extension-params.ts";
+import { asking, CANCEL_CALL, CANCEL_CALL_ALIAS, CANCEL_RUN, stopCall, stopCallAlias, stopRun } from "./extensions.ts";
+import { runNamed } from "./request-meta.ts";
+
+export type Version = 1 | 2;
+
+interface StopMethod {
+  readonly versions: readonly Version[];
+  /** The form that the protocol itself has for it. */
+  readonly native?: "request" | "notification";
+  /** Parameters are checked in here, so that a request is answered with what is wrong with them. */
+  stop(desk: Desk, params: unknown, version: Version): Promise<object>;
+}
+
+const BOTH = [1, 2] as const;
+
+export const STOPS: Readonly<Record<string, StopMethod>> = {
+  "session/cancel": { versions: BOTH, native: "notification", stop: stopSession },
+  "session/close": { versions: BOTH, native: "request", stop: ended("close") },
+  "session/delete": { versions: BOTH, native: "request", stop: ended("remove") },
+  [CANCEL_RUN]: { versions: BOTH, stop: async (desk, params) => stopRun(desk, runStopParams(params)) },
+  [CANCEL_CALL]: { versions: BOTH, stop: async (desk, params) => stopCall(desk, callStopParams(params)) },
+  [CANCEL_CALL_ALIAS]: { versions: BOTH, stop: async (desk, params) => stopCallAlias(desk, callStopParams(params)) },
+  "tool_call/cancel": {
+    versions: [2],
+    native: "request",
+    stop: async (desk, params) => stopCall(desk, callStopParams(params)),
+  },
+  "terminal/cancel": { versions: [2], native: "request", stop: stopTerminal },
+};
+
+/** What an app of either version has. "*" is what no other handler is for. */
+interface App {
+  onRequest(method: string, act: (received: Received) => Promise<object>): unknown;
+  onNotification(method: string, act: (received: Received) => Promise<void>): unknown;
+}
+
+interface Received {
+  readonly method: string;
+  readonly params: unknown;
+}
+
+/** The SDK has no handler for a method of the protocol in another form than its own, so "*" takes those. */
+export function onStops(app: acp.AgentApp | v2.AgentApp, desk: Desk, version: Version): void {
+  const stop = async ({ method, params }: Received): Promise<object> => {
+    const one = Object.hasOwn(STOPS, method) ? STOPS[method] : undefined;
+    if (one === undefined || !one.versions.includes(version)) throw acp.RequestError.methodNotFound(method);
+    return one.stop(desk, params, version);
+  };
+  // A notification has no answer in which a refusal could be said.
+  const heard = async (received: Received): Promise<void> => void (await stop(received).catch(() => {}));
+  // The edge: its types know the methods of the protocol, each in its own form.
+  const here = app as App;
+  for (const [method, { versions, native }] of Object.entries(STOPS)) {
+    if (!versions.includes(version)) continue;
+    if (native === "request") here.onRequest(method, stop);
+    if (native === "notification") here.onNotification(method, heard);
+  }
+  here.onRequest("*", stop);
+  here.onNotification("*", heard);
+}
+
+/** In version 2 what runs in the background goes on. */
+async function stopSession(desk: Desk, params: unknown, version: Version): Promise<object> {
+  const fields = fieldsOf(params);
+  const background = version === 1 ? "stop" : "keep";
+  // @fault cancel-covers-what-is-behind
+  const receipt = await asking(desk.cancel(text(fields, "sessionId"), { run: runNamed(fields._meta), background }));
+  return { receipt };
+}
+
+/** Stops everything in a session, and ends it: for this client (`close`), or for all. */
+function ended(how: "close" | "remove"): StopMethod["stop"] {
+  return async (client, params) => {
+    await asking(client[how](text(fieldsOf(params), "sessionId")));
+    return {};
+  };
+}
+
+async function stopTerminal(desk: Desk, params: unknown): Promise<object> {
+  const fields = fieldsOf(params);
+  const terminal = text(fields, "terminalId");
+  const { kind } = await asking(desk.cancelProcess(text(fields, "sessionId"), terminal));
+  if (kind === "unknown") throw invalidParams(`There is no terminal ${terminal.slice(0, 128)}.`);
+  if (kind === "settled") throw invalidParams("That terminal has ended already.");
+  return {};
+}

@@ -1,0 +1,49 @@
+// What people may choose when a call wants to be approved, or something is asked. In both versions alike.
+import type { Question } from "../../../core/model/question.ts";
+import type { Choice, Heard } from "./peer.ts";
+import { shownText } from "./updates/shown-text.ts";
+import type { Telling } from "./updates/update.ts";
+
+export interface Option {
+  readonly optionId: string;
+  readonly name: string;
+  readonly kind: "allow_once" | "allow_always" | "reject_once";
+}
+
+const APPROVAL: readonly Option[] = [
+  { optionId: "allow", name: "Allow", kind: "allow_once" },
+  { optionId: "allow-session", name: "Allow for this session", kind: "allow_always" },
+  { optionId: "deny", name: "Deny", kind: "reject_once" },
+];
+
+/** None, if the question cannot be answered by choosing. */
+export function optionsOf({ about }: Question): readonly Option[] {
+  if (about.kind === "approval") return APPROVAL;
+  return (about.options ?? []).map((name, index) => ({ optionId: `option-${index}`, name, kind: "allow_once" }));
+}
+
+/** An option that was not offered is no approval. */
+export function choiceOf({ about }: Question, optionId: string): Choice {
+  if (about.kind === "approval") {
+    if (optionId === "allow") return { kind: "allow" };
+    return optionId === "allow-session" ? { kind: "allow", remember: "session" } : { kind: "deny" };
+  }
+  const value = about.options?.[Number(/^option-(\d+)$/.exec(optionId)?.[1] ?? Number.NaN)];
+  return value === undefined ? { kind: "dismissed" } : { kind: "answer", value };
+}
+
+/** What is asked, in one line. */
+export function askedText({ about }: Question): string {
+  if (about.kind === "question") return about.text;
+  return about.note === undefined ? `Allow ${about.name}?` : `Allow ${about.name}? ${about.note}`;
+}
+
+/** Something that belongs to no run. */
+export const ASIDE: Heard = { when: "live", whose: "other" };
+
+/** A text must be typed, and this client has no place for it. Somewhere else there is one. */
+export const unaskable = (question: Question): Telling => ({
+  type: "notice",
+  title: "The agent asks a question",
+  text: `${shownText(askedText(question))}\nAnswer it with: belay answer ${question.id} "…"`,
+});

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { BelayControl, SessionsPage } from "../../../ports/control.ts";
+import { type Belay, openBelay } from "../../../sdk/belay.ts";
+import { manualClock } from "../../../testing/manual-clock.ts";
+import { type Guest, LOCAL_USER } from "./acp-client-info.ts";
+import { LIST_PAGE } from "./limits.ts";
+import { type ListPage, type ListWish, listSessions } from "./session-list.ts";
+
+const clock = manualClock(Date.UTC(2026, 0, 1));
+const NO_WISH: ListWish = { cwd: undefined, cursor: undefined };
+
+let belay: Belay;
+beforeEach(async () => {
+  belay = await openBelay({ agent: () => "done", store: ":memory:", directories: "any", clock });
+});
+afterEach(() => belay.close());
+
+const listed = (wish: Partial<ListWish> = {}, guest: Guest = LOCAL_USER): Promise<ListPage> =>
+  listSessions(belay, guest, "/w", { ...NO_WISH, ...wish });
+
+describe("sessions are listed", () => {
+  test("newest first, with their titles, or with what was asked first", async () => {
+    const one = await belay.createSession({ title: "a title" });
+    const other = await belay.createSession();
+    await clock.advance(1_000);
+    await other.prompt("first\n  words").outcome;
+    await other.prompt("second").outcome;
+    const empty = await belay.createSession();
+    const { sessions, nextCursor } = await listed();
+    expect(sessions.map(({ sessionId, title }) => [sessionId, title])).toEqual([
+      [empty.id, null],
+      [other.id, "first words"],
+      [one.id, "a title"],
+    ]);
+    expect(sessions[1]?.updatedAt).toBe("2026-01-01T00:00:01.000Z");
+    expect(sessions[2]?.updatedAt).toBe("2026-01-01T00:00:00.000Z");
+    expect(nextCursor).toBeUndefined();
+  });
+
+  test("by their directory, which may be the house's own", async () => {
+    const [root, own] = [await belay.createSession({ cwd: "/" }), await belay.createSession()];
+    expect((await listed({ cwd: "/" })).sessions.map(({ sessionId }) => sessionId)).toEqual([root.id]);
+    expect((await listed({ cwd: "/w" })).sessions.map(({ sessionId }) => sessionId)).toEqual([own.id]);
+    expect((await listed({ cwd: "/nowhere" })).sessions).toEqual([]);
+  });
+
+  test("unless they were closed", async () => {
+    const session = await belay.createSession();
+    await session.close();
+    expect((await listed()).sessions).toEqual([]);
+  });
+
+  test("page by page, each of them once", async () => {
+    const ids: string[] = [];
+    while (ids.length < LIST_PAGE + 3) ids.unshift((await belay.createSession()).id);
+    const first = await listed();
+    expect(first.sessions).toHaveLength(LIST_PAGE);
+    const second = await listed({ cursor: first.nextCursor });
+    expect([...first.sessions, ...second.sessions].map(({ sessionId }) => sessionId)).toEqual(ids);
+    expect(second.nextCursor).toBeUndefined();
+  });
+
+  test("the newest first, however many there are", async () => {
+    const control = manySessions(10_050);
+    const page = await listSessions(control, LOCAL_USER, "/w", NO_WISH);
+    expect(page.sessions[0]?.sessionId).toBe("ses_10049");
+    expect(page.sessions).toHaveLength(LIST_PAGE);
+    const next = await listSessions(control, LOCAL_USER, "/w", { ...NO_WISH, cursor: page.nextCursor });
+    expect(next.sessions[0]?.sessionId).toBe(`ses_${10_049 - LIST_PAGE}`);
+    const rare = await listSessions(control, LOCAL_USER, "/w", { ...NO_WISH, cwd: "/" });
+    expect(rare).toEqual({ sessions: [], nextCursor: "ses_50" });
+    const rest = await listSessions(control, LOCAL_USER, "/w", { cwd: "/", cursor: rare.nextCursor });
+    expect(rest.sessions.map(({ sessionId }) => sessionId)).toEqual(["ses_0"]);
+  });
+
+  test("and a cursor that is not a session is refused, not taken for the end", async () => {
+    await belay.createSession();
+    for (const cursor of ["ses_none", "nonsense"])
+      await expect(listed({ cursor })).rejects.toMatchObject({ code: -32602 });
+  });
+
+  test("G35: to a tenant its own and no other, whatever it sends as a cursor", async () => {
+    const other = await belay.createSession({ tenant: "other" });
+    const mine = await belay.createSession({ tenant: "acme" });
+    const guest: Guest = { name: "ann", tenant: "acme", may: new Set(["read"]) };
+    expect((await listed({}, guest)).sessions.map(({ sessionId }) => sessionId)).toEqual([mine.id]);
+    await expect(listed({ cursor: other.id }, guest)).rejects.toMatchObject({ code: -32602 });
+  });
+});
+
+/** Open sessions `ses_0` to `ses_<n-1>`; only the oldest works in the root directory. */
+function manySessions(count: number): BelayControl {
+  const row = (number: number) =>
+    ({
+      id: `ses_${number}`,
+      head: 1,
+      createdAt: 0,
+      title: "t",
+      cwd: number === 0 ? "/" : "/w",
+      phase: "open",
+    }) as const;
+  return {
+    sessions: async ({ before, limit = 0 }: SessionsPage) => {
+      const from = before === undefined ? count : Number(before.slice(4));
+      return Array.from({ length: Math.min(limit, from) }, (_, at) => row(from - 1 - at));
+    },
+    session: (id: string) => ({ row: async () => row(Number(id.slice(4))), events: async function* () {} }),
+  } as unknown as BelayControl;
+}

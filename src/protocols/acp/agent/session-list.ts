@@ -1,0 +1,108 @@
+// The sessions there are, newest first, as an editor lists them.
+
+import { toControlError } from "../../../core/errors.ts";
+import { isSessionId, tenantOf } from "../../../core/model/ids.ts";
+import type { BelayControl, SessionControl } from "../../../ports/control.ts";
+import type { SessionRow } from "../../../ports/store.ts";
+import type { Guest } from "./acp-client-info.ts";
+import { LIST_PAGE, LIST_SCAN_MAX, LIST_STEP } from "./limits.ts";
+import { realPath } from "./real-path.ts";
+import { invalidParams } from "./rpc-error.ts";
+import { shownLine } from "./updates/shown-text.ts";
+
+export interface ListWish {
+  readonly cwd: string | undefined;
+  readonly cursor: string | undefined;
+}
+
+export interface Listed {
+  readonly sessionId: string;
+  readonly cwd: string;
+  readonly title: string | null;
+  readonly updatedAt: string;
+}
+
+export interface ListPage {
+  readonly sessions: readonly Listed[];
+  readonly nextCursor: string | undefined;
+}
+
+/** `directory`: where a session works that was made without one. */
+export async function listSessions(
+  control: BelayControl,
+  guest: Guest,
+  directory: string,
+  { cwd, cursor }: ListWish,
+): Promise<ListPage> {
+  const wanted = cwd === undefined ? undefined : realPath(cwd);
+  const isWanted = (row: SessionRow): boolean => wanted === undefined || (row.cwd ?? directory) === wanted;
+  if (cursor !== undefined) await requireCursor(control, guest, cursor);
+  const { rows, next } = await openRows(control, guest, cursor, isWanted);
+  const sessions: Listed[] = [];
+  // One after the other: over a network each of them opens a stream.
+  for (const row of rows) sessions.push(await listed(control.session(row.id), row, directory));
+  return { sessions, nextCursor: next };
+}
+
+interface OpenRows {
+  readonly rows: readonly SessionRow[];
+  /** The last session that was looked at; undefined: there are no more. */
+  readonly next: string | undefined;
+}
+
+/** As many as a page holds, or as there are among those that are looked at for one page. */
+async function openRows(
+  control: BelayControl,
+  { tenant }: Guest,
+  cursor: string | undefined,
+  isWanted: (row: SessionRow) => boolean,
+): Promise<OpenRows> {
+  const found: SessionRow[] = [];
+  let before = cursor;
+  for (let looked = 0; looked < LIST_SCAN_MAX; looked += LIST_STEP) {
+    const within = { ...(tenant === undefined ? {} : { tenant }), ...(before === undefined ? {} : { before }) };
+    const rows = await control.sessions({ order: "newest", limit: LIST_STEP, ...within });
+    for (const row of rows) {
+      if (found.length === LIST_PAGE) return { rows: found, next: before };
+      before = row.id;
+      if (row.phase === "open" && isWanted(row)) found.push(row);
+    }
+    if (rows.length < LIST_STEP) return { rows: found, next: undefined };
+  }
+  return { rows: found, next: before };
+}
+
+/** A cursor that is not a session would give an empty page, as if the list ended there. */
+async function requireCursor(control: BelayControl, { tenant }: Guest, cursor: string): Promise<void> {
+  const isOwn = isSessionId(cursor) && (tenant === undefined || tenantOf(cursor) === tenant);
+  const row = isOwn ? await control.session(cursor).row().catch(orAbsent) : undefined;
+  if (row === undefined) throw invalidParams("`cursor` is not a session of this list.", "Begin anew.");
+}
+
+function orAbsent(error: unknown): undefined {
+  if (toControlError(error).code !== "not_found") throw error;
+}
+
+async function listed(session: SessionControl, row: SessionRow, directory: string): Promise<Listed> {
+  const at = await lastAt(session, row);
+  return {
+    sessionId: row.id,
+    cwd: row.cwd ?? directory,
+    title: row.title ?? (await firstPrompt(session, row)) ?? null,
+    updatedAt: new Date(at).toISOString(),
+  };
+}
+
+async function lastAt(session: SessionControl, { head, createdAt }: SessionRow): Promise<number> {
+  for await (const event of session.events({ after: head - 1 })) return "at" in event ? event.at : createdAt;
+  return createdAt;
+}
+
+/** What somebody asked first is what they remember it by. */
+async function firstPrompt(session: SessionControl, { head }: SessionRow): Promise<string | undefined> {
+  for await (const event of session.events()) {
+    if (event.type === "run.accepted") return shownLine(event.prompt.text);
+    if (!("seq" in event) || event.seq >= head) return undefined;
+  }
+  return undefined;
+}

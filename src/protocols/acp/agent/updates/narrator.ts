@@ -1,0 +1,264 @@
+// Tells a session's log as whoever looks at an editor wants to hear it. Pure: events in, tellings out.
+//
+// Invariants
+// 1. The same events give the same tellings, live or read again: an editor that comes back sees what it had seen.
+// 2. What is kept here belongs to what is live. The end of a run leaves nothing of it.
+import type { Delta, Gap } from "../../../../core/model/delta.ts";
+import type { Event, Recorded, Usage } from "../../../../core/model/event.ts";
+import { type CallId, isCallId, type ProcessId, type RunId, runOf, type TurnId } from "../../../../core/model/ids.ts";
+import type { AgentMode } from "../../../../ports/agent.ts";
+import { callDetails, isObject } from "../agent-details.ts";
+import type { Modal, ModeChoice } from "../mode-choice.ts";
+import { pieces, shownText } from "./shown-text.ts";
+import { TurnVoice } from "./turn-text.ts";
+import type { Telling } from "./update.ts";
+
+type EventOf<T extends Event["type"]> = Extract<Recorded, { type: T }>;
+type DeltaOf<T extends Delta["type"]> = Extract<Delta, { type: T }>;
+
+/** What is known of a session when following begins in the middle. */
+export interface Known {
+  readonly live?: RunId | undefined;
+  readonly calls: readonly { readonly callId: CallId; readonly name: string }[];
+  readonly waiting: readonly { readonly runId: RunId; readonly text: string }[];
+  readonly questions: readonly string[];
+}
+
+const NO_MODES: Modal = { modes: [], mode: undefined };
+
+export class Narrator {
+  readonly #prompts = new Map<RunId, string | undefined>();
+  readonly #begun = new Set<RunId>();
+  readonly #turns = new Map<TurnId, TurnVoice>();
+  readonly #calls = new Map<CallId, ProcessId[]>();
+  readonly #unstoppable = new Set<CallId>();
+  readonly #owners = new Map<ProcessId, CallId | undefined>();
+  readonly #questions = new Map<string, CallId | undefined>();
+  readonly #usage = new Map<RunId, Usage>();
+
+  readonly #modes: readonly AgentMode[];
+  #mode: string | undefined;
+
+  constructor({ modes, mode }: Modal = NO_MODES, known?: Known) {
+    this.#modes = modes;
+    this.#mode = mode;
+    if (known === undefined) return;
+    if (known.live !== undefined) this.#begun.add(known.live);
+    for (const { callId } of known.calls) this.#calls.set(callId, []);
+    for (const { runId, text } of known.waiting) this.#prompts.set(runId, text);
+    for (const id of known.questions) this.#questions.set(id, undefined);
+  }
+
+  /** What the session is doing. */
+  get state(): "idle" | "running" | "waiting" {
+    if (this.#begun.size === 0) return "idle";
+    return this.#questions.size === 0 ? "running" : "waiting";
+  }
+
+  /** The mode it is in, as far as it was told. */
+  get choice(): ModeChoice | undefined {
+    return this.#mode === undefined ? undefined : { current: this.#mode, modes: this.#modes };
+  }
+
+  /** Whether a stop button for this live call alone would lie. */
+  isUnstoppable(callId: CallId): boolean {
+    return this.#unstoppable.has(callId);
+  }
+
+  hear(event: Recorded | Delta | Gap): readonly Telling[] {
+    switch (event.type) {
+      case "delta":
+        return this.#said(event);
+      case "progress":
+        return [progress(event)];
+      case "output":
+        return this.#output(event);
+      case "gap":
+        return [notice("Some of the history is gone", "What happened before is not kept any more.")];
+      case "run.accepted":
+        this.#prompts.set(event.runId, event.wake === true ? undefined : event.prompt.text);
+        return [];
+      case "run.edited":
+        this.#prompts.set(event.runId, event.prompt.text);
+        return [];
+      case "run.started":
+        return this.#began(event.runId);
+      case "run.taken":
+        return [{ type: "taken", runId: event.runId, prompt: this.#prompts.get(event.runId) ?? "" }];
+      case "run.recovered":
+        return [notice("The run was cut off and is taken up again", "What was said last may be said anew.")];
+      case "run.settled":
+        return this.#ended(event);
+      default:
+        return this.#inside(event);
+    }
+  }
+
+  /** What happens inside of a run. */
+  #inside(event: Recorded): readonly Telling[] {
+    switch (event.type) {
+      case "turn.requested":
+        this.#turns.set(event.turnId, new TurnVoice());
+        return [];
+      case "turn.extended":
+        return this.#kept(event);
+      case "turn.settled":
+        return this.#turnEnded(event);
+      case "call.requested":
+        return this.#called(event);
+      case "call.settled":
+        return this.#callEnded(event);
+      case "question.asked":
+        return this.#asked(event);
+      case "question.settled":
+        return this.#answered(event);
+      case "process.requested":
+        return this.#process(event);
+      case "process.settled":
+        return this.#processEnded(event);
+      case "session.mode_set":
+        return this.#moded(event.mode);
+      case "session.compacted":
+        return [{ type: "compacted", id: event.turnId, summary: event.summary }];
+      default:
+        return [];
+    }
+  }
+
+  /** A word that this agent does not know was for another, and changes nothing here. */
+  #moded(mode: string): readonly Telling[] {
+    if (!this.#modes.some(({ id }) => id === mode)) return [];
+    this.#mode = mode;
+    return [{ type: "mode", current: mode, modes: this.#modes }];
+  }
+
+  #began(runId: RunId): readonly Telling[] {
+    this.#begun.add(runId);
+    return [{ type: "began", runId, prompt: this.#prompts.get(runId) }];
+  }
+
+  #said(delta: DeltaOf<"delta">): readonly Telling[] {
+    let voice = this.#turns.get(delta.turnId);
+    if (voice === undefined) {
+      voice = new TurnVoice(delta);
+      this.#turns.set(delta.turnId, voice);
+    }
+    return spoken(delta, voice, delta.kind === "reasoning" ? "thought" : "agent", voice.said(delta));
+  }
+
+  #kept(event: EventOf<"turn.extended">): readonly Telling[] {
+    // A turn whose beginning was not heard is told by what is said from now on, and as a whole at its end.
+    const voice = this.#turns.get(event.turnId);
+    return voice === undefined ? [] : spoken(event, voice, "agent", voice.kept(event.text));
+  }
+
+  #turnEnded(event: EventOf<"turn.settled">): readonly Telling[] {
+    const { runId, turnId, text, parts = [], usage } = event;
+    const voice = this.#turns.get(turnId) ?? new TurnVoice();
+    this.#turns.delete(turnId);
+    if (usage !== undefined) this.#usage.set(runId, sum(this.#usage.get(runId), usage));
+    const thought = spoken(event, voice, "thought", voice.thoughts(parts));
+    if (text === undefined) return thought;
+    const rest = voice.rest(text);
+    if (rest !== undefined) return [...thought, ...spoken(event, voice, "agent", rest)];
+    return [...thought, { type: "replaced", runId, messageId: messageId(turnId, voice), text }];
+  }
+
+  #called({ runId, callId, name, input, interruptible, provider }: EventOf<"call.requested">): readonly Telling[] {
+    this.#calls.set(callId, []);
+    if (interruptible === false) this.#unstoppable.add(callId);
+    for (const [turnId, voice] of this.#turns) if (runOf(turnId) === runId) voice.interrupted();
+    const details = callDetails(provider?.data);
+    return [{ type: "call", runId, callId, name, input, stoppable: interruptible !== false, details }];
+  }
+
+  #callEnded({ runId, callId, outcome, result, changes = [] }: EventOf<"call.settled">): readonly Telling[] {
+    const processes = this.#calls.get(callId) ?? [];
+    this.#calls.delete(callId);
+    this.#unstoppable.delete(callId);
+    // @fault stopped-call-left-open
+    return [{ type: "call-ended", runId, callId, outcome, result, changes, processes }];
+  }
+
+  #asked({ runId, questionId, owner, about, deadlineMs }: EventOf<"question.asked">): readonly Telling[] {
+    const callId = isCallId(owner) ? owner : undefined;
+    this.#questions.set(questionId, callId);
+    const question = { id: questionId, owner, about, deadlineMs };
+    const waits: readonly Telling[] =
+      callId === undefined ? [] : [{ type: "call-phase", runId, callId, phase: "waits" }];
+    return [...waits, { type: "asked", runId, question }];
+  }
+
+  #answered({ runId, questionId, ending }: EventOf<"question.settled">): readonly Telling[] {
+    const callId = this.#questions.get(questionId);
+    this.#questions.delete(questionId);
+    const goesOn = callId !== undefined && ending.kind !== "withdrawn" && ending.kind !== "denied";
+    return [
+      { type: "answered", runId, questionId, open: this.#questions.size },
+      ...(goesOn ? [{ type: "call-phase", runId, callId, phase: "goes on" } as const] : []),
+    ];
+  }
+
+  #process({ processId, owner, command, cwd }: EventOf<"process.requested">): readonly Telling[] {
+    const callId = isCallId(owner) ? owner : undefined;
+    this.#owners.set(processId, callId);
+    const processes = callId === undefined ? undefined : this.#calls.get(callId);
+    processes?.push(processId);
+    const call = callId === undefined || processes === undefined ? undefined : { callId, processes: [...processes] };
+    return [
+      { type: "process", processId, command: typeof command === "string" ? command : command.join(" "), cwd, call },
+    ];
+  }
+
+  #output({ processId, tail }: DeltaOf<"output">): readonly Telling[] {
+    const callId = this.#owners.get(processId);
+    return [{ type: "process-output", processId, callId, tail }];
+  }
+
+  #processEnded({ processId, exit, output }: EventOf<"process.settled">): readonly Telling[] {
+    this.#owners.delete(processId);
+    return [{ type: "process-ended", processId, exit, tail: output?.tail }];
+  }
+
+  #ended({ runId, outcome }: EventOf<"run.settled">): readonly Telling[] {
+    const usage = this.#usage.get(runId);
+    const begun = this.#begun.delete(runId);
+    this.#usage.delete(runId);
+    this.#prompts.delete(runId);
+    for (const turnId of [...this.#turns.keys()]) if (runOf(turnId) === runId) this.#turns.delete(turnId);
+    for (const callId of [...this.#calls.keys()]) if (runOf(callId) === runId) this.#calls.delete(callId);
+    if (begun) this.#questions.clear();
+    return [{ type: "ended", runId, outcome, usage, begun }];
+  }
+}
+
+/** A text under that name is shown as text. */
+function progress({ runId, callId, data }: DeltaOf<"progress">): Telling {
+  const details = callDetails(data);
+  const text = isObject(data) && typeof data.text === "string" ? data.text : undefined;
+  const shown = text ?? (details === undefined ? data : undefined);
+  return { type: "call-progress", runId, callId, text: shownText(shown), details };
+}
+
+const messageId = (turnId: TurnId, voice: TurnVoice): string => `${turnId}.m${voice.message}`;
+
+function spoken(
+  { runId, turnId }: { readonly runId: RunId; readonly turnId: TurnId },
+  voice: TurnVoice,
+  by: "agent" | "thought",
+  text: string,
+): readonly Telling[] {
+  const id = by === "thought" ? `${messageId(turnId, voice)}.thought` : messageId(turnId, voice);
+  return pieces(text).map((piece) => ({ type: "said", runId, by, messageId: id, text: piece }));
+}
+
+const notice = (title: string, text: string): Telling => ({ type: "notice", title, text });
+
+function sum(before: Usage | undefined, more: Usage): Usage {
+  if (before === undefined) return more;
+  return {
+    inputTokens: before.inputTokens + more.inputTokens,
+    outputTokens: before.outputTokens + more.outputTokens,
+    estimated: before.estimated || more.estimated,
+  };
+}

@@ -1,0 +1,38 @@
+import { describe, expect, test } from "vitest";
+import { toolWords } from "./tool-title.ts";
+
+describe("what a call is shown as", () => {
+  test.each([
+    ["shell", { command: "ls -l" }, "shell: ls -l", "execute"],
+    ["shell", { command: ["ls", "-l"] }, "shell: ls -l", "execute"],
+    ["read_file", { path: "a.txt" }, "read_file: a.txt", "read"],
+    ["write_file", { path: "a.txt" }, "write_file: a.txt", "edit"],
+    ["delete_file", { path: "a.txt" }, "delete_file: a.txt", "delete"],
+    ["grep", { pattern: "x" }, "grep: x", "search"],
+    ["fetch", { url: "https://example.com" }, "fetch: https://example.com", "fetch"],
+    ["weather", { city: "Oslo" }, "weather", "other"],
+    ["weather", null, "weather", "other"],
+    ["weather", ["a"], "weather", "other"],
+    ["weather", { path: 7 }, "weather", "other"],
+  ] as const)("%s %j", (name, input, title, kind) => {
+    expect(toolWords(name, input as never, "/w")).toMatchObject({ title, kind });
+  });
+
+  test("a title is one line, and not a long one", () => {
+    const { title } = toolWords("shell", { command: `a\nb ${"x".repeat(500)}` }, undefined);
+    expect(title).not.toContain("\n");
+    expect(title.length).toBeLessThanOrEqual(120);
+  });
+});
+
+describe("where it is", () => {
+  test("is a whole path: its own, or in the directory of the session", () => {
+    expect(toolWords("read_file", { path: "/a/b" }, "/w").locations).toEqual([{ path: "/a/b" }]);
+    expect(toolWords("read_file", { file: "b/../c" }, "/w").locations).toEqual([{ path: "/w/c" }]);
+  });
+
+  test("is not said if only half of it is known", () => {
+    expect(toolWords("read_file", { path: "b" }, undefined).locations).toEqual([]);
+    expect(toolWords("read_file", {}, "/w").locations).toEqual([]);
+  });
+});

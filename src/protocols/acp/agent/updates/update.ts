@@ -1,0 +1,95 @@
+// What is told to whoever follows a session through the door, in words of no version of the protocol. Types only.
+import type { Outcome } from "../../../../core/model/cancel.ts";
+import type { Exit, Usage } from "../../../../core/model/event.ts";
+import type { CallId, ProcessId, RunId } from "../../../../core/model/ids.ts";
+import type { Json } from "../../../../core/model/prompt.ts";
+import type { Question } from "../../../../core/model/question.ts";
+import type { CallDetails } from "../agent-details.ts";
+import type { ModeChoice } from "../mode-choice.ts";
+
+export type Telling = RunTelling | CallTelling | TerminalTelling | Aside;
+
+/** A run, and what is said in it. */
+export type RunTelling =
+  /** It begins, with its prompt. A run that nobody asked for has none. */
+  | { readonly type: "began"; readonly runId: RunId; readonly prompt: string | undefined }
+  /** A steer was taken into the live run. */
+  | { readonly type: "taken"; readonly runId: RunId; readonly prompt: string }
+  | {
+      readonly type: "said";
+      readonly runId: RunId;
+      readonly by: "agent" | "thought";
+      readonly messageId: string;
+      readonly text: string;
+    }
+  /** What the message says, in place of what it had said. */
+  | { readonly type: "replaced"; readonly runId: RunId; readonly messageId: string; readonly text: string }
+  | { readonly type: "asked"; readonly runId: RunId; readonly question: Question }
+  | { readonly type: "answered"; readonly runId: RunId; readonly questionId: string; readonly open: number }
+  | {
+      readonly type: "ended";
+      readonly runId: RunId;
+      readonly outcome: Outcome;
+      readonly usage: Usage | undefined;
+      /** Whether it had begun. One that was withdrawn before changes nothing of what the session does. */
+      readonly begun: boolean;
+    };
+
+export type CallTelling =
+  | {
+      readonly type: "call";
+      readonly runId: RunId;
+      readonly callId: CallId;
+      readonly name: string;
+      readonly input: Json;
+      readonly stoppable: boolean;
+      /** What the agent behind Belay says of it. Undefined: it is a call of Belay's own agent. */
+      readonly details?: CallDetails | undefined;
+    }
+  /** It waits for people, or goes on. */
+  | { readonly type: "call-phase"; readonly runId: RunId; readonly callId: CallId; readonly phase: "waits" | "goes on" }
+  | {
+      readonly type: "call-progress";
+      readonly runId: RunId;
+      readonly callId: CallId;
+      readonly text: string;
+      readonly details?: CallDetails | undefined;
+    }
+  | {
+      readonly type: "call-ended";
+      readonly runId: RunId;
+      readonly callId: CallId;
+      readonly outcome: Outcome;
+      readonly result: Json | undefined;
+      readonly changes: readonly string[];
+      readonly processes: readonly ProcessId[];
+    };
+
+/** What goes on as a process. */
+export type TerminalTelling =
+  | {
+      readonly type: "process";
+      readonly processId: ProcessId;
+      readonly command: string;
+      readonly cwd: string | undefined;
+      /** Whose it is, and all of its processes so far. Undefined: it goes on in the background. */
+      readonly call: { readonly callId: CallId; readonly processes: readonly ProcessId[] } | undefined;
+    }
+  | {
+      readonly type: "process-output";
+      readonly processId: ProcessId;
+      readonly callId: CallId | undefined;
+      readonly tail: string;
+    }
+  | {
+      readonly type: "process-ended";
+      readonly processId: ProcessId;
+      readonly exit: Exit | undefined;
+      readonly tail: string | undefined;
+    };
+
+export type Aside =
+  /** From now on it is in that mode, of those there are. */
+  | ({ readonly type: "mode" } & ModeChoice)
+  | { readonly type: "compacted"; readonly id: string; readonly summary: string }
+  | { readonly type: "notice"; readonly title: string; readonly text: string };

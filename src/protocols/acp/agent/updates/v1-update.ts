@@ -1,0 +1,143 @@
+// Tellings as updates of the first version of the protocol.
+import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } from "@agentclientprotocol/sdk";
+import type { RunId } from "../../../../core/model/ids.ts";
+import type { Json } from "../../../../core/model/prompt.ts";
+import { type CallDetails, resultContent } from "../agent-details.ts";
+import { endMeta, endText, rawOutput, troubles } from "../format-end.ts";
+import { v1Options } from "../mode-choice.ts";
+import type { Heard } from "../peer.ts";
+import { pieces, shownText } from "./shown-text.ts";
+import { toolWords } from "./tool-title.ts";
+import type { Telling } from "./update.ts";
+
+/** Nothing, if this version has no word for it. */
+export function v1Updates(telling: Telling, { when, whose }: Heard, cwd: string | undefined): readonly SessionUpdate[] {
+  switch (telling.type) {
+    case "began":
+    case "taken":
+      // Whoever has sent a prompt has it on the screen.
+      if (telling.prompt === undefined || (when === "live" && whose === "own")) return []; // @fault own-prompt-told
+      return pieces(telling.prompt).map((piece) => ({
+        ...{ sessionUpdate: "user_message_chunk", messageId: telling.runId, content: text(piece) },
+        ...meta(telling.runId),
+      }));
+    case "said":
+      return [
+        {
+          sessionUpdate: telling.by === "thought" ? "agent_thought_chunk" : "agent_message_chunk",
+          messageId: telling.messageId,
+          content: text(telling.text),
+          ...meta(telling.runId),
+        },
+      ];
+    case "replaced":
+      // There is no taking back here: it is said as another message.
+      return [
+        {
+          sessionUpdate: "agent_message_chunk",
+          messageId: `${telling.messageId}.whole`,
+          content: text(telling.text),
+          ...meta(telling.runId),
+        },
+      ];
+    case "call":
+      return [called(telling, cwd)];
+    case "call-phase":
+      return [update(telling, { status: telling.phase === "waits" ? "pending" : "in_progress" })];
+    case "call-progress":
+      return progressed(telling);
+    case "process-output":
+      return telling.callId === undefined ? [] : [output(telling.callId, telling.tail)];
+    case "call-ended":
+      return [ended(telling)];
+    case "mode":
+      // Of the past nothing is told: whoever opens the session is answered with what it is in now.
+      if (when === "history") return [];
+      return [
+        { sessionUpdate: "current_mode_update", currentModeId: telling.current },
+        { sessionUpdate: "config_option_update", configOptions: v1Options(telling) },
+      ];
+    case "compacted":
+      return [
+        {
+          sessionUpdate: "compaction_update",
+          compactionId: telling.id,
+          status: "completed",
+          summary: [text(telling.summary)],
+        },
+      ];
+    case "notice":
+      return [{ sessionUpdate: "notice", severity: "info", title: telling.title, description: telling.text }];
+    case "ended":
+      // Whoever has sent the prompt has it in the answer.
+      return when === "live" && whose === "own" ? [] : troubles(telling);
+    case "asked":
+    case "answered":
+    case "process":
+    case "process-ended":
+      return [];
+  }
+}
+
+function called(telling: Extract<Telling, { type: "call" }>, cwd: string | undefined): SessionUpdate {
+  const { runId, callId, name, input, stoppable, details } = telling;
+  const { title, kind, locations } = toolWords(name, input, cwd);
+  return {
+    ...{ sessionUpdate: "tool_call", toolCallId: callId, title, name, kind, status: "in_progress" },
+    ...{ rawInput: input, locations: [...locations] },
+    ...(details === undefined ? {} : { title: name, ...details }),
+    ...meta(runId, { stoppable }),
+  };
+}
+
+function progressed(telling: Extract<Telling, { type: "call-progress" }>): readonly SessionUpdate[] {
+  const { details = {}, text: words } = telling;
+  const shown = details.content ?? (words === "" ? undefined : [content(words)]);
+  const change = { ...details, ...(shown === undefined ? {} : { content: shown }) };
+  return Object.keys(change).length === 0 ? [] : [update(telling, change)];
+}
+
+const text = (words: string): ContentBlock => ({ type: "text", text: words });
+
+const content = (words: string): ToolCallContent => ({ type: "content", content: text(words) });
+
+const meta = (runId: RunId, more: object = {}): { readonly _meta: { readonly belay: object } } => ({
+  _meta: { belay: { runId, ...more } },
+});
+
+interface Change extends Omit<CallDetails, "status"> {
+  readonly status?: ToolCallStatus;
+  readonly rawOutput?: Json;
+}
+
+function update(
+  { runId, callId }: { readonly runId: RunId; readonly callId: string },
+  change: Change,
+  more: object = {},
+): SessionUpdate {
+  return { sessionUpdate: "tool_call_update", toolCallId: callId, ...change, ...meta(runId, more) };
+}
+
+const output = (callId: string, tail: string): SessionUpdate => ({
+  sessionUpdate: "tool_call_update",
+  toolCallId: callId,
+  content: [content(tail)],
+});
+
+/** This version knows no call that was stopped: it has failed, and what it really was stands beside it. */
+function ended(telling: Extract<Telling, { type: "call-ended" }>): SessionUpdate {
+  const { outcome, result, changes } = telling;
+  const shown = [shownText(result), endText(outcome)].filter((one) => one !== "").join("\n");
+  const rich = resultContent(result);
+  const end = endText(outcome);
+  const plain = shown === "" ? [] : [content(shown)];
+  return update(
+    telling,
+    {
+      status: outcome.kind === "completed" ? "completed" : "failed", // @fault new-status-to-old-clients
+      content: rich === undefined ? plain : [...rich, ...(end === "" ? [] : [content(end)])],
+      ...(rich === undefined ? rawOutput(result) : {}),
+    },
+    { ...endMeta(outcome), ...(changes.length === 0 ? {} : { changes }) },
+  );
+}

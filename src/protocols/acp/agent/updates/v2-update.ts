@@ -1,0 +1,157 @@
+// Tellings as updates of the second version of the protocol, which is a draft.
+import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk/experimental/v2";
+import type { Outcome } from "../../../../core/model/cancel.ts";
+import type { ProcessId, RunId } from "../../../../core/model/ids.ts";
+import type { CallDetails } from "../agent-details.ts";
+import { endMeta, endText, LOST, rawOutput, troubles } from "../format-end.ts";
+import { v2Options } from "../mode-choice.ts";
+import type { Heard } from "../peer.ts";
+import { shownText } from "./shown-text.ts";
+import { toolWords } from "./tool-title.ts";
+import type { Telling } from "./update.ts";
+
+/** Nothing, if this version has no word for it. What the session does is told live; its history has been. */
+export function v2Updates(telling: Telling, { when }: Heard, cwd: string | undefined): readonly SessionUpdate[] {
+  switch (telling.type) {
+    case "began":
+      return [...message(telling.runId, telling.prompt), ...(when === "live" ? [RUNNING] : [])];
+    case "taken":
+      return message(telling.runId, telling.prompt);
+    case "said": {
+      const { runId, messageId, text: words } = telling;
+      const chunk = { messageId, content: text(words), ...meta(runId) };
+      if (telling.by === "thought") return [{ sessionUpdate: "agent_thought_chunk", ...chunk }];
+      return [{ sessionUpdate: "agent_message_chunk", ...chunk }];
+    }
+    case "replaced":
+      return [{ sessionUpdate: "agent_message", messageId: telling.messageId, content: [text(telling.text)] }];
+    case "asked":
+      return [{ sessionUpdate: "state_update", state: "requires_action" }];
+    case "answered":
+      return when === "live" && telling.open === 0 ? [RUNNING] : [];
+    case "ended":
+      // @fault idle-for-what-never-ran
+      if (when === "live" && telling.begun) return [idle(telling.outcome, telling.runId)];
+      return when === "live" ? [] : troubles(telling);
+    case "mode":
+      // Of the past nothing is told: whoever opens the session is answered with what it is in now.
+      return when === "live" ? [{ sessionUpdate: "config_option_update", configOptions: v2Options(telling) }] : [];
+    case "compacted":
+      return [
+        {
+          ...{ sessionUpdate: "compaction_update", compactionId: telling.id, status: "completed" },
+          summary: [text(telling.summary)],
+        },
+      ];
+    case "notice":
+      return [{ sessionUpdate: "notice", severity: "info", title: telling.title, description: telling.text }];
+    case "call":
+    case "call-phase":
+    case "call-progress":
+    case "call-ended":
+      return [callUpdate(telling, cwd)];
+    case "process":
+    case "process-output":
+    case "process-ended":
+      return terminalUpdates(telling);
+  }
+}
+
+export const RUNNING: SessionUpdate = { sessionUpdate: "state_update", state: "running" };
+
+const text = (words: string): ContentBlock => ({ type: "text", text: words });
+
+const content = (words: string): ToolCallContent => ({ type: "content", content: text(words) });
+
+const terminals = (processes: readonly ProcessId[]): ToolCallContent[] =>
+  processes.map((terminalId) => ({ type: "terminal", terminalId }));
+
+const meta = (runId: RunId, more: object = {}): { readonly _meta: { readonly belay: object } } => ({
+  _meta: { belay: { runId, ...more } },
+});
+
+const message = (runId: RunId, prompt: string | undefined): readonly SessionUpdate[] =>
+  prompt === undefined
+    ? []
+    : [{ sessionUpdate: "user_message", messageId: runId, content: [text(prompt)], ...meta(runId) }];
+
+function idle(outcome: Outcome, runId: RunId): SessionUpdate {
+  const base = { sessionUpdate: "state_update", state: "idle", ...meta(runId, endMeta(outcome)) } as const;
+  switch (outcome.kind) {
+    case "completed":
+      if (outcome.finish === "length") return { ...base, stopReason: "max_tokens" };
+      if (outcome.finish === "refusal") return { ...base, stopReason: "refusal" };
+      return { ...base, stopReason: "end_turn" };
+    case "cancelled":
+      return { ...base, stopReason: "cancelled" };
+    case "failed": {
+      const { code, message: words } = outcome;
+      return { ...base, stopReason: "error", error: { code: -32603, message: words, data: { code, runId } } };
+    }
+    case "lost":
+      return { ...base, stopReason: "error", error: { code: -32603, message: LOST, data: { code: "lost", runId } } };
+  }
+}
+
+type CallTelling = Extract<Telling, { type: "call" | "call-phase" | "call-progress" | "call-ended" }>;
+
+function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdate {
+  const base = { sessionUpdate: "tool_call_update", toolCallId: telling.callId } as const;
+  switch (telling.type) {
+    case "call": {
+      const { runId, name, input, stoppable, details } = telling;
+      const { title, kind, locations } = toolWords(name, input, cwd);
+      return {
+        ...{ ...base, name, title, kind, status: "in_progress", rawInput: input, locations: [...locations] },
+        ...(details === undefined ? {} : { title: name, ...plainDetails(details) }),
+        ...(stoppable ? { capabilities: { cancel: {} } } : {}),
+        ...meta(runId),
+      };
+    }
+    case "call-phase":
+      return { ...base, status: telling.phase === "waits" ? "pending" : "in_progress" };
+    case "call-progress": {
+      const { details = {}, text: words } = telling;
+      return { ...base, ...plainDetails(details), ...(words === "" ? {} : { content: [content(words)] }) };
+    }
+    case "call-ended": {
+      const { runId, outcome, result, changes, processes } = telling;
+      const shown = [shownText(result), endText(outcome)].filter((one) => one !== "").join("\n");
+      return {
+        ...{ ...base, status: outcome.kind === "lost" ? "failed" : outcome.kind, capabilities: null },
+        content: [...terminals(processes), ...(shown === "" ? [] : [content(shown)])],
+        ...rawOutput(result),
+        ...meta(runId, { ...endMeta(outcome), ...(changes.length === 0 ? {} : { changes }) }),
+      };
+    }
+  }
+}
+
+/** Content has another form in this version: what is text is sent as text. */
+const plainDetails = ({ content: _, ...details }: CallDetails): Omit<CallDetails, "content"> => details;
+
+type TerminalTelling = Extract<Telling, { type: "process" | "process-output" | "process-ended" }>;
+
+function terminalUpdates(telling: TerminalTelling): readonly SessionUpdate[] {
+  const base = { sessionUpdate: "terminal_update", terminalId: telling.processId } as const;
+  switch (telling.type) {
+    case "process": {
+      const { command, cwd, call } = telling;
+      const where = cwd?.startsWith("/") ? { cwd } : {};
+      const started: SessionUpdate = { ...base, command, ...where, capabilities: { cancel: {} } };
+      if (call === undefined) return [started];
+      const { callId: toolCallId, processes } = call;
+      return [started, { sessionUpdate: "tool_call_update", toolCallId, content: terminals(processes) }];
+    }
+    case "process-output":
+      return [{ ...base, output: { data: base64(telling.tail) } }];
+    case "process-ended": {
+      const { exit, tail } = telling;
+      const exitStatus = { exitCode: exit?.code ?? null, signal: exit?.signal ?? null };
+      const output = tail === undefined ? {} : { output: { data: base64(tail) } };
+      return [{ ...base, ...output, exitStatus, capabilities: null }];
+    }
+  }
+}
+
+const base64 = (words: string): string => Buffer.from(words, "utf8").toString("base64");

@@ -1,0 +1,55 @@
+// A client that speaks the first version of the protocol.
+import type { AgentContext, ClientCapabilities, RequestPermissionRequest } from "@agentclientprotocol/sdk";
+import { isCallId } from "../../../../core/model/ids.ts";
+import type { Json } from "../../../../core/model/prompt.ts";
+import type { Question } from "../../../../core/model/question.ts";
+import { askPeople } from "../ask-client.ts";
+import type { Choice, Heard, Peer, Place } from "../peer.ts";
+import { ASIDE, askedText } from "../permission-options.ts";
+import { toolWords } from "../updates/tool-title.ts";
+import type { Telling } from "../updates/update.ts";
+import { v1Updates } from "../updates/v1-update.ts";
+
+export class V1Peer implements Peer {
+  readonly #client: AgentContext;
+  readonly #can: ClientCapabilities;
+
+  constructor(client: AgentContext, can: ClientCapabilities) {
+    this.#client = client;
+    this.#can = can;
+  }
+
+  async tell({ sessionId, cwd }: Place, telling: Telling, heard: Heard): Promise<void> {
+    const updates = v1Updates(telling, heard, cwd);
+    await Promise.all(updates.map((update) => this.#client.notify("session/update", { sessionId, update })));
+  }
+
+  passOn({ sessionId }: Place, update: { readonly [key: string]: Json }): Promise<void> {
+    // The edge: it may be an update that this SDK does not know.
+    return this.#client.notify("session/update", { sessionId, update: update as never });
+  }
+
+  ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined> {
+    const { sessionId } = place;
+    const waiting = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
+    const hasForms = this.#can.elicitation?.form != null;
+    return askPeople(sessionId, question, {
+      form: hasForms ? (form) => this.#client.request("elicitation/create", form, waiting) : undefined,
+      choose: async (options) => {
+        const request: RequestPermissionRequest = { sessionId, toolCall: subjectOf(place, question), options };
+        const { outcome } = await this.#client.request("session/request_permission", request, waiting);
+        return outcome.outcome === "selected" ? outcome.optionId : undefined;
+      },
+      tell: (telling) => this.tell(place, telling, ASIDE),
+    });
+  }
+}
+
+/** What it is about: a call the client knows, or, for a question of the turn itself, the question. */
+function subjectOf({ cwd }: Place, question: Question): RequestPermissionRequest["toolCall"] {
+  const { about, owner } = question;
+  const toolCallId = isCallId(owner) ? owner : question.id;
+  if (about.kind === "question") return { toolCallId, title: askedText(question), status: "pending" };
+  const { title } = toolWords(about.name, about.input, cwd);
+  return { toolCallId, title, rawInput: about.input, status: "pending" };
+}

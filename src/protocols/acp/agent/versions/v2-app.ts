@@ -1,0 +1,65 @@
+// The second version of the protocol, a draft, method by method. It may change with any release of the SDK.
+import * as acp from "@agentclientprotocol/sdk/experimental/v2";
+import { isSessionId } from "../../../../core/model/ids.ts";
+import type { Desk } from "../acp-sessions.ts";
+import { aboutBelay, begin, broughtBy, list, STEERABLE } from "../client-requests.ts";
+import { sessionParams, steerParams } from "../methods/extension-params.ts";
+import * as extension from "../methods/extensions.ts";
+import { asking, awaiting } from "../methods/extensions.ts";
+import { onWithdrawal } from "../methods/request-meta.ts";
+import { onStops } from "../methods/stops.ts";
+import { modeAsked, v2Menus, v2Options } from "../mode-choice.ts";
+import type { OwnPrompt } from "../own-prompt.ts";
+import { invalidParams, requestCancelled } from "../rpc-error.ts";
+import { V2Peer } from "./v2-peer.ts";
+
+export function v2App(desk: Desk, version: string): acp.AgentApp {
+  const app = acp.agent({ name: "belay" });
+  let peer: V2Peer | undefined;
+  app.onRequest("initialize", ({ params, client }) => {
+    peer = new V2Peer(client, params.capabilities ?? {});
+    desk.speak(peer);
+    return about(version);
+  });
+  app.onRequest("session/new", async ({ params }) => {
+    const sessionId = await asking(desk.create(broughtBy(params)));
+    return { sessionId, ...v2Menus(desk.choice(sessionId)) };
+  });
+  app.onRequest("session/resume", async ({ params }) => {
+    const { sessionId, replayFrom } = params;
+    if (replayFrom != null && replayFrom.type !== "start") throw invalidParams("`replayFrom` can only be the start.");
+    const from = replayFrom == null ? "now" : "start";
+    const attached = await asking(desk.open(sessionId, from, broughtBy(params)));
+    if (isSessionId(sessionId)) await peer?.state(sessionId, attached.state);
+    return v2Menus(attached.choice);
+  });
+  app.onRequest("session/set_config_option", async ({ params }) => {
+    await asking(desk.setMode(params.sessionId, modeAsked(params)));
+    return { configOptions: v2Options(desk.choice(params.sessionId)) };
+  });
+  app.onRequest("session/list", ({ params }) => list(desk, params));
+  // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
+  app.onRequest("session/prompt", ({ params, signal }) => inserted(desk, begin(desk, params), signal));
+  onStops(app, desk, 2);
+  app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(desk, params));
+  app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(desk, params.sessionId));
+  return app;
+}
+
+const about = (version: string): acp.InitializeResponse => ({
+  protocolVersion: acp.PROTOCOL_VERSION,
+  info: { name: "belay", title: "Belay", version },
+  capabilities: {
+    session: { prompt: { image: {}, embeddedContext: {} }, delete: {} },
+    _meta: aboutBelay(version),
+  },
+  _meta: STEERABLE,
+});
+
+/** Answered when its turn has come. One that was stopped before is a request that was cancelled. */
+async function inserted(desk: Desk, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
+  onWithdrawal(signal, () => void desk.withdraw(own));
+  const begun = await awaiting(own, own.begun);
+  if (typeof begun === "string") return { messageId: begun, _meta: { belay: { runId: begun } } };
+  throw requestCancelled(begun.runId); // @fault held-prompt-called-inserted
+}

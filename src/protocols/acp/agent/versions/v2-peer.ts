@@ -1,0 +1,63 @@
+// A client that speaks the second version of the protocol.
+import type {
+  AgentContext,
+  ClientCapabilities,
+  RequestPermissionRequest,
+} from "@agentclientprotocol/sdk/experimental/v2";
+import { isCallId, type SessionId } from "../../../../core/model/ids.ts";
+import type { Question } from "../../../../core/model/question.ts";
+import { askPeople } from "../ask-client.ts";
+import type { Choice, Heard, Peer, Place } from "../peer.ts";
+import { ASIDE, askedText } from "../permission-options.ts";
+import { toolWords } from "../updates/tool-title.ts";
+import type { Telling } from "../updates/update.ts";
+import { v2Updates } from "../updates/v2-update.ts";
+
+export class V2Peer implements Peer {
+  readonly #client: AgentContext;
+  readonly #can: ClientCapabilities;
+
+  constructor(client: AgentContext, can: ClientCapabilities) {
+    this.#client = client;
+    this.#can = can;
+  }
+
+  async tell({ sessionId, cwd }: Place, telling: Telling, heard: Heard): Promise<void> {
+    const updates = v2Updates(telling, heard, cwd);
+    await Promise.all(updates.map((update) => this.#client.notify("session/update", { sessionId, update })));
+  }
+
+  /** What the session is doing, for whoever has just come. */
+  async state(sessionId: SessionId, state: "idle" | "running" | "waiting"): Promise<void> {
+    await this.#client.notify("session/update", { sessionId, update: STATES[state] });
+  }
+
+  ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined> {
+    const { sessionId } = place;
+    const waiting = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
+    const hasForms = this.#can.elicitation?.form != null;
+    return askPeople(sessionId, question, {
+      form: hasForms ? (form) => this.#client.request("elicitation/create", form, waiting) : undefined,
+      choose: async (options) => {
+        const about = { title: askedText(question), ...subjectOf(place, question) };
+        const request: RequestPermissionRequest = { sessionId, options, ...about };
+        const { outcome } = await this.#client.request("session/request_permission", request, waiting);
+        return outcome.outcome === "selected" && "optionId" in outcome ? String(outcome.optionId) : undefined;
+      },
+      tell: (telling) => this.tell(place, telling, ASIDE),
+    });
+  }
+}
+
+function subjectOf({ cwd }: Place, { about, owner }: Question): Pick<RequestPermissionRequest, "subject"> {
+  if (about.kind !== "approval" || !isCallId(owner)) return {};
+  const { title, kind } = toolWords(about.name, about.input, cwd);
+  const toolCall = { toolCallId: owner, name: about.name, title, kind, rawInput: about.input };
+  return { subject: { type: "tool_call", toolCall } };
+}
+
+const STATES = {
+  idle: { sessionUpdate: "state_update", state: "idle" },
+  running: { sessionUpdate: "state_update", state: "running" },
+  waiting: { sessionUpdate: "state_update", state: "requires_action" },
+} as const;

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { readAbilities } from "./capabilities.ts";
+
+test("an agent that says nothing can do nothing but what all can", () => {
+  const nothing = {
+    ...{ restore: undefined, images: false, embedded: false, mcp: { http: false, sse: false }, directories: false },
+    ...{ steers: false, cancelsCalls: false, version: undefined, logins: [] },
+  };
+  for (const answer of [undefined, 7, {}, { agentCapabilities: null, authMethods: "x", _meta: [] }]) {
+    expect(readAbilities(answer)).toEqual(nothing);
+  }
+});
+
+test("what it says it can do is read; a session is rather resumed than loaded", () => {
+  const agentCapabilities = {
+    loadSession: true,
+    promptCapabilities: { image: true, embeddedContext: true },
+    mcpCapabilities: { http: true, sse: true },
+    sessionCapabilities: { resume: {}, additionalDirectories: {} },
+    _meta: { belay: { methods: ["_belay/tool_call/cancel"] } },
+  };
+  const authMethods = [{ id: "a", name: "By hand" }, { id: "b" }];
+  const answer = { protocolVersion: 1, agentCapabilities, authMethods, _meta: { steering: { supported: true } } };
+  expect(readAbilities(answer)).toEqual({
+    ...{ restore: "resume", images: true, embedded: true, mcp: { http: true, sse: true }, directories: true },
+    ...{ steers: true, cancelsCalls: true, version: 1, logins: ["By hand"] },
+  });
+  expect(readAbilities({ agentCapabilities: { loadSession: true } }).restore).toBe("load");
+});

@@ -1,0 +1,147 @@
+// Any agent that speaks the Agent Client Protocol, as an agent of Belay: it gets sessions, a queue, receipts, events,
+// approvals and a stop that works, and does not know it.
+import type { ContentBlock } from "@agentclientprotocol/sdk";
+import type { Prompt } from "../../../core/model/prompt.ts";
+import type { Message } from "../../../core/read/transcript.ts";
+import type { Agent, Turn, TurnResult } from "../../../ports/agent.ts";
+import { AgentFailed } from "./agent-errors.ts";
+import { Links } from "./agent-processes.ts";
+import { checkForeign, type ForeignAgentOptions } from "./external-agent-options.ts";
+import { ForeignTurn } from "./external-turn.ts";
+import { retold } from "./history-text.ts";
+import { promptBlocks, textBlock } from "./prompt-blocks.ts";
+import { RunProcesses } from "./run-processes.ts";
+import type { Seat } from "./session-setup.ts";
+import { Steering } from "./steering.ts";
+
+export type { Brought, ForeignAgentOptions } from "./external-agent-options.ts";
+
+export function foreignAgent(options: ForeignAgentOptions): Agent {
+  const links = new Links(checkForeign(options));
+  const agent = async (turn: Turn): Promise<TurnResult> => {
+    const messages = await turn.transcript();
+    const seat = await links.take(turn, messages);
+    try {
+      const result = await carryOut(turn, seat, messages);
+      // Without a record they are ended with the agent's process all the same.
+      if (!turn.signal.aborted) await new RunProcesses(turn, seat.link).handOver().catch(() => undefined);
+      return result;
+    } finally {
+      links.rest(seat.link);
+    }
+  };
+  // What it had done when Belay was killed nobody knows: it must not be told to do it once more.
+  return Object.assign(agent, { onCrash: "lose" } as const);
+}
+
+/** One prompt, and one more for what people said meanwhile and it could not take in. */
+async function carryOut(turn: Turn, seat: Seat, messages: readonly Message[]): Promise<TurnResult> {
+  const { link } = seat;
+  const meter = { heard: 0, said: 0 };
+  turn.meter(() => ({ usage: estimate(meter) }));
+  const before = seat.memory === "anew" ? retold(messages, turn.runId) : "";
+  say(turn, seat, before);
+  let notes = notesOf(messages, turn);
+  let next = [...opening(turn, seat, messages, before), ...blocksOf(await turn.takeSteers(), seat)];
+  for (;;) {
+    meter.heard += charsOf(next);
+    const { reason, left } = await prompted(turn, seat, next, meter);
+    // Looked for once more, so that nothing is left which came while the last of it was said.
+    const more = reason === "end_turn" && !turn.signal.aborted ? [...left, ...(await turn.takeSteers())] : left;
+    // What was put aside for the model meanwhile is taken with it. The agent hears of it with its next prompt.
+    const all = notesOf(await turn.transcript(), turn);
+    link.untold.push(...all.slice(notes.length));
+    notes = all;
+    if (more.length === 0 || turn.signal.aborted)
+      return { finish: finishOf(reason, link.name), usage: estimate(meter) };
+    turn.emit("\n\n");
+    next = [...untold(seat), ...blocksOf(more, seat)];
+  }
+}
+
+interface Meter {
+  heard: number;
+  said: number;
+}
+
+async function prompted(
+  turn: Turn,
+  { link, sessionId }: Seat,
+  blocks: readonly ContentBlock[],
+  meter: Meter,
+): Promise<{ readonly reason: string; readonly left: readonly Prompt[] }> {
+  const steering = new Steering(turn, link, sessionId);
+  const one = new ForeignTurn(turn, link, sessionId);
+  try {
+    const reason = await one.carryOut(blocks);
+    const left = await steering.end();
+    // One that has finished although it was asked to stop has finished.
+    if (turn.signal.aborted && reason === "cancelled") throw turn.signal.reason;
+    return { reason, left };
+  } finally {
+    meter.said += one.said;
+    void steering.end();
+  }
+}
+
+/** What people should know before they read the answer. */
+function say(turn: Turn, { link, leftOut, isReplacement }: Seat, before: string): void {
+  if (isReplacement)
+    turn.emit(`[${link.name} did not answer after its commands were ended: it was started again.]\n\n`);
+  if (leftOut.length > 0) turn.emit(`[${link.name} cannot take these MCP servers: ${leftOut.join(", ")}.]\n\n`);
+  if (before === "") return;
+  turn.emit(`[${link.name} does not remember this session. It was given what was said so far, as text.]\n\n`);
+}
+
+function opening(turn: Turn, seat: Seat, messages: readonly Message[], before: string): ContentBlock[] {
+  const { prompt, runId } = turn;
+  const again = messages.some((one) => one.role === "assistant" && one.runId === runId && one.again === true);
+  seat.link.untold.push(...notesOf(messages, turn));
+  return [
+    ...(before === "" ? [] : [textBlock(`What was said in this session so far:\n\n${before}\n\nThat was all.`)]),
+    ...untold(seat),
+    ...(again ? [textBlock(GO_ON)] : []),
+    ...promptBlocks(prompt, seat.link.abilities),
+  ];
+}
+
+/** What the model is to hear and no person has said. */
+const notesOf = (messages: readonly Message[], { runId }: Turn): readonly string[] =>
+  messages.flatMap((one) => (one.role === "note" && one.runId === runId ? [one.item.text] : []));
+
+const untold = ({ link }: Seat): ContentBlock[] => link.untold.splice(0).map((note) => textBlock(`[${note}]`));
+
+const GO_ON =
+  "[You had begun to work on what follows when the program around you was shut down. Go on from where you stopped: " +
+  "look first what is done already, and do not do it again.]";
+
+const blocksOf = (prompts: readonly Prompt[], { link }: Seat): ContentBlock[] =>
+  prompts.flatMap((prompt) => promptBlocks(prompt, link.abilities));
+
+function finishOf(reason: string, name: string): NonNullable<TurnResult["finish"]> {
+  switch (reason) {
+    case "end_turn":
+      return "stop";
+    case "max_tokens":
+      return "length";
+    case "refusal":
+      return "refusal";
+    case "cancelled":
+      // Whoever cancels here asks Belay, which records it first. So it was the agent's own idea.
+      throw new AgentFailed("agent_stopped", `${name} says that it was cancelled, but nobody had cancelled it here.`);
+    default:
+      return "other";
+  }
+}
+
+/** The protocol does not tell what was used. Four characters to a token is what is usual. */
+const estimate = ({ heard, said }: Meter): NonNullable<TurnResult["usage"]> => ({
+  inputTokens: Math.ceil(heard / CHARS_PER_TOKEN),
+  outputTokens: Math.ceil(said / CHARS_PER_TOKEN),
+  estimated: true,
+});
+
+const CHARS_PER_TOKEN = 4;
+
+const charsOf = (blocks: readonly ContentBlock[]): number =>
+  blocks.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0);

@@ -1,0 +1,247 @@
+// One prompt of a foreign agent, as a turn of Belay: its text, its calls, its permission requests, and its end.
+//
+// Invariants
+// 1. Once the turn is to stop, the agent is told in that tick, and every permission request is answered at once.
+// 2. A stop that it does not follow is asked for again, and then its process is ended; all within the turn's grace.
+// 3. A cancelled turn ends when the processes that the agent had started in it are gone. Those that cannot be told
+//    apart are ended with the agent's own process.
+// 4. What the agent sends is passed on in its order, in the log and to clients alike: text waits until the call before
+//    it is recorded.
+// 5. When `carryOut` has resolved or rejected, no call of the prompt runs.
+import type { ContentBlock, RequestPermissionResponse } from "@agentclientprotocol/sdk";
+import type { Turn } from "../../../ports/agent.ts";
+import { AgentFailed } from "./agent-errors.ts";
+import { type Link, type Listener, wordsOf } from "./agent-process.ts";
+import { CANCEL_CALL } from "./capabilities.ts";
+import { isObject } from "./kept-json.ts";
+import { ASK_AGAIN_SHARE, CALLS_MAX, END_SHARE, ORDER_WAIT_MS } from "./limits.ts";
+import { Mirror, type MirrorParts } from "./mirrored-call.ts";
+import { askLeave, readOptions } from "./permission.ts";
+import { RunProcesses } from "./run-processes.ts";
+import { type CallNews, readNews, type Update } from "./update.ts";
+
+export class ForeignTurn implements Listener {
+  readonly sessionId: string;
+  /** Characters it has said, to itself and to people. */
+  said = 0;
+  readonly #turn: Turn;
+  readonly #link: Link;
+  readonly #processes: RunProcesses;
+  readonly #mirrors = new Map<string, Mirror>();
+  readonly #updates: Update[] = [];
+  #passingOn: Promise<void> = Promise.resolve();
+  #isPassingOn = false;
+  readonly #stopping = Promise.withResolvers<void>();
+  readonly #again = new AbortController();
+  #stopBy = 0;
+  #takeBack: (() => void)[] = [];
+
+  constructor(turn: Turn, link: Link, sessionId: string) {
+    this.#turn = turn;
+    this.#link = link;
+    this.sessionId = sessionId;
+    this.#processes = new RunProcesses(turn, link);
+  }
+
+  /** Sends one prompt, and resolves with how the agent says it ended. */
+  async carryOut(prompt: readonly ContentBlock[]): Promise<string> {
+    const { signal } = this.#turn;
+    const stop = (): void => this.#stop();
+    await this.#processes.begin();
+    signal.throwIfAborted();
+    this.#link.listener = this;
+    try {
+      const { sessionId } = this;
+      const asked = this.#link.request<unknown>("session/prompt", { sessionId, prompt }, this.#again.signal);
+      signal.addEventListener("abort", stop, { once: true });
+      const answer = await asked;
+      const stopReason = isObject(answer) ? answer.stopReason : undefined;
+      if (typeof stopReason !== "string") throw new AgentFailed("agent_failed", `${this.#link.name} ${NO_ANSWER}`);
+      await this.#endCommands();
+      await this.#settleCalls(`${this.#link.name} ended its turn and did not say what became of it.`);
+      return stopReason;
+    } catch (error) {
+      throw await this.#failed(error);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      for (const takeBack of this.#takeBack) takeBack();
+      this.#link.listener = undefined;
+    }
+  }
+
+  told(update: Update): void {
+    this.#updates.push(update);
+    if (!this.#isPassingOn) this.#passingOn = this.#passOn();
+  }
+
+  /** In this tick, up to the first call that has to be recorded before what follows. */
+  async #passOn(): Promise<void> {
+    this.#isPassingOn = true;
+    for (let next = this.#updates.shift(); next !== undefined; next = this.#updates.shift()) {
+      const recorded = this.#pass(next);
+      if (recorded !== undefined) await this.#inTime(recorded);
+    }
+    this.#isPassingOn = false;
+  }
+
+  /** Answers what must be durable before the next update is passed on. */
+  #pass(update: Update): Promise<unknown> | undefined {
+    switch (update.kind) {
+      case "call": {
+        const before = this.#beginHeld(update.news.id);
+        if (before === undefined) return this.#passCall(update.news);
+        return before.then(() => this.#passCall(update.news));
+      }
+      case "replayed":
+        return undefined;
+      case "other":
+        this.#link.onUpdate(update.raw);
+        return undefined;
+      default: {
+        const before = this.#beginHeld();
+        if (before === undefined) this.#emit(update);
+        return before?.then(() => this.#emit(update));
+      }
+    }
+  }
+
+  #emit({ kind, text }: Extract<Update, { kind: "text" | "thought" }>): void {
+    this.said += text.length;
+    if (kind === "text") this.#turn.emit(text);
+    else this.#turn.emit(text, "reasoning");
+  }
+
+  #passCall(news: CallNews): Promise<unknown> | undefined {
+    const mirror = this.#mirror(news.id);
+    if (mirror === undefined) return undefined;
+    const before = mirror.phase;
+    mirror.told(news);
+    return mirror.phase === before ? undefined : mirror.recorded;
+  }
+
+  /** Calls that wait for their input come before what was sent after them. */
+  #beginHeld(except?: string): Promise<unknown> | undefined {
+    const held = [...this.#mirrors].flatMap(([id, one]) => (one.phase === "held" && id !== except ? [one] : []));
+    if (held.length === 0) return undefined;
+    for (const one of held) one.begin();
+    return this.#inTime(Promise.all(held.map((one) => one.recorded)));
+  }
+
+  /** A hook of the host may take longer: then the text is not kept waiting for it. */
+  async #inTime(recorded: Promise<unknown>): Promise<void> {
+    const limit = Promise.withResolvers<void>();
+    const cancelLimit = this.#turn.clock.after(ORDER_WAIT_MS, () => limit.resolve());
+    await Promise.race([recorded, limit.promise]);
+    cancelLimit();
+  }
+
+  async permission(params: unknown, taken: AbortSignal): Promise<RequestPermissionResponse> {
+    await this.#passingOn;
+    const news = readNews(isObject(params) ? params.toolCall : undefined);
+    const mirror = news === undefined ? undefined : this.#mirror(news.id);
+    if (mirror === undefined || news === undefined || this.#turn.signal.aborted)
+      return { outcome: { outcome: "cancelled" } };
+    // Permission is requested before it begins, whatever status it is said to have.
+    mirror.told({ ...news, status: undefined });
+    const back = new Promise<void>((resolve) => taken.addEventListener("abort", () => resolve(), { once: true }));
+    return askLeave(mirror, readOptions(params), Promise.race([this.#stopping.promise, back]), this.#link.leave);
+  }
+
+  /** Undefined: there are too many. */
+  #mirror(id: string): Mirror | undefined {
+    const known = this.#mirrors.get(id);
+    if (known !== undefined || this.#mirrors.size >= CALLS_MAX) return known;
+    const made = new Mirror(id, this.#parts());
+    this.#mirrors.set(id, made);
+    return made;
+  }
+
+  #parts(): MirrorParts {
+    const { sessionId } = this;
+    const ask = async (toolCallId: string): Promise<void> => {
+      this.#link.request(CANCEL_CALL, { sessionId, toolCallId }).catch(ignore);
+    };
+    const stopper = ({ id, sort }: CallNews): (() => Promise<void>) | undefined => {
+      if (this.#link.abilities.cancelsCalls) return () => ask(id);
+      // Its processes are those that began while it was the only call.
+      return sort === "execute" && this.#processes.areListed
+        ? () => this.#processes.endOfCall(this.#openCalls, this.#turn.graceMs * CALL_END_SHARE)
+        : undefined;
+    };
+    const forbidden = (title: string): void => {
+      // It was not asked, so it could not be kept from it. It can be kept from the next thing.
+      this.#turn.stop(`${this.#link.name} did what a rule of the host forbids, unasked: ${title}`).catch(ignore);
+    };
+    return { turn: this.#turn, stopper, forbidden, ended: () => this.#processes.callEnded(this.#openCalls) };
+  }
+
+  get #openCalls(): number {
+    return [...this.#mirrors.values()].filter(({ phase }) => phase === "called").length;
+  }
+
+  #stop(): void {
+    const { clock, graceMs } = this.#turn;
+    const { sessionId } = this;
+    const endMs = Math.min(this.#link.stopMs ?? graceMs * END_SHARE, graceMs * END_SHARE_MAX);
+    this.#stopBy = clock.elapsed() + graceMs;
+    this.#link.notify("session/cancel", { sessionId });
+    this.#stopping.resolve();
+    this.#takeBack = [
+      clock.after(endMs * (ASK_AGAIN_SHARE / END_SHARE), () => this.#again.abort()),
+      clock.after(endMs, () => void this.#link.stop({ kind: "policy", note: NOT_STOPPED })),
+    ];
+  }
+
+  /** The agent has answered. If it was cancelled, what it had started and left running ends now. */
+  async #endCommands(): Promise<void> {
+    if (!this.#turn.signal.aborted) return;
+    for (const takeBack of this.#takeBack.splice(0)) takeBack();
+    if (!this.#link.isOpen) {
+      // It answered while its process was being ended.
+      await this.#link.ended;
+      return;
+    }
+    const leftMs = this.#stopBy - this.#turn.clock.elapsed();
+    const note = await this.#processes.end(leftMs);
+    await this.#passingOn;
+    if (note !== undefined) this.#turn.emit(note);
+  }
+
+  async #failed(error: unknown): Promise<unknown> {
+    const { signal } = this.#turn;
+    const { name } = this.#link;
+    const words = error instanceof AgentFailed ? error.message : wordsOf(error);
+    if (words === undefined || !this.#link.isOpen) {
+      const result = await this.#link.stop({ kind: "policy", note: "Its connection is broken." });
+      await this.#settleCalls(`${name} ended before it said what became of this. Whether it was done is not known.`);
+      return signal.aborted
+        ? signal.reason
+        : await this.#link.failed("agent_ended", "ended in the middle of the work", result);
+    }
+    await this.#endCommands();
+    await this.#settleCalls(`${name} failed and did not say what became of this.`);
+    if (signal.aborted) return signal.reason;
+    if (error instanceof AgentFailed) return error;
+    return new AgentFailed("agent_failed", `${name} failed: ${words}`, { cause: error });
+  }
+
+  /** What is still open ends now. */
+  async #settleCalls(why: string): Promise<void> {
+    await this.#passingOn;
+    const open = [...this.#mirrors.values()];
+    for (const mirror of open) mirror.end({ kind: "unknown", why });
+    await Promise.all(open.map((mirror) => mirror.result));
+  }
+}
+
+/** The latest moment, as a share of the grace, at which an agent that has not answered a cancel is ended. */
+const END_SHARE_MAX = 0.8;
+
+/** How much of the grace the commands of one call have, from SIGTERM to SIGKILL. */
+const CALL_END_SHARE = 0.4;
+
+const NO_ANSWER = "answered the prompt, and did not say how it ended.";
+
+const NOT_STOPPED = "It did not stop when it was asked to.";
+
+const ignore = (): void => {};

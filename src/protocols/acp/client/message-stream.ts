@@ -1,0 +1,90 @@
+// The pipe to a foreign agent as a stream of messages: lines of JSON from its stdout, and lines to its stdin.
+//
+// Invariants
+// 1. What is no message is passed over and remembered once: programs greet, and warn, on stdout.
+// 2. A line that is too long ends the stream: nobody knows what it would have said.
+// 3. Nothing of it waits here: what is heard is handed on in the same tick, in its order. What the agent tells while it
+//    works is handed to whoever listens, before the answer that follows it can be.
+import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { isUnparsable } from "../../../core/json-depth.ts";
+import { LineSplitter } from "../../../wire/line-splitter.ts";
+import { brief, isObject } from "./kept-json.ts";
+import { MESSAGE_BYTES_MAX, NAME_CHARS_MAX } from "./limits.ts";
+
+export interface MessageStreamParts {
+  readonly write: (line: string) => Promise<void>;
+  /** Hears what the agent tells while it works, as it came. Must not throw. */
+  readonly told: (params: unknown) => void;
+  readonly bytesMax?: number;
+}
+
+export class MessageStream {
+  readonly stream: Stream;
+  /** The first line that was no message. */
+  strange: string | undefined = undefined;
+  /** Why nothing more is taken from it. */
+  trouble: string | undefined = undefined;
+  readonly #lines: LineSplitter;
+  readonly #told: (params: unknown) => void;
+  #controller: ReadableStreamDefaultController<AnyMessage> | undefined;
+  #ended = false;
+
+  constructor({ write, told, bytesMax = MESSAGE_BYTES_MAX }: MessageStreamParts) {
+    this.#told = told;
+    const readable = new ReadableStream<AnyMessage>({
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      cancel: () => {
+        this.#ended = true;
+      },
+    });
+    const writable = new WritableStream<AnyMessage>({ write: (message) => write(`${JSON.stringify(message)}\n`) });
+    this.stream = { readable, writable };
+    this.#lines = new LineSplitter(bytesMax, {
+      line: (bytes) => this.#line(bytes.toString("utf8").trim()),
+      tooLong: () => this.#fail(new Error(`it said a line of more than ${bytesMax} bytes`)),
+    });
+  }
+
+  hear(piece: Uint8Array): void {
+    if (!this.#ended) this.#lines.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    if (this.#ended) return;
+    this.#lines.end();
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#controller?.close();
+  }
+
+  #line(text: string): void {
+    if (text === "" || this.#ended) return;
+    const message = parse(text);
+    if (message === undefined) this.strange ??= brief(text, NAME_CHARS_MAX);
+    else if ("method" in message && message.method === "session/update") this.#told(message.params);
+    else this.#controller?.enqueue(message);
+  }
+
+  #fail(error: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.trouble = error.message;
+    this.#controller?.error(error);
+  }
+}
+
+function parse(text: string): AnyMessage | undefined {
+  if (isUnparsable(text)) return undefined;
+  try {
+    const given: unknown = JSON.parse(text);
+    if (!isObject(given) || given.jsonrpc !== "2.0") return undefined;
+    const speaks = typeof given.method === "string" || "result" in given || "error" in given;
+    // Decoding: by what it has it is a request, a notification or an answer; the rest is looked at where it is used.
+    return speaks ? (given as AnyMessage) : undefined;
+  } catch {
+    return undefined;
+  }
+}

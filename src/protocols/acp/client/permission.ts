@@ -1,0 +1,106 @@
+// A foreign agent asks for leave: people are asked by Belay, for exactly that call, and the answer goes back.
+//
+// Invariants
+// 1. Every question is answered once, with one of the agent's own options or with `cancelled`.
+// 2. Nothing is allowed that nobody has allowed: whatever goes wrong is a no.
+import type { RequestPermissionResponse } from "@agentclientprotocol/sdk";
+import type { Ending } from "../../../core/model/question.ts";
+import type { CallResult } from "../../../ports/agent.ts";
+import type { Leave } from "./external-agent-options.ts";
+import { brief, isObject } from "./kept-json.ts";
+import { NAME_CHARS_MAX } from "./limits.ts";
+import type { Mirror } from "./mirrored-call.ts";
+
+interface Option {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: string;
+}
+
+/** Options beyond these are not shown: nobody reads them. */
+const OPTIONS_MAX = 16;
+
+export function readOptions(params: unknown): readonly Option[] {
+  const given = isObject(params) && Array.isArray(params.options) ? params.options : [];
+  return given.slice(0, OPTIONS_MAX).flatMap((one: unknown): readonly Option[] => {
+    const { optionId, name, kind } = isObject(one) ? one : {};
+    return typeof optionId === "string" && typeof name === "string" && typeof kind === "string"
+      ? [{ id: optionId, name: brief(name, NAME_CHARS_MAX), kind }]
+      : [];
+  });
+}
+
+/** `gone` resolves when nobody waits for the answer any more: the run is being stopped, or it was taken back. */
+export async function askLeave(
+  mirror: Mirror,
+  options: readonly Option[],
+  gone: Promise<void>,
+  leave: Leave,
+): Promise<RequestPermissionResponse> {
+  mirror.begin();
+  const answer = leave === "give" ? decided(mirror, options) : asked(mirror, options);
+  return Promise.race([answer, gone.then(() => CANCELLED)]);
+}
+
+/** Only the host's own rules can refuse it. */
+async function decided(mirror: Mirror, options: readonly Option[]): Promise<RequestPermissionResponse> {
+  const first = await Promise.race([mirror.begun.then(() => "allowed" as const), mirror.result]);
+  return first === "allowed" ? allow(options) : refuse(first, options);
+}
+
+async function asked(mirror: Mirror, options: readonly Option[]): Promise<RequestPermissionResponse> {
+  const call = await Promise.race([mirror.begun, mirror.result?.then(() => undefined)]);
+  if (call === undefined) return refuse(await mirror.result, options);
+  if (mirror.wasAsked) return askAgain(mirror, options);
+  mirror.wasAsked = true;
+  try {
+    const ending = await call.approve?.({ name: mirror.title, input: mirror.shown }, { scope: mirror.scope });
+    if (ending === undefined) return deny(options);
+    if (ending.kind === "allowed") return allow(options);
+    if (ending.kind === "withdrawn") return CANCELLED;
+    mirror.end({ kind: "denied", why: denial(ending) });
+    return deny(options);
+  } catch {
+    // The call was stopped meanwhile, or there are too many questions.
+    return deny(options);
+  }
+}
+
+function denial(ending: Ending): string {
+  if (ending.kind === "expired") return `Not carried out: not approved within ${ending.limitMs} ms.`;
+  const { by, note } = { by: undefined, note: undefined, ...ending };
+  return `Not carried out: denied by ${by ?? "the user"}${note === undefined ? "." : `: ${note}`}`;
+}
+
+/** A call that has begun, and wants more: a question of its own, with the agent's own words for the answers. */
+async function askAgain(mirror: Mirror, options: readonly Option[]): Promise<RequestPermissionResponse> {
+  if (options.length === 0) return CANCELLED;
+  try {
+    const call = await Promise.race([mirror.begun, mirror.result?.then(() => undefined)]);
+    if (call === undefined) return deny(options);
+    const names = options.map(({ name }) => name);
+    const asked = await call.ask({ text: `${mirror.title}?`, options: names, only: true });
+    const chosen = asked.kind === "answered" ? options.find(({ name }) => name === asked.value) : undefined;
+    return chosen === undefined ? deny(options) : select(chosen);
+  } catch {
+    // The call was stopped meanwhile, or there are too many questions.
+    return deny(options);
+  }
+}
+
+function refuse(result: CallResult | undefined, options: readonly Option[]): RequestPermissionResponse {
+  // Refused as a call, because the run begins nothing new: the agent is being stopped.
+  return result === undefined ? CANCELLED : deny(options);
+}
+
+/** For this once: what people allow for the whole session is remembered by Belay, which is then not asked again. */
+const allow = (options: readonly Option[]): RequestPermissionResponse =>
+  select(options.find(({ kind }) => kind === "allow_once") ?? options.find(({ kind }) => kind === "allow_always"));
+
+const deny = (options: readonly Option[]): RequestPermissionResponse =>
+  select(options.find(({ kind }) => kind === "reject_once") ?? options.find(({ kind }) => kind === "reject_always"));
+
+const select = (option: Option | undefined): RequestPermissionResponse =>
+  option === undefined ? CANCELLED : { outcome: { outcome: "selected", optionId: option.id } };
+
+const CANCELLED: RequestPermissionResponse = { outcome: { outcome: "cancelled" } };

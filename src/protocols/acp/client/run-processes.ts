@@ -1,0 +1,111 @@
+// The processes that a foreign agent starts while it works on a prompt. They belong to that run: its cancel ends them
+// and leaves the agent, with what it had running before.
+//
+// Invariants
+// 1. Only processes that began after the prompt was sent are ended with it.
+// 2. What is left running after a run that was not cancelled is handed to the session as a background process, so that
+//    it is listed, and ended by a stop of the session.
+// 3. Where the processes cannot be told apart, the agent's own process is ended, and the answer says so.
+import type { Turn } from "../../../ports/agent.ts";
+import type { TreeEnd, TreeMember } from "../../../ports/spawner.ts";
+import type { Link } from "./agent-process.ts";
+import { brief } from "./kept-json.ts";
+import { COMMANDS_GRACE_SHARE, COMMANDS_LIMIT_SHARE, NAME_CHARS_MAX } from "./limits.ts";
+
+export class RunProcesses {
+  readonly #turn: Turn;
+  readonly #link: Link;
+  /** Those that ran before the prompt. Undefined: they could not be listed. */
+  #before: readonly TreeMember[] | undefined = undefined;
+  /** Those that ran before the call that runs now. */
+  #beforeCall: Promise<readonly TreeMember[] | undefined> = Promise.resolve(undefined);
+
+  constructor(turn: Turn, link: Link) {
+    this.#turn = turn;
+    this.#link = link;
+  }
+
+  get areListed(): boolean {
+    return this.#before !== undefined;
+  }
+
+  /** To be awaited before the prompt is sent. */
+  async begin(): Promise<void> {
+    this.#before = await this.#list();
+    this.#beforeCall = Promise.resolve(this.#before);
+    this.#link.baseline ??= this.#before;
+  }
+
+  /** No call runs any more: what runs now belongs to none. */
+  callEnded(open: number): void {
+    if (open === 0) this.#beforeCall = this.#list();
+  }
+
+  /** Ends what one call has started. Nothing, if another one runs too: then it cannot be told whose is whose. */
+  async endOfCall(open: number, graceMs: number): Promise<void> {
+    const before = open === 1 ? await this.#beforeCall : undefined;
+    if (before !== undefined) await this.#link.tree?.endOthers(before, { graceMs, limitMs: 2 * graceMs });
+  }
+
+  /** Ends what the run has started, within `leftMs`. Answers what people should know of it. */
+  async end(leftMs: number): Promise<string | undefined> {
+    const ended = await this.#endAll(Math.max(0, leftMs));
+    const { name } = this.#link;
+    if (ended === undefined || ended.left.length > 0 || !ended.sure) {
+      await this.#link.stop({ kind: "policy", note: NOT_TOLD_APART });
+      return `\n\n[What ${name} had started could not be ended by itself, so ${name} was ended too.]`;
+    }
+    if (ended.ended.length === 0) return undefined;
+    this.#link.probe();
+    return `\n\n[Ended with the cancel: ${named(ended.ended)}.]`;
+  }
+
+  /** After a run that was not cancelled: what it has left running is the session's. */
+  async handOver(): Promise<void> {
+    const { baseline, processId, tree } = this.#link;
+    if (baseline === undefined || tree === undefined || this.#link.leftRunning !== undefined) return;
+    const left = others(await tree.members(), baseline);
+    if (left.length === 0) return;
+    const within = { process: processId, kept: baseline };
+    const handle = await this.#turn.processes.start(titleOf(left), { feedback: "silent", within });
+    this.#link.leftRunning = handle;
+    const over = handle.wait().catch(() => undefined);
+    void over.then((result) => {
+      this.#link.leftRunning = undefined;
+      // The agent may have lost a server of its own with them.
+      if (result?.outcome.kind === "cancelled") this.#link.probe();
+    });
+  }
+
+  async #endAll(leftMs: number): Promise<TreeEnd | undefined> {
+    const { tree } = this.#link;
+    if (tree === undefined || this.#before === undefined) return undefined;
+    const limits = { graceMs: leftMs * COMMANDS_GRACE_SHARE, limitMs: leftMs * COMMANDS_LIMIT_SHARE };
+    return tree.endOthers(this.#before, limits).catch(() => undefined);
+  }
+
+  async #list(): Promise<readonly TreeMember[] | undefined> {
+    return this.#link.tree?.members().catch(() => undefined);
+  }
+}
+
+const others = (found: readonly TreeMember[], kept: readonly TreeMember[]): readonly TreeMember[] => {
+  const keys = new Set(kept.map(keyOf));
+  return found.filter((one) => !keys.has(keyOf(one)));
+};
+
+const keyOf = ({ pid, startTime }: TreeMember): string => `${pid} ${startTime}`;
+
+const COMMANDS_NAMED_MAX = 5;
+
+/** The command lines, each once. */
+function named(members: readonly TreeMember[]): string {
+  const commands = [...new Set(members.map(({ command }) => command || "a process"))];
+  const more = commands.length - COMMANDS_NAMED_MAX;
+  const shown = commands.slice(0, COMMANDS_NAMED_MAX).map((one) => brief(one, NAME_CHARS_MAX));
+  return `${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+}
+
+const titleOf = (left: readonly TreeMember[]): string => brief(named(left), NAME_CHARS_MAX);
+
+const NOT_TOLD_APART = "The processes of the cancelled run could not be ended by themselves.";

@@ -1,0 +1,175 @@
+// Brings a foreign agent to where it can be prompted: started, greeted, and in a session, its earlier one if it can.
+import { isAbsolute, resolve } from "node:path";
+import type { Json } from "../../../core/model/prompt.ts";
+import type { Message } from "../../../core/read/transcript.ts";
+import type { Turn } from "../../../ports/agent.ts";
+import { AgentFailed } from "./agent-errors.ts";
+import { isLoginWanted, type Link, startLink, wordsOf } from "./agent-process.ts";
+import { type Abilities, readAbilities } from "./capabilities.ts";
+import type { Settled } from "./external-agent-options.ts";
+import { isObject, keptJson } from "./kept-json.ts";
+import { earlierSession, isSessionName, SESSION_CALL } from "./session-call.ts";
+
+export interface Seat {
+  readonly link: Link;
+  readonly sessionId: string;
+  /** `anew`: it remembers nothing of what was said before. */
+  readonly memory: "kept" | "anew";
+  /** MCP servers that it cannot take, by name. */
+  readonly leftOut: readonly string[];
+  /** The one before did not answer any more after processes that it had started were ended. */
+  readonly isReplacement: boolean;
+}
+
+interface Place {
+  readonly cwd: string;
+  readonly mcpServers: readonly Json[];
+  readonly additionalDirectories?: readonly string[];
+}
+
+/** Rejects with what is wrong, in words; then nothing of it is left. */
+export async function takeSeat(
+  turn: Turn,
+  options: Settled,
+  messages: readonly Message[],
+): Promise<Omit<Seat, "isReplacement">> {
+  const given = turn.cwd ?? options.cwd ?? ".";
+  const cwd = isAbsolute(given) ? given : resolve(given);
+  const link = await startLink(turn, options, cwd);
+  try {
+    const abilities = await greet(link, turn, options);
+    const { updates } = options;
+    if (updates !== undefined) link.onUpdate = (raw) => updates.update(turn.sessionId, raw);
+    link.abilities = abilities;
+    const brought = options.sessions?.(turn.sessionId);
+    const { taken, leftOut } = sorted(brought?.mcpServers ?? [], abilities);
+    const further = abilities.directories && brought !== undefined ? brought.additionalDirectories : [];
+    const place = { cwd, mcpServers: taken, ...(further.length === 0 ? {} : { additionalDirectories: further }) };
+    const known = earlierSession(messages, options.name);
+    const restored = known !== undefined && (await restore({ link, turn, options }, known, place));
+    const sessionId = restored ? known : await openSession({ link, turn, options }, place);
+    link.sessionId = sessionId;
+    const send = (method: string, params: object): Promise<Json> =>
+      link.request<unknown>(method, { ...params, sessionId }).then((answer) => keptJson(answer ?? {}));
+    await updates?.opened(turn.sessionId, link.menus, send);
+    if (updates !== undefined) void link.ended.then(() => updates.ended(turn.sessionId));
+    return { link, sessionId, memory: restored ? "kept" : "anew", leftOut };
+  } catch (error) {
+    // Whatever it was, this agent is of no use.
+    await link.stop({ kind: "policy", note: "It could not be brought to work." });
+    throw turn.signal.aborted ? turn.signal.reason : error;
+  }
+}
+
+interface Parts {
+  readonly link: Link;
+  readonly turn: Turn;
+  readonly options: Settled;
+}
+
+async function greet(link: Link, turn: Turn, options: Settled): Promise<Abilities> {
+  const asked = link.request<unknown>("initialize", {
+    protocolVersion: VERSION,
+    // Files and terminals are the agent's own affair: what it does with them is seen as its calls.
+    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+    clientInfo: { name: "belay", version: options.version },
+  });
+  const abilities = readAbilities(await answered({ link, turn, options }, asked, "initialize"));
+  if (abilities.version === VERSION) return abilities;
+  const spoken = abilities.version === undefined ? "no version" : `version ${abilities.version}`;
+  throw await link.failed("agent_unusable", `speaks ${spoken} of the protocol, and version ${VERSION} is needed`);
+}
+
+const VERSION = 1;
+
+/** False: it does not know the session any more, or cannot. */
+async function restore(parts: Parts, sessionId: string, place: Place): Promise<boolean> {
+  const { link } = parts;
+  const { restore: how } = link.abilities;
+  if (how === undefined) return false;
+  try {
+    // What it tells meanwhile is what was said before; nobody listens yet.
+    const asked = link.request<unknown>(`session/${how}`, { sessionId, ...place });
+    link.menus = await answered(parts, asked, `session/${how}`);
+    return true;
+  } catch (error) {
+    if (error instanceof AgentFailed && error.code === "agent_failed") return false;
+    throw error;
+  }
+}
+
+/** Recorded as a call, so that the session is found again after a restart, also if this very turn is cut off. */
+async function openSession(parts: Parts, place: Place): Promise<string> {
+  const { link, turn, options } = parts;
+  const input = { agent: options.name, cwd: place.cwd };
+  const open = async (): Promise<Json> => {
+    const answer = await answered(parts, link.request<unknown>(SESSION_CALL, place), SESSION_CALL);
+    const sessionId = isObject(answer) ? answer.sessionId : undefined;
+    link.menus = answer;
+    if (!isSessionName(sessionId)) throw await link.failed("agent_unusable", "opened a session without a name");
+    return { agent: options.name, sessionId };
+  };
+  let trouble: unknown;
+  const noting = (): Promise<Json> =>
+    open().catch((error: unknown) => {
+      trouble = error;
+      throw error;
+    });
+  const made = await turn.call(SESSION_CALL, input, noting, { again: "begin" });
+  if (made.kind === "completed" && isObject(made.value) && isSessionName(made.value.sessionId)) {
+    return made.value.sessionId;
+  }
+  throw trouble ?? new AgentFailed("agent_unusable", `No session was opened with ${options.name}: it was stopped.`);
+}
+
+/** Waits for an answer, but not for ever, and not longer than the agent lives or anybody wants it. */
+async function answered<T>({ link, turn, options }: Parts, asked: Promise<T>, method: string): Promise<T> {
+  const limit = Promise.withResolvers<"limit">();
+  const stop = Promise.withResolvers<"stop">();
+  const takeBack = turn.clock.after(options.startMs, () => limit.resolve("limit"));
+  const stopped = (): void => stop.resolve("stop");
+  turn.signal.addEventListener("abort", stopped, { once: true });
+  if (turn.signal.aborted) stopped();
+  try {
+    const first = await Promise.race([asked.then((answer) => ({ answer })), limit.promise, stop.promise]);
+    if (first === "stop") throw turn.signal.reason;
+    if (first !== "limit") return first.answer;
+    const limitMs = options.startMs;
+    await link.stop({ kind: "policy", note: `It did not answer ${method} within ${limitMs} ms.` });
+    throw await link.failed(
+      "agent_unusable",
+      `did not answer ${method} within ${limitMs} ms. Perhaps it speaks no ACP`,
+    );
+  } catch (error) {
+    throw turn.signal.aborted ? turn.signal.reason : await inWords(link, error, method);
+  } finally {
+    takeBack();
+    turn.signal.removeEventListener("abort", stopped);
+  }
+}
+
+async function inWords(link: Link, error: unknown, method: string): Promise<unknown> {
+  if (error instanceof AgentFailed) return error;
+  const words = wordsOf(error);
+  if (words === undefined) {
+    const result = await link.stop({ kind: "policy", note: "Its connection is broken." });
+    return link.failed("agent_unusable", `ended before it had answered ${method}`, result);
+  }
+  if (isLoginWanted(error)) return new AgentFailed("agent_unusable", login(link, words), { cause: error });
+  return new AgentFailed("agent_failed", `${link.name} refused ${method}: ${words}`, { cause: error });
+}
+
+function login({ name, abilities }: Link, words: string): string {
+  const ways = abilities.logins.length === 0 ? "" : ` It knows: ${abilities.logins.join(", ")}.`;
+  return `${name} wants you to log in first: ${words}. Start it once by hand and log in there.${ways}`;
+}
+
+/** Every agent takes servers that are programs; others only if it says so. */
+function sorted(servers: readonly Json[], { mcp }: Abilities): { taken: readonly Json[]; leftOut: readonly string[] } {
+  const canTake = (server: Json): boolean => {
+    const type = isObject(server) ? server.type : undefined;
+    return type === "http" ? mcp.http : type === "sse" ? mcp.sse : true;
+  };
+  const leftOut = servers.filter((server) => !canTake(server)).map((one) => (isObject(one) ? String(one.name) : "?"));
+  return { taken: servers.filter(canTake), leftOut };
+}

@@ -1,0 +1,20 @@
+// Belay behind the Agent Client Protocol, in a program of your own: a door for editors, and other agents behind Belay.
+import { resolve } from "node:path";
+import { invalid, isObject, rejectUnknown } from "../../core/input.ts";
+import type { BelayControl } from "../../ports/control.ts";
+import { systemClock } from "../../system/system-clock.ts";
+import { version } from "../../system/version.ts";
+import { type AcpDoor, type AcpDoorOptions, acpDoor as makeDoor } from "./agent/acp-agent.ts";
+
+export interface DoorOptions extends Pick<AcpDoorOptions, "guest" | "directory" | "audit" | "notice" | "onSession"> {}
+
+/** Belay as an agent that editors speak to, on any stream: `acpDoor(belay).connect(stream)`. */
+export function acpDoor(belay: BelayControl, options: DoorOptions = {}): AcpDoor {
+  if (!isObject(options)) throw invalid("The options of acpDoor() are an object.");
+  const { guest, directory, audit, notice, onSession, ...rest } = options;
+  rejectUnknown(rest, "acpDoor()");
+  return makeDoor({ control: belay, clock: systemClock, version: version(), directory: resolve("."), ...options });
+}
+
+export type { AcpDoor, AcpGuest, Audit, ConnectOptions, Guest, OpenedSession } from "./agent/acp-agent.ts";
+export { type ForeignAgentOptions, foreignAgent } from "./client/external-agent.ts";

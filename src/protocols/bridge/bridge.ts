@@ -1,0 +1,266 @@
+// The bridge: JSON lines between a host process and a control. Whoever starts Belay as a child speaks to it here.
+//
+// Invariants
+// 1. A line is carried out in the tick in which it is read. Nothing that waits is ever before a cancel.
+// 2. Every request gets one answer; a notification gets none.
+// 3. A host that does not read costs HELD_BYTES_MAX and a line, and is not read from beyond LINES_OPEN_MAX.
+// 4. A host that has gone is noticed at either end, and what it has begun is brought to an end, in bounded time.
+import type { Readable, Writable } from "node:stream";
+import { ControlError, messageOf, toControlError } from "../../core/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { BelayControl } from "../../ports/control.ts";
+import { LineSplitter } from "../../wire/line-splitter.ts";
+import { type Audit, type AuditRecord, answerWord, targetOf } from "./audit.ts";
+import { ANSWER_BYTES_MAX, HANGUP_MS, LINE_BYTES_MAX, LINES_OPEN_MAX, REQUESTS_OPEN_MAX } from "./limits.ts";
+import {
+  answerLine,
+  type Decoded,
+  decode,
+  errorLine,
+  notificationLine,
+  type Params,
+  type Request,
+  rpcError,
+  tooLong,
+  unknownMethod,
+} from "./message.ts";
+import type { Asked, CloseMode, Desk, Method, Reply } from "./method-context.ts";
+import { METHODS } from "./methods.ts";
+import { Outlet } from "./outlet.ts";
+import { Prompts } from "./own-prompts.ts";
+import { rejectUnknown } from "./params.ts";
+import { Subscriptions } from "./subscriptions.ts";
+
+export interface BridgeOptions {
+  /** The bridge closes it at its end. */
+  readonly control: BelayControl;
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly clock: Clock;
+  readonly audit?: Audit;
+  /** Of Belay, for `initialize`. */
+  readonly version?: string;
+  /** What becomes of the runs of a host that has gone. Default `cancel`: nobody is left to read what they say. */
+  readonly onHangup?: CloseMode;
+  /** How the control is closed. Default its own `close()`. */
+  readonly close?: (mode: CloseMode) => Promise<unknown>;
+  /** Something for the operator, on another way than the output. */
+  readonly notice?: (text: string) => void;
+}
+
+/** Speaks with the host until it says `shutdown` or is gone. Resolves when all is brought to an end. */
+export function runBridge(options: BridgeOptions): Promise<void> {
+  return new Bridge(options).run();
+}
+
+const HUNG_UP = { kind: "policy", note: "The program that had started Belay is gone." } as const;
+
+class Bridge {
+  readonly #options: BridgeOptions;
+  readonly #outlet: Outlet;
+  readonly #desk: Desk & { readonly prompts: Prompts };
+  readonly #over = Promise.withResolvers<"shutdown" | "hangup">();
+  readonly #idle: (() => void)[] = [];
+  readonly #noting = new Set<Promise<void>>();
+  readonly #startedAt: number;
+  #reading: Promise<unknown> = Promise.resolve();
+  #closing: Promise<unknown> | undefined;
+  #listening = true;
+  /** Lines that are being carried out, or whose answers wait for room. */
+  #open = 0;
+  #lines = 0;
+
+  constructor(options: BridgeOptions) {
+    const { control, output, clock, version = "unknown" } = options;
+    this.#options = options;
+    this.#outlet = new Outlet(output);
+    this.#startedAt = clock.now();
+    this.#desk = {
+      control,
+      version,
+      prompts: new Prompts(),
+      subscriptions: new Subscriptions(this.#outlet),
+      tell: (method, params) => this.#outlet.answer(() => notificationLine(method, params)),
+      shutDown: (mode) => this.#shutDown(mode),
+    };
+  }
+
+  async run(): Promise<void> {
+    const { input, output, clock } = this.#options;
+    const splitter = new LineSplitter(LINE_BYTES_MAX, {
+      line: (bytes) => this.#hear(decode(bytes)),
+      tooLong: () => this.#hear(tooLong(LINE_BYTES_MAX)),
+    });
+    const hungUp = (): void => this.#over.resolve("hangup");
+    const onData = (piece: Buffer | string): void => {
+      splitter.push(typeof piece === "string" ? Buffer.from(piece) : piece);
+      if (this.#open >= LINES_OPEN_MAX) input.pause();
+    };
+    input.on("data", onData);
+    input.once("end", () => splitter.end());
+    for (const ending of ["end", "error", "close"]) input.once(ending, hungUp);
+    for (const ending of ["error", "close"]) {
+      // Not once: a pipe without a reader may say so more often, and an error nobody hears ends the program.
+      output.on(ending, () => {
+        this.#outlet.close();
+        this.#desk.subscriptions.close();
+        hungUp();
+      });
+    }
+    const how = await this.#over.promise;
+    this.#listening = false;
+    input.off("data", onData);
+    input.pause();
+    const limit = Promise.withResolvers<void>();
+    const takeBack = clock.after(HANGUP_MS, limit.resolve);
+    await Promise.race([this.#end(how), limit.promise]);
+    takeBack();
+    this.#outlet.close();
+  }
+
+  #hear(decoded: Decoded): void {
+    if (decoded.kind === "nothing") return;
+    this.#open += 1;
+    const done =
+      decoded.kind === "faulty"
+        ? this.#outlet.answer(() => errorLine(decoded.id, decoded.error))
+        : this.#serve(decoded.request);
+    void done.finally(() => this.#served());
+  }
+
+  #served(): void {
+    this.#open -= 1;
+    // Not for what a slow host has not taken: it may not be reading, and still want something to be stopped.
+    if (this.#listening && this.#open < LINES_OPEN_MAX) this.#options.input.resume();
+    if (this.#open === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Up to its first wait it happens in the tick of the line. It never rejects. */
+  async #serve(request: Request): Promise<void> {
+    const { id, params } = request;
+    const method = METHODS.get(request.method);
+    if (method === undefined) {
+      if (id !== undefined)
+        await this.#outlet.answer(() => errorLine(id, unknownMethod(request.method, METHODS.keys())));
+      return;
+    }
+    const note = this.#recorder(method.sort, request.method, params);
+    const asked: Asked = { id, params, noted: (answer, target) => note({ answer, target }) };
+    try {
+      this.#admit(method, request);
+      const reply = await method.carryOut(this.#desk, asked);
+      if (reply.kind === "now") note({ answer: answerWord(reply.result) });
+      await this.#reply(request, reply);
+    } catch (error) {
+      const { code } = toControlError(error);
+      note({ answer: "refused", code });
+      if (code === "internal" || id === undefined) this.#notice(`${request.method}: ${sayError(error)}`);
+      if (id !== undefined) await this.#outlet.answer(() => errorLine(id, rpcError(error)));
+    }
+  }
+
+  #admit(method: Method, { method: name, params }: Request): void {
+    if (method.sort === "stop") return;
+    rejectUnknown(params, method.fields, name);
+    if (this.#closing !== undefined) throw new ControlError("shutting_down", "The bridge is shutting down.");
+    if (this.#open > REQUESTS_OPEN_MAX) {
+      throw new ControlError("overloaded", `${REQUESTS_OPEN_MAX} requests are waiting for their answers already.`, {
+        hint: "Wait for some of them, or cancel their runs.",
+      });
+    }
+  }
+
+  async #reply({ id }: Request, reply: Reply): Promise<void> {
+    if (reply.kind === "read") {
+      if (id === undefined) return;
+      // The next one is read when this one is on its way: there is never more than one that may be large.
+      const turn = this.#reading.then(async () => {
+        const line = lineOf(id, await reply.read());
+        await this.#outlet.answer(() => line);
+      });
+      this.#reading = turn.catch(() => undefined);
+      await turn;
+      return;
+    }
+    if (id !== undefined) {
+      const line = lineOf(id, reply.result);
+      await this.#outlet.answer(() => line);
+    }
+    reply.afterwards?.();
+  }
+
+  /** One record at most, the first that is said. */
+  #recorder(sort: Method["sort"], action: string, params: Params) {
+    this.#lines += 1;
+    const { audit, clock } = this.#options;
+    const id = `bridge.${this.#startedAt.toString(36)}.${this.#lines}`;
+    let noted = sort === "look" || audit === undefined;
+    return ({ target, ...said }: Pick<AuditRecord, "answer" | "code" | "target">): void => {
+      if (noted || audit === undefined) return;
+      noted = true;
+      const about = target ?? targetOf(params);
+      const record = { id, at: clock.now(), actor: "bridge", via: "bridge", action, ...said } as const;
+      const noting = this.#note(audit, about === undefined ? record : { ...record, target: about });
+      void noting.finally(() => this.#noting.delete(noting));
+      this.#noting.add(noting);
+    };
+  }
+
+  async #note(audit: Audit, record: AuditRecord): Promise<void> {
+    try {
+      await audit.note(record);
+    } catch (error) {
+      this.#notice(`The record of ${record.action} could not be kept: ${messageOf(error)}`);
+    }
+  }
+
+  #shutDown(mode: CloseMode): Promise<unknown> {
+    this.#closing ??= this.#close(mode).finally(() => this.#over.resolve("shutdown"));
+    return this.#closing;
+  }
+
+  async #close(mode: CloseMode): Promise<unknown> {
+    const { control, close } = this.#options;
+    return close === undefined ? control.close() : close(mode);
+  }
+
+  async #end(how: "shutdown" | "hangup"): Promise<void> {
+    if (how === "hangup") await this.#hangUp();
+    // Whoever still listens is told how everything ended.
+    if (this.#open > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    this.#desk.subscriptions.close();
+    await this.#outlet.flushed();
+    await Promise.all(this.#noting);
+  }
+
+  async #hangUp(): Promise<void> {
+    const { onHangup = "cancel" } = this.#options;
+    const { live } = this.#desk.prompts;
+    // A shutdown that was asked for goes on as it was asked for.
+    if (this.#closing === undefined) this.#recorder("stop", "hangup", {})({ answer: onHangup });
+    if (this.#closing === undefined && onHangup === "cancel") {
+      this.#notice(`The host is gone. Runs of it that are cancelled: ${live.length}.`);
+      await Promise.allSettled(live.map((run) => run.cancel({ reason: HUNG_UP })));
+    }
+    await this.#shutDown(onHangup).catch((error: unknown) => this.#notice(`Closing failed: ${messageOf(error)}`));
+  }
+
+  #notice(text: string): void {
+    this.#options.notice?.(text);
+  }
+}
+
+/** What the operator should know of it. Hosts are told less. */
+function sayError(error: unknown): string {
+  const { message, cause } = toControlError(error);
+  return cause === undefined ? message : `${message} (${messageOf(cause)})`;
+}
+
+function lineOf(id: string | number, result: unknown): string {
+  const line = answerLine(id, result);
+  const bytes = Buffer.byteLength(line);
+  if (bytes <= ANSWER_BYTES_MAX) return line;
+  throw new ControlError("invalid", `The answer has ${bytes} bytes; the limit is ${ANSWER_BYTES_MAX}.`, {
+    hint: "Read it in pieces: subscribe to the session, with `after`.",
+  });
+}

@@ -1,0 +1,56 @@
+// A prompt from the host: registered when its line is read, told of when it is durable, answered when it has ended.
+
+import type { Outcome } from "../../core/model/cancel.ts";
+import type { RunControl } from "../../ports/control.ts";
+import { TEXT_CHARS_MAX } from "./limits.ts";
+import type { Asked, Desk, Method } from "./method-context.ts";
+import { defined, optionalChoice, optionalText, promptOf, text } from "./params.ts";
+
+const DELIVERIES = ["queue", "steer", "interrupt", "reject"] as const;
+
+export const promptMethod = {
+  fields: ["sessionId", "prompt", "delivery", "key"],
+  sort: "change",
+  carryOut: async (desk, asked) => {
+    const { params } = asked;
+    const session = desk.control.session(text(params, "sessionId"));
+    const delivery = optionalChoice(params, "delivery", DELIVERIES);
+    const run = session.prompt(promptOf(params), defined({ delivery, key: optionalText(params, "key") }));
+    const remove = desk.prompts.add(run, asked.id);
+    try {
+      const runId = await tellAccepted(desk, asked, run);
+      const outcome = await run.outcome;
+      await allTold(desk, run);
+      return { kind: "read", read: async () => ({ runId, outcome, ...(await said(run, outcome)) }) };
+    } finally {
+      remove();
+    }
+  },
+} as const satisfies Method;
+
+async function tellAccepted(desk: Desk, asked: Asked, run: RunControl): Promise<string> {
+  const { runId, seq, joined, ahead } = await run.accepted;
+  asked.noted("accepted", runId);
+  const { sessionId } = run;
+  await desk.tell("run/accepted", { sessionId, runId, seq, joined, ahead, requestId: asked.id ?? null });
+  return runId;
+}
+
+/** Whoever follows the session hears of the end before the answer, and nothing of this run after it. */
+async function allTold(desk: Desk, run: RunControl): Promise<void> {
+  const settledAt = (await run.row().catch(() => undefined))?.settledAt;
+  if (settledAt !== undefined) await desk.subscriptions.told(run.sessionId, settledAt);
+}
+
+/** The outcome is what was waited for. If what was said cannot be read any more, it is answered without. */
+async function said(run: RunControl, outcome: Outcome): Promise<object> {
+  // A steer has said nothing of its own.
+  if (outcome.kind === "completed" && outcome.into !== undefined) return { text: "" };
+  try {
+    const whole = await run.text();
+    if (whole.length <= TEXT_CHARS_MAX) return { text: whole };
+    return { text: whole.slice(0, TEXT_CHARS_MAX).toWellFormed(), textChars: whole.length };
+  } catch {
+    return { text: null };
+  }
+}

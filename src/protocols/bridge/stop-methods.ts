@@ -1,0 +1,120 @@
+// The stop buttons of a host: session, run, call, process, question. A stop is never refused for what it does not need.
+
+import { CALL_WAIT_MS } from "../../core/limits.ts";
+import type { CancelReceipt, SessionReceipt } from "../../core/model/cancel.ts";
+import type { RunControl } from "../../ports/control.ts";
+import { cancelCall } from "../cancel-call.ts";
+import type { Params } from "./message.ts";
+import type { Asked, Desk, Method, Reply } from "./method-context.ts";
+import {
+  defined,
+  invalid,
+  optionalChoice,
+  optionalFlag,
+  optionalMs,
+  optionalReason,
+  optionalText,
+  text,
+  textOfOne,
+} from "./params.ts";
+
+/** Other agents' hosts have other names for it. */
+const CALL_NAMES = ["toolCallId", "tool_call_id", "callId", "call_id"] as const;
+
+const now = (result: unknown): Reply => ({ kind: "now", result });
+
+export const STOP_METHODS = {
+  "session/cancel": {
+    fields: ["sessionId", "reason", "waitMs", "background", "key"],
+    sort: "stop",
+    carryOut: async ({ control }, asked) => {
+      const { params } = asked;
+      const background = optionalChoice(params, "background", ["keep", "stop"]);
+      const session = control.session(text(params, "sessionId"));
+      const receipt = await session.cancel({ ...optionsOf(asked), ...defined({ background }) });
+      return now({ ...receipt, status: sessionStatus(receipt) });
+    },
+  },
+  "session/cancel_tool_call": {
+    fields: ["sessionId", ...CALL_NAMES, "reason", "injectReminder", "timeoutMs"],
+    sort: "stop",
+    carryOut: async ({ control }, { id, params }) => {
+      const session = control.session(text(params, "sessionId"));
+      const given = textOfOne(params, CALL_NAMES);
+      const remind = optionalFlag(params, "injectReminder") ?? true;
+      const timeoutMs = optionalMs(params, "timeoutMs") ?? CALL_WAIT_MS;
+      // A notification is answered by nobody, so nobody waits for it either.
+      const waitMs = id === undefined ? 0 : timeoutMs;
+      return now(await cancelCall(control, session, { given, reason: optionalReason(params), remind, waitMs }));
+    },
+  },
+  "run/cancel": {
+    fields: ["runId", "requestId", "sessionId", "promptKey", "reason", "waitMs", "key"],
+    sort: "stop",
+    carryOut: async (desk, asked) => now(await cancelRun(desk, asked)),
+  },
+  "process/cancel": {
+    fields: ["processId", "reason", "waitMs", "key"],
+    sort: "stop",
+    carryOut: async (desk, asked) =>
+      now(await desk.control.cancel(prefixed(asked.params, "processId", "proc_"), optionsOf(asked))),
+  },
+  "question/cancel": {
+    fields: ["questionId", "reason", "key"],
+    sort: "stop",
+    carryOut: async (desk, asked) => {
+      const { waitMs: _, ...options } = optionsOf(asked);
+      return now(await desk.control.cancel(prefixed(asked.params, "questionId", "ask_"), options));
+    },
+  },
+} as const satisfies Record<string, Method>;
+
+/**
+ * By the id of the run; by that of the request that prompted it, which the host knows before the run has an id; or by
+ * the key it gave the prompt.
+ */
+async function cancelRun({ control, prompts }: Desk, asked: Asked): Promise<unknown> {
+  const { params } = asked;
+  const { requestId } = params;
+  if (typeof requestId === "string" || typeof requestId === "number") {
+    const run: RunControl | undefined = prompts.of(requestId);
+    return run === undefined ? UNKNOWN : run.cancel(optionsOf(asked));
+  }
+  const key = optionalText(params, "promptKey");
+  if (key === undefined) return control.cancel(prefixed(params, "runId", "run_"), optionsOf(asked));
+  const { waitMs: _, ...options } = optionsOf(asked);
+  return control.session(text(params, "sessionId")).cancelPrompt(key, options);
+}
+
+const UNKNOWN: CancelReceipt = { kind: "unknown" };
+
+/** A method for runs stops runs: an id of something else is a mistake, and stops nothing. */
+function prefixed(params: Params, name: string, prefix: string): string {
+  const id = text(params, name);
+  if (!id.startsWith(prefix)) throw invalid(`\`${name}\` begins with "${prefix}".`);
+  return id;
+}
+
+const optionsOf = ({ params }: Asked) =>
+  defined({ reason: optionalReason(params), waitMs: optionalMs(params, "waitMs"), key: optionalText(params, "key") });
+
+type SessionStatus = "cancelled" | "already_cancelled" | "idle" | "not_found";
+
+/** Whether this request has stopped anything that was not being stopped before. */
+export function sessionStatus(receipt: SessionReceipt): SessionStatus {
+  switch (receipt.kind) {
+    case "idle":
+      return "idle";
+    case "unknown":
+      return "not_found";
+    case "withdrawn":
+      return "cancelled";
+    case "stopping": {
+      const receipts = [...receipt.runs, ...(receipt.processes ?? [])].map((one) => one.receipt);
+      return receipts.some(isFirst) ? "cancelled" : "already_cancelled";
+    }
+  }
+}
+
+const isFirst = (receipt: CancelReceipt): boolean =>
+  receipt.kind === "withdrawn" || (receipt.kind === "stopping" && receipt.first);

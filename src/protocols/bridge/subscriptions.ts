@@ -1,0 +1,129 @@
+// The sessions a host follows. Each is read from its log as fast as the host takes lines, and no faster.
+//
+// Invariants
+// 1. Events are not kept for a host that does not read: one is in hand, the rest stays in the log.
+// 2. A session is followed once. Subscribing again begins anew, from where it is asked to.
+
+import { ControlError, messageOf } from "../../core/errors.ts";
+import type { Delta, Gap } from "../../core/model/delta.ts";
+import type { Recorded } from "../../core/model/event.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
+import type { SessionControl } from "../../ports/control.ts";
+import { SUBSCRIPTIONS_MAX } from "./limits.ts";
+import { notificationLine, rpcError } from "./message.ts";
+import type { Outlet } from "./outlet.ts";
+import { invalid } from "./params.ts";
+
+export interface Wish {
+  readonly after: Seq;
+  readonly deltas: "with" | "without";
+}
+
+/** A reason of our own: without one, each abort makes an error with a stack, for nobody. */
+const OVER = { name: "Over", message: "Nobody follows any more." } as const;
+
+export class Subscriptions {
+  readonly #outlet: Outlet;
+  readonly #open = new Map<SessionId, Subscription>();
+
+  constructor(outlet: Outlet) {
+    this.#outlet = outlet;
+  }
+
+  /** Takes the place at once, so that what follows in the next line finds it. The answer begins it. */
+  async add(session: SessionControl, wish: Wish): Promise<() => void> {
+    if (!this.#open.has(session.id) && this.#open.size >= SUBSCRIPTIONS_MAX) {
+      throw new ControlError("overloaded", `${SUBSCRIPTIONS_MAX} sessions are followed already.`, {
+        hint: "Unsubscribe from one of them first.",
+      });
+    }
+    this.remove(session.id);
+    const subscription = new Subscription(session, wish);
+    this.#open.set(session.id, subscription);
+    try {
+      const { asOf } = await session.explain();
+      if (wish.after > asOf) throw invalid(`\`after\` is ${wish.after}, and the log ends at ${asOf}.`);
+      return () => void this.#follow(subscription);
+    } catch (error) {
+      this.#drop(subscription);
+      throw error;
+    }
+  }
+
+  remove(id: SessionId): boolean {
+    const subscription = this.#open.get(id);
+    if (subscription === undefined) return false;
+    this.#drop(subscription);
+    return true;
+  }
+
+  /** Resolves when the host was told everything up to a position, if it follows that session. */
+  async told(id: SessionId, seq: Seq): Promise<void> {
+    await this.#open.get(id)?.reached(seq);
+  }
+
+  close(): void {
+    for (const subscription of [...this.#open.values()]) this.#drop(subscription);
+  }
+
+  async #follow(subscription: Subscription): Promise<void> {
+    const { session, wish, stop } = subscription;
+    let ended: object = {};
+    try {
+      for await (const event of session.events({ ...wish, signal: stop.signal })) {
+        await this.#outlet.tell(() =>
+          stop.signal.aborted ? undefined : notificationLine("event", { sessionId: session.id, event }),
+        );
+        if (stop.signal.aborted) return;
+        subscription.passed(positionOf(event));
+      }
+    } catch (error) {
+      ended = { error: rpcError(error), reason: messageOf(error) };
+    }
+    if (stop.signal.aborted) return;
+    this.#drop(subscription);
+    await this.#outlet.tell(() => notificationLine("subscription/ended", { sessionId: session.id, ...ended }));
+  }
+
+  #drop(subscription: Subscription): void {
+    if (this.#open.get(subscription.session.id) === subscription) this.#open.delete(subscription.session.id);
+    subscription.end();
+  }
+}
+
+class Subscription {
+  readonly session: SessionControl;
+  readonly wish: Wish;
+  readonly stop = new AbortController();
+  #cursor: Seq;
+  #waiting: { readonly seq: Seq; readonly reached: () => void }[] = [];
+
+  constructor(session: SessionControl, wish: Wish) {
+    this.session = session;
+    this.wish = wish;
+    this.#cursor = wish.after;
+  }
+
+  reached(seq: Seq): Promise<void> {
+    if (this.#cursor >= seq || this.stop.signal.aborted) return Promise.resolve();
+    return new Promise((reached) => this.#waiting.push({ seq, reached }));
+  }
+
+  passed(seq: Seq | undefined): void {
+    if (seq === undefined) return;
+    this.#cursor = seq;
+    for (const { reached } of this.#waiting.filter((one) => one.seq <= seq)) reached();
+    this.#waiting = this.#waiting.filter((one) => one.seq > seq);
+  }
+
+  end(): void {
+    this.stop.abort(OVER);
+    for (const { reached } of this.#waiting.splice(0)) reached();
+  }
+}
+
+/** Where in the log this stands. Deltas stand nowhere. */
+function positionOf(event: Recorded | Delta | Gap): Seq | undefined {
+  if ("seq" in event) return event.seq;
+  return event.type === "gap" ? event.to : undefined;
+}
