@@ -1,9 +1,9 @@
 // What becomes of an editor's runs when it has gone, and how long that may take.
 
-import type { Log } from "../observe/log.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { RunControl } from "../ports/control.ts";
 import type { AcpGuest } from "../protocols/acp/agent/acp-agent.ts";
+import type { Log } from "../telemetry/log.ts";
 import { count } from "./words.ts";
 
 /** `keep`: they go on, where the work is done or from the next start on. */

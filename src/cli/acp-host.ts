@@ -5,10 +5,10 @@
 // 2. What was opened is closed, also if what comes after it could not be.
 import { ControlError } from "../core/errors.ts";
 import { SHUTDOWN_MS } from "../core/limits.ts";
-import type { Log } from "../observe/log.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Announcement, announce } from "../sdk/announcement.ts";
 import type { Home, HostKind } from "../sdk/data-dir.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { House } from "./serve-house.ts";
 import { version } from "./version.ts";
 

@@ -8,11 +8,11 @@
 // 2. A home that a server works for, or a host with another agent, is not taken over, and not used unawares.
 
 import { ControlError, toControlError } from "../core/errors.ts";
-import type { AuditTrail } from "../observe/audit-trail.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { type Home, readServer, type ServerNote } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
+import type { AuditTrail } from "../telemetry/audit/audit-trail.ts";
 import { type Hosted, type HostWish, host, leave } from "./acp-host.ts";
 import { type HostWatch, watchHost } from "./acp-host-watch.ts";
 import { type Door, openControl } from "./control-door.ts";

@@ -7,14 +7,14 @@
 import type { Writable } from "node:stream";
 import { ControlError } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
-import type { AuditTrail } from "../observe/audit-trail.ts";
-import { type Log, openLog } from "../observe/log.ts";
-import { type Redactor, redactor } from "../observe/redactor.ts";
 import type { BelayControl } from "../ports/control.ts";
 import type { AcpDoorOptions } from "../protocols/acp/agent/acp-agent.ts";
 import { type EditorLine, editorLine } from "../protocols/acp/transport/stdio.ts";
 import { type Home, makeHome, openHome, socketOf } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
+import type { AuditTrail } from "../telemetry/audit/audit-trail.ts";
+import { type Log, openLog } from "../telemetry/log.ts";
+import { type Redactor, redactor } from "../telemetry/redactor.ts";
 import { ACP_GRACE_MS, type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./acp-end.ts";
 import { greetTypist } from "./acp-greeting.ts";
 import { CROWD, type OpenedHouse } from "./acp-host.ts";

@@ -5,14 +5,14 @@
 // 2. A host that is gone does not end the program at once: what it has begun is brought to an end before.
 
 import { ControlError } from "../core/errors.ts";
-import { openAuditTrail } from "../observe/audit-file.ts";
-import { openLog } from "../observe/log.ts";
-import { redactor } from "../observe/redactor.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { Audit } from "../protocols/bridge/audit.ts";
 import { type BridgeOptions, runBridge } from "../protocols/bridge/bridge.ts";
 import { type Home, makeHome, openHome } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
+import { openAuditTrail } from "../telemetry/audit/audit-file.ts";
+import { openLog } from "../telemetry/log.ts";
+import { redactor } from "../telemetry/redactor.ts";
 import { openControl } from "./control-door.ts";
 import type { DoorOptions } from "./door-options.ts";
 import { EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";

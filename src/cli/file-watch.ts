@@ -2,9 +2,9 @@
 // stops, and when that is over.
 
 import { ControlError } from "../core/errors.ts";
-import type { Log } from "../observe/log.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FILES_MIN, isShortOfFiles, openFilesMax } from "../process/launch/file-limit.ts";
+import type { Log } from "../telemetry/log.ts";
 
 /** Throws before anything is opened: later, each step would fail with an error of its own. */
 export function checkOpenFiles(max = openFilesMax()): void {

@@ -1,5 +1,5 @@
 // A record of the audit trail as one line for people: when, who, what, and what they were told.
-import type { AuditRecord } from "../observe/audit-record.ts";
+import type { AuditRecord } from "../telemetry/audit/audit-record.ts";
 import { dayAndTime } from "./age.ts";
 import { plainLine } from "./plain-text.ts";
 

@@ -2,10 +2,10 @@
 // reach it. Another that serves it already is joined.
 import { existsSync } from "node:fs";
 import { ControlError, messageOf } from "../core/errors.ts";
-import { openLog } from "../observe/log.ts";
-import { redactor } from "../observe/redactor.ts";
 import { type Home, makeHome, openHome, socketOf } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
+import { openLog } from "../telemetry/log.ts";
+import { redactor } from "../telemetry/redactor.ts";
 import { CROWD, type OpenedHouse } from "./acp-host.ts";
 import { AcpHouse } from "./acp-house.ts";
 import { markOf } from "./agent-digest.ts";

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { emptyHome } from "../../test/fixtures/empty-data-dir.ts";
-import { openLog } from "../observe/log.ts";
-import { redactor } from "../observe/redactor.ts";
 import { systemClock } from "../system/system-clock.ts";
+import { openLog } from "../telemetry/log.ts";
+import { redactor } from "../telemetry/redactor.ts";
 import { openHouse } from "./serve-house.ts";
 import { makePlan } from "./serve-works.ts";
 

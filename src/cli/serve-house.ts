@@ -14,14 +14,6 @@ import { openTokens, type Tokens } from "../http/auth/tokens.ts";
 import { type Handler, makeHandler } from "../http/handler.ts";
 import type { ServerMetrics } from "../http/observer.ts";
 import type { Handle } from "../http/transport/node-server.ts";
-import { openAuditTrail } from "../observe/audit-file.ts";
-import type { AuditRecord } from "../observe/audit-record.ts";
-import { type AuditTrail, memoryAuditTrail } from "../observe/audit-trail.ts";
-import { eventMetrics } from "../observe/event-metrics.ts";
-import type { Log } from "../observe/log.ts";
-import { Metrics } from "../observe/metrics.ts";
-import type { Redactor } from "../observe/redactor.ts";
-import type { Telemetry, TelemetryOptions } from "../observe/telemetry.ts";
 import type { Notice } from "../ports/hooks.ts";
 import type { Tier } from "../ports/spawner.ts";
 import { isShortOfFiles } from "../process/launch/file-limit.ts";
@@ -29,6 +21,14 @@ import type { Belay } from "../sdk/belay.ts";
 import { type DataLock, takeDataDirectory } from "../sdk/data-lock.ts";
 import type { ServerConfig } from "../setup/config.ts";
 import { systemClock } from "../system/system-clock.ts";
+import { openAuditTrail } from "../telemetry/audit/audit-file.ts";
+import type { AuditRecord } from "../telemetry/audit/audit-record.ts";
+import { type AuditTrail, memoryAuditTrail } from "../telemetry/audit/audit-trail.ts";
+import { eventMetrics } from "../telemetry/event-metrics.ts";
+import type { Log } from "../telemetry/log.ts";
+import { Metrics } from "../telemetry/metrics.ts";
+import type { Redactor } from "../telemetry/redactor.ts";
+import type { Telemetry, TelemetryOptions } from "../telemetry/telemetry.ts";
 import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 import { type Listeners, openListeners } from "./serve-listeners.ts";
 import { checkPlan, type GivenAgent, makePrivate, openWorks, type Plan, type Works } from "./serve-works.ts";
@@ -186,7 +186,7 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
 /** Undefined without the package: then no SDK of OpenTelemetry can be registered either. */
 async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | undefined> {
   try {
-    const { Telemetry } = await import("../observe/telemetry.ts");
+    const { Telemetry } = await import("../telemetry/telemetry.ts");
     return new Telemetry(options);
   } catch (error) {
     if (isMissing(error, "@opentelemetry/api")) return undefined;

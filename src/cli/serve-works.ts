@@ -4,7 +4,6 @@ import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } fr
 import { dirname, join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../agent/permission.ts";
 import { ControlError } from "../core/errors.ts";
-import { redactor } from "../observe/redactor.ts";
 import { type Belay, openBelay } from "../sdk/belay.ts";
 import type { BelayOptions } from "../sdk/belay-options.ts";
 import type { Home } from "../sdk/data-dir.ts";
@@ -13,6 +12,7 @@ import { loadConfig } from "../setup/load-config.ts";
 import { makeAgent } from "../setup/make-agent.ts";
 import { openOptions } from "../setup/open-options.ts";
 import { type Taken, takeSecrets } from "../setup/secrets.ts";
+import { redactor } from "../telemetry/redactor.ts";
 import { tierOf } from "./doctor.ts";
 import { retentionOf } from "./retention-flag.ts";
 import type { AgentFlags } from "./serve-words.ts";

@@ -5,12 +5,12 @@
 //    and its socket are gone.
 // 2. Whoever reads its log, or stops reading it, cannot end it.
 import { ControlError } from "../core/errors.ts";
-import { type Log, openLog } from "../observe/log.ts";
-import type { LineForm } from "../observe/log-line.ts";
-import { redactor } from "../observe/redactor.ts";
 import { type Announcement, announce } from "../sdk/announcement.ts";
 import { type Home, makeHome, openHome, readServer, type ServerNote } from "../sdk/data-dir.ts";
 import { systemClock } from "../system/system-clock.ts";
+import { type Log, openLog } from "../telemetry/log.ts";
+import type { LineForm } from "../telemetry/log-line.ts";
+import { redactor } from "../telemetry/redactor.ts";
 import { dayAndTime } from "./age.ts";
 import { EXIT_CODE, EXIT_FOUND, EXIT_OK, type StopSignal } from "./exit-code.ts";
 import { drainMsOf, levelOf, type ServeFlags, serverOf } from "./serve-flags.ts";

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
-import { auditPage } from "../../src/observe/audit-page.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
+import { auditPage } from "../../src/telemetry/audit/audit-page.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "belay-bridge-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

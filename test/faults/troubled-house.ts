@@ -4,13 +4,13 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { type BelayClient, connectBelay } from "../../src/client/belay-client.ts";
 import { serveBelay } from "../../src/http/serve.ts";
-import { openAuditTrail } from "../../src/observe/audit-file.ts";
-import type { AuditTrail } from "../../src/observe/audit-trail.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import type { SessionControl } from "../../src/ports/control.ts";
 import type { Notice } from "../../src/ports/hooks.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
+import { openAuditTrail } from "../../src/telemetry/audit/audit-file.ts";
+import type { AuditTrail } from "../../src/telemetry/audit/audit-trail.ts";
 
 export interface TroubledHouse {
   readonly belay: Belay;

@@ -68,9 +68,9 @@ export const PERMITS: readonly Permit[] = [
   { reach: "files", in: "src/setup/config-content.ts", because: "a configuration and the code it names are files" },
   { reach: "chance", in: "src/setup/config-content.ts", because: "it makes a digest, which is no chance" },
   { reach: "this process", in: "src/setup/config-file.ts", because: "whose file it is, is asked of its own user" },
-  { reach: "files", in: "src/observe/audit-folder.ts", because: "the audit trail is kept in files" },
-  { reach: "files", in: "src/observe/audit-page.ts", because: "the audit trail is kept in files" },
-  { reach: "this process", in: "src/observe/line-sink.ts", because: "the log goes to standard error" },
+  { reach: "files", in: "src/telemetry/audit/audit-folder.ts", because: "the audit trail is kept in files" },
+  { reach: "files", in: "src/telemetry/audit/audit-page.ts", because: "the audit trail is kept in files" },
+  { reach: "this process", in: "src/telemetry/line-sink.ts", because: "the log goes to standard error" },
   ...["private-directory.ts", "token-file.ts", "listener.ts", "listener-socket.ts"].map(
     (file): Permit => ({
       ...{ reach: "files", in: `src/http/${file}` },

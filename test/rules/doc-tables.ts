@@ -16,12 +16,12 @@ import * as serverLimits from "../../src/http/limits.ts";
 import type { Route } from "../../src/http/routes/route.ts";
 import { ROUTE_NAMES, routeOf } from "../../src/http/routes/routes.ts";
 import { STATUS } from "../../src/http/routes/status-code.ts";
-import { INSTRUMENTS } from "../../src/observe/instruments.ts";
-import * as observeLimits from "../../src/observe/limits.ts";
 import { ATTACKS, type Attack, ENFORCEMENT } from "../../src/process/containment/attacks.ts";
 import { MECHANISMS } from "../../src/process/containment/mechanisms.ts";
 import * as bridgeLimits from "../../src/protocols/bridge/limits.ts";
 import * as sqliteLimits from "../../src/store/sqlite/limits.ts";
+import { INSTRUMENTS } from "../../src/telemetry/instruments.ts";
+import * as observeLimits from "../../src/telemetry/limits.ts";
 import { nodes, parse, ROOT, sources } from "../fixtures/repository.ts";
 import { shutdownTable } from "../shutdown/situations.ts";
 import { ROOMS, roomOf } from "./import-rules.ts";
@@ -50,7 +50,7 @@ export const TABLES: readonly Table[] = [
   { page: "docs/server.md", name: "status codes", make: statusCodes },
   { page: "docs/server.md", name: "metrics", make: metrics },
   { page: "docs/server.md", name: "server limits", make: () => limits("src/http/limits.ts", serverLimits) },
-  { page: "docs/server.md", name: "observe limits", make: () => limits("src/observe/limits.ts", observeLimits) },
+  { page: "docs/server.md", name: "observe limits", make: () => limits("src/telemetry/limits.ts", observeLimits) },
   { page: "docs/client.md", name: "client limits", make: () => limits("src/client/limits.ts", clientLimits) },
   { page: "docs/bridge.md", name: "bridge limits", make: () => limits("src/protocols/bridge/limits.ts", bridgeLimits) },
   { page: "SECURITY.md", name: "attacks", make: attacks },

@@ -1,8 +1,8 @@
 // Who asked for what, and what they were told: the trail every control request leaves. And one that is kept in memory.
-import { ControlError } from "../core/errors.ts";
+import { ControlError } from "../../core/errors.ts";
+import { AUDIT_MEMORY_MAX, AUDIT_PAGE_MAX } from "../limits.ts";
+import type { Redact } from "../redactor.ts";
 import { type AuditRecord, keptRecord } from "./audit-record.ts";
-import { AUDIT_MEMORY_MAX, AUDIT_PAGE_MAX } from "./limits.ts";
-import type { Redact } from "./redactor.ts";
 
 export interface AuditTrail {
   /**

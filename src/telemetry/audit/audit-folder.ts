@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { ControlError, messageOf } from "../core/errors.ts";
+import { ControlError, messageOf } from "../../core/errors.ts";
 
 /** A file is never renamed: a place in it stays what it is, whatever is written behind it. */
 export const auditFile = (folder: string, number: number): string =>

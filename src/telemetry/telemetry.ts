@@ -13,11 +13,11 @@ import type { CancelReason } from "../core/model/cancel.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { CallId, ProcessId, RunId, SessionId } from "../core/model/ids.ts";
 import { runOf } from "../core/model/ids.ts";
-import { EventTally } from "./event-tally.ts";
+import { Remembered } from "./bounded-map.ts";
+import { EventTally } from "./event-counters.ts";
 import { SPAN_NAME_CHARS_MAX, SPAN_NAMES_MAX, SPANS_RUNS_MAX, TEXT_CHARS_READ_MAX } from "./limits.ts";
 import { type Teller, tellMeter } from "./meter.ts";
 import type { Redact } from "./redactor.ts";
-import { Remembered } from "./remembered.ts";
 import { type RunBegun, RunTrace } from "./run-trace.ts";
 
 export interface TelemetryOptions {

@@ -16,21 +16,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Gate } from "../testing/gate.ts";
-import { manualClock } from "../testing/manual-clock.ts";
-import { type AuditFileOptions, openAuditTrail } from "./audit-file.ts";
-import { type AppendFile, auditFile, openAuditFile } from "./audit-folder.ts";
-import { auditPage } from "./audit-page.ts";
-import type { AuditRecord } from "./audit-record.ts";
-import { type AuditQuery, type AuditTrail, memoryAuditTrail } from "./audit-trail.ts";
+import { Gate } from "../../testing/gate.ts";
+import { manualClock } from "../../testing/manual-clock.ts";
 import {
   AUDIT_LINE_BYTES_MAX,
   AUDIT_MEMORY_MAX,
   AUDIT_SCAN_BYTES_MAX,
   AUDIT_WAIT_MS_MAX,
   AUDIT_WAITING_BYTES_MAX,
-} from "./limits.ts";
-import { redactor } from "./redactor.ts";
+} from "../limits.ts";
+import { redactor } from "../redactor.ts";
+import { type AuditFileOptions, openAuditTrail } from "./audit-file.ts";
+import { type AppendFile, auditFile, openAuditFile } from "./audit-folder.ts";
+import { auditPage } from "./audit-page.ts";
+import type { AuditRecord } from "./audit-record.ts";
+import { type AuditQuery, type AuditTrail, memoryAuditTrail } from "./audit-trail.ts";
 
 const SECRET = "canary-1234-canary";
 const redact = redactor([SECRET]);

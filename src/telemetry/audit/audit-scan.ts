@@ -1,7 +1,7 @@
 // The lines of an audit file from its end backwards, a block at a time: newest first, with little in memory.
 import type { FileHandle } from "node:fs/promises";
+import { AUDIT_BLOCK_BYTES, AUDIT_LINE_BYTES_MAX } from "../limits.ts";
 import { LINE_FEED } from "./audit-folder.ts";
-import { AUDIT_BLOCK_BYTES, AUDIT_LINE_BYTES_MAX } from "./limits.ts";
 
 export interface ScannedLine {
   /** Empty where there was nothing that could be a record. */

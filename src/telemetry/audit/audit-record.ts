@@ -1,8 +1,8 @@
 // One request to control something, and what it was answered: as a record, and as a line of the trail. Pure.
-import type { Json } from "../core/model/prompt.ts";
-import { AUDIT_NAME_CHARS_MAX, AUDIT_NOTE_CHARS_MAX } from "./limits.ts";
-import { previewText } from "./preview.ts";
-import type { Redact } from "./redactor.ts";
+import type { Json } from "../../core/model/prompt.ts";
+import { AUDIT_NAME_CHARS_MAX, AUDIT_NOTE_CHARS_MAX } from "../limits.ts";
+import { previewText } from "../preview.ts";
+import type { Redact } from "../redactor.ts";
 
 /** The door it came in by. */
 export type Via = "http" | "socket" | "bridge" | "acp" | "cli";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Event, Recorded } from "../core/model/event.ts";
+import { EventTally } from "./event-counters.ts";
 import { eventMetrics } from "./event-metrics.ts";
-import { EventTally } from "./event-tally.ts";
 import { RUNS_MEASURED_MAX, SERIES_MAX } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 

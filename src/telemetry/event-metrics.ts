@@ -1,7 +1,7 @@
 // The work as it is recorded, counted for whoever scrapes.
 import type { Recorded } from "../core/model/event.ts";
 import type { SessionId } from "../core/model/ids.ts";
-import { EventTally } from "./event-tally.ts";
+import { EventTally } from "./event-counters.ts";
 import { INSTRUMENTS, type InstrumentKey, type Measure, STOP_BUCKETS, WAIT_BUCKETS } from "./instruments.ts";
 import type { Metrics } from "./metrics.ts";
 

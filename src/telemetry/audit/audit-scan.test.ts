@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { AUDIT_BLOCK_BYTES, AUDIT_LINE_BYTES_MAX } from "../limits.ts";
 import { linesBefore, type ScannedLine } from "./audit-scan.ts";
-import { AUDIT_BLOCK_BYTES, AUDIT_LINE_BYTES_MAX } from "./limits.ts";
 
 /** The lines of a text as if it were a file, from `end` backwards. */
 async function scan(text: string, end = Buffer.byteLength(text)): Promise<readonly ScannedLine[]> {

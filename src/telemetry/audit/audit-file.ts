@@ -10,8 +10,11 @@
 //
 // One writer: two programs with the same folder would take away each other's files. Whoever opens one holds the lock of
 // the database beside it.
-import { messageOf } from "../core/errors.ts";
-import type { Clock } from "../ports/clock.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { AUDIT_FILE_BYTES_MAX, AUDIT_FILES_KEPT, AUDIT_WAIT_MS_MAX, AUDIT_WAITING_BYTES_MAX } from "../limits.ts";
+import type { Log } from "../log.ts";
+import type { Redact } from "../redactor.ts";
 import {
   type AppendFile,
   auditNumbers,
@@ -26,9 +29,6 @@ import {
 import { auditPage } from "./audit-page.ts";
 import { type AuditRecord, keptRecord, recordLine } from "./audit-record.ts";
 import type { AuditPage, AuditQuery, AuditTrail } from "./audit-trail.ts";
-import { AUDIT_FILE_BYTES_MAX, AUDIT_FILES_KEPT, AUDIT_WAIT_MS_MAX, AUDIT_WAITING_BYTES_MAX } from "./limits.ts";
-import type { Log } from "./log.ts";
-import type { Redact } from "./redactor.ts";
 
 export interface AuditFileOptions {
   /** A folder of its own. Made if there is none. */

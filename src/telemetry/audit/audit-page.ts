@@ -1,10 +1,10 @@
 // One page of an audit trail that is kept in files: across all of them, newest first.
 import { type FileHandle, open } from "node:fs/promises";
+import { AUDIT_SCAN_BYTES_MAX } from "../limits.ts";
 import { auditFile, auditNumbers } from "./audit-folder.ts";
 import { type AuditRecord, parseRecord } from "./audit-record.ts";
 import { linesBefore, type ScannedLine } from "./audit-scan.ts";
 import { type AuditPage, type AuditQuery, badCursor, isAskedFor, pageSize } from "./audit-trail.ts";
-import { AUDIT_SCAN_BYTES_MAX } from "./limits.ts";
 
 /** A place in the trail: the number of a file, and where in it. */
 interface Place {

@@ -7,9 +7,9 @@
 import type { CancelReason } from "../core/model/cancel.ts";
 import type { Recorded, Usage } from "../core/model/event.ts";
 import type { RunId } from "../core/model/ids.ts";
+import { Remembered } from "./bounded-map.ts";
 import type { InstrumentKey, Measure } from "./instruments.ts";
 import { RUNS_MEASURED_MAX } from "./limits.ts";
-import { Remembered } from "./remembered.ts";
 
 /** Of a run that has not settled. */
 interface Times {
