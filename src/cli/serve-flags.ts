@@ -1,10 +1,10 @@
 // What was typed after `belay serve`, as the configuration has it.
 import { readFileSync, statSync } from "node:fs";
+import type { CrowdConfig, ServerConfig } from "../config/config.ts";
 import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import type { TrustedProxy } from "../http/transport/listener.ts";
 import type { Environment, Home } from "../sdk/data-dir.ts";
-import type { CrowdConfig, ServerConfig } from "../setup/config.ts";
 import { LEVELS, type Level } from "../telemetry/log-line.ts";
 import { plainLine } from "./plain-text.ts";
 import type { AgentFlags } from "./serve-words.ts";

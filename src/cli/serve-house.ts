@@ -4,6 +4,8 @@
 // 1. The store's lock comes first. Its holder listens before it takes up any run: what runs can be stopped.
 // 2. Until everything is open, whoever asks is told to come back; nobody is served by half a house.
 // 3. What was opened is closed, also if what comes after it could not be.
+
+import type { ServerConfig } from "../config/config.ts";
 import { ControlError } from "../core/errors.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { SessionId } from "../core/model/ids.ts";
@@ -19,7 +21,6 @@ import type { Tier } from "../ports/spawner.ts";
 import { isShortOfFiles } from "../process/launch/file-limit.ts";
 import type { Belay } from "../sdk/belay.ts";
 import { type DataLock, takeDataDirectory } from "../sdk/data-lock.ts";
-import type { ServerConfig } from "../setup/config.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { openAuditTrail } from "../telemetry/audit/audit-file.ts";
 import type { AuditRecord } from "../telemetry/audit/audit-record.ts";

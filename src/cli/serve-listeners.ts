@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { ServerConfig } from "../config/config.ts";
 import { ControlError } from "../core/errors.ts";
 import type { Served } from "../http/auth/host.ts";
 import { CONNECTIONS_MAX } from "../http/limits.ts";
@@ -9,7 +10,6 @@ import { type Listener, type ListenOptions, listen, type TcpPlace } from "../htt
 import type { Handle } from "../http/transport/node-server.ts";
 import { connectionsWithin } from "../process/launch/file-limit.ts";
 import type { Home } from "../sdk/data-dir.ts";
-import type { ServerConfig } from "../setup/config.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { proxyOf } from "./serve-flags.ts";
 

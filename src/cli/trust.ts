@@ -3,10 +3,10 @@
 import { statSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
+import { type ConfigContent, configContent } from "../config/config-content.ts";
+import { findConfig, type Trust } from "../config/config-file.ts";
 import { ControlError } from "../core/errors.ts";
 import { type Home, makeHome, openHome } from "../sdk/data-dir.ts";
-import { type ConfigContent, configContent } from "../setup/config-content.ts";
-import { findConfig, type Trust } from "../setup/config-file.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { dayAndTime } from "./age.ts";
 import { EXIT_OK } from "./exit-code.ts";

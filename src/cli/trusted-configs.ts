@@ -2,8 +2,8 @@
 // command cannot see. A content that has changed is trusted no more.
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import type { ConfigContent } from "../config/config-content.ts";
 import type { Home } from "../sdk/data-dir.ts";
-import type { ConfigContent } from "../setup/config-content.ts";
 
 export interface TrustedConfig {
   readonly path: string;
