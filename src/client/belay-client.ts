@@ -29,10 +29,7 @@ import type {
 } from "../ports/control.ts";
 import type { Explanation, Status } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
-import { ClientAnswers } from "./answers.ts";
-import { type CarrierParts, eventsCarrier, firstOf, socketCarrier } from "./carriers.ts";
-import { type Chance, webChance } from "./chance.ts";
-import { Connection } from "./connection.ts";
+import { watch } from "./all-events.ts";
 import {
   checkKey,
   checkPrompt,
@@ -47,15 +44,18 @@ import {
 } from "./input.ts";
 import { PATIENCE_MS } from "./limits.ts";
 import { openRun } from "./open-run.ts";
-import type { Fetch } from "./reply.ts";
+import { ClientAnswers } from "./questions.ts";
+import { type Chance, webChance } from "./random.ts";
 import { ClientRun } from "./run.ts";
 import { type AcceptedIn, SendOrder } from "./send-order.ts";
 import { ClientSession } from "./session.ts";
-import type { OpenCarrier } from "./shared-stream.ts";
 import { cancelPrompt, type KeyReceipt, stopOne } from "./stop.ts";
 import { stopAll } from "./stop-all.ts";
-import { sharedByTabs } from "./tabs.ts";
-import { watch } from "./watch.ts";
+import { type CarrierParts, eventsCarrier, firstOf, socketCarrier } from "./transport/carriers.ts";
+import { Connection } from "./transport/connection.ts";
+import type { Fetch } from "./transport/reply.ts";
+import type { OpenCarrier } from "./transport/shared-stream.ts";
+import { sharedByTabs } from "./transport/tabs.ts";
 import { webClock } from "./web-clock.ts";
 
 export interface ConnectOptions {
@@ -272,7 +272,7 @@ function carriersOf(parts: CarrierParts, { fetch, socket }: ConnectOptions): Ope
 /** How the server is reached, and what it is called. */
 async function doorOf({ url, socket, fetch }: ConnectOptions) {
   if (socket !== undefined) {
-    const { socketFetch } = await import("./node-transport.ts");
+    const { socketFetch } = await import("./transport/node-transport.ts");
     return { fetch: fetch ?? socketFetch(socket), base: "http://localhost", where: `Belay at ${socket}` };
   }
   const { origin, pathname, protocol, username, search } = parsed(url ?? "");

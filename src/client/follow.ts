@@ -9,10 +9,10 @@ import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Seq } from "../core/model/ids.ts";
 import type { SseMessage } from "../wire/sse-parser.ts";
-import type { Connection } from "./connection.ts";
-import { Heard } from "./heard.ts";
+import { Heard } from "./delivered-text.ts";
 import { JUMPS_MAX } from "./limits.ts";
-import { Stream } from "./stream.ts";
+import type { Connection } from "./transport/connection.ts";
+import { Stream } from "./transport/stream.ts";
 
 export interface Following {
   readonly path: string;

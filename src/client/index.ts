@@ -32,4 +32,4 @@ export type {
 } from "../ports/control.ts";
 export type { Explanation, Status } from "../ports/explanation.ts";
 export { BelayClient, type ConnectOptions, connectBelay } from "./belay-client.ts";
-export type { Fetch, FetchInit, Reply } from "./reply.ts";
+export type { Fetch, FetchInit, Reply } from "./transport/reply.ts";

@@ -2,9 +2,9 @@
 
 import type { RunRow } from "../core/model/rows.ts";
 import type { Explanation } from "../ports/explanation.ts";
-import type { Connection } from "./connection.ts";
 import { ClientRun } from "./run.ts";
 import type { AcceptedIn } from "./send-order.ts";
+import type { Connection } from "./transport/connection.ts";
 
 export async function openRun(connection: Connection, row: RunRow): Promise<ClientRun> {
   const known = await standing(connection, row);

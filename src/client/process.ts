@@ -6,11 +6,11 @@ import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/m
 import type { ProcessRow } from "../core/model/rows.ts";
 import type { ProcessControl, ProcessesControl } from "../ports/control.ts";
 import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
-import type { Connection } from "./connection.ts";
 import { invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { INPUT_BYTES_MAX, WAIT_PIECE_MS } from "./limits.ts";
 import { stopOne } from "./stop.ts";
-import { Stream } from "./stream.ts";
+import type { Connection } from "./transport/connection.ts";
+import { Stream } from "./transport/stream.ts";
 
 /** What the server knows of one process. */
 interface ProcessFound {

@@ -15,13 +15,13 @@ import { type RunResult, resultOf } from "../core/read/run-result.ts";
 import { runText, type TextOptions } from "../core/read/run-text.ts";
 import type { RunView } from "../core/read/run-view.ts";
 import type { CancelOptions, RunControl, Waited } from "../ports/control.ts";
-import type { Connection } from "./connection.ts";
 import { follow } from "./follow.ts";
 import { checkKey, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
-import { isRefusal } from "./reply.ts";
 import type { AcceptedIn, Unanswered } from "./send-order.ts";
 import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, type StopWish, stopOne } from "./stop.ts";
+import type { Connection } from "./transport/connection.ts";
+import { isRefusal } from "./transport/reply.ts";
 
 export interface RunBegun {
   /** Undefined: a session of its own, whose id comes with the acceptance. */

@@ -11,7 +11,7 @@ import { ControlError } from "../core/errors.ts";
 import type { Accepted } from "../core/model/command.ts";
 import type { SessionId } from "../core/model/ids.ts";
 import { UNSENT_PROMPTS_MAX } from "./limits.ts";
-import { isRefusal } from "./reply.ts";
+import { isRefusal } from "./transport/reply.ts";
 
 /** What the server answers to a prompt. */
 export interface AcceptedIn extends Accepted {

@@ -27,7 +27,6 @@ import type {
 } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
-import type { Connection } from "./connection.ts";
 import { follow, type Page } from "./follow.ts";
 import { checkJson, checkKey, checkPrompt, checkRun, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { openRun } from "./open-run.ts";
@@ -35,6 +34,7 @@ import { SessionProcesses } from "./process.ts";
 import { ClientRun } from "./run.ts";
 import type { AcceptedIn, SendOrder } from "./send-order.ts";
 import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, stopOne, waitForSession } from "./stop.ts";
+import type { Connection } from "./transport/connection.ts";
 
 export class ClientSession implements SessionControl {
   readonly id: SessionId;

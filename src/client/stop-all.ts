@@ -2,11 +2,11 @@
 
 import type { CoveredProcess, SessionReceipt } from "../core/model/cancel.ts";
 import type { CancelAllOptions, CoveredSession } from "../ports/control.ts";
-import type { Ask, Connection } from "./connection.ts";
 import { checkKey, rejectUnknown } from "./input.ts";
 import { WAITS_AT_ONCE_MAX } from "./limits.ts";
 import type { SendOrder } from "./send-order.ts";
 import { checkWait, type Stopped, stopOne } from "./stop.ts";
+import type { Ask, Connection } from "./transport/connection.ts";
 
 /** Stops what every session has going on, and the prompts of this client that have no answer yet. */
 export async function stopAll(

@@ -5,10 +5,10 @@ import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { CancelReceipt, Covered, CoveredProcess, Outcome, SessionReceipt } from "../core/model/cancel.ts";
 import type { RunId } from "../core/model/ids.ts";
 import type { CancelOptions, Waited } from "../ports/control.ts";
-import type { Connection } from "./connection.ts";
 import { checkKey, invalid } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 import type { Unanswered } from "./send-order.ts";
+import type { Connection } from "./transport/connection.ts";
 
 /** What is told of one thing that is being stopped. */
 export type Stopped = CancelReceipt & Waited;

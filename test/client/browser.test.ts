@@ -18,8 +18,8 @@ test("the client is made of what browsers have: it compiles without Node's types
 test("Node is named in one file of the client, and that is loaded only when it is asked for", () => {
   const files = filesUnder("src/client").filter(({ path }) => !path.endsWith(".test.ts"));
   const outside = files.filter((file) => importsOf(file).some(({ specifier }) => !specifier.startsWith(".")));
-  expect(outside.map(({ path }) => path)).toEqual(["src/client/node-transport.ts"]);
+  expect(outside.map(({ path }) => path)).toEqual(["src/client/transport/node-transport.ts"]);
   const named = files.filter(({ text }) => text.includes("node-transport.ts"));
   expect(named.map(({ path }) => path)).toEqual(["src/client/belay-client.ts"]);
-  expect(named[0]?.text).toContain('await import("./node-transport.ts")');
+  expect(named[0]?.text).toContain('await import("./transport/node-transport.ts")');
 });

@@ -109,7 +109,7 @@ export const PERMITS: readonly Permit[] = [
   },
   { reach: "time", in: "src/client/web-clock.ts", because: "a browser has no other clock" },
   { reach: "timers", in: "src/client/web-clock.ts", because: "a browser has no other clock" },
-  { reach: "chance", in: "src/client/chance.ts", because: "keys must not repeat, and pauses must differ" },
+  { reach: "chance", in: "src/client/random.ts", because: "keys must not repeat, and pauses must differ" },
   {
     reach: "files",
     in: "src/sdk/resources.ts",

@@ -1,7 +1,7 @@
 // A `fetch` that sends everything over one HTTP/1.1 connection: what is asked for in one tick is one write, and answers
 // come in the order of the requests.
 import { connect, type Socket } from "node:net";
-import type { Fetch, Reply } from "../../../src/client/reply.ts";
+import type { Fetch, Reply } from "../../../src/client/transport/reply.ts";
 
 interface Waiting {
   readonly answered: (reply: Reply) => void;

@@ -5,7 +5,7 @@ import { runDelete } from "../../../src/cli/delete.ts";
 import { runQueue } from "../../../src/cli/queue.ts";
 import { runStopAll } from "../../../src/cli/stop-all.ts";
 import { connectBelay } from "../../../src/client/belay-client.ts";
-import type { Fetch, FetchInit } from "../../../src/client/reply.ts";
+import type { Fetch, FetchInit } from "../../../src/client/transport/reply.ts";
 import type { BelayControl, RunControl } from "../../../src/ports/control.ts";
 import { acpDoor } from "../../../src/protocols/acp/agent/acp-agent.ts";
 import { systemClock } from "../../../src/system/system-clock.ts";

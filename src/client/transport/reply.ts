@@ -1,6 +1,6 @@
 // What comes back over HTTP, read to its end or as it comes, and what its errors mean.
-import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../core/errors.ts";
-import { ANSWER_BYTES_MAX, ERROR_BYTES_MAX, RETRY_AFTER_MS_MAX, STOP_ATTEMPTS_MAX } from "./limits.ts";
+import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
+import { ANSWER_BYTES_MAX, ERROR_BYTES_MAX, RETRY_AFTER_MS_MAX, STOP_ATTEMPTS_MAX } from "../limits.ts";
 
 /** As much of a `Response` as is needed here. */
 export interface Reply {

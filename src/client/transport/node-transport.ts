@@ -1,6 +1,6 @@
 // `fetch` over a unix socket, for Node. Loaded only when a socket is asked for, so that browsers never see it.
 import { request } from "node:http";
-import { utf8Bytes } from "../core/model/prompt.ts";
+import { utf8Bytes } from "../../core/model/prompt.ts";
 import type { Fetch, Reply } from "./reply.ts";
 
 /** As `fetch`, but every request goes to this socket, whatever host its address names. */

@@ -4,8 +4,8 @@ import { ControlError } from "../core/errors.ts";
 import type { Json } from "../core/model/prompt.ts";
 import type { AnswerReceipt } from "../core/model/question.ts";
 import type { AnswerOptions, AnswersControl, ApprovalOptions } from "../ports/control.ts";
-import type { Connection } from "./connection.ts";
 import { checkJson, checkKey, checkQuestion, invalid, optionsOf, rejectUnknown } from "./input.ts";
+import type { Connection } from "./transport/connection.ts";
 
 export class ClientAnswers implements AnswersControl {
   readonly #connection: Connection;

@@ -3,9 +3,9 @@
 // Invariants
 // 1. A pause is between half and all of its step, so that clients that were cut off together do not come back together.
 // 2. Patience is counted from the first trouble after the last sign of life, not from the beginning.
-import type { Clock } from "../ports/clock.ts";
-import type { Chance } from "./chance.ts";
-import { PAUSE_FIRST_MS, PAUSE_LAST_MS } from "./limits.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { PAUSE_FIRST_MS, PAUSE_LAST_MS } from "../limits.ts";
+import type { Chance } from "../random.ts";
 import type { Trouble } from "./reply.ts";
 
 export interface Patience {

@@ -5,7 +5,7 @@
 // 1. At most one tab holds the stream: the one that has the lock. When it is gone, another gets the lock, and every tab
 //    asks again from where it was.
 // 2. What a tab has asked for is left when the tab is gone.
-import type { StreamDown, StreamUp } from "../wire/stream-message.ts";
+import type { StreamDown, StreamUp } from "../../wire/stream-message.ts";
 import type { CarrierParts } from "./carriers.ts";
 import type { Carrier, CarrierEvents, OpenCarrier } from "./shared-stream.ts";
 

@@ -4,11 +4,11 @@
 // 1. Whoever reads decides how far it is (`cursor`): a new connection asks for what follows that, and nothing else.
 // 2. A connection that says nothing is not believed for longer than three heartbeats.
 // 3. Leaving the loop closes the connection, and tells the server nothing else.
-import { ADVICE, type ControlCode, ControlError } from "../core/errors.ts";
-import { type SseMessage, SseParser } from "../wire/sse-parser.ts";
+import { ADVICE, type ControlCode, ControlError } from "../../core/errors.ts";
+import { type SseMessage, SseParser } from "../../wire/sse-parser.ts";
+import { FAULTS_MAX, SILENCE_MS } from "../limits.ts";
 import type { Backoff } from "./backoff.ts";
 import { type Connection, type Query, withQuery } from "./connection.ts";
-import { FAULTS_MAX, SILENCE_MS } from "./limits.ts";
 import { isCode, piecesOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
 
 export interface StreamWish {

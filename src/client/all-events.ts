@@ -3,8 +3,8 @@
 import { ControlError } from "../core/errors.ts";
 import type { AllEventsOptions, Told } from "../ports/control.ts";
 import type { SseMessage } from "../wire/sse-parser.ts";
-import type { Connection } from "./connection.ts";
-import { Stream } from "./stream.ts";
+import type { Connection } from "./transport/connection.ts";
+import { Stream } from "./transport/stream.ts";
 
 /** Everything after a cursor, or from now on, until the loop is left. Where it begins is said once. */
 export async function* watch(

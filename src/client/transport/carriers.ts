@@ -1,7 +1,7 @@
 // The ways to a server that carry a shared stream: a WebSocket; and where a host or a proxy lets none through, an event
 // stream in the one direction and requests in the other.
-import { SseParser } from "../wire/sse-parser.ts";
-import type { StreamDown, StreamUp } from "../wire/stream-message.ts";
+import { SseParser } from "../../wire/sse-parser.ts";
+import type { StreamDown, StreamUp } from "../../wire/stream-message.ts";
 import { type Fetch, type FetchInit, piecesOf, troubleOf } from "./reply.ts";
 import type { CarrierEvents, OpenCarrier } from "./shared-stream.ts";
 

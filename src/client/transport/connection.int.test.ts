@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { connected, until } from "../../test/fixtures/connected-client.ts";
-import { scriptedServer } from "../../test/fixtures/scripted-server.ts";
-import { STOP_UNRECORDED } from "../core/errors.ts";
-import { connectBelay } from "./belay-client.ts";
-import { ATTEMPTS_MAX, REQUEST_MS, STOP_ATTEMPTS_MAX } from "./limits.ts";
+import { connected, until } from "../../../test/fixtures/connected-client.ts";
+import { scriptedServer } from "../../../test/fixtures/scripted-server.ts";
+import { STOP_UNRECORDED } from "../../core/errors.ts";
+import { connectBelay } from "../belay-client.ts";
+import { ATTEMPTS_MAX, REQUEST_MS, STOP_ATTEMPTS_MAX } from "../limits.ts";
 
 const ROW = { id: "ses_1", head: 3, createdAt: 1, phase: "open" };
 

@@ -3,8 +3,8 @@ import { globalAgent } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type ScriptedServer, scriptedServer } from "../../test/fixtures/scripted-server.ts";
-import { type BelayClient, connectBelay } from "./belay-client.ts";
+import { type ScriptedServer, scriptedServer } from "../../../test/fixtures/scripted-server.ts";
+import { type BelayClient, connectBelay } from "../belay-client.ts";
 
 async function overSocket(act: (server: ScriptedServer, client: BelayClient) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "belay-client-"));

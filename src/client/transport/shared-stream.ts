@@ -5,9 +5,9 @@
 // 1. Requests that take long share one connection, so that a browser always has one left for a stop.
 // 2. A stop never waits for this connection for longer than `STOP_OPEN_MS`: then it is sent by itself.
 // 3. When the connection is lost, every answer on it fails at once; who reads them asks again from where it was.
-import type { Clock } from "../ports/clock.ts";
-import type { StreamDown, StreamHead, StreamUp } from "../wire/stream-message.ts";
-import { READ_CHARS, RECEIVED_MS, STOP_OPEN_MS, STREAM_LINGER_MS } from "./limits.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { StreamDown, StreamHead, StreamUp } from "../../wire/stream-message.ts";
+import { READ_CHARS, RECEIVED_MS, STOP_OPEN_MS, STREAM_LINGER_MS } from "../limits.ts";
 import type { FetchInit, Reply } from "./reply.ts";
 
 /** An open way for messages. */

@@ -6,13 +6,13 @@
 // 2. Every wait here ends: by an answer, by its limit, or with the client.
 // 3. The token goes to the address it was given for, and nowhere else.
 
-import { ControlError, messageOf } from "../core/errors.ts";
-import { RESEND_MS_MAX } from "../core/limits.ts";
-import { cutReason } from "../core/model/cancel.ts";
-import type { Clock } from "../ports/clock.ts";
+import { ControlError, messageOf } from "../../core/errors.ts";
+import { RESEND_MS_MAX } from "../../core/limits.ts";
+import { cutReason } from "../../core/model/cancel.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { ATTEMPTS_MAX, REQUEST_MS } from "../limits.ts";
+import type { Chance } from "../random.ts";
 import { Backoff, type Patience } from "./backoff.ts";
-import type { Chance } from "./chance.ts";
-import { ATTEMPTS_MAX, REQUEST_MS } from "./limits.ts";
 import { type Fetch, type FetchInit, jsonOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
 import { type OpenCarrier, SharedStream } from "./shared-stream.ts";
 
