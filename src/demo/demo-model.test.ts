@@ -5,8 +5,8 @@ import { feedbackItem } from "../core/model/process.ts";
 import type { Message } from "../core/read/transcript.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { demoModel } from "./demo-model.ts";
-import { heard } from "./heard.ts";
 import { DEMO_LABEL, planFor } from "./script.ts";
+import { heard } from "./unanswered-input.ts";
 
 const user = (...texts: readonly string[]): LanguageModelV4Message => ({
   role: "user",

@@ -10,9 +10,9 @@ import type {
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
 import type { Clock } from "../ports/clock.ts";
-import { heard } from "./heard.ts";
 import { DEMO_PACE, type DemoPace } from "./pace.ts";
 import { type Plan, type PlannedCall, planFor } from "./script.ts";
+import { heard } from "./unanswered-input.ts";
 
 export interface DemoModelOptions {
   readonly clock: Clock;

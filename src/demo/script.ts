@@ -1,6 +1,6 @@
 // What the demo model says and does next. Pure: a script, so that it needs no key, and is the same every time.
 import type { Json } from "../core/model/prompt.ts";
-import type { Heard, HeardNote, HeardResult } from "./heard.ts";
+import type { Heard, HeardNote, HeardResult } from "./unanswered-input.ts";
 
 /** Said once in every run: nobody shall take the script for a model. */
 export const DEMO_LABEL = "(demo)";
