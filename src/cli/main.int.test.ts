@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { identityOf } from "../process/tree/proc.ts";
 import { type Belay, openBelay } from "../sdk/belay.ts";
-import { EXIT_CODE, EXIT_SIGNAL } from "./exit-code.ts";
+import { EXIT_CODE, EXIT_SIGNAL } from "./shared/exit-code.ts";
 
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.
 vi.setConfig({ testTimeout: 40_000 });

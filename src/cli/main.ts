@@ -1,10 +1,10 @@
 // The command line: finds the command, carries it out, and leaves an exit code.
 import { CommanderError } from "commander";
 import { toControlError } from "../core/errors.ts";
-import { EXIT_CODE, EXIT_OK } from "./exit-code.ts";
 import { carryOut, makeProgram } from "./program.ts";
-import { printError } from "./terminal.ts";
-import { unwritten } from "./unwritten.ts";
+import { EXIT_CODE, EXIT_OK } from "./shared/exit-code.ts";
+import { unwritten } from "./shared/stdout-errors.ts";
+import { printError } from "./shared/terminal/terminal.ts";
 
 async function main(words: readonly string[]): Promise<number> {
   try {

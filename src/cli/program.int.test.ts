@@ -2,11 +2,11 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test, vi } from "vitest";
-import { exampleOf, fullName } from "./examples.ts";
-import { EXIT_CODE } from "./exit-code.ts";
-import { exitMeanings } from "./exit-help.ts";
 import { makeProgram } from "./program.ts";
-import { isHidden } from "./usage-error.ts";
+import { exampleOf, fullName } from "./shared/examples.ts";
+import { EXIT_CODE } from "./shared/exit-code.ts";
+import { exitMeanings } from "./shared/exit-help.ts";
+import { isHidden } from "./shared/usage-error.ts";
 
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.
 vi.setConfig({ testTimeout: 40_000 });

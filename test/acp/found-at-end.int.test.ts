@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { expect, onTestFinished, test } from "vitest";
-import { EditorsEnd, EXIT_MS_MAX } from "../../src/cli/acp-end.ts";
+import { EditorsEnd, EXIT_MS_MAX } from "../../src/cli/commands/acp/editor-disconnect.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
 import type { RunControl } from "../../src/ports/control.ts";
 import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";

@@ -1,7 +1,7 @@
 // `belay acp-front` as an editor starts it, before an agent that knows nothing of it: another `belay acp`.
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EXIT_CODE } from "../../src/cli/exit-code.ts";
+import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { AGENT, MAIN, Shell } from "../fixtures/shell.ts";
 import { Editor } from "./editor.ts";
 

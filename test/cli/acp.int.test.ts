@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
+import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/shared/exit-code.ts";
 import { readServer } from "../../src/sdk/data-dir.ts";
 import { AGENT, MAIN, Shell } from "../fixtures/shell.ts";
 import { Editor } from "./editor.ts";

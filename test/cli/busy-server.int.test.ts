@@ -2,8 +2,8 @@
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openControl } from "../../src/cli/control-door.ts";
-import { EXIT_CODE } from "../../src/cli/exit-code.ts";
+import { openControl } from "../../src/cli/shared/connect.ts";
+import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { Shell } from "../fixtures/shell.ts";
 
 const WAITS = /belay: The server at \S+ does not answer yet\. Waiting for it; Ctrl-C leaves\./;

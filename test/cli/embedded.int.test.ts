@@ -2,7 +2,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EXIT_CODE } from "../../src/cli/exit-code.ts";
+import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
 import { AGENT, type Program, Shell } from "../fixtures/shell.ts";
 

@@ -1,7 +1,7 @@
 // A data directory that is removed or renamed under the program that serves it, as `git clean -fdx` does.
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { EXIT_CODE } from "../../src/cli/exit-code.ts";
+import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { AGENT, type Program, Shell } from "../fixtures/shell.ts";
 
 const RESTORED = /socket and note are there again/;

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
-import { EXIT_OUTCOME } from "../../src/cli/run-exit.ts";
+import { EXIT_OUTCOME } from "../../src/cli/commands/run/run-exit.ts";
+import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/shared/exit-code.ts";
 import { identityOf } from "../../src/process/tree/proc.ts";
 import { AGENT, ASKED, jsonLines, MAIN, Shell } from "../fixtures/shell.ts";
 

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/exit-code.ts";
-import { EXIT_OUTCOME, EXIT_UNREAD } from "../../src/cli/run-exit.ts";
+import { EXIT_OUTCOME, EXIT_UNREAD } from "../../src/cli/commands/run/run-exit.ts";
+import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/shared/exit-code.ts";
 import { readServer } from "../../src/sdk/data-dir.ts";
 import { jsonLines, Shell } from "../fixtures/shell.ts";
 

@@ -1,7 +1,7 @@
 // Several programs that start at once in a directory whose server was killed. `BELAY_START_ROUNDS` sets how often.
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EXIT_CODE } from "../../src/cli/exit-code.ts";
+import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { AGENT, Shell } from "../fixtures/shell.ts";
 
 const ROUNDS = Number(process.env.BELAY_START_ROUNDS ?? 1);

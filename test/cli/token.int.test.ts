@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EXIT_CODE } from "../../src/cli/exit-code.ts";
+import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { jsonLines, Shell } from "../fixtures/shell.ts";
 
 const SECRET = /^belay_[A-Za-z0-9_-]{43}\n$/;

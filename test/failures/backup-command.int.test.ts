@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test, vi } from "vitest";
-import { backUp } from "../../src/cli/backup.ts";
+import { backUp } from "../../src/cli/commands/backup/backup.ts";
 import { verifyAtRest } from "../../src/core/read/verify.ts";
 import { logOf, openHouse } from "../fixtures/belay.ts";
 

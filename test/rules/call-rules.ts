@@ -26,7 +26,7 @@ export const PERMITS: readonly Permit[] = [
   },
   {
     reach: "the log",
-    in: "src/cli/resting-store.ts",
+    in: "src/cli/shared/offline-store.ts",
     because: "it stands before a store and hands on what it is given",
   },
   { reach: "the log", in: "sim/sim-store.ts", because: "it stands before a store and hands on what it is given" },

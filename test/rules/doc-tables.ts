@@ -6,8 +6,8 @@ import ts from "typescript";
 import { z } from "zod";
 import * as agentLimits from "../../src/agent/limits.ts";
 import * as fileLimits from "../../src/agent/tools/files/file-limits.ts";
-import { EXIT_CODE } from "../../src/cli/exit-code.ts";
-import { exitMeanings } from "../../src/cli/exit-help.ts";
+import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
+import { exitMeanings } from "../../src/cli/shared/exit-help.ts";
 import * as clientLimits from "../../src/client/limits.ts";
 import { ADVICE, type ControlCode } from "../../src/core/errors.ts";
 import * as coreLimits from "../../src/core/limits.ts";
@@ -204,7 +204,7 @@ function statusCodes(): string {
 }
 
 /** Where the metrics are named that a server has besides those of the work. */
-const SERVER_METRICS = "src/cli/serve-house.ts";
+const SERVER_METRICS = "src/cli/shared/server/compose-server.ts";
 
 function metrics(): string {
   const own = Object.values(INSTRUMENTS).map(({ name, kind, labels, dotted, help }) => {

@@ -1,9 +1,9 @@
 // The ways on which a stop travels: each has every method that stops, or says why it has none.
 import { tmpdir } from "node:os";
-import { runCancel } from "../../../src/cli/cancel.ts";
-import { runDelete } from "../../../src/cli/delete.ts";
-import { runQueue } from "../../../src/cli/queue.ts";
-import { runStopAll } from "../../../src/cli/stop-all.ts";
+import { runCancel } from "../../../src/cli/commands/cancel/cancel.ts";
+import { runDelete } from "../../../src/cli/commands/delete/delete.ts";
+import { runQueue } from "../../../src/cli/commands/queue/queue.ts";
+import { runStopAll } from "../../../src/cli/commands/stop-all/stop-all.ts";
 import { connectBelay } from "../../../src/client/belay-client.ts";
 import type { Fetch, FetchInit } from "../../../src/client/transport/reply.ts";
 import type { BelayControl, RunControl } from "../../../src/ports/control.ts";

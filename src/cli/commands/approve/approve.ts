@@ -1,0 +1,110 @@
+// `belay approve` and `belay deny`: a yes or a no to a call, bound to the bytes that were shown.
+
+import { ControlError } from "../../../core/errors.ts";
+import type { AnswerReceipt } from "../../../core/model/question.ts";
+import type { ApprovalOptions, BelayControl } from "../../../ports/control.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { withControl } from "../../shared/connect.ts";
+import { doorWords } from "../../shared/connection-arguments.ts";
+import type { DoorOptions } from "../../shared/connection-options.ts";
+import { EXIT_FOUND, EXIT_OK } from "../../shared/exit-code.ts";
+import { answerExit, sayAnswerReceipt } from "../../shared/format/format-receipt.ts";
+import { styleOf } from "../../shared/format/table.ts";
+import { exactly, findQuestion, type OpenQuestion, openQuestions, questionLines } from "../../shared/open-questions.ts";
+import { type AskedAs, askedAs } from "../../shared/terminal/asked-question.ts";
+import { print } from "../../shared/terminal/terminal.ts";
+import { atTerminal, hasTypist } from "../../shared/terminal/terminal-prompt.ts";
+
+export interface ApproveFlags extends DoorOptions {
+  readonly note?: string;
+  readonly by?: string;
+  readonly remember?: true;
+  readonly digest?: string;
+  readonly yes?: true;
+  readonly json?: true;
+}
+
+export type Verdict = "allow" | "deny";
+
+/** Without an id: what is open. */
+export function runApprove(verdict: Verdict, typed: string | undefined, flags: ApproveFlags): Promise<number> {
+  return withControl(flags, async ({ control }) => {
+    if (typed === undefined) return list(control, flags);
+    const question = await findQuestion(control, typed);
+    const digest = digestOf(question);
+    const meant =
+      verdict === "deny" || flags.yes || flags.digest !== undefined
+        ? shown(question, flags)
+        : await asked(question, flags);
+    if (meant === undefined) {
+      process.stderr.write(
+        `Nothing was answered; it still waits. To refuse it: belay deny ${question.id}${doorWords(flags)}\n`,
+      );
+      return EXIT_FOUND;
+    }
+    const receipt = await send(control, verdict, question, { ...flags, ...meant, digest: flags.digest ?? digest });
+    if (flags.json) print(JSON.stringify(receipt));
+    else print(`${question.id}  ${sayAnswerReceipt(receipt)}`);
+    return answerExit(receipt);
+  });
+}
+
+async function list(control: BelayControl, flags: ApproveFlags): Promise<number> {
+  const questions = await openQuestions(control);
+  if (flags.json) print(JSON.stringify({ questions }));
+  else if (questions.length === 0) print("No question is open.");
+  else for (const line of questionLines(questions, styleOf(process.stdout))) print(line);
+  return EXIT_OK;
+}
+
+function digestOf({ id, about }: OpenQuestion): string {
+  if (about.kind === "approval") return about.digest;
+  throw new ControlError("invalid", `${id} is no approval: it wants an answer.`, {
+    hint: `Answer it with: belay answer ${id} VALUE`,
+  });
+}
+
+/** What an answer adds to what was typed on the command line. */
+type Added = Pick<ApproveFlags, "remember">;
+
+/** On stderr where stdout is for a machine. */
+function shown(question: OpenQuestion, flags: ApproveFlags): Added {
+  for (const line of exactly(question)) flags.json ? process.stderr.write(`${line}\n`) : print(line);
+  return {};
+}
+
+/** A yes is only taken from somebody who has seen what it is to. Undefined: they gave none. */
+async function asked(question: OpenQuestion, flags: ApproveFlags): Promise<Added | undefined> {
+  if (!hasTypist()) {
+    shown(question, flags);
+    const digest = question.about.kind === "approval" ? question.about.digest : "DIGEST";
+    throw new ControlError("invalid", "What would be approved cannot be shown: this is not a terminal.", {
+      hint: `Look at it, and then say which bytes you mean: --digest ${digest}. Or, unseen: --yes.`,
+    });
+  }
+  const put: AskedAs = askedAs(question);
+  const typist = atTerminal(systemClock);
+  const left = new AbortController();
+  const leave = (): void => left.abort();
+  process.once("SIGINT", leave);
+  const typed = await typist.ask({ ...put, signal: left.signal });
+  process.removeListener("SIGINT", leave);
+  typist.release();
+  const meant = typed === undefined ? undefined : put.read(typed);
+  return meant?.kind === "allow" ? (meant.always ? { remember: true } : {}) : undefined;
+}
+
+function send(
+  { questions }: BelayControl,
+  verdict: Verdict,
+  { id }: OpenQuestion,
+  { note, by, digest, remember }: ApproveFlags,
+): Promise<AnswerReceipt> {
+  const options: ApprovalOptions = {
+    ...(note === undefined ? {} : { note }),
+    ...(by === undefined ? {} : { by }),
+    ...(digest === undefined ? {} : { digest }),
+  };
+  if (verdict === "deny") return questions.deny(id, options);
+  return questions.allow(id, { ...options, ...(remember ? { remember: "session" } : {}) });
+}

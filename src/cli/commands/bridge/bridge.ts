@@ -1,0 +1,106 @@
+// `belay bridge`: Belay as a child of another program, on stdin and stdout.
+//
+// Invariants
+// 1. Nothing but the protocol is written to stdout: whatever else is printed in this program goes to stderr.
+// 2. A host that is gone does not end the program at once: what it has begun is brought to an end before.
+
+import { ControlError } from "../../../core/errors.ts";
+import type { Notify } from "../../../ports/hooks.ts";
+import type { Audit } from "../../../protocols/bridge/audit.ts";
+import { type BridgeOptions, runBridge } from "../../../protocols/bridge/bridge.ts";
+import { type Home, makeHome, openHome } from "../../../sdk/data-dir.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { openAuditTrail } from "../../../telemetry/audit/audit-file.ts";
+import { openLog } from "../../../telemetry/log.ts";
+import { redactor } from "../../../telemetry/redactor.ts";
+import { openControl } from "../../shared/connect.ts";
+import type { DoorOptions } from "../../shared/connection-options.ts";
+import { EXIT_OK, EXIT_SIGNAL } from "../../shared/exit-code.ts";
+import type { AgentFlags } from "../../shared/server/agent-options.ts";
+import { makePlan, openWorks, type Plan } from "../../shared/server/runtime.ts";
+import { onStopSignals } from "../../shared/stop-signals.ts";
+import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
+import { outliveStrays, STRAY } from "../../shared/unhandled-rejections.ts";
+import { version } from "../../shared/version.ts";
+
+export interface BridgeFlags extends DoorOptions, AgentFlags {
+  readonly onHangup: "cancel" | "park";
+}
+
+/** The Belay behind the bridge, and what goes with it. */
+type Place = Pick<BridgeOptions, "control" | "close" | "audit" | "notice">;
+
+export async function startBridge(flags: BridgeFlags): Promise<number> {
+  // First of all, so that nothing that is loaded from here on can print into the protocol.
+  const output = protocolOutput();
+  const place = flags.url === undefined && flags.socket === undefined ? await workHere(flags) : await goThere(flags);
+  const { stdin: input } = process;
+  let code: number = EXIT_OK;
+  const deaf = onStopSignals((signal) => {
+    code = EXIT_SIGNAL[signal];
+    // As if the host had hung up: whoever sends a signal does not read on either.
+    input.destroy();
+    return "leaving";
+  });
+  await runBridge({ ...place, input, output, clock: systemClock, version: version(), onHangup: flags.onHangup });
+  deaf();
+  return code;
+}
+
+async function workHere(flags: BridgeFlags): Promise<Place> {
+  const home = openHome({ home: flags.home, env: process.env });
+  makeHome(home);
+  const plan = await makePlan({ home, flags });
+  const log = openLog({
+    redact: redactor(plan.taken.secrets),
+    clock: systemClock,
+    form: process.stderr.isTTY ? "pretty" : "json",
+  });
+  outliveStrays((error) => log.error(STRAY, { error }));
+  const onNotice: Notify = ({ type, ...fields }) => log.warn(`notice: ${type}`, fields);
+  const { belay, agent, notices } = await openWorks(plan, {
+    onNotice,
+    loopWatch: log.form === "json" ? "json" : "text",
+  });
+  for (const notice of notices) log.info(notice);
+  log.info("the bridge is open", { agent, store: plan.store });
+  const audit = await openTrail(home, plan, log);
+  return {
+    control: belay,
+    close: (mode) => belay.close({ mode }),
+    notice: (text) => log.info(text),
+    ...(audit === undefined ? {} : { audit }),
+  };
+}
+
+/** Beside the store, whose lock keeps others away from it as well. What is kept nowhere leaves no trail either. */
+async function openTrail(home: Home, plan: Plan, log: ReturnType<typeof openLog>): Promise<Audit | undefined> {
+  if (plan.store === ":memory:") return undefined;
+  const folder = plan.store === home.storeFile ? home.auditDir : `${plan.store}.audit`;
+  return openAuditTrail({ folder, redact: redactor(plan.taken.secrets), clock: systemClock, log });
+}
+
+/** A server keeps its own trail, and has an agent of its own: who asks for another one should not get this one. */
+async function goThere(flags: BridgeFlags): Promise<Place> {
+  const door = await openControl(flags);
+  const names = [
+    ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
+  ];
+  const given = names.find((name) => flags[name] !== undefined);
+  if (given !== undefined) {
+    await door.close();
+    throw new ControlError(
+      "invalid",
+      `--${given} is for a bridge without a server, and this one goes to ${door.where}.`,
+      {
+        hint: "Start the server with it; or leave --url and --socket out.",
+      },
+    );
+  }
+  process.stderr.write(`belay: the bridge goes to ${door.where}\n`);
+  return {
+    control: door.control,
+    close: () => door.close(),
+    notice: (text) => void process.stderr.write(`belay: ${text}\n`),
+  };
+}

@@ -1,0 +1,101 @@
+// `belay cancel ID`: stops one thing, whatever it is, and says what that meant.
+
+import { ControlError } from "../../../core/errors.ts";
+import { WAIT_MS_MAX } from "../../../core/limits.ts";
+import type { CancelReceipt, SessionReceipt } from "../../../core/model/cancel.ts";
+import { isSessionId } from "../../../core/model/ids.ts";
+import type { CancelOptions, Waited } from "../../../ports/control.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { type Door, UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
+import type { DoorOptions } from "../../shared/connection-options.ts";
+import { partsOf, receiptExit, receiptLines } from "../../shared/format/format-receipt.ts";
+import { kindOf, resolveId, resolveSession } from "../../shared/id-prefix.ts";
+import { restingLines } from "../../shared/offline-stop.ts";
+import { spinning } from "../../shared/terminal/spinner.ts";
+import { print } from "../../shared/terminal/terminal.ts";
+import { wholeNumber } from "../../shared/whole-number.ts";
+
+export interface CancelFlags extends DoorOptions {
+  readonly reason?: string;
+  /** True: as long as is usual. */
+  readonly wait?: string | true;
+  /** False: --no-remind. */
+  readonly remind?: boolean;
+  readonly keepBackground?: true;
+  /** The id is that of a call in this session: ours, or the model's own. */
+  readonly session?: string;
+  readonly json?: true;
+}
+
+/** Long enough for everything that stops when it is asked, and for what has to be given up. */
+export const WAIT_MS = 30_000;
+
+export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
+  // Before anything is opened: who mistypes a number should not wait for a server to be told.
+  const waitMs = waitOf(flags.wait);
+  return withControl(
+    flags,
+    async (door) => {
+      const { session } = flags;
+      const target = session === undefined ? await resolveId(door.control, typed) : typed;
+      const asked =
+        session === undefined
+          ? cancelOne(door, target, { flags, waitMs })
+          : cancelCallIn(door, await resolveSession(door.control, session), target, { flags, waitMs });
+      const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
+      if (flags.json) print(JSON.stringify(receipt));
+      else {
+        const resting = await restingLines(door, partsOf(target, receipt));
+        for (const line of [...receiptLines(target, receipt), ...resting]) print(line);
+      }
+      return receiptExit(receipt);
+    },
+    UNTIL_ANSWERED,
+  );
+}
+
+interface Wish {
+  readonly flags: CancelFlags;
+  readonly waitMs: number | undefined;
+}
+
+function cancelOne(
+  { control }: Door,
+  target: string,
+  { flags, waitMs }: Wish,
+): Promise<SessionReceipt | (CancelReceipt & Waited)> {
+  const kind = kindOf(target);
+  if (flags.remind === false && kind !== "call") throw onlyFor("--no-remind", "a call", target);
+  if (flags.keepBackground && kind !== "session") throw onlyFor("--keep-background", "a session", target);
+  const options: CancelOptions = {
+    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+    ...(waitMs === undefined ? {} : { waitMs }),
+    ...(flags.remind === false ? { remind: false } : {}),
+  };
+  if (!isSessionId(target)) return control.cancel(target, options);
+  return control.session(target).cancel({ ...options, ...(flags.keepBackground ? { background: "keep" } : {}) });
+}
+
+function cancelCallIn(
+  { control }: Door,
+  session: string,
+  call: string,
+  { flags, waitMs }: Wish,
+): Promise<CancelReceipt & Waited> {
+  if (flags.keepBackground) throw onlyFor("--keep-background", "a session", call);
+  return control.session(session).cancelCall(call, {
+    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+    ...(waitMs === undefined ? {} : { waitMs }),
+    ...(flags.remind === false ? { remind: false } : {}),
+  });
+}
+
+export const waitOf = (given: string | true | undefined): number | undefined =>
+  given === true || given === undefined
+    ? given && WAIT_MS
+    : wholeNumber(given, "--wait", { from: 0, to: WAIT_MS_MAX, unit: "ms" });
+
+const onlyFor = (option: string, what: string, target: string): ControlError =>
+  new ControlError("invalid", `${option} is for the cancel of ${what}, and ${target} is none.`, {
+    hint: `Leave it out: belay cancel ${target}`,
+  });

@@ -1,0 +1,248 @@
+// Carries out what a person typed in the hands-on demo, and says what the answer was.
+import { toControlError } from "../../../core/errors.ts";
+import type { Recorded } from "../../../core/model/event.ts";
+import type { Question } from "../../../core/model/question.ts";
+import type { Belay } from "../../../sdk/belay.ts";
+import type { RunHandle } from "../../../sdk/run.ts";
+import type { Session } from "../../../sdk/session.ts";
+import { count, sayReceipt, saySessionReceipt } from "../../shared/format/format-outcome.ts";
+import type { Screen } from "../../shared/terminal/screen.ts";
+import { type Command, HANDS_ON_HELP } from "./hands-on-input.ts";
+import { brief, type HandsOnView } from "./hands-on-view.ts";
+
+/** How much of the log is shown. */
+const LOG_EVENTS = 12;
+
+export interface DeskParts {
+  readonly belay: Belay;
+  readonly session: Session;
+  readonly screen: Screen;
+  readonly view: HandsOnView;
+}
+
+/** Commands about what there is, rather than about what is going on. */
+type Looking = Extract<Command, { kind: "drop" }> | { readonly kind: "queue" | "why" | "log" };
+
+export class HandsOnDesk {
+  readonly #parts: DeskParts;
+  /** Every run that was prompted here. */
+  readonly runs: RunHandle[] = [];
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+  }
+
+  /** Never rejects: what was refused is said. */
+  async carryOut(command: Exclude<Command, { kind: "quit" }>, begunMs?: number): Promise<void> {
+    try {
+      await this.#carryOut(command, begunMs);
+    } catch (error) {
+      const { message, hint } = toControlError(error);
+      this.#say(`${message} ${hint}`);
+    }
+  }
+
+  async #carryOut(command: Exclude<Command, { kind: "quit" }>, begunMs: number | undefined): Promise<void> {
+    switch (command.kind) {
+      case "nothing":
+        break;
+      case "unclear":
+        this.#say(command.advice);
+        break;
+      case "help":
+        for (const line of HANDS_ON_HELP) this.#parts.screen.raw(`  ${line}`);
+        break;
+      case "prompt":
+        await this.#prompt(command);
+        break;
+      case "stop-session":
+        await this.#stopSession(command.note);
+        break;
+      case "stop-run":
+        await this.#stopRun(command.note);
+        break;
+      case "stop-call":
+        await this.#stopCall(command.call, command.note);
+        break;
+      case "allow":
+      case "deny":
+        await this.#approve(command, begunMs);
+        break;
+      case "answer":
+        await this.#answer(command.text, begunMs);
+        break;
+      default:
+        await this.#look(command);
+    }
+  }
+
+  async #look(command: Looking): Promise<void> {
+    switch (command.kind) {
+      case "queue":
+        await this.#queue();
+        break;
+      case "drop":
+        await this.#drop(command.place);
+        break;
+      case "why":
+        await this.#why();
+        break;
+      case "log":
+        await this.#log();
+        break;
+    }
+  }
+
+  async #stopSession(note?: string): Promise<void> {
+    const receipt = await this.#parts.session.cancel(reasonOf(note));
+    this.#say(`stop: ${saySessionReceipt(receipt)}`);
+  }
+
+  /** Nobody is there to answer any more, so what waits for an answer is stopped. */
+  async cancelUnanswered(): Promise<void> {
+    const { session } = this.#parts;
+    if ((await session.questions()).length > 0) await session.cancel({ reason: "nobody is left to answer" });
+  }
+
+  async #prompt({ text, delivery }: Extract<Command, { kind: "prompt" }>): Promise<void> {
+    const run = this.#parts.session.prompt(text, { delivery });
+    this.runs.push(run);
+    const { ahead, joined } = await run.accepted;
+    if (delivery === "queue" && ahead > 0) this.#say(`queued; ${count(ahead, "run")} before it`);
+    if (delivery !== "steer") return;
+    if (joined === "queue") this.#say("nothing was going on, so the steer is a run of its own");
+    else this.#say("the steer waits for the next turn of the live run");
+  }
+
+  async #stopRun(note: string | undefined): Promise<void> {
+    const live = (await this.#parts.session.explain()).live;
+    if (live === undefined) return this.#say("no run is live");
+    this.#say(`stop run: ${sayReceipt(await this.#parts.belay.cancel(live.runId, reasonOf(note)))}`);
+  }
+
+  async #stopCall(number: number, note: string | undefined): Promise<void> {
+    const target = this.#parts.view.numbered(number);
+    if (target === undefined) return this.#say(`there is no call number ${number}`);
+    // What becomes of it is seen on the screen; nobody waits for it here.
+    const receipt = await this.#parts.belay.cancel(target, { ...reasonOf(note), waitMs: 0 });
+    const what = target.startsWith("call_") ? "call" : "process";
+    this.#say(`stop ${what} ${number}: ${sayReceipt(receipt)}`);
+  }
+
+  async #approve(command: Extract<Command, { kind: "allow" | "deny" }>, begunMs: number | undefined): Promise<void> {
+    const found = await this.#question("approval", command.question);
+    if (found === undefined || !this.#wasSeen(found, begunMs)) return;
+    const { questions } = this.#parts.belay;
+    const digest = found.about.kind === "approval" ? { digest: found.about.digest } : {};
+    const receipt =
+      command.kind === "deny"
+        ? await questions.deny(found.id, { ...digest, ...(command.note === undefined ? {} : { note: command.note }) })
+        : await questions.allow(found.id, { ...digest, ...(command.remember ? { remember: "session" } : {}) });
+    if (receipt.kind !== "recorded") this.#say("too late: that was settled already");
+  }
+
+  async #answer(text: string, begunMs: number | undefined): Promise<void> {
+    const open = (await this.#parts.session.questions()).filter(({ about }) => about.kind === "question");
+    const [, digits, rest] = /^#?(\d{1,6})\s+([\s\S]+)$/.exec(text) ?? [];
+    // With one question open a number is part of the answer.
+    const numbered = open.length > 1 && digits !== undefined;
+    const found = await this.#question("question", numbered ? Number(digits) : undefined);
+    if (found === undefined || !this.#wasSeen(found, begunMs)) return;
+    const receipt = await this.#parts.belay.questions.answer(found.id, numbered ? (rest ?? "") : text);
+    if (receipt.kind !== "recorded") this.#say("too late: that was settled already");
+  }
+
+  /** What was typed before a question was on the screen answers nothing. */
+  #wasSeen({ id }: Question, begunMs: number | undefined): boolean {
+    const seen = begunMs === undefined || this.#parts.view.wasSeen(id, begunMs);
+    if (!seen) this.#say("that was begun before the question was on the screen: look at it, and type it again");
+    return seen;
+  }
+
+  /** The one that is meant; if that is not clear, says so. */
+  async #question(kind: "approval" | "question", number: number | undefined): Promise<Question | undefined> {
+    const { session, view } = this.#parts;
+    const open = (await session.questions()).filter(({ about }) => about.kind === kind);
+    const numbers = open.map(({ id }) => view.numberOf(id));
+    const word = kind === "approval" ? "a yes or a no" : "an answer";
+    if (open.length === 0) this.#say(`nothing waits for ${word}`);
+    else if (number === undefined && open.length > 1) this.#say(`which of them: ${numbers.join(" or ")}?`);
+    else if (number === undefined) return open[0];
+    else if (!numbers.includes(number))
+      this.#say(`number ${number} does not wait for ${word}; ${numbers.join(", ")} does`);
+    return number === undefined ? undefined : open.find(({ id }) => view.numberOf(id) === number);
+  }
+
+  async #queue(): Promise<void> {
+    const queued = await this.#parts.session.queue.list();
+    if (queued.length === 0) this.#say("nothing waits");
+    for (const [at, { prompt, joined }] of queued.entries()) {
+      this.#say(`${at + 1}. ${prompt.text}${joined === "steer" ? " (a steer)" : ""}`);
+    }
+  }
+
+  async #drop(place: number): Promise<void> {
+    const queued = (await this.#parts.session.queue.list())[place - 1];
+    if (queued === undefined) return this.#say(`nothing waits at place ${place}`);
+    const receipt = await this.#parts.session.queue.withdraw(queued.runId);
+    this.#say(receipt.kind === "changed" ? `taken back: ${queued.prompt.text}` : `not taken back: ${receipt.kind}`);
+  }
+
+  async #why(): Promise<void> {
+    const { session, view } = this.#parts;
+    const { summary, live, asOf } = await session.explain();
+    this.#say(summary);
+    for (const { callId, name, phase, waits } of live?.calls ?? []) {
+      const how = waits === undefined ? phase : `waits for its ${waits}`;
+      this.#say(`call ${view.numberOf(callId) ?? "?"}, ${name}: ${how}`);
+    }
+    this.#say(`(as of position ${asOf} of the log)`);
+  }
+
+  async #log(): Promise<void> {
+    const { session, screen } = this.#parts;
+    const { asOf } = await session.explain();
+    for await (const event of session.events({ after: Math.max(0, asOf - LOG_EVENTS) })) {
+      if (!("seq" in event)) continue;
+      screen.raw(`  ${String(event.seq).padStart(4)}  ${event.type.padEnd(24)} ${detail(event)}`);
+      if (event.seq >= asOf) return;
+    }
+  }
+
+  #say(text: string): void {
+    this.#parts.screen.say("belay", text);
+  }
+}
+
+const reasonOf = (note: string | undefined): { readonly reason?: string } =>
+  note === undefined ? {} : { reason: note };
+
+/** What tells this event from others of its type. */
+function detail(event: Recorded): string {
+  switch (event.type) {
+    case "run.accepted":
+      return brief(event.prompt.text);
+    case "call.requested":
+      return `${event.name} ${event.callId}`;
+    case "process.requested":
+      return brief(typeof event.command === "string" ? event.command : event.command.join(" "));
+    case "process.started":
+      return `process ${event.pid}`;
+    case "turn.extended":
+      return brief(event.text);
+    case "run.settled":
+    case "turn.settled":
+    case "call.settled":
+    case "process.settled":
+      return event.outcome.kind;
+    case "question.settled":
+      return event.ending.kind;
+    case "session.cancel_requested":
+    case "run.cancel_requested":
+    case "call.cancel_requested":
+    case "process.cancel_requested":
+      return brief(event.reason);
+    default:
+      return "";
+  }
+}

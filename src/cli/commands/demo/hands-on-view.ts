@@ -1,0 +1,240 @@
+// What happens in a session, as a person sees it: events and deltas become lines, calls and questions get numbers.
+import type { Delta, Gap } from "../../../core/model/delta.ts";
+import type { Recorded } from "../../../core/model/event.ts";
+import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../../../core/model/ids.ts";
+import { titleOf } from "../../../core/model/process.ts";
+import type { Json } from "../../../core/model/prompt.ts";
+import type { About, Ending } from "../../../core/model/question.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { sayExit, sayOutcome, sayReason } from "../../shared/format/format-outcome.ts";
+import { plainLine } from "../../shared/format/plain-text.ts";
+import { QUIET_MS } from "../../shared/terminal/held-terminal.ts";
+import type { Screen } from "../../shared/terminal/screen.ts";
+
+/** Of an input or a result: enough to know which it is. */
+const JSON_CHARS_MAX = 160;
+
+/** Of a prompt, where its run is named by it. */
+const PROMPT_CHARS_MAX = 40;
+
+interface SeenCall {
+  readonly number: number;
+  readonly name: string;
+  progress: string;
+}
+
+export class HandsOnView {
+  readonly #screen: Screen;
+  readonly #clock: Clock;
+  /** Calls, questions and what goes on in the background count together, so that a number says which it is. */
+  #numbers = 0;
+  readonly #calls = new Map<CallId, SeenCall>();
+  readonly #questions = new Map<QuestionId, { readonly number: number; readonly paintedMs: number }>();
+  /** Who speaks for a process: the call it belongs to, or, in the background, itself. */
+  readonly #processes = new Map<ProcessId, `call ${number}` | `proc ${number}`>();
+  readonly #live = new Set<CallId>();
+  /** What the runs that have not ended were asked. */
+  readonly #prompts = new Map<RunId, string>();
+  #seen: Seq = 0;
+  #waiters: { readonly seq: Seq; readonly wake: () => void }[] = [];
+
+  constructor(screen: Screen, clock: Clock) {
+    this.#screen = screen;
+    this.#clock = clock;
+  }
+
+  /** The call or the background process that was shown with this number. */
+  numbered(number: number): CallId | ProcessId | undefined {
+    const call = [...this.#calls].find(([, seen]) => seen.number === number)?.[0];
+    return call ?? [...this.#processes].find(([, speaker]) => speaker === `proc ${number}`)?.[0];
+  }
+
+  numberOf(id: CallId | QuestionId): number | undefined {
+    return id.startsWith("call_")
+      ? this.#calls.get(id as CallId)?.number
+      : this.#questions.get(id as QuestionId)?.number;
+  }
+
+  /** Whether it was on the screen when the line was begun that is meant to answer it. */
+  wasSeen(id: QuestionId, begunMs: number): boolean {
+    const asked = this.#questions.get(id);
+    return asked !== undefined && begunMs >= asked.paintedMs + QUIET_MS;
+  }
+
+  /** Resolves when everything up to this position has been shown. */
+  shown(seq: Seq): Promise<void> {
+    if (this.#seen >= seq) return Promise.resolve();
+    return new Promise((wake) => this.#waiters.push({ seq, wake }));
+  }
+
+  show(event: Recorded | Delta | Gap): void {
+    switch (event.type) {
+      case "gap":
+      case "output":
+        break;
+      case "delta":
+        this.#screen.speak(event.kind === "reasoning" ? "thinks" : "agent", event.text);
+        break;
+      case "progress":
+        this.#progress(event.callId, event.data);
+        break;
+      default:
+        this.#recorded(event);
+        this.#seen = event.seq;
+        for (const { wake } of this.#waiters.filter(({ seq }) => seq <= this.#seen)) wake();
+        this.#waiters = this.#waiters.filter(({ seq }) => seq > this.#seen);
+    }
+  }
+
+  #recorded(event: Recorded): void {
+    switch (event.type) {
+      case "run.accepted":
+        if (event.wake === true) this.#screen.say("belay", "nobody has asked: this run was begun by what has ended");
+        this.#prompts.set(event.runId, plainLine(event.prompt.text, PROMPT_CHARS_MAX));
+        break;
+      case "run.edited":
+        this.#prompts.set(event.runId, plainLine(event.prompt.text, PROMPT_CHARS_MAX));
+        break;
+      case "turn.settled":
+        this.#screen.close();
+        break;
+      case "call.requested":
+      case "call.cancel_requested":
+      case "call.settled":
+        this.#call(event);
+        break;
+      case "process.requested":
+      case "process.started":
+      case "process.cancel_requested":
+      case "process.settled":
+        this.#process(event);
+        break;
+      case "question.asked":
+        this.#asked(event);
+        break;
+      case "question.settled":
+        this.#screen.say(this.#asker(event.questionId), ending(event.ending));
+        break;
+      case "run.cancel_requested":
+        this.#screen.say("belay", `the run is being stopped (${sayReason(event.reason)})`);
+        break;
+      case "run.taken":
+        this.#screen.say("belay", "the steer was taken into the live run");
+        break;
+      case "run.requeued":
+        this.#screen.say("belay", "the run has ended before the steer: it becomes a run of its own");
+        break;
+      case "run.settled":
+        // A steer that was taken in has been told already.
+        if (event.outcome.kind === "completed" && event.outcome.into !== undefined) break;
+        this.#screen.say("belay", `run “${this.#prompts.get(event.runId) ?? ""}” ${sayOutcome(event.outcome)}`);
+        this.#prompts.delete(event.runId);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #call(event: Extract<Recorded, { type: `call.${string}` }>): void {
+    const { callId } = event;
+    if (event.type === "call.requested") {
+      this.#numbers += 1;
+      this.#calls.set(callId, { number: this.#numbers, name: event.name, progress: "" });
+      this.#live.add(callId);
+      this.#screen.say(`call ${this.#numbers}`, `${event.name} ${brief(event.input)}`);
+    } else if (event.type === "call.cancel_requested") {
+      this.#screen.say(this.#caller(callId), `is being stopped (${sayReason(event.reason)})`);
+    } else {
+      this.#live.delete(callId);
+      this.#screen.say(this.#caller(callId), settled(event));
+    }
+    this.#status();
+  }
+
+  #process(event: Exclude<Extract<Recorded, { type: `process.${string}` }>, { type: "process.detached" }>): void {
+    const { processId } = event;
+    if (event.type === "process.requested") {
+      const { owner, command } = event;
+      const call = owner.startsWith("call_") ? this.#calls.get(owner as CallId) : undefined;
+      if (call === undefined) this.#numbers += 1;
+      const speaker = call === undefined ? (`proc ${this.#numbers}` as const) : (`call ${call.number}` as const);
+      this.#processes.set(processId, speaker);
+      if (call === undefined) this.#screen.say(speaker, `in the background: ${plainLine(titleOf(command))}`);
+      return;
+    }
+    const speaker = this.#processes.get(processId) ?? "proc 0";
+    if (event.type === "process.started") {
+      this.#screen.say(speaker, `runs as process ${event.pid}, held by tier ${event.tier}`);
+    } else if (event.type === "process.cancel_requested") {
+      this.#screen.say(speaker, `is being stopped (${sayReason(event.reason)})`);
+    } else if (speaker.startsWith("proc")) {
+      // What a call has run is told by how the call ended.
+      this.#screen.say(speaker, `${sayOutcome(event.outcome)}${sayExit(event.exit)}`);
+    }
+  }
+
+  #progress(callId: CallId, data: Json): void {
+    const call = this.#calls.get(callId);
+    if (call === undefined) return;
+    call.progress = brief(data);
+    // On a terminal it has a row of its own; a log of it would hide everything else.
+    if (this.#screen.terminal) this.#status();
+    else this.#screen.say(`call ${call.number}`, `… ${call.progress}`);
+  }
+
+  #asked({ questionId, owner, about }: Extract<Recorded, { type: "question.asked" }>): void {
+    this.#numbers += 1;
+    const call = owner.startsWith("call_") ? this.#calls.get(owner as CallId) : undefined;
+    this.#screen.say(`ask ${this.#numbers}`, question(about, call?.number));
+    this.#questions.set(questionId, { number: this.#numbers, paintedMs: this.#clock.elapsed() });
+  }
+
+  #status(): void {
+    const calls = [...this.#live].flatMap((id) => this.#calls.get(id) ?? []);
+    this.#screen.status(
+      calls.map(({ number, name, progress }) => `${number} ${name} ${progress}`.trim()).join("  |  "),
+    );
+  }
+
+  #caller(id: CallId): `call ${number}` {
+    return `call ${this.#calls.get(id)?.number ?? 0}`;
+  }
+
+  #asker(id: QuestionId): `ask ${number}` {
+    return `ask ${this.#questions.get(id)?.number ?? 0}`;
+  }
+}
+
+export const brief = (data: Json): string =>
+  plainLine(typeof data === "string" ? data : JSON.stringify(data), JSON_CHARS_MAX);
+
+function question(about: About, call: number | undefined): string {
+  if (about.kind === "question") {
+    const options = about.options === undefined ? "" : ` (${about.options.join(", ")})`;
+    return `${about.text}${options} Type: answer TEXT`;
+  }
+  const which = call === undefined ? about.name : `call ${call}, ${about.name}`;
+  return `May ${which}, go on? ${about.note ?? ""} Type: yes, no or always`;
+}
+
+function ending(end: Ending): string {
+  switch (end.kind) {
+    case "allowed":
+      return end.remember === "session" ? "allowed, and not asked again in this session" : "allowed";
+    case "denied":
+      return `denied${end.note === undefined ? "" : `: ${end.note}`}`;
+    case "answered":
+      return `answered: ${brief(end.value)}`;
+    case "expired":
+      return `nobody answered within ${end.limitMs} ms`;
+    case "withdrawn":
+      return `taken back (${sayReason(end.reason)})`;
+  }
+}
+
+function settled({ outcome, result, changes }: Extract<Recorded, { type: "call.settled" }>): string {
+  const parts = [sayOutcome(outcome)];
+  if (result !== undefined) parts.push(`${outcome.kind === "completed" ? "" : "so far: "}${brief(result)}`);
+  if (changes !== undefined) parts.push(`changed: ${changes.join(", ")}`);
+  return parts.join("; ");
+}

@@ -1,0 +1,52 @@
+import { PassThrough } from "node:stream";
+import type { ReadStream, WriteStream } from "node:tty";
+import { expect, test } from "vitest";
+import { manualClock } from "../../../testing/manual-clock.ts";
+import { PromptLine } from "./prompt-line.ts";
+
+/** The lines that are read of a terminal, each with the time at which its first key was read. */
+function terminal() {
+  const clock = manualClock();
+  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
+  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
+  output.resume();
+  const read: (readonly [string, number | undefined])[] = [];
+  const line = new PromptLine(input as unknown as ReadStream, output as unknown as WriteStream, clock, {
+    onLine: (text, begunMs) => read.push([text, begunMs]),
+    onInterrupt: () => {},
+    onEnd: () => {},
+  });
+  const press = async (keys: string): Promise<void> => {
+    input.write(keys);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { clock, read, press, line };
+}
+
+test("G36: every line of one paste began when the paste was read, and none of them later", async () => {
+  const { clock, read, press, line } = terminal();
+  clock.tick(100);
+  await press("hello\ry\ry\r");
+  expect(read).toEqual([
+    ["hello", 100],
+    ["y", 100],
+    ["y", 100],
+  ]);
+  line.close();
+});
+
+test("G36: a line begins with its first key, also behind a line that came with it", async () => {
+  const { clock, read, press, line } = terminal();
+  clock.tick(100);
+  await press("hello\ry");
+  clock.tick(900);
+  await press("\r");
+  clock.tick(50);
+  await press("n\r");
+  expect(read).toEqual([
+    ["hello", 100],
+    ["y", 100],
+    ["n", 1_050],
+  ]);
+  line.close();
+});

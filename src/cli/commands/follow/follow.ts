@@ -1,0 +1,114 @@
+// `belay follow [ID]`: what happens, as it happens. Whoever leaves cancels nothing.
+
+import { ControlError } from "../../../core/errors.ts";
+import type { Delta, Gap } from "../../../core/model/delta.ts";
+import type { Recorded } from "../../../core/model/event.ts";
+import { isSessionId } from "../../../core/model/ids.ts";
+import type { BelayControl, Told } from "../../../ports/control.ts";
+import { type Door, withControl } from "../../shared/connect.ts";
+import type { DoorOptions } from "../../shared/connection-options.ts";
+import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
+import { kindOf, resolveId, resolveSession } from "../../shared/id-prefix.ts";
+import { onStopSignals } from "../../shared/stop-signals.ts";
+import { wholeNumber } from "../../shared/whole-number.ts";
+import { FollowView } from "./follow-view.ts";
+
+export interface FollowFlags extends DoorOptions {
+  readonly after?: string;
+  readonly json?: true;
+}
+
+type Heard = Recorded | Delta | Gap | Told;
+
+/** Follows until it has ended, or somebody leaves. */
+export function runFollow(typed: string | undefined, flags: FollowFlags): Promise<number> {
+  const after =
+    flags.after === undefined
+      ? undefined
+      : wholeNumber(flags.after, "--after", { from: 0, to: Number.MAX_SAFE_INTEGER });
+  return withControl(flags, (door) => follow(door, typed, { after, form: flags.json ? "lines" : "text" }), PATIENCE);
+}
+
+/** Who follows comes back to a server that is started anew. */
+const PATIENCE = { patienceMs: 60_000 };
+
+interface Wish {
+  readonly after: number | undefined;
+  readonly form: "text" | "lines";
+}
+
+async function follow(door: Door, typed: string | undefined, { after, form }: Wish): Promise<number> {
+  const leave = new AbortController();
+  let left: StopSignal | undefined;
+  const takeBack = onStopSignals((signal) => {
+    left = signal;
+    leave.abort();
+    return "leaving";
+  });
+  const view = new FollowView({ output: process.stdout, form });
+  try {
+    for await (const heard of hear(door, typed, { after, signal: leave.signal })) {
+      if (left !== undefined) break;
+      view.show(heard);
+    }
+  } finally {
+    takeBack();
+    view.close();
+  }
+  if (left === undefined) return EXIT_OK;
+  process.stderr.write("No longer following. Nothing was cancelled: what is going on goes on.\n");
+  return EXIT_SIGNAL[left];
+}
+
+interface From {
+  readonly after: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+async function* hear(door: Door, typed: string | undefined, { after, signal }: From): AsyncGenerator<Heard, void> {
+  const { control, kind } = door;
+  if (kind === "store") return yield* kept(control, typed, after);
+  const id = typed === undefined ? undefined : await resolveId(control, typed);
+  const whole = id === undefined || kindOf(id) === "run";
+  if (whole && after !== undefined) throw onlyOfSessions();
+  if (id === undefined) return yield* control.events({ signal });
+  if (whole) return yield* ofRun(control, id, signal);
+  const session = control.session(isSessionId(id) ? id : await resolveSession(control, id));
+  const from = after ?? (await session.row()).head;
+  yield* session.events({ after: from, deltas: "with", signal });
+}
+
+/** From its acceptance to its outcome. Leaving does not wait for the next thing it says. */
+async function* ofRun(control: BelayControl, id: string, signal: AbortSignal): AsyncGenerator<Heard, void> {
+  const events = (await control.run(id))[Symbol.asyncIterator]();
+  const left = new Promise<{ readonly done: true }>((resolve) => {
+    signal.addEventListener("abort", () => resolve({ done: true }), { once: true });
+  });
+  for (;;) {
+    const next = await Promise.race([events.next(), left]);
+    if (next.done === true) break;
+    yield next.value;
+  }
+}
+
+const onlyOfSessions = (): ControlError =>
+  new ControlError("invalid", "--after is a position in the log of one session.", {
+    hint: "A run is followed from its acceptance on, and all sessions together from now on: leave it out.",
+  });
+
+/** Of a store at rest: what is there. Nothing comes after it. */
+async function* kept(control: BelayControl, typed: string | undefined, after = 0): AsyncGenerator<Heard, void> {
+  if (typed === undefined) {
+    throw new ControlError("invalid", "Nothing new happens in a file that no server has open.", {
+      hint: "Name a session or a run to see what has happened in it: belay follow ID --store FILE",
+    });
+  }
+  const id = await resolveId(control, typed);
+  const session = control.session(await resolveSession(control, id));
+  const { head } = await session.row();
+  if (head <= after) return;
+  for await (const event of session.events({ after })) {
+    if (kindOf(id) !== "run" || ("runId" in event && event.runId === id)) yield event;
+    if ("seq" in event && event.seq >= head) return;
+  }
+}

@@ -1,0 +1,128 @@
+// `belay queue SESSION`: what waits in a session, and one change of it at a time.
+
+import { ControlError } from "../../../core/errors.ts";
+import type { Place, QueueReceipt } from "../../../core/model/command.ts";
+import { isRunId } from "../../../core/model/ids.ts";
+import type { QueuedRun, SessionControl } from "../../../ports/control.ts";
+import { UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
+import type { DoorOptions } from "../../shared/connection-options.ts";
+import { EXIT_OK } from "../../shared/exit-code.ts";
+import { queueExit, sayQueueReceipt } from "../../shared/format/format-receipt.ts";
+import { plainLine } from "../../shared/format/plain-text.ts";
+import { styleOf, table } from "../../shared/format/table.ts";
+import { resolveSession } from "../../shared/id-prefix.ts";
+import { print } from "../../shared/terminal/terminal.ts";
+
+export interface QueueFlags extends DoorOptions {
+  readonly edit?: string;
+  readonly move?: string;
+  readonly withdraw?: string;
+  readonly steer?: string;
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+type Change = "edit" | "move" | "withdraw" | "steer";
+
+/** `value` is what the run becomes: another text, or another place. */
+export function runQueue(typed: string, value: string | undefined, flags: QueueFlags): Promise<number> {
+  const change = changeOf(flags);
+  checkValue(change?.kind, value, typed);
+  const patience = change?.kind === "withdraw" ? UNTIL_ANSWERED : {};
+  return withControl(
+    flags,
+    async ({ control }) => {
+      const session = control.session(await resolveSession(control, typed));
+      if (change !== undefined) return changeQueue(session, { ...change, value: value ?? "" }, flags);
+      const queue = await session.queue.list();
+      if (flags.json) print(JSON.stringify({ queue }));
+      else if (queue.length === 0) print("Nothing waits.");
+      else for (const line of lines(queue)) print(line);
+      return EXIT_OK;
+    },
+    patience,
+  );
+}
+
+function changeOf(flags: QueueFlags): { readonly kind: Change; readonly run: string } | undefined {
+  const asked = (["edit", "move", "withdraw", "steer"] as const).flatMap((kind) => {
+    const run = flags[kind];
+    return run === undefined ? [] : [{ kind, run }];
+  });
+  if (asked.length < 2) return asked[0];
+  throw usage("One change at a time.", `Leave out all but one of ${asked.map(({ kind }) => `--${kind}`).join(", ")}.`);
+}
+
+function checkValue(kind: Change | undefined, value: string | undefined, session: string): void {
+  const takes = kind === "edit" || kind === "move";
+  if (takes === (value !== undefined)) return;
+  if (kind === "edit")
+    throw usage("--edit needs the new text.", `Try: belay queue ${session} --edit RUN "another text"`);
+  if (kind === "move") throw usage("--move needs a place.", `Try: belay queue ${session} --move RUN front`);
+  throw usage(`queue takes no "${plainLine(value ?? "", 40)}" here.`, `Try: belay queue ${session}`);
+}
+
+interface Wish {
+  readonly kind: Change;
+  readonly run: string;
+  readonly value: string;
+}
+
+async function changeQueue(session: SessionControl, wish: Wish, flags: QueueFlags): Promise<number> {
+  const queue = await session.queue.list();
+  const runId = waiting(queue, wish.run);
+  if (!isRunId(runId)) {
+    const value = { edit: ' "another text"', move: " front", withdraw: "", steer: "" }[wish.kind];
+    const what = `No run that waits here is called "${plainLine(wish.run, 40)}".`;
+    throw usage(what, `The run comes first, as in: belay queue SESSION --${wish.kind} RUN${value}`);
+  }
+  const receipt = await carryOut(session, { ...wish, run: runId }, queue, flags.reason);
+  if (flags.json) print(JSON.stringify(receipt));
+  else print(`${runId}  ${sayQueueReceipt(receipt)}`);
+  return queueExit(receipt);
+}
+
+function carryOut(
+  { queue }: SessionControl,
+  { kind, run, value }: Wish,
+  listed: readonly QueuedRun[],
+  reason: string | undefined,
+): Promise<QueueReceipt> {
+  switch (kind) {
+    case "edit":
+      return queue.edit(run, value);
+    case "move":
+      return queue.move(run, placeOf(listed, value));
+    case "withdraw":
+      return queue.withdraw(run, reason === undefined ? {} : { reason });
+    case "steer":
+      return queue.steer(run);
+  }
+}
+
+function placeOf(queue: readonly QueuedRun[], typed: string): Place {
+  if (typed === "front" || typed === "back") return typed;
+  const before = waiting(queue, typed);
+  if (isRunId(before)) return { before };
+  throw usage(`There is no place "${plainLine(typed, 40)}".`, "A place is front, back, or the run to stand before.");
+}
+
+/** The run that is meant. What does not wait here is handed on: whoever is asked says what has become of it. */
+function waiting(queue: readonly QueuedRun[], typed: string): string {
+  const ids = queue.map(({ runId }): string => runId);
+  if (typed === "" || ids.includes(typed)) return typed;
+  const [first, second] = ids.filter((id) => id.startsWith(typed) || id.startsWith(`run_${typed}`));
+  if (second !== undefined) throw usage(`"${plainLine(typed, 40)}" is the prefix of several.`, "Type more of it.");
+  return first ?? typed;
+}
+
+const COLUMNS = [{ title: "NEXT" }, { title: "ID" }, { title: "JOINED" }, { title: "PROMPT", widthMin: 10 }] as const;
+
+const lines = (queue: readonly QueuedRun[]): readonly string[] =>
+  table(
+    COLUMNS,
+    queue.map(({ runId, joined, prompt }, at) => [String(at + 1), runId, joined, prompt.text]),
+    styleOf(process.stdout),
+  );
+
+const usage = (message: string, hint: string): ControlError => new ControlError("invalid", message, { hint });

@@ -1,0 +1,131 @@
+// A run without a server: this program serves the data directory for as long as it has work, so that other commands
+// reach it. Another that serves it already is joined.
+import { existsSync } from "node:fs";
+import { ControlError, messageOf } from "../../../core/errors.ts";
+import { type Home, makeHome, openHome, socketOf } from "../../../sdk/data-dir.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { openLog } from "../../../telemetry/log.ts";
+import { redactor } from "../../../telemetry/redactor.ts";
+import { doorWords } from "../../shared/connection-arguments.ts";
+import { count } from "../../shared/format/format-outcome.ts";
+import { CROWD, type OpenedHouse } from "../../shared/server/acp-host.ts";
+import { AcpHouse } from "../../shared/server/acp-hosts.ts";
+import { markOf } from "../../shared/server/agent-digest.ts";
+import type { House } from "../../shared/server/compose-server.ts";
+import type { Plan } from "../../shared/server/runtime.ts";
+import { outliveStrays, STRAY } from "../../shared/unhandled-rejections.ts";
+import { version } from "../../shared/version.ts";
+import type { RunPlace } from "./run.ts";
+import { givenAgent, type RunFlags, refuseAgent } from "./run-options.ts";
+
+/** How long a program without a server may take to set everything down when its run has ended. */
+const CLOSE_MS = 5_000;
+
+/** How often a program whose run has ended looks whether those that joined it have ended too. */
+const REST_LOOK_MS = 100;
+
+/** On a store that was named: it is no part of the data directory, and nobody else finds it. */
+export async function runOnStore(flags: RunFlags): Promise<RunPlace> {
+  const { makePlan, openWorks } = await import("../../shared/server/runtime.ts");
+  const home = openHome({ home: flags.home, env: process.env });
+  makeHome(home);
+  const plan = await makePlan({ home, flags, trust: "ask" });
+  const isNew = isNewStore(plan);
+  outliveStrays((failure) => say(`${STRAY}: ${messageOf(failure)}`));
+  const { belay, agent, notices } = await openWorks(plan, {});
+  for (const notice of notices) say(notice);
+  if (!isNew) sayTaken((await belay.live()).length);
+  return { control: belay, close: () => belay.close({ limitMs: CLOSE_MS }), ...here(agent, plan) };
+}
+
+/** In the data directory: served here, or by a program that was faster. */
+export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
+  const home = openHome({ home: flags.home, env: process.env });
+  makeHome(home);
+  const opener = new Opener(home, flags);
+  const given = givenAgent(flags);
+  const house = await AcpHouse.open({
+    ...{ home, mark: markOf(flags), kind: "run", clock: systemClock, log: opener.log },
+    open: () => opener.open(),
+    ...(flags.local === true ? { joins: "none" } : given === undefined ? { joins: "any" } : {}),
+  });
+  opener.trust = "refuse";
+  const close = (): Promise<void> => house.close(CLOSE_MS);
+  const { control, hosted, where } = house;
+  if (hosted === undefined) {
+    if (house.kind === "server" && given !== undefined) {
+      await close();
+      refuseAgent(flags, where);
+    }
+    return { control, kind: "server", where, options: doorWords(flags), close };
+  }
+  const { plan, isNew } = opener.opened();
+  if (!isNew) sayTaken((await hosted.works.belay.live()).length);
+  return { control, close, rest: (leave) => atRest(hosted, leave), ...here(hosted.works.agent, plan) };
+}
+
+const here = (agent: string, { store }: Plan): Pick<RunPlace, "kind" | "where" | "options"> => ({
+  kind: "here",
+  where: `in this program (no server), by ${agent}, on ${store}`,
+  // A command that comes after its end finds no server, but the file.
+  options: doorWords({ store }),
+});
+
+/** Opens the server of a run, perhaps later: when the program that it has joined is gone. */
+class Opener {
+  readonly redact = redactor();
+  readonly log = openLog({ redact: this.redact, clock: systemClock, form: "pretty", level: "warn" });
+  readonly #home: Home;
+  readonly #flags: RunFlags;
+  #plan: Plan | undefined;
+  #isNew = false;
+  /** While a run is followed, the terminal is held for its questions. */
+  trust: "ask" | "refuse" = "ask";
+
+  constructor(home: Home, flags: RunFlags) {
+    this.#home = home;
+    this.#flags = flags;
+  }
+
+  async open(): Promise<OpenedHouse> {
+    const { makePlan } = await import("../../shared/server/runtime.ts");
+    const { openHouse } = await import("../../shared/server/compose-server.ts");
+    const server = { socket: socketOf(this.#home), crowd: CROWD };
+    // Once: it takes the keys of providers out of the environment.
+    this.#plan ??= await makePlan({ home: this.#home, flags: this.#flags, server, trust: this.trust });
+    const plan = this.#plan;
+    for (const secret of plan.taken.secrets) this.redact.add(secret);
+    this.#isNew = isNewStore(plan);
+    const { log, redact } = this;
+    const house = await openHouse({ plan, tcp: false, log, redact, version: version() });
+    for (const notice of house.works.notices) say(notice);
+    return { house, store: plan.store };
+  }
+
+  opened(): { readonly plan: Plan; readonly isNew: boolean } {
+    if (this.#plan === undefined) throw new ControlError("internal", "A run has a server that was never opened.");
+    return { plan: this.#plan, isNew: this.#isNew };
+  }
+}
+
+/** The runs of programs that joined this one are not cut off: it stays until they have ended, or is told to leave. */
+async function atRest({ works: { belay } }: House, leave: Promise<unknown>): Promise<void> {
+  let isLeaving = false;
+  void leave.then(() => {
+    isLeaving = true;
+  });
+  const busy = (): number => belay.load.live + belay.load.waiting;
+  if (busy() > 0) say(`${count(busy(), "other run")} joined this program. It leaves when they end; Ctrl-C: now`);
+  while (busy() > 0 && !isLeaving) {
+    await Promise.race([new Promise<void>((resolve) => void systemClock.after(REST_LOOK_MS, resolve)), leave]);
+  }
+}
+
+const isNewStore = ({ store }: Plan): boolean => store === ":memory:" || !existsSync(store);
+
+const say = (text: string): void => void process.stderr.write(`belay: ${text}\n`);
+
+function sayTaken(sessions: number): void {
+  if (sessions === 0) return;
+  say(`${count(sessions, "session")} ${sessions === 1 ? "goes" : "go"} on of an earlier life here as well`);
+}

@@ -1,0 +1,34 @@
+// The options of `belay run`, and which of them ask for an agent.
+
+import { ControlError } from "../../../core/errors.ts";
+import type { Delivery } from "../../../core/model/prompt.ts";
+import type { DoorOptions } from "../../shared/connection-options.ts";
+import { AGENT_FLAGS } from "../../shared/server/agent-digest.ts";
+import type { AgentFlags } from "../../shared/server/agent-options.ts";
+
+export interface RunFlags extends DoorOptions, AgentFlags {
+  readonly session?: string;
+  readonly title?: string;
+  readonly cwd?: string;
+  readonly key?: string;
+  readonly file?: readonly string[];
+  readonly delivery?: Delivery;
+  readonly json?: boolean;
+  readonly detach?: boolean;
+  readonly timeout?: string;
+  readonly patience: string;
+  readonly local?: boolean;
+}
+
+/** The first option that asks for an agent. */
+export const givenAgent = (flags: RunFlags): string | undefined =>
+  AGENT_FLAGS.find((name) => flags[name] !== undefined);
+
+/** A server has an agent of its own, and who asks for another one should not get this one. */
+export function refuseAgent(flags: RunFlags, where: string): void {
+  const given = givenAgent(flags);
+  if (given === undefined) return;
+  throw new ControlError("invalid", `--${given} is for runs without a server, and this one goes to ${where}.`, {
+    hint: "Start the server with it; or run without one, on a store of its own: --store FILE.",
+  });
+}

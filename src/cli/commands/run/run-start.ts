@@ -1,0 +1,78 @@
+// `belay run`, from its words to a run: which prompt, and where it is carried out.
+import { resolve } from "node:path";
+import { ControlError } from "../../../core/errors.ts";
+import { openHome, readServer } from "../../../sdk/data-dir.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { NoServer, openControl } from "../../shared/connect.ts";
+import { doorWords } from "../../shared/connection-arguments.ts";
+import { resolveId } from "../../shared/id-prefix.ts";
+import { wholeNumber } from "../../shared/whole-number.ts";
+import { cannotDetach, type RunPlace, runPrompt } from "./run.ts";
+import { type RunFlags, refuseAgent } from "./run-options.ts";
+import { readPrompt } from "./run-prompt.ts";
+
+/** A day: whoever wants a run to go on for longer does not want a limit. */
+const TIMEOUT_MS_MAX = 24 * 60 * 60_000;
+
+export async function startRun(text: string | undefined, flags: RunFlags): Promise<number> {
+  const limitMs = flags.timeout === undefined ? undefined : milliseconds(flags.timeout, "--timeout");
+  const patienceMs = milliseconds(flags.patience, "--patience");
+  let session = flags.session;
+  if (flags.delivery !== undefined && session === undefined) throw aimless();
+  if (flags.detach === true && limitMs !== undefined) throw leftAlone();
+  return runPrompt(
+    async () => {
+      // The prompt first: whoever mistypes a file has not started anything yet.
+      const prompt = await readPrompt({ text, files: flags.file ?? [], stdin: process.stdin });
+      const place = await findPlace(flags, patienceMs);
+      if (session !== undefined) session = await resolveId(place.control, session, ["session"]);
+      return { prompt, place, session };
+    },
+    {
+      ...{ key: flags.key, title: flags.title, delivery: flags.delivery, limitMs, clock: systemClock },
+      cwd: flags.cwd === undefined ? undefined : resolve(flags.cwd),
+      form: flags.json === true ? "lines" : "text",
+      after: flags.detach === true ? "acceptance" : "outcome",
+    },
+  );
+}
+
+const milliseconds = (typed: string, option: string): number =>
+  wholeNumber(typed, option, { from: 1, to: TIMEOUT_MS_MAX, unit: "ms" });
+
+const aimless = (): ControlError =>
+  new ControlError("invalid", "--delivery says how a prompt joins a busy session, and no session was named.", {
+    hint: "Name one with --session, or leave --delivery out.",
+  });
+
+/** The limit is kept by this program, and with --detach it leaves. */
+const leftAlone = (): ControlError =>
+  new ControlError("invalid", "--timeout cannot be kept with --detach: this program cancels the run, and it leaves.", {
+    hint: "Leave one of them out; or limit every run in the server's configuration, with `limits.runLimitMs`.",
+  });
+
+/** A server that was named, or that runs for this home; else this very program. */
+async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace> {
+  const { url, socket, store, local } = flags;
+  if (local !== true && store === undefined) {
+    const door = await openControl(flags, process.env, { patienceMs }).catch((error: unknown) => {
+      // One that is busy is waited for, and never worked beside: it has the store.
+      if (error instanceof NoServer && url === undefined && socket === undefined) return undefined;
+      throw error;
+    });
+    if (door !== undefined) {
+      const isHost = url === undefined && socket === undefined && flags.detach !== true && isHosted(flags);
+      // A host for the time being is joined below, with the same agent, and taken over when it leaves.
+      if (!isHost) {
+        refuseAgent(flags, door.where);
+        return { ...door, kind: "server", options: doorWords(flags) };
+      }
+      await door.close();
+    }
+  }
+  if (flags.detach === true) throw cannotDetach();
+  const { runInDataDirectory, runOnStore } = await import("./run-local.ts");
+  return store === undefined ? runInDataDirectory(flags) : runOnStore(flags);
+}
+
+const isHosted = ({ home }: RunFlags): boolean => readServer(openHome({ home, env: process.env }))?.host !== undefined;

@@ -1,0 +1,41 @@
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { emptyHome } from "../../../../test/fixtures/empty-data-dir.ts";
+import { ControlError } from "../../../core/errors.ts";
+import { levelOf } from "./serve-options.ts";
+
+const refusal = (act: () => unknown): ControlError => {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof ControlError) return error;
+    throw error;
+  }
+  throw new Error("It was not refused.");
+};
+
+test("a bad log level in the home's file is refused with the name of that file, and what to write there", () => {
+  const home = emptyHome();
+  writeFileSync(home.levelFile, "loud\n");
+  const { code, message, hint } = refusal(() => levelOf({ logLevel: "info" }, home, {}));
+  expect(code).toBe("invalid");
+  expect(message).toBe(`There is no log level "loud", as the file ${home.levelFile} has it.`);
+  expect(hint).toBe("They are: debug, info, warn, error. Write one of them into that file, or remove it.");
+  writeFileSync(home.levelFile, "debg\n");
+  expect(refusal(() => levelOf({}, home, {})).hint).toMatch(/^Did you mean debug\? Write it into that file/);
+});
+
+test("a bad log level that was typed, or is set, is refused with the name of the option or the variable", () => {
+  const home = emptyHome();
+  expect(refusal(() => levelOf({ logLevel: "loud" }, home, {})).message).toContain('"loud", as --log-level has it.');
+  expect(refusal(() => levelOf({}, home, { BELAY_LOG_LEVEL: "loud" })).message).toContain("as BELAY_LOG_LEVEL has it.");
+});
+
+test("what stands in the file counts more than what was typed, and that more than what is set", () => {
+  const home = emptyHome();
+  expect(levelOf({}, home, {})).toBe("info");
+  expect(levelOf({}, home, { BELAY_LOG_LEVEL: "warn" })).toBe("warn");
+  expect(levelOf({ logLevel: "error" }, home, { BELAY_LOG_LEVEL: "warn" })).toBe("error");
+  writeFileSync(home.levelFile, "debug\n");
+  expect(levelOf({ logLevel: "error" }, home, { BELAY_LOG_LEVEL: "warn" })).toBe("debug");
+});

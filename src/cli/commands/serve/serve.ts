@@ -1,0 +1,220 @@
+// `belay serve`: opens a house with a server around it, says so, and stays until it is asked to end.
+//
+// Invariants
+// 1. The first signal ends it in order, within --drain-ms; the second at once. Either way the note by which it is found
+//    and its socket are gone.
+// 2. Whoever reads its log, or stops reading it, cannot end it.
+import { ControlError } from "../../../core/errors.ts";
+import { type Announcement, announce } from "../../../sdk/announcement.ts";
+import { type Home, makeHome, openHome, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { type Log, openLog } from "../../../telemetry/log.ts";
+import type { LineForm } from "../../../telemetry/log-line.ts";
+import { redactor } from "../../../telemetry/redactor.ts";
+import { EXIT_CODE, EXIT_FOUND, EXIT_OK, type StopSignal } from "../../shared/exit-code.ts";
+import { dayAndTime } from "../../shared/format/age.ts";
+import { type House, openHouse } from "../../shared/server/compose-server.ts";
+import { makePlan, type Plan } from "../../shared/server/runtime.ts";
+import { onStopSignals } from "../../shared/stop-signals.ts";
+import { print } from "../../shared/terminal/terminal.ts";
+import { version } from "../../shared/version.ts";
+import { type Greeting, greet, shellQuoted } from "./serve-greeting.ts";
+import { drainMsOf, levelOf, type ServeFlags, serverOf } from "./serve-options.ts";
+
+export async function runServe(flags: ServeFlags): Promise<number> {
+  const limitMs = drainMsOf(flags);
+  const home = openHome({ home: flags.home, env: process.env });
+  makeHome(home);
+  let level = levelOf(flags, home, process.env);
+  outliveReaders();
+  const ending = new Ending();
+  const plan = await makePlan({ home, flags, server: serverOf(flags), trust: "ask" });
+  const redact = redactor(plan.taken.secrets);
+  const log = openLog({
+    ...{ redact, clock: systemClock, form: formOf(flags) },
+    // Asked for each line, so that a reload can change it.
+    get level() {
+      return level;
+    },
+  });
+  const open = (): Promise<House> =>
+    openHouse({ plan, tcp: flags.tcp, log, redact, version: version(), first: "processes" });
+  const house = await whenFree(open, { home, log, asked: ending.asked });
+  if (house === undefined) return EXIT_OK;
+  const announcement = present(house, plan, { log, flags, onLost: () => ending.lose() });
+  ending.onReload(() => {
+    try {
+      level = levelOf(flags, home, process.env);
+      house.reload();
+      log.info(`read again: tokens, certificate, log level (${level})`);
+    } catch (error) {
+      // A certificate that cannot be read is no reason to go: the old one still works.
+      log.warn("not read again; what was read before still counts", { error, ...adviceOf(error) });
+    }
+  });
+  const cause = await ending.asked;
+  log.info(`${cause}: ending in order; once more ends at once`, { limitMs, live: flags.onStop });
+  const unfinished = await house.close({ mode: flags.onStop, limitMs });
+  announcement.close();
+  if (cause === DIRECTORY_LOST) return EXIT_CODE.store_locked;
+  if (unfinished.length === 0) log.info("ended in order");
+  else log.warn("some had not come to rest in time; they are recovered at the next start", { unfinished });
+  return unfinished.length === 0 ? EXIT_OK : EXIT_FOUND;
+}
+
+/** How often a directory that a run has is tried again. */
+const RUN_LOOK_MS = 250;
+
+interface Waiting {
+  readonly home: Home;
+  readonly log: Log;
+  readonly asked: Promise<unknown>;
+}
+
+/** Opens it, after the end of a `belay run` that has the directory. Undefined: it was asked to end before. */
+async function whenFree(open: () => Promise<House>, { home, log, asked }: Waiting): Promise<House | undefined> {
+  let isLeaving = false;
+  void asked.then(() => {
+    isLeaving = true;
+  });
+  for (let waitedFor: number | undefined; !isLeaving; ) {
+    try {
+      return await open();
+    } catch (error) {
+      const note = readServer(home);
+      if (!isLocked(error) || note?.host !== "run") throw occupied(error, home);
+      if (waitedFor !== note.pid) log.info("waiting for the end of a run without a server", { pid: note.pid });
+      waitedFor = note.pid;
+      await Promise.race([new Promise<void>((resolve) => void systemClock.after(RUN_LOOK_MS, resolve)), asked]);
+    }
+  }
+  return undefined;
+}
+
+const isLocked = (error: unknown): boolean => error instanceof ControlError && error.code === "store_locked";
+
+/** Another program has taken over the data directory, so the work of this one cannot be recorded any more. */
+const DIRECTORY_LOST = "data directory lost";
+
+/** Asked to end, or to read something again. Heard from the first moment on. */
+class Ending {
+  readonly #asked = Promise.withResolvers<StopSignal | typeof DIRECTORY_LOST>();
+  #reload: (() => void) | undefined;
+
+  constructor() {
+    onStopSignals((signal) => this.#hear(signal));
+  }
+
+  get asked(): Promise<StopSignal | typeof DIRECTORY_LOST> {
+    return this.#asked.promise;
+  }
+
+  lose(): void {
+    this.#asked.resolve(DIRECTORY_LOST);
+  }
+
+  onReload(reload: () => void): void {
+    this.#reload = reload;
+  }
+
+  #hear(signal: StopSignal): "leaving" | "staying" {
+    // Whoever was started on a terminal is told by it that the terminal is gone.
+    if (signal === "SIGHUP" && process.stdin.isTTY !== true) {
+      this.#reload?.();
+      return "staying";
+    }
+    this.#asked.resolve(signal);
+    return "leaving";
+  }
+}
+
+/** What to do about it is part of what went wrong. */
+const adviceOf = (error: unknown): { readonly hint?: string } =>
+  error instanceof ControlError ? { hint: error.hint } : {};
+
+/** A server goes on when nobody reads what it says. */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners("error");
+    stream.on("error", () => {});
+  }
+}
+
+const formOf = ({ logJson }: ServeFlags): LineForm =>
+  logJson === true || process.stderr.isTTY !== true ? "json" : "pretty";
+
+interface Presenting {
+  readonly log: Log;
+  readonly flags: ServeFlags;
+  readonly onLost: () => void;
+}
+
+/** Announces it to commands, and prints where it is. */
+function present(house: House, plan: Plan, { log, flags, onLost }: Presenting): Announcement {
+  const { home, store } = plan;
+  const { socket, url } = house.listeners;
+  const note: ServerNote = {
+    ...{ pid: process.pid, socket, startedAt: systemClock.now(), version: version(), store },
+    ...(url === undefined ? {} : { url }),
+  };
+  const { listeners: sockets, lock } = house;
+  const warn = (text: string, about = {}): void => log.warn(text, about);
+  const announcement = announce({ home, note, lock, sockets, clock: systemClock, warn, onLost });
+  const greeting = greetingOf(house, plan, flags);
+  if (flags.json === true) print(JSON.stringify({ ...note, tokenFile: greeting.tokenFile, agent: greeting.agent }));
+  else for (const line of greet(greeting, process.stdout.isTTY === true)) print(line);
+  log.info("ready", { ...note, tier: greeting.tier ?? "not known yet" });
+  return announcement;
+}
+
+function greetingOf(
+  { works, listeners, tokenFile }: House,
+  { home, config, store }: Plan,
+  { onStop }: ServeFlags,
+): Greeting {
+  const { socket, url, instead } = listeners;
+  const usual = usualHome() === home.dir;
+  return {
+    ...{ version: version(), url, socket, instead, store, tokenFile, onStop },
+    ...{ agent: works.agent, workspace: works.workspace },
+    notices: process.pid === 1 ? [...works.notices, FIRST] : works.notices,
+    mode: works.isDemo ? undefined : config.mode,
+    tier: works.belay.load.tier,
+    belay: CALLED[process.env.npm_lifecycle_event ?? ""] ?? "belay",
+    options: usual ? "" : `--home ${shellQuoted(home.dir)}`,
+    prompt: works.isDemo ? "count to 30" : "What is in this folder?",
+  };
+}
+
+const FIRST =
+  "belay is the first process here and cannot reap orphans: use Node.js 22.15 or newer, or docker run --init";
+
+/** Undefined: this user has no home directory, so a data directory has to be named. */
+function usualHome(): string | undefined {
+  try {
+    return openHome({ env: { ...process.env, BELAY_HOME: undefined } }).dir;
+  } catch {
+    return undefined;
+  }
+}
+
+/** By what the command line is called where it was started from. */
+const CALLED: Readonly<Record<string, string>> = {
+  start: "npm run belay --",
+  belay: "npm run belay --",
+  npx: "npx belay",
+};
+
+/** Who has it already, if that is what is wrong. */
+function occupied(error: unknown, home: Home): unknown {
+  const note = readServer(home);
+  if (!isLocked(error) || note === undefined) return error;
+  const { pid, url, socket, startedAt } = note;
+  const where = [url, socket].filter((one) => one !== undefined).join(" and ");
+  const who = note.host === undefined ? "A server is running" : "`belay acp` of an editor is running";
+  const message = `${who} here already: process ${pid}, at ${where}, since ${dayAndTime(startedAt)}.`;
+  return new ControlError("store_locked", message, {
+    hint: `Use that one: belay ps. Or end it: kill ${pid}. Or give this one a home of its own: --home DIR.`,
+    cause: error,
+  });
+}

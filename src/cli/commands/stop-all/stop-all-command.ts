@@ -1,0 +1,20 @@
+// `belay stop-all`: stops everything that goes on.
+import { Command } from "commander";
+import { act } from "../../shared/action.ts";
+import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withExamples } from "../../shared/examples.ts";
+import type { StopAllFlags } from "./stop-all.ts";
+
+export function stopAllCommand(): Command {
+  const command = new Command("stop-all")
+    .description("stops everything that goes on, in every session")
+    .option("--reason <text>", "why: kept in the log")
+    .option("--wait [ms]", "wait for the end of all of it, by default up to 30000 ms")
+    .option("--keep-background", "what goes on in the background goes on")
+    .option("-y, --yes", "do not ask first; without a terminal it never asks")
+    .action((flags: StopAllFlags) => act(async () => (await import("./stop-all.ts")).runStopAll(flags)));
+  return withExamples(withJson(withDoor(command)), [
+    ["belay stop-all", "asks first, at a terminal"],
+    ["belay stop-all --yes --wait", "at once, and says how each run ended"],
+  ]);
+}

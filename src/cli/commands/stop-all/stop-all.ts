@@ -1,0 +1,69 @@
+// `belay stop-all`: stops everything that goes on, in every session.
+
+import type { CancelAllOptions, CoveredSession } from "../../../ports/control.ts";
+import type { Explanation } from "../../../ports/explanation.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { type Door, UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
+import type { DoorOptions } from "../../shared/connection-options.ts";
+import { EXIT_FOUND, EXIT_OK } from "../../shared/exit-code.ts";
+import { count } from "../../shared/format/format-outcome.ts";
+import { partsOf, receiptLines } from "../../shared/format/format-receipt.ts";
+import { restingLines } from "../../shared/offline-stop.ts";
+import { confirm, isAttended } from "../../shared/terminal/confirm.ts";
+import { spinning } from "../../shared/terminal/spinner.ts";
+import { print } from "../../shared/terminal/terminal.ts";
+import { waitOf } from "../cancel/cancel.ts";
+
+export interface StopAllFlags extends DoorOptions {
+  readonly reason?: string;
+  readonly wait?: string | true;
+  readonly keepBackground?: true;
+  readonly yes?: true;
+  readonly json?: true;
+}
+
+/** Asks first only where somebody can answer: from a script or another machine a stop button just works. */
+export function runStopAll(flags: StopAllFlags): Promise<number> {
+  const waitMs = waitOf(flags.wait);
+  const options: CancelAllOptions = {
+    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+    ...(waitMs === undefined ? {} : { waitMs }),
+    ...(flags.keepBackground ? { background: "keep" } : {}),
+  };
+  return withControl(
+    flags,
+    async (door) => {
+      if (!flags.yes && isAttended() && !(await isMeant(door))) return EXIT_FOUND;
+      const asked = door.control.cancelAll(options);
+      const covered = await spinning("stopping everything", asked, { clock: systemClock, output: process.stderr });
+      if (flags.json) print(JSON.stringify({ sessions: covered }));
+      else {
+        const parts = covered.flatMap(({ sessionId, receipt }) => partsOf(sessionId, receipt));
+        for (const line of [...report(covered), ...(await restingLines(door, parts))]) print(line);
+      }
+      return EXIT_OK;
+    },
+    UNTIL_ANSWERED,
+  );
+}
+
+async function isMeant({ control, where }: Door): Promise<boolean> {
+  const live = await control.live();
+  // Nobody is bothered about nothing; the cancel is still sent, since something may begin at this moment.
+  if (live.length === 0) return true;
+  if ((await confirm(`Stop ${summary(live)} at ${where}?`)) === "yes") return true;
+  process.stderr.write("Nothing was stopped.\n");
+  return false;
+}
+
+function summary(live: readonly Explanation[]): string {
+  const runs = live.reduce((sum, one) => sum + (one.live === undefined ? 0 : 1) + one.queue.length, 0);
+  const processes = live.reduce((sum, one) => sum + one.processes.length, 0);
+  const parts = [count(runs, "run"), ...(processes === 0 ? [] : [count(processes, "process", "processes")])];
+  return `${parts.join(" and ")} in ${count(live.length, "session")}`;
+}
+
+function report(covered: readonly CoveredSession[]): readonly string[] {
+  if (covered.length === 0) return ["Nothing was going on, so nothing was changed."];
+  return covered.flatMap(({ sessionId, receipt }) => receiptLines(sessionId, receipt));
+}

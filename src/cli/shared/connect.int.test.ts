@@ -1,0 +1,189 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { ControlError } from "../../core/errors.ts";
+import { takeLock } from "../../store/sqlite/file/owner.ts";
+import { openControl } from "./connect.ts";
+
+let folder: string;
+let home: string;
+let server: Server;
+/** What was shown to the server, in the order in which it came. */
+let shown: (string | undefined)[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "bd-"));
+  home = join(folder, "home");
+  mkdirSync(home, { mode: 0o700 });
+  shown = [];
+  // Answers like a server without sessions.
+  server = createServer((request, response) => {
+    if (request.url !== "/healthz") shown.push(request.headers.authorization);
+    response.setHeader("content-type", "application/json").end('{"sessions":[],"next":null}');
+  });
+});
+
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const listening = (where: string | { readonly port: number; readonly host: string }): Promise<void> =>
+  new Promise((resolve) => {
+    server.listen(where as string, resolve);
+  });
+
+const note = (fields: object): void =>
+  writeFileSync(join(home, "server.json"), JSON.stringify({ pid: 1, startedAt: 1, version: "0", ...fields }));
+
+const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+async function refused(options: Parameters<typeof openControl>[0], env = {}): Promise<ControlError> {
+  try {
+    await (await openControl(options, env)).close();
+  } catch (error) {
+    return error as ControlError;
+  }
+  return expect.fail("it was opened");
+}
+
+describe("the server of this home", () => {
+  test("is found by its note, on its socket, without a token", async () => {
+    const socket = join(folder, "s");
+    await listening(socket);
+    writeFileSync(join(home, "token"), "belay_secret\n");
+    note({ socket, url: "http://127.0.0.1:1" });
+    const door = await openControl({}, { BELAY_HOME: home });
+    expect(door).toMatchObject({ kind: "server", where: `the server at ${socket}` });
+    expect(await door.control.sessions()).toEqual([]);
+    await door.close();
+    expect(new Set(shown)).toEqual(new Set([undefined]));
+  });
+
+  test("without a socket it is asked at its address, with the token of the home", async () => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    writeFileSync(join(home, "token"), "belay_secret\n");
+    note({ url: url() });
+    const lock = takeLock(join(home, "belay.db"));
+    onTestFinished(() => lock.release());
+    const door = await openControl({ home }, {});
+    await door.close();
+    expect(new Set(shown)).toEqual(new Set(["Bearer belay_secret"]));
+  });
+
+  test("G27: whose socket is gone is asked at the address of its note", async () => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    note({ url: url(), socket: join(folder, "gone") });
+    const lock = takeLock(join(home, "belay.db"));
+    onTestFinished(() => lock.release());
+    const door = await openControl({ home }, {});
+    expect(door.where).toBe(`the server at ${url()}`);
+    await door.close();
+  });
+
+  test("whose note is gone is asked on the socket of the directory", async () => {
+    await listening(join(home, "belay.sock"));
+    const door = await openControl({ home }, {});
+    expect(door.where).toBe(`the server at ${join(home, "belay.sock")}`);
+    await door.close();
+  });
+
+  test("that was killed has left an address, which is another's by now: the token is not sent there", async () => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    writeFileSync(join(home, "token"), "belay_secret\n");
+    note({ url: url() });
+    expect(await refused({ home })).toMatchObject({ code: "disconnected" });
+    expect(shown).toEqual([]);
+  });
+
+  test("that starts is waited for while it holds the lock", async () => {
+    const lock = takeLock(join(home, "belay.db"));
+    onTestFinished(() => lock.release());
+    const opening = openControl({ home }, {});
+    await listening(join(home, "belay.sock"));
+    await (await opening).close();
+  });
+
+  test("that nobody has started is said, with how to start one", async () => {
+    const { code, message, hint } = await refused({ home });
+    expect(code).toBe("disconnected");
+    expect(message).toContain(home);
+    expect(hint).toContain("belay serve");
+  });
+
+  test.each([
+    ["its socket is gone", { socket: "gone" }],
+    ["its process id is somebody else's, and nobody answers", { pid: process.pid, url: "http://127.0.0.1:1" }],
+    ["it says nothing of use", {}],
+  ])(
+    "a note of a server that was killed is not believed: %s",
+    { meta: { id: "cli/stale-server-note-ignored" } },
+    async (_, fields) => {
+      note("socket" in fields ? { socket: join(folder, "gone") } : fields);
+      const { code, message } = await refused({ home });
+      expect(code).toBe("disconnected");
+      expect(message).toContain("does not answer");
+    },
+  );
+});
+
+describe("a server that is named", () => {
+  test("the token of a file comes before that of the environment, and that before the home's", async () => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    writeFileSync(join(home, "token"), "belay_home\n");
+    const file = join(folder, "token-file");
+    writeFileSync(file, "belay_file\n");
+    for (const [options, env, token] of [
+      [{ tokenFile: file }, { BELAY_TOKEN: "belay_env" }, "belay_file"],
+      [{}, { BELAY_TOKEN: "belay_env" }, "belay_env"],
+      [{}, { BELAY_TOKEN: "" }, "belay_home"],
+    ] as const) {
+      shown = [];
+      await (await openControl({ url: url(), home, ...options }, env)).close();
+      expect(new Set(shown)).toEqual(new Set([`Bearer ${token}`]));
+    }
+  });
+
+  test("where nobody answers, that is said at once", async () => {
+    expect((await refused({ url: "http://127.0.0.1:1", home })).message).toBe(
+      "No server answers at http://127.0.0.1:1.",
+    );
+    expect((await refused({ socket: join(folder, "none"), home })).code).toBe("disconnected");
+  });
+
+  test.each(["ftp://x", "nonsense", "http://user:secret@127.0.0.1:1"])("%s is no address", async (typed) => {
+    const { code, message } = await refused({ url: typed, home });
+    expect(code).toBe("invalid");
+    expect(message).not.toContain("secret");
+  });
+
+  test("a token file that is not there, is empty, or is something else is refused by name", async () => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    const odd = join(folder, "odd");
+    writeFileSync(odd, "two words");
+    const huge = join(folder, "huge");
+    writeFileSync(huge, "x".repeat(5_000));
+    for (const tokenFile of [join(folder, "none"), odd, huge]) {
+      const { code, message } = await refused({ url: url(), tokenFile, home });
+      expect(code).toBe("invalid");
+      expect(message).toContain(tokenFile);
+    }
+    expect(shown).toEqual([]);
+  });
+});
+
+test("a socket is shown no token but one that was named: that of the environment is for another server", async () => {
+  const socket = join(folder, "s");
+  await listening(socket);
+  const tokenFile = join(folder, "named");
+  writeFileSync(tokenFile, "belay_named");
+  await (await openControl({ socket, home }, { BELAY_TOKEN: "belay_env" })).close();
+  expect(new Set(shown)).toEqual(new Set([undefined]));
+  shown = [];
+  await (await openControl({ socket, home, tokenFile }, {})).close();
+  expect(new Set(shown)).toEqual(new Set(["Bearer belay_named"]));
+});

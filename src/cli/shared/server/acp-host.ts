@@ -1,0 +1,89 @@
+// The host of a data directory for as long as its program has work: of an editor, or of a run without a server.
+//
+// Invariants
+// 1. One host at a time: the program that holds the lock of the store.
+// 2. What was opened is closed, also if what comes after it could not be.
+import { ControlError } from "../../../core/errors.ts";
+import { SHUTDOWN_MS } from "../../../core/limits.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { type Announcement, announce } from "../../../sdk/announcement.ts";
+import type { Home, HostKind } from "../../../sdk/data-dir.ts";
+import type { Log } from "../../../telemetry/log.ts";
+import { version } from "../version.ts";
+import type { House } from "./compose-server.ts";
+
+/** Connections of editors share one name, and each follows all of its sessions. */
+export const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
+
+export interface HostWish {
+  readonly home: Home;
+  /** A digest of the agent that is wanted. */
+  readonly mark: string;
+  readonly kind: HostKind;
+  /** `any`: a host with another agent will do, because none was asked for. `none`: only this program. */
+  readonly joins?: "any" | "none";
+  /** Opens the house in this very program. */
+  readonly open: () => Promise<OpenedHouse>;
+  readonly log: Pick<Log, "info" | "warn" | "error">;
+  readonly clock: Clock;
+}
+
+export interface OpenedHouse {
+  readonly house: House;
+  /** Where everything is kept. */
+  readonly store: string;
+}
+
+/** The house, as long as this program is its host. */
+export interface Hosted {
+  readonly house: House;
+  readonly announcement: Announcement;
+}
+
+/** Opens the house here, unless somebody has it: then the answer says who. */
+export async function host(wish: HostWish): Promise<Hosted | ControlError> {
+  try {
+    return await announced(await wish.open(), wish);
+  } catch (error) {
+    if (error instanceof ControlError && error.code === "store_locked") return error;
+    throw error;
+  }
+}
+
+/** With the note by which it is found; or, if that cannot be written, closed again. */
+async function announced(opened: OpenedHouse, wish: HostWish): Promise<Hosted> {
+  const { house } = opened;
+  try {
+    return { house, announcement: found(opened, wish) };
+  } catch (error) {
+    await house.close({ mode: "park", limitMs: 0 });
+    throw error;
+  }
+}
+
+function found({ house, store }: OpenedHouse, { home, mark, kind, clock, log }: HostWish): Announcement {
+  const { listeners, lock } = house;
+  const note = {
+    ...{ pid: process.pid, socket: listeners.socket, startedAt: clock.now(), version: version(), store },
+    ...{ host: kind, agent: mark },
+  };
+  const onLost = (): void => void house.close({ mode: "park", limitMs: SHUTDOWN_MS });
+  return announce({
+    home,
+    note,
+    lock,
+    sockets: listeners,
+    clock,
+    onLost,
+    warn: (text, about) => log.warn(text, about),
+  });
+}
+
+/** Not to be found first: whoever comes now waits for the lock, and takes up what is set down here. */
+export async function leave(hosted: Hosted, limitMs: number, log: HostWish["log"]): Promise<void> {
+  const { house, announcement } = hosted;
+  announcement.hide();
+  const unfinished = await house.close({ mode: "park", limitMs });
+  if (unfinished.length > 0) log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
+  announcement.close();
+}

@@ -1,0 +1,23 @@
+// A digest of the agent that the options of a command name: programs with the same one can share their work.
+import { resolve } from "node:path";
+import { randomIds } from "../../../system/random-ids.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import type { AgentFlags } from "./agent-options.ts";
+
+export const AGENT_FLAGS = [
+  ...(["model", "agent", "tools", "instructions", "workspace"] as const),
+  ...(["directories", "mode", "modes", "config", "require"] as const),
+];
+
+/** Paths are whole: two editors have been started in two directories. */
+export function markOf(flags: AgentFlags): string {
+  const named = ["agent", "tools", "instructions", "workspace", "config"];
+  const given = AGENT_FLAGS.flatMap((name) => {
+    const value = flags[name];
+    if (value === undefined) return [];
+    return [[name, typeof value === "string" && named.includes(name) ? resolve(value) : value]];
+  });
+  return digestOf(given);
+}
+
+export const digestOf = (value: unknown): string => randomIds(systemClock).digest(JSON.stringify(value)).slice(0, 16);

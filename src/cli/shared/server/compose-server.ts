@@ -1,0 +1,328 @@
+// A house with a server around it: everything that has to be opened, in order, and closed again in the other one.
+//
+// Invariants
+// 1. The store's lock comes first. Its holder listens before it takes up any run: what runs can be stopped.
+// 2. Until everything is open, whoever asks is told to come back; nobody is served by half a house.
+// 3. What was opened is closed, also if what comes after it could not be.
+
+import type { ServerConfig } from "../../../config/config.ts";
+import { ControlError } from "../../../core/errors.ts";
+import type { Recorded } from "../../../core/model/event.ts";
+import type { SessionId } from "../../../core/model/ids.ts";
+import { isMissing } from "../../../core/optional-package.ts";
+import { Guard, type GuardOptions } from "../../../http/auth/guard.ts";
+import { Denial } from "../../../http/auth/guard-denial.ts";
+import { openTokens, type Tokens } from "../../../http/auth/tokens.ts";
+import { type Handler, makeHandler } from "../../../http/handler.ts";
+import type { ServerMetrics } from "../../../http/observer.ts";
+import type { Handle } from "../../../http/transport/node-server.ts";
+import type { Notice } from "../../../ports/hooks.ts";
+import type { Tier } from "../../../ports/spawner.ts";
+import { isShortOfFiles } from "../../../process/launch/file-limit.ts";
+import type { Belay } from "../../../sdk/belay.ts";
+import { type DataLock, takeDataDirectory } from "../../../sdk/data-lock.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { openAuditTrail } from "../../../telemetry/audit/audit-file.ts";
+import type { AuditRecord } from "../../../telemetry/audit/audit-record.ts";
+import { type AuditTrail, memoryAuditTrail } from "../../../telemetry/audit/audit-trail.ts";
+import { eventMetrics } from "../../../telemetry/event-metrics.ts";
+import type { Log } from "../../../telemetry/log.ts";
+import { Metrics } from "../../../telemetry/metrics.ts";
+import type { Redactor } from "../../../telemetry/redactor.ts";
+import type { Telemetry, TelemetryOptions } from "../../../telemetry/telemetry.ts";
+import { outliveStrays, STRAY, type Strays } from "../unhandled-rejections.ts";
+import { checkOpenFiles, FileWatch } from "./file-watch.ts";
+import { type Listeners, openListeners } from "./listeners.ts";
+import { checkPlan, type GivenAgent, makePrivate, openWorks, type Plan, type Works } from "./runtime.ts";
+
+export interface HouseWish {
+  readonly plan: Plan;
+  readonly tcp: boolean;
+  readonly log: Log;
+  readonly redact: Redactor;
+  readonly version: string;
+  /** Works instead of the one that the configuration names. */
+  readonly agent?: GivenAgent;
+  /** `processes`: how surely they are held is found out at once, and not when the first one is wanted. */
+  readonly first?: "processes";
+}
+
+export interface House {
+  readonly works: Works;
+  readonly audit: AuditTrail;
+  readonly listeners: Listeners;
+  readonly lock: DataLock;
+  readonly tokenFile: string;
+  /** Tokens and certificates, as they are on disk now. */
+  reload(): void;
+  /** Ends in order; answers the sessions that had not come to rest by then. */
+  close(how: { readonly mode: "park" | "cancel"; readonly limitMs: number }): Promise<readonly SessionId[]>;
+}
+
+export async function openHouse(wish: HouseWish): Promise<House> {
+  const { plan } = wish;
+  checkPlan(plan, wish.agent);
+  checkOpenFiles();
+  if (plan.store !== ":memory:") makePrivate(plan.store);
+  const lock = await takeDataDirectory(plan.home, plan.store);
+  try {
+    return await openBehind(lock, wish);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function openBehind(lock: DataLock, wish: HouseWish): Promise<House> {
+  const { plan, log } = wish;
+  const server = plan.config.server ?? {};
+  const tokens = openTokens({
+    dir: plan.home.dir,
+    clock: systemClock,
+    onTrouble: (error) => log.warn("the tokens cannot be read; none is valid until they can", { error }),
+  });
+  const { file: tokenFile } = tokens.ensureLocal();
+  const names = { names: server.hosts ?? [], origins: server.origins ?? [] };
+  const guard = new Guard({ tokens, clock: systemClock, ...names, ...crowdOf(server) });
+  let ready: Handle | undefined;
+  const listeners = await openListeners(
+    async (request) => (ready === undefined ? starting.answer(request.id) : ready(request)),
+    {
+      ...{ home: plan.home, server, tcp: wish.tcp },
+      onTrouble: (error, requestId) => log.error("a request has failed", { requestId, error }),
+    },
+  );
+  if (listeners.served !== undefined) guard.serves(listeners.served);
+  try {
+    const inside = await openInside(wish, { guard, socket: listeners.socket, store: lock.store });
+    ready = inside.handler.handle;
+    return house(inside, { lock, listeners, tokens, tokenFile, log });
+  } catch (error) {
+    await listeners.close(0);
+    throw error;
+  }
+}
+
+/** Twice as many changes at once as there may be in a second. */
+function crowdOf({ crowd = {} }: ServerConfig): Partial<GuardOptions> {
+  const { changesPerSecond: rate, streamsPerToken } = crowd;
+  return {
+    ...(rate === undefined ? {} : { mutationsPerSecond: rate, mutationsBurst: 2 * rate }),
+    ...(streamsPerToken === undefined ? {} : { streamsPerToken }),
+  };
+}
+
+const starting = new Denial(503, "unavailable", "The server is starting.", {
+  hint: "It opens its store, and takes up what was going on. Send it again in a second, with the same idempotency key.",
+  headers: { "retry-after": "1" },
+});
+
+interface Inside {
+  readonly works: Works;
+  readonly audit: AuditTrail;
+  readonly telemetry: Telemetry | undefined;
+  readonly handler: Handler;
+  readonly strays: Strays;
+}
+
+/** Who may come in, and where. */
+interface Front {
+  readonly guard: Guard;
+  readonly socket: string;
+  readonly store: DataLock["store"];
+}
+
+/** The store, what hears of it, and what answers. */
+async function openInside(wish: HouseWish, { guard, socket, store: opened }: Front): Promise<Inside> {
+  const { plan, log, redact, version, agent, first } = wish;
+  const metrics = new Metrics();
+  const measure = eventMetrics(metrics);
+  const telemetry = await openTelemetry({ redact, version });
+  const onRecorded = (session: SessionId, events: readonly Recorded[]): void => {
+    measure(session, events);
+    telemetry?.observe(session, events);
+  };
+  const startNotices: string[] = [];
+  let isOpen = false;
+  const onNotice = (notice: Notice): void => {
+    if (notice.type === "process" && !isOpen) startNotices.push(notice.message);
+    tell(log, notice);
+  };
+  const given = agent === undefined ? {} : { agent };
+  const strays = outliveStrays((error) => log.error(STRAY, { error }));
+  const loopWatch = log.form === "json" ? "json" : "text";
+  const begin = { ...given, ...(first === undefined ? {} : { first }) };
+  const works = await openWorks(plan, { onNotice, onRecorded, loopWatch, socket, opened, ...begin }).catch(
+    (error: unknown) => {
+      strays.takeBack();
+      throw error;
+    },
+  );
+  try {
+    // Behind the store: its lock is what keeps two servers out of one trail.
+    const audit =
+      plan.store === ":memory:"
+        ? memoryAuditTrail(redact)
+        : await openAuditTrail({ folder: plan.home.auditDir, redact, clock: systemClock, log });
+    isOpen = true;
+    await audit.note(startRecord(works.belay.load.tier, startNotices));
+    gauges(metrics, works, audit);
+    const about = { name: "belay_rejections_stray", help: "Promises that have failed when nobody waited for them." };
+    metrics.gauge(about, () => strays.count);
+    const parts = { control: works.belay, guard, clock: systemClock, version, log, audit };
+    return {
+      works,
+      audit,
+      telemetry,
+      strays,
+      handler: makeHandler({ ...parts, metrics: serverMetrics(metrics, works.belay) }),
+    };
+  } catch (error) {
+    await works.belay.close({ limitMs: 0 });
+    strays.takeBack();
+    throw error;
+  }
+}
+
+/** Undefined without the package: then no SDK of OpenTelemetry can be registered either. */
+async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | undefined> {
+  try {
+    const { Telemetry } = await import("../../../telemetry/telemetry.ts");
+    return new Telemetry(options);
+  } catch (error) {
+    if (isMissing(error, "@opentelemetry/api")) return undefined;
+    throw error;
+  }
+}
+
+/** How surely commands are held from now on, and what has changed since the last start. */
+const startRecord = (tier: Tier | undefined, notices: readonly string[]): AuditRecord => ({
+  ...{ id: `start-${process.pid}`, at: systemClock.now(), actor: "belay", via: "cli", action: "start" },
+  answer: tier === undefined ? "started" : `tier ${tier}`,
+  ...(notices.length === 0 ? {} : { note: notices.join(" ") }),
+});
+
+function house({ works, audit, telemetry, handler, strays }: Inside, outside: Outside): House {
+  const { lock, listeners, tokens, tokenFile, log } = outside;
+  const files = new FileWatch(systemClock, log);
+  return {
+    works,
+    audit,
+    listeners,
+    lock,
+    tokenFile,
+    reload: () => {
+      tokens.reload();
+      listeners.reload();
+    },
+    close: async ({ mode, limitMs }) => {
+      // Prompts are refused from this tick on. Whoever waits or follows is let go only afterwards: how their runs ended
+      // is what they wait for, and a cancel is answered until nothing is left to cancel.
+      const { unfinished } = await works.belay.close({ mode, limitMs });
+      await handler.drain();
+      await listeners.close(ANSWERS_MS);
+      await lock.release();
+      files.close();
+      telemetry?.close();
+      await audit.close();
+      strays.takeBack();
+      return unfinished;
+    },
+  };
+}
+
+interface Outside {
+  readonly lock: DataLock;
+  readonly listeners: Listeners;
+  readonly tokens: Tokens;
+  readonly tokenFile: string;
+  readonly log: Log;
+}
+
+/** Once everything has ended, the last answers are written within milliseconds. */
+const ANSWERS_MS = 1_000;
+
+function tell(log: Log, notice: Notice): void {
+  switch (notice.type) {
+    case "late":
+      log.warn("something that was given up has ended late; its result was dropped", { ...notice });
+      break;
+    case "store":
+      log.warn("the store is in trouble; what cannot be refused is tried again", { ...notice });
+      break;
+    case "hook":
+      log.warn("a hook has failed", { ...notice });
+      break;
+    case "process":
+      log.info(notice.message);
+      break;
+    case "directory":
+      log.warn(notice.message);
+      break;
+    case "blocked":
+      log.error("code of an agent or a tool held up the event loop; nothing could be stopped meanwhile", { ...notice });
+      break;
+    case "bug":
+      log.error("a fault in Belay", { session: notice.session, error: notice.error });
+      break;
+  }
+}
+
+function gauges(metrics: Metrics, { belay }: Works, audit: AuditTrail): void {
+  const gauge = (name: string, help: string, read: () => number): void => metrics.gauge({ name, help }, read);
+  gauge("belay_runs_live", "Runs that are live.", () => belay.load.live);
+  gauge("belay_sessions_waiting", "Sessions that wait for a place among the live runs.", () => belay.load.waiting);
+  gauge("belay_processes_live", "Processes that are going on.", () => belay.load.processes);
+  gauge("belay_results_late", "Results that came after they had been given up.", () => belay.load.late);
+  sizes(gauge, belay);
+  gauge("belay_audit_records_missed", "Records that could not be kept.", () => audit.missed);
+}
+
+/** What tells that a server gets old: the size of its store, and what it uses of the machine. */
+function sizes(gauge: (name: string, help: string, read: () => number) => void, belay: Belay): void {
+  const known = (value: number | undefined): number => {
+    if (value === undefined) throw new ControlError("unavailable", "It is not known.");
+    return value;
+  };
+  gauge("belay_store_bytes", "What the store takes up, with its write-ahead log.", () => known(belay.size?.bytes));
+  gauge("belay_store_free_bytes", "What of that is unused.", () => known(belay.size?.freeBytes));
+  gauge("belay_store_sessions", "Sessions in the store.", () => known(belay.size?.sessions));
+  gauge("belay_store_events", "Events in the store.", () => known(belay.size?.events));
+  gauge("belay_process_memory_bytes", "Resident memory.", () => belay.resources.memoryBytes);
+  gauge("belay_process_heap_bytes", "JavaScript heap in use.", () => belay.resources.heapBytes);
+  gauge("belay_process_open_files", "Open files and sockets.", () => known(belay.resources.descriptors));
+  gauge(
+    "belay_loop_delay_seconds",
+    "The worst delay of the event loop in the last minute or two.",
+    () => known(belay.resources.loopDelayMs) / 1_000,
+  );
+}
+
+function serverMetrics(metrics: Metrics, belay: Belay): ServerMetrics {
+  let open = 0;
+  let acp = 0;
+  const requests = metrics.counter<"route" | "status">({
+    name: "belay_http_requests_total",
+    help: "Requests by route and status.",
+    labels: ["route", "status"],
+    // Both are ours: some fifty routes, and a dozen statuses. Strangers are counted under no route.
+    seriesMax: 1_000,
+  });
+  metrics.gauge({ name: "belay_acp_connections", help: "Connections that speak ACP." }, () => acp);
+  metrics.gauge({ name: "belay_http_streams_open", help: "Streams of events that are open." }, () => open);
+  return {
+    isShortOfFiles: () => isShortOfFiles(),
+    answered: (route, status) => requests.add(1, { route, status: String(status) }),
+    streams: (count) => {
+      open = count;
+    },
+    acp: (count) => {
+      acp = count;
+    },
+    text: async () => {
+      // Counted now, if it was not lately: a gauge is read without waiting.
+      await belay.status().catch(() => undefined);
+      return metrics.text();
+    },
+  };
+}

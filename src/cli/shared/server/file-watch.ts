@@ -1,0 +1,52 @@
+// Refuses a limit on open files that is too low to work with. Reports when so many are open that the rest is kept for
+// stops, and when that is over.
+
+import { ControlError } from "../../../core/errors.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { FILES_MIN, isShortOfFiles, openFilesMax } from "../../../process/launch/file-limit.ts";
+import type { Log } from "../../../telemetry/log.ts";
+
+/** Throws before anything is opened: later, each step would fail with an error of its own. */
+export function checkOpenFiles(max = openFilesMax()): void {
+  if (max === undefined || max >= FILES_MIN) return;
+  throw new ControlError("unavailable", `At most ${max} files may be open here, and a server needs ${FILES_MIN}.`, {
+    hint: "Raise the limit on open files: ulimit -n, LimitNOFILE of systemd, or --ulimit nofile of docker run.",
+  });
+}
+
+/** How often it is looked at. */
+const LOOK_MS = 2_000;
+
+export class FileWatch {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #cancelTimer: () => void;
+  #isShort = false;
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#cancelTimer = this.#later();
+  }
+
+  close(): void {
+    this.#cancelTimer();
+  }
+
+  #later(): () => void {
+    return this.#clock.after(LOOK_MS, () => this.#look(), "idle");
+  }
+
+  #look(): void {
+    const isShort = isShortOfFiles();
+    if (isShort && !this.#isShort) {
+      const hint = "Raise the limit (ulimit -n, LimitNOFILE), or let idle clients go. Stops still work.";
+      this.#log.warn("too many files are open: no command is started until some are closed", {
+        ...{ openFilesMax: openFilesMax(), hint },
+      });
+    }
+    if (!isShort && this.#isShort) this.#log.info("enough files can be opened again");
+    this.#isShort = isShort;
+    this.#cancelTimer = this.#later();
+  }
+}

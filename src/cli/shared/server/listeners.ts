@@ -1,0 +1,128 @@
+// Where a server is reached: always on its private socket, and on a port of the loopback unless that is not wanted.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { ServerConfig } from "../../../config/config.ts";
+import { ControlError } from "../../../core/errors.ts";
+import type { Served } from "../../../http/auth/host.ts";
+import { CONNECTIONS_MAX } from "../../../http/limits.ts";
+import { type Listener, type ListenOptions, listen, type TcpPlace } from "../../../http/transport/listener.ts";
+import type { Handle } from "../../../http/transport/node-server.ts";
+import { connectionsWithin } from "../../../process/launch/file-limit.ts";
+import type { Home } from "../../../sdk/data-dir.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { proxyOf } from "../../commands/serve/serve-options.ts";
+
+/** The usual one. If somebody else has it, and nobody asked for it, another will do. */
+export const DEFAULT_PORT = 23_529;
+
+export interface ListenWish {
+  readonly home: Home;
+  readonly server: ServerConfig;
+  readonly tcp: boolean;
+  readonly onTrouble: (thrown: unknown, requestId: string) => void;
+}
+
+export interface Listeners {
+  readonly socket: string;
+  /** Undefined: there is no port. */
+  readonly served: Served | undefined;
+  /** As whoever is on this machine reaches it. */
+  readonly url: string | undefined;
+  /** The usual port, if it was taken by somebody else. */
+  readonly instead: number | undefined;
+  reload(): void;
+  /** Whether the socket's file is still there. */
+  isInPlace(): boolean;
+  /** Opens the socket again in its place. Connections to the one whose file was removed stay open. */
+  restore(): Promise<void>;
+  close(limitMs: number): Promise<void>;
+  /** What a path of their own leaves behind, at once. For whoever has no time. */
+  forget(): void;
+}
+
+/** Both or none: what was opened is closed again if the other cannot be. */
+export async function openListeners(handle: Handle, wish: ListenWish): Promise<Listeners> {
+  const { socket: asked } = wish.server;
+  const own = asked === undefined && wish.home.socketFile === undefined;
+  const path = asked ?? wish.home.socketFile ?? join(mkdtempSync(join(tmpdir(), "belay-")), "belay.sock");
+  const tidy = (): void => {
+    if (own) rmSync(dirname(path), { recursive: true, force: true });
+  };
+  const { connections = CONNECTIONS_MAX } = wish.server.crowd ?? {};
+  const common = { clock: systemClock, onTrouble: wish.onTrouble };
+  // Of few files the port leaves some to the private socket, on which stops come.
+  const around = { ...common, limits: { connectionsMax: connectionsWithin(connections) } };
+  const onSocket = { ...common, limits: { connectionsMax: connections } };
+  const openSocket = (): Promise<Listener> =>
+    listen(handle, { ...onSocket, place: { kind: "socket", path } }).catch((error: unknown) => {
+      throw error instanceof ControlError && error.code === "conflict" ? inUse(error) : error;
+    });
+  const sockets = [await openSocket()];
+  try {
+    const { listener, instead } = wish.tcp ? await openTcp(handle, wish.server, around) : NONE;
+    const all = (): readonly Listener[] => (listener === undefined ? sockets : [...sockets, listener]);
+    return {
+      socket: path,
+      ...servedAt(listener?.address),
+      instead,
+      reload: () => {
+        for (const one of all()) one.reload();
+      },
+      isInPlace: () => sockets.some((one) => one.isInPlace()),
+      restore: async () => void sockets.push(await openSocket()),
+      close: async (limitMs) => {
+        await Promise.all(all().map((one) => one.close({ limitMs })));
+        tidy();
+      },
+      forget: () => {
+        for (const socket of sockets) socket.hide();
+        tidy();
+      },
+    };
+  } catch (error) {
+    await Promise.all(sockets.map((one) => one.close({ limitMs: 0 })));
+    tidy();
+    throw error;
+  }
+}
+
+/** A socket that answers means that the whole home is in use. */
+const inUse = (error: ControlError): ControlError =>
+  new ControlError("store_locked", error.message, { hint: "Use that server, or give this one a home of its own." });
+
+/** Whoever listens on every address is called by none of them. */
+function servedAt(address: Listener["address"] | undefined): Pick<Listeners, "served" | "url"> {
+  if (address?.kind !== "tcp") return { served: undefined, url: undefined };
+  const { served, url } = address;
+  return { served, url: url.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])(?=:|$)/, "$1localhost") };
+}
+
+const NONE = { listener: undefined, instead: undefined } as const;
+
+async function openTcp(
+  handle: Handle,
+  server: ServerConfig,
+  around: Omit<ListenOptions, "place">,
+): Promise<{ readonly listener: Listener; readonly instead: number | undefined }> {
+  const { host, port, tls } = server;
+  const place: TcpPlace = {
+    ...{ kind: "tcp", host, trustedProxy: proxyOf(server) },
+    ...(tls === undefined ? {} : { tls: { certFile: tls.cert, keyFile: tls.key } }),
+  };
+  const open = (at: number): Promise<Listener> => listen(handle, { ...around, place: { ...place, port: at } });
+  try {
+    return { listener: await open(port ?? DEFAULT_PORT), instead: undefined };
+  } catch (error) {
+    if (!(error instanceof ControlError) || error.code !== "conflict") throw error;
+    if (port !== undefined) throw taken(error);
+    return { listener: await open(0), instead: DEFAULT_PORT };
+  }
+}
+
+/** To a shell this is like any other address that cannot be had. A conflict is about what was asked of a session. */
+const taken = (error: ControlError): ControlError =>
+  new ControlError("unavailable", error.message, {
+    hint: "End that program, or choose another port: --port 0 takes any that is free, --no-tcp opens none.",
+    cause: error,
+  });

@@ -1,0 +1,41 @@
+// Which process holds the lock of a data directory. It leaves no trace.
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { canonicalPath, lockPath, readOwner } from "../../store/sqlite/file/owner.ts";
+import { troubleOf } from "../../store/sqlite/sqlite-errors.ts";
+
+export interface Holder {
+  /** Undefined: the file does not tell, because it is being made, or is kept in memory. */
+  readonly pid: number | undefined;
+}
+
+/** The process that has a store open now. Undefined: none has. */
+export function holderOf(store: string): Holder | undefined {
+  const file = canonicalPath(store);
+  return isTaken(lockPath(file)) ? { pid: pidOf(file) } : undefined;
+}
+
+function pidOf(file: string): number | undefined {
+  // Without the write-ahead log of an owner, opening it would make files beside it.
+  if (!existsSync(`${file}-wal`)) return undefined;
+  try {
+    return readOwner(file)?.pid;
+  } catch {
+    return undefined;
+  }
+}
+
+function isTaken(lock: string): boolean {
+  if (!existsSync(lock)) return false;
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(lock, { readOnly: true, timeout: 0 });
+    database.prepare("SELECT count(*) FROM sqlite_master").get();
+    return false;
+  } catch (error) {
+    // Anything else is not a lock, or belongs to another user: opening the store reports it.
+    return troubleOf(error) === "locked";
+  } finally {
+    database?.close();
+  }
+}

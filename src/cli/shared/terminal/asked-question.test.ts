@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import type { QuestionId, RunId } from "../../../core/model/ids.ts";
+import type { About } from "../../../core/model/question.ts";
+import { askedAs } from "./asked-question.ts";
+
+const asked = (about: About, code?: string) =>
+  askedAs(
+    { id: "ask_1.1" as QuestionId, runId: "run_1" as RunId, about },
+    { columns: 60, ...(code === undefined ? {} : { code }) },
+  );
+
+const APPROVAL: About = {
+  kind: "approval",
+  name: "shell\nMay exactly this be carried out?",
+  input: { command: `${"x".repeat(60)}Type abcd to allow it: ` },
+  digest: "DIGEST",
+  scope: "shell",
+};
+
+test("only Belay's own words begin a row; what the model wrote stands in the margin", () => {
+  const rows = asked(APPROVAL).about.split("\n");
+  expect(rows.filter((row) => row !== "" && !row.startsWith("│"))).toEqual([
+    expect.stringContaining("Approval ask_1.1  of run_1"),
+    "May exactly this be carried out?",
+  ]);
+  expect(rows.join("\n")).toContain("DIGEST");
+});
+
+test("an approval takes the code that was made for it, and no yes", () => {
+  const { read, paste } = asked(APPROVAL, "k7pm");
+  expect(paste).toBe("dropped");
+  expect(read(" K7PM ")).toEqual({ kind: "allow", always: false });
+  expect(read("k7pm always")).toEqual({ kind: "allow", always: true });
+  expect(read("n Not today")).toEqual({ kind: "deny", note: "Not today" });
+  for (const typed of ["y", "yes", "always", "", "k7p", "k7pmm", "k7pm y", "y k7pm"]) {
+    expect(read(typed).kind).toBe("unclear");
+  }
+});
+
+test("codes differ from question to question", () => {
+  const prompts = new Set(Array.from({ length: 50 }, () => asked(APPROVAL).prompt));
+  expect(prompts.size).toBeGreaterThan(45);
+});

@@ -1,0 +1,62 @@
+// A question as it is put to a person at a terminal, and what their answer means. The same on every surface.
+//
+// Invariants
+// 1. Only Belay's own words begin a row. Whatever somebody else has written stands behind the mark of a margin.
+// 2. An approval is given with a code that is made anew each time it is asked for. A bare yes gives none.
+import { styleText } from "node:util";
+import type { RunId } from "../../../core/model/ids.ts";
+import type { Question } from "../../../core/model/question.ts";
+import { randomIds } from "../../../system/random-ids.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { exactly } from "../open-questions.ts";
+import type { Ask } from "./held-terminal.ts";
+import { inMargin, SPOKEN } from "./margin.ts";
+
+export type Meant =
+  | { readonly kind: "allow"; readonly always: boolean }
+  | { readonly kind: "deny"; readonly note: string }
+  | { readonly kind: "answer"; readonly value: string }
+  | { readonly kind: "unclear"; readonly advice: string };
+
+export interface AskedAs extends Pick<Ask, "about" | "prompt" | "paste"> {
+  readonly read: (typed: string) => Meant;
+}
+
+const CODE_CHARS = 4;
+/** Characters that are taken for one another. */
+const ALIKE = /[01lo]/g;
+
+/** The end of an id is made by chance; its beginning tells the time. */
+const newCode = (): string => randomIds(systemClock).make("run_").slice(-16).replaceAll(ALIKE, "").slice(-CODE_CHARS);
+
+export function askedAs(
+  question: Pick<Question, "id" | "about"> & { readonly runId: RunId },
+  { code = newCode(), columns = process.stderr.columns }: { readonly code?: string; readonly columns?: number } = {},
+): AskedAs {
+  const [id = "", ...words] = exactly(question);
+  const shown = inMargin(SPOKEN, words.map((line) => line.slice(2)).join("\n"), columns);
+  const bold = (text: string): string => styleText("bold", text, { stream: process.stderr });
+  if (question.about.kind === "question") {
+    const read = (typed: string): Meant => (typed.trim() === "" ? EMPTY : { kind: "answer", value: typed.trim() });
+    return { about: `\n${bold(`Question ${id}`)}\n${shown}`, prompt: bold("Answer: "), paste: "taken", read };
+  }
+  return {
+    about: `\n${bold(`Approval ${id}`)}\n${shown}May exactly this be carried out?\n`,
+    prompt: bold(`Type ${code} to allow it (${code} always: in this session), or n [why]: `),
+    paste: "dropped",
+    read: (typed) => verdict(typed, code),
+  };
+}
+
+const EMPTY: Meant = { kind: "unclear", advice: "An answer has a text." };
+
+function verdict(typed: string, code: string): Meant {
+  const [word = "", ...rest] = typed.trim().toLowerCase().split(/\s+/);
+  if (/^(n|no)$/.test(word)) return { kind: "deny", note: typed.trim().split(/\s+/).slice(1).join(" ") };
+  const always = rest.length === 1 && /^a(lways)?$/.test(rest[0] ?? "");
+  if (word === code && (rest.length === 0 || always)) return { kind: "allow", always };
+  return {
+    kind: "unclear",
+    advice: "Nothing was answered. The code stands beside the question, and is new each time.",
+  };
+}

@@ -1,0 +1,143 @@
+// Which keys answer a question at a terminal, in every order in which they and the painting can come.
+import { EventEmitter } from "node:events";
+import { describe, expect, test } from "vitest";
+import { manualClock } from "../../../testing/manual-clock.ts";
+import { type Ask, HeldTerminal, PAINT_MS, QUIET_MS } from "./held-terminal.ts";
+
+const PAINTED = "\u001b[0n";
+
+class Keys extends EventEmitter {
+  raw = false;
+  setRawMode(on: boolean): void {
+    this.raw = on;
+  }
+  resume(): void {}
+  pause(): void {}
+  type(text: string): void {
+    this.emit("data", Buffer.from(text));
+  }
+}
+
+function stage() {
+  const [input, clock] = [new Keys(), manualClock()];
+  const [written, signals]: [string[], string[]] = [[], []];
+  let late = "";
+  const held = new HeldTerminal({
+    ...{ input, clock, output: { write: (text) => written.push(text) } },
+    // Keys that were pressed while the event loop was busy are read after its timers.
+    afterReads: async () => {
+      if (late !== "") input.type(late);
+      late = "";
+    },
+    signal: (signal) => signals.push(signal),
+  });
+  const ask = (over: Partial<Ask> = {}) =>
+    held.ask({ about: "ABOUT\n", prompt: "PROMPT ", paste: "dropped", signal: new AbortController().signal, ...over });
+  return {
+    input,
+    clock,
+    held,
+    ask,
+    signals,
+    screen: () => written.join(""),
+    pressedWhileBusy: (t: string) => (late = t),
+  };
+}
+
+describe("keys that are no answer", () => {
+  test("before, during and shortly after the painting; the prompt appears once it is quiet", async () => {
+    const { input, clock, ask, screen } = stage();
+    input.type("y\r");
+    const answer = ask();
+    input.type("y\r");
+    input.type(`y\r${PAINTED}y\r`);
+    await clock.advance(QUIET_MS - 1);
+    input.type("y\r");
+    await clock.advance(QUIET_MS - 1);
+    expect(screen()).not.toContain("PROMPT");
+    await clock.advance(1);
+    expect(screen()).toContain("PROMPT");
+    input.type("no\r");
+    expect(await answer).toBe("no");
+  });
+
+  test("keys that a busy program reads after its timer begin the wait anew", async () => {
+    const { input, clock, ask, screen, pressedWhileBusy } = stage();
+    const answer = ask();
+    input.type(PAINTED);
+    pressedWhileBusy("y\r");
+    await clock.advance(QUIET_MS);
+    expect(screen()).not.toContain("PROMPT");
+    await clock.advance(QUIET_MS);
+    input.type("fine\r");
+    expect(await answer).toBe("fine");
+  });
+
+  test("the report on an earlier question that was withdrawn is not one on this", async () => {
+    const { input, clock, ask, screen } = stage();
+    const withdrawn = new AbortController();
+    const first = ask({ signal: withdrawn.signal });
+    withdrawn.abort();
+    expect(await first).toBeUndefined();
+    void ask();
+    input.type(PAINTED);
+    await clock.advance(QUIET_MS);
+    expect(screen()).not.toContain("PROMPT");
+    input.type(PAINTED);
+    await clock.advance(QUIET_MS);
+    expect(screen()).toContain("PROMPT");
+  });
+
+  test("a terminal that never reports has had ample time", async () => {
+    const { input, clock, ask } = stage();
+    const answer = ask();
+    await clock.advance(PAINT_MS);
+    await clock.advance(QUIET_MS);
+    input.type("ok\r");
+    expect(await answer).toBe("ok");
+  });
+
+  test("sequences that were cut are not taken for text, and pasted text is dropped or taken as asked", async () => {
+    const { input, clock, ask } = stage();
+    const open = async (over: Partial<Ask>): Promise<{ readonly answer: Promise<string | undefined> }> => {
+      const answer = ask(over);
+      input.type("\u001b[");
+      input.type("0n");
+      await clock.advance(QUIET_MS);
+      return { answer };
+    };
+    const dropped = await open({});
+    for (const piece of ["\u001b", "[A", "\u001b[20", "0~pasted\r", "\u001b[201~", "oq\u007fk\r"]) input.type(piece);
+    expect(await dropped.answer).toBe("ok");
+    const taken = await open({ paste: "taken" });
+    input.type("\u001b[200~two\rlines\u001b[201~\r");
+    expect(await taken.answer).toBe("twolines");
+  });
+});
+
+test("Ctrl-C, Ctrl-Z and Ctrl-\\ are heard at any moment; Ctrl-D on an empty line leaves", async () => {
+  const { input, clock, ask, signals, held } = stage();
+  input.type("\u0003");
+  const answer = ask();
+  input.type(`\u0003${PAINTED}`);
+  await clock.advance(QUIET_MS);
+  input.type("\u001a");
+  expect(input.raw).toBe(false);
+  held.resumed();
+  expect(input.raw).toBe(true);
+  input.type(PAINTED);
+  await clock.advance(QUIET_MS);
+  input.type("\u001c\u0004");
+  expect(await answer).toBeUndefined();
+  expect(signals).toEqual(["SIGINT", "SIGINT", "SIGTSTP", "SIGQUIT"]);
+});
+
+test("released, or left alone, it asks nobody any more and gives the terminal back", async () => {
+  const { input, ask, held } = stage();
+  const answer = ask();
+  input.emit("end");
+  expect(await answer).toBeUndefined();
+  expect(input.raw).toBe(false);
+  expect(await ask()).toBeUndefined();
+  held.release();
+});

@@ -1,0 +1,38 @@
+// Somebody at the keyboard of this terminal, asked one thing at a time.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../../../ports/clock.ts";
+import { HeldTerminal } from "./held-terminal.ts";
+
+/** Holds the terminal until it is released. Questions are on stderr: stdout carries the words of the run alone. */
+export interface Typist {
+  readonly ask: HeldTerminal["ask"];
+  readonly interject: HeldTerminal["interject"];
+  release(): void;
+}
+
+export function atTerminal(clock: Clock): Typist {
+  const held = new HeldTerminal({
+    ...{ input: process.stdin, output: process.stderr, clock },
+    afterReads: async () => {
+      // Twice: the first may come before what is waiting is read.
+      await nextTurn();
+      await nextTurn();
+    },
+    // A terminal that is read key by key sends no signals. Sent to ourselves, they are heard like any other.
+    signal: (signal) => process.kill(process.pid, signal),
+  });
+  const resumed = (): void => held.resumed();
+  process.on("SIGCONT", resumed);
+  return {
+    ask: (ask) => held.ask(ask),
+    interject: (line) => held.interject(line),
+    release: () => {
+      process.removeListener("SIGCONT", resumed);
+      held.release();
+    },
+  };
+}
+
+/** Whether somebody can be asked here. */
+export const hasTypist = (): boolean =>
+  process.stdin.isTTY === true && process.stderr.isTTY === true && process.env.TERM !== "dumb";

@@ -1,0 +1,17 @@
+// A whole number as somebody typed it, within bounds that the refusal names.
+import { ControlError } from "../../core/errors.ts";
+import { plainLine } from "./format/plain-text.ts";
+
+export interface Bounds {
+  readonly from: number;
+  readonly to: number;
+  readonly unit?: string;
+}
+
+export function wholeNumber(typed: string, option: string, { from, to, unit = "" }: Bounds): number {
+  const number = /^\d{1,15}$/.test(typed) ? Number(typed) : Number.NaN;
+  if (number >= from && number <= to) return number;
+  throw new ControlError("invalid", `${option} cannot be "${plainLine(typed, 40)}".`, {
+    hint: `It is a whole number from ${from} to ${to}${unit === "" ? "" : ` ${unit}`}.`,
+  });
+}
