@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { editModules } from "../test/mistakes/mistake.ts";
 import { CORPUS } from "./bugs/corpus.ts";
 import { PROCESS_BUGS } from "./bugs/process-bugs.ts";
-import { runErrand } from "./errands.ts";
 import { huntOne } from "./hunt.ts";
+import { runErrand } from "./tasks.ts";
 
 /** One of each kind; `npm run sim -- --bugs` hunts them all. */
 const SAMPLE = [

@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { editModules } from "../test/mistakes/mistake.ts";
 import type { Bug } from "./bugs/bug.ts";
 import { CORPUS } from "./bugs/corpus.ts";
-import { type Answer, runErrand } from "./errands.ts";
+import { type Answer, runErrand } from "./tasks.ts";
 
 export interface HuntOptions {
   readonly seed: number;

@@ -6,9 +6,9 @@ import type { Clock, Ids } from "../src/ports/clock.ts";
 import type { Notice } from "../src/ports/hooks.ts";
 import type { ManualClock } from "../src/testing/manual-clock.ts";
 import { Actors, type Watch } from "./actors.ts";
-import { HookDesk } from "./hook-desk.ts";
 import { ModelAgents, type ModelOptions, type ModelWatch } from "./model-agents.ts";
 import type { ProcessWorld } from "./process-world.ts";
+import { HookDesk } from "./scripted-hooks.ts";
 import { type Disk, SimStore } from "./sim-store.ts";
 
 export const GRACE_MS = 1_500;

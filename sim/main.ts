@@ -2,10 +2,10 @@
 import { availableParallelism } from "node:os";
 import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../test/run/suite.ts";
 import { Distinct } from "./distinct.ts";
-import { type Answer, runErrand } from "./errands.ts";
-import { FOCUSES, type Focus, TROUBLE_FOCUSES } from "./flavour.ts";
 import { huntBugs } from "./hunt.ts";
+import { FOCUSES, type Focus, TROUBLE_FOCUSES } from "./schedule-options.ts";
 import { PROGRESS_EVERY } from "./search.ts";
+import { type Answer, runErrand } from "./tasks.ts";
 
 const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   seeded random schedules
            [--focus ${FOCUSES.join("|")}]           all of them about one thing

@@ -1,12 +1,12 @@
 // The agents' and the host's part of a random schedule.
 import { type Actor, type CallActor, TurnActor } from "./actors.ts";
 import { type Chooser, chance, weighted } from "./chooser.ts";
-import type { Flavour } from "./flavour.ts";
-import type { HookActor } from "./hook-desk.ts";
 import { ModelTurn } from "./model-turn.ts";
 import { HASTY_MS, type Trait } from "./plan.ts";
 import { RandomModel } from "./random-model.ts";
 import type { RandomProcesses } from "./random-processes.ts";
+import type { Flavour } from "./schedule-options.ts";
+import type { HookActor } from "./scripted-hooks.ts";
 import type { Simulation } from "./simulation.ts";
 
 export class RandomAgent {

@@ -4,9 +4,9 @@ import type { Reply } from "../src/core/model/question.ts";
 import type { Actor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { QuestionFacts } from "./facts.ts";
-import type { Flavour } from "./flavour.ts";
 import type { RandomProcesses } from "./random-processes.ts";
 import type { PromptRecord } from "./records.ts";
+import type { Flavour } from "./schedule-options.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** As many things as follow from each other at once, in a turn that begins or ends. */

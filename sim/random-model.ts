@@ -1,10 +1,10 @@
 // The model's part of a random schedule: what providers do, and what models ask for.
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
-import type { Flavour } from "./flavour.ts";
 import { TOOLS } from "./model-agents.ts";
 import { ModelTurn } from "./model-turn.ts";
 import type { ParkedRequest, Told } from "./parked-request.ts";
 import type { Trait } from "./plan.ts";
+import type { Flavour } from "./schedule-options.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** The most that one answer asks for. */

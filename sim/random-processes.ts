@@ -4,9 +4,9 @@ import type { ProcessId, SessionId } from "../src/core/model/ids.ts";
 import type { Manner, ScriptedChild } from "../src/testing/scripted-child.ts";
 import type { CallActor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
-import type { Flavour } from "./flavour.ts";
 import type { ProcessFacts } from "./process-book.ts";
 import type { ChildPlan } from "./process-world.ts";
+import type { Flavour } from "./schedule-options.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** How long calls wait, and what they may take, in times that a schedule can live to see. */

@@ -1,11 +1,11 @@
 // One seeded schedule: the seed picks what kind of schedule it is, then every step of it.
 import { type Chooser, chance, pick, SeededChooser, weighted } from "./chooser.ts";
-import { type Flavour, type Focus, flavourOf } from "./flavour.ts";
 import { RandomAgent } from "./random-agent.ts";
 import { RandomClients } from "./random-clients.ts";
 import { RandomProcesses } from "./random-processes.ts";
 import { heedRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
+import { type Flavour, type Focus, flavourOf } from "./schedule-options.ts";
 import type { Parked } from "./sim-store.ts";
 import { Simulation } from "./simulation.ts";
 import { checkStatus } from "./status.ts";

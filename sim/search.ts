@@ -1,6 +1,7 @@
 // Many seeds, one after the other, in this thread.
-import type { Flavour, Focus } from "./flavour.ts";
+
 import { runSeed } from "./random-schedule.ts";
+import type { Flavour, Focus } from "./schedule-options.ts";
 import type { Violation } from "./violation.ts";
 
 export interface Found {

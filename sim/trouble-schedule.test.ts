@@ -1,8 +1,8 @@
 // The trouble of `--focus store-trouble` and `--focus late-death` occurs there, and now and then in schedules about
 // nothing in particular. Whether the engine withstands it is not tested here.
 import { expect, test } from "vitest";
-import { FOCUSES, type Focus, TROUBLE_FOCUSES } from "./flavour.ts";
 import { runSeed, type ScheduleResult } from "./random-schedule.ts";
+import { FOCUSES, type Focus, TROUBLE_FOCUSES } from "./schedule-options.ts";
 
 async function schedules(focus: Focus, count: number): Promise<readonly ScheduleResult[]> {
   const results: ScheduleResult[] = [];

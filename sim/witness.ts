@@ -7,7 +7,6 @@ import type { Asked, CallResult } from "../src/ports/agent.ts";
 import type { Effect } from "../test/oracle/check-effects.ts";
 import type { Actor, CallActor, TurnActor, Watch } from "./actors.ts";
 import type { Facts, WorkFacts } from "./facts.ts";
-import { replaced } from "./hook-desk.ts";
 import type { Life } from "./life.ts";
 import type { LiveStops } from "./live-stops.ts";
 import type { ModelWatch } from "./model-agents.ts";
@@ -17,6 +16,7 @@ import type { ParkedRequest } from "./parked-request.ts";
 import { PLACES } from "./places.ts";
 import { needsApproval, scopeOf } from "./plan.ts";
 import type { ProcessWatch } from "./process-user.ts";
+import { replaced } from "./scripted-hooks.ts";
 import type { Trace } from "./trace.ts";
 import { checkTranscript } from "./transcripts.ts";
 

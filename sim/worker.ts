@@ -1,8 +1,8 @@
 // A process of the simulation: takes one errand, and answers with what it found. Loads the engine only after the
 // modules with a known mistake, if there is one, are in place.
 import { loadEdited } from "../test/mistakes/load-edited.ts";
-import type { Answer, Errand } from "./errands.ts";
-import type { Focus } from "./flavour.ts";
+import type { Focus } from "./schedule-options.ts";
+import type { Answer, Errand } from "./tasks.ts";
 
 const say = (answer: Answer): void => void process.send?.(answer);
 

@@ -7,7 +7,7 @@ import type { Clock } from "../../src/ports/clock.ts";
 import type { Page } from "../../src/ports/store.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { type Change, inline, type Place } from "../../test/mistakes/place.ts";
-import type { Focus } from "../flavour.ts";
+import type { Focus } from "../schedule-options.ts";
 import type { Bug } from "./bug.ts";
 
 /** The wall clock in place of the one that measures how long something takes. */

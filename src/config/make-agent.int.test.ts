@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { commandOf } from "../../test/acp-client/external-agent-fixture.ts";
 import { startProvider } from "../../test/fixtures/provider/server.ts";
-import { commandOf } from "../../test/foreign/foreign-house.ts";
 import type { HookedCall } from "../ports/hooks.ts";
 import { openBelay } from "../sdk/belay.ts";
 import type { BelayOptions } from "../sdk/belay-options.ts";

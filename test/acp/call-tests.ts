@@ -1,6 +1,6 @@
 // One call is stopped and its run goes on; what the client is asked before a call; on any transport, in either version.
 import { describe, expect, test } from "vitest";
-import type { Scene } from "./scene.ts";
+import type { Scene } from "./session-fixture.ts";
 import { belayOf, fieldsOf, textOf } from "./transcript.ts";
 
 export function callTests(scene: Scene): void {

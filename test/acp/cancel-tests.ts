@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Scene } from "./scene.ts";
+import type { Scene } from "./session-fixture.ts";
 import { belayOf, fieldsOf, textOf } from "./transcript.ts";
 
 /** How many processes of this machine have this word in what they were started with; one that is about to become

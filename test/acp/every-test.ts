@@ -1,10 +1,11 @@
 // The tests that every transport passes, in either version of the protocol.
+
+import type { Transport } from "./acp-fixture.ts";
 import { callTests } from "./call-tests.ts";
 import { cancelTests } from "./cancel-tests.ts";
 import { historyTests } from "./history-tests.ts";
 import { promptTests } from "./prompt-tests.ts";
-import { Scene } from "./scene.ts";
-import type { Transport } from "./stage.ts";
+import { Scene } from "./session-fixture.ts";
 import type { Version } from "./transcript.ts";
 
 export function everyTest(transport: Transport, version: Version): void {

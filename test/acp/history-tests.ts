@@ -1,7 +1,7 @@
 // Sessions that are loaded, listed, closed, deleted, left and returned to; on any transport, in either version.
 import { describe, expect, test } from "vitest";
 import type { PeerSession } from "./peer.ts";
-import type { Scene } from "./scene.ts";
+import type { Scene } from "./session-fixture.ts";
 import { fieldsOf, textOf } from "./transcript.ts";
 
 /** What people asked, as it is told. */

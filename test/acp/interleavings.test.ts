@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { brokenLaws } from "./laws.ts";
-import { agent, mess } from "./mess.ts";
 import { invalidMessages } from "./message-schema.ts";
+import { agent, mess } from "./noise.ts";
 import type { RawClient } from "./raw-client.ts";
 
 const SEEDS = 100;

@@ -8,8 +8,8 @@ import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { settled } from "../../src/testing/manual-clock.ts";
 import { brokenLaws } from "./laws.ts";
-import { agent, mess } from "./mess.ts";
 import { invalidMessages } from "./message-schema.ts";
+import { agent, mess } from "./noise.ts";
 import { notification, RawClient } from "./raw-client.ts";
 import { answeredRun, type Version } from "./transcript.ts";
 

@@ -1,6 +1,6 @@
 // Prompts on any transport, in either version: said, queued, steered, failed.
 import { describe, expect, test } from "vitest";
-import type { Scene } from "./scene.ts";
+import type { Scene } from "./session-fixture.ts";
 import { belayOf, fieldsOf } from "./transcript.ts";
 
 export function promptTests(scene: Scene): void {

@@ -1,7 +1,7 @@
 // The part of the contract of a BelayControl that is about stopping.
 import { describe, expect, test } from "vitest";
 import type { RunControl } from "../../src/ports/control.ts";
-import { factsOf, type Open, staged } from "./control-stage.ts";
+import { factsOf, type Open, staged } from "./control-fixture.ts";
 
 const CANCELLED = { kind: "cancelled", reason: { kind: "user" } };
 

@@ -1,7 +1,7 @@
 // What can be looked up of a run and a call, wherever the control runs: part of the contract of a BelayControl.
 import { describe, expect, test } from "vitest";
 import { RunError } from "../../src/core/read/run-result.ts";
-import { type Open, staged } from "./control-stage.ts";
+import { type Open, staged } from "./control-fixture.ts";
 
 const model = { provider: "acme.chat", id: "acme-1" };
 const usage = { inputTokens: 3, outputTokens: 4, estimated: false };

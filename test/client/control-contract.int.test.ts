@@ -8,7 +8,7 @@ import { withConnections } from "../fixtures/few-connections.ts";
 import { inMemoryServer } from "../fixtures/in-memory-server.ts";
 import { type RealServer, realServer } from "../fixtures/real-server.ts";
 import { controlContract } from "./control-contract.ts";
-import type { Opened } from "./control-stage.ts";
+import type { Opened } from "./control-fixture.ts";
 
 const library = (agent: Agent): Promise<Belay> => openBelay({ agent, store: ":memory:", graceMs: 200 });
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { RunControl, SessionsPage } from "../../src/ports/control.ts";
 import { controlContractStops } from "./control-contract-stops.ts";
 import { controlContractViews } from "./control-contract-views.ts";
-import { factsOf, MODES, type Open, staged } from "./control-stage.ts";
+import { factsOf, MODES, type Open, staged } from "./control-fixture.ts";
 
 export function controlContract(name: string, open: Open): void {
   describe(`${name}: prompts`, () => {

@@ -10,14 +10,14 @@ import type { Message } from "../../src/core/read/transcript.ts";
 import type { FollowerSlice } from "../oracle/caller-history.ts";
 import { marked, markOf } from "../trees/shapes.ts";
 import { checkRound, type Verdict } from "./check.ts";
-import { Crowd } from "./crowd.ts";
+import { Crowd } from "./clients.ts";
+import { linesOf, Stage } from "./crash-fixture.ts";
 import { type Death, Deaths, servingMs } from "./deaths.ts";
 import { readEffects } from "./effects.ts";
 import type { Finding, FindingKind } from "./finding.ts";
 import { end, type LeftOver, outliving, workingIn } from "./left-over.ts";
 import { Life } from "./life.ts";
 import { makeOldFile } from "./old-file.ts";
-import { linesOf, Stage } from "./stage.ts";
 
 export interface RoundWish {
   readonly seed: number;

@@ -1,6 +1,6 @@
 // Stories about stops: of sessions, runs, calls, processes and questions, in every phase of their lives.
 import type { CallId } from "../../src/core/model/ids.ts";
-import type { Stage } from "./stage.ts";
+import type { Stage } from "./fault-fixture.ts";
 import { inSession, type Story } from "./story.ts";
 
 export const CANCEL_STORIES: readonly Story[] = [

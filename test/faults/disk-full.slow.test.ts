@@ -7,8 +7,8 @@ import type { Turn } from "../../src/ports/agent.ts";
 import type { RunControl, SessionControl } from "../../src/ports/control.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { untilAborted } from "../fixtures/belay.ts";
+import { exists, startedPid, type TroubledHouse, troubledHouse } from "./failing-server.ts";
 import { SKIPPED, type SmallDisk, smallDisk } from "./small-disk.ts";
-import { exists, startedPid, type TroubledHouse, troubledHouse } from "./troubled-house.ts";
 
 describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout: 60_000 }, () => {
   let disk: SmallDisk;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Turn } from "../../src/ports/agent.ts";
-import { exists, startedPid, type TroubledHouse, troubledHouse } from "./troubled-house.ts";
+import { exists, startedPid, type TroubledHouse, troubledHouse } from "./failing-server.ts";
 
 /** A command that would go on for ever, in a call. */
 async function sleeps(turn: Turn): Promise<string> {

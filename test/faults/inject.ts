@@ -2,8 +2,8 @@
 // meets it. What is broken afterwards is a violation.
 import type { Fault, StoreVerb } from "../../src/testing/faulty-store.ts";
 import { Gate } from "../../src/testing/gate.ts";
+import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, Stage } from "./fault-fixture.ts";
 import { restAndLook } from "./rest.ts";
-import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, Stage } from "./stage.ts";
 import type { Story } from "./story.ts";
 
 /**

@@ -1,5 +1,5 @@
 // Stories about processes, sessions that end, people who look, and houses that are started again.
-import type { Stage } from "./stage.ts";
+import type { Stage } from "./fault-fixture.ts";
 import { inSession, type Story, story } from "./story.ts";
 
 export const LIFE_STORIES: readonly Story[] = [

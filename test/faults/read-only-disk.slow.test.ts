@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { STOP_UNRECORDED } from "../../src/core/errors.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import { untilAborted } from "../fixtures/belay.ts";
+import { exists, startedPid, type TroubledHouse, troubledHouse } from "./failing-server.ts";
 import { type FrailDisk, frailDisk, SKIPPED } from "./frail-disk.ts";
-import { exists, startedPid, type TroubledHouse, troubledHouse } from "./troubled-house.ts";
 
 const acts = {
   sleeps: async (turn: Turn) => {

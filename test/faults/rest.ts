@@ -3,7 +3,7 @@ import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { Recorded } from "../../src/core/model/event.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
 import { check } from "../oracle/check.ts";
-import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, type Stage } from "./stage.ts";
+import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, type Stage } from "./fault-fixture.ts";
 import { evidenceOf, fulfilledValue } from "./tracked-request.ts";
 
 /** Steps from timer to timer. A play at rest needs a few; one that needs more goes round in circles. */

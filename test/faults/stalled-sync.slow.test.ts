@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { setImmediate as round } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BelayClient, connectBelay } from "../../src/client/belay-client.ts";
-import { exists, startedPid } from "./troubled-house.ts";
+import { exists, startedPid } from "./failing-server.ts";
 
 const HERE = import.meta.dirname;
 let folder = "";
@@ -20,7 +20,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "belay-stall-"));
   mkdirSync(join(folder, "tokens"), { mode: 0o700 });
   stall = join(folder, "stall");
-  const words = ["--import", join(HERE, "stalled-sync.ts"), join(HERE, "stalled-house.ts"), folder];
+  const words = ["--import", join(HERE, "stalled-sync.ts"), join(HERE, "stalled-server.ts"), folder];
   child = spawn(process.execPath, words, {
     stdio: ["pipe", "pipe", "inherit"],
     env: { ...process.env, BELAY_TEST_STALL: stall },

@@ -1,6 +1,6 @@
 // A short story over the public library. Each step asks and does not insist: what an earlier fault has prevented is
 // left out, and everything that was asked for is held.
-import type { Stage, StageOptions } from "./stage.ts";
+import type { Stage, StageOptions } from "./fault-fixture.ts";
 
 export interface Story {
   readonly name: string;

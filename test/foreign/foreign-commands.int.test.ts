@@ -1,8 +1,8 @@
 // What a foreign agent starts belongs to the run in which it was started: its stop ends it, whatever the agent does.
 import { expect, test } from "vitest";
+import { called, done, facts, flaws, foreignHouse, said } from "../acp-client/external-agent-fixture.ts";
 import { logOf } from "../fixtures/belay.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
-import { called, done, facts, flaws, foreignHouse, said } from "./foreign-house.ts";
 
 const SHAPES = ["plain", "setsid", "double fork", "deaf to SIGTERM", "env -i"] as const;
 

@@ -5,9 +5,9 @@ import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { AgentSessions } from "../../src/protocols/acp/client/agent-sessions.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "../acp/message-schema.ts";
+import { type ForeignHouse, foreignHouse } from "../acp-client/external-agent-fixture.ts";
+import type { Skills } from "../acp-client/external-program.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
-import { type ForeignHouse, foreignHouse } from "./foreign-house.ts";
-import type { Skills } from "./foreign-program.ts";
 
 interface Editor extends AsyncDisposable {
   readonly house: ForeignHouse;

@@ -6,7 +6,7 @@ import { tool } from "../../src/agent/index.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { MODEL_NAMES } from "../fixtures/provider/models.ts";
 import { startProvider } from "../fixtures/provider/server.ts";
-import { checkLog, goesOn, openStage, tools } from "./stage.ts";
+import { checkLog, goesOn, openStage, tools } from "./model-fixture.ts";
 
 const bodyOf = (request: { readonly body: unknown } | undefined): string => JSON.stringify(request?.body);
 

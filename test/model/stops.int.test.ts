@@ -7,7 +7,7 @@ import { startDeafListener } from "../fixtures/provider/deaf-listener.ts";
 import { MODEL_NAMES } from "../fixtures/provider/models.ts";
 import type { Script } from "../fixtures/provider/script.ts";
 import { startProvider } from "../fixtures/provider/server.ts";
-import { cancelAndWatch, checkLog, goesOn, openStage } from "./stage.ts";
+import { cancelAndWatch, checkLog, goesOn, openStage } from "./model-fixture.ts";
 
 const alice = { kind: "user", by: "alice", note: "enough" } as const;
 const stopped = { kind: "cancelled", reason: alice } as const;

@@ -1,7 +1,7 @@
 // Schedules of the simulation as tests, for the hunt for mutants: a few at a time, so that the first bad one ends it.
 import { expect, test } from "vitest";
-import { FOCUSES } from "../../sim/flavour.ts";
 import { runSeed } from "../../sim/random-schedule.ts";
+import { FOCUSES } from "../../sim/schedule-options.ts";
 
 const SEEDS_EACH = 8;
 /** Of all kinds, and then of each kind that has something of its own. */

@@ -2,9 +2,9 @@
 import { Worker } from "node:worker_threads";
 import { editModules, type Mistake } from "../mistakes/mistake.ts";
 import type { Finding } from "./check.ts";
-import type { Errand, WorldReport } from "./errand.ts";
 import { SMALL_RESERVE } from "./mistakes.ts";
 import type { Lie } from "./sim-disk.ts";
+import type { Errand, WorldReport } from "./task.ts";
 
 export interface CrewOptions {
   readonly seed: number;

@@ -129,8 +129,8 @@ export const PERMITS: readonly Permit[] = [
   { reach: "this process", in: "sim/worker.ts", because: "it hears its errand from who started it" },
   { reach: "time", in: "sim/main.ts", because: "it tells how fast it was, and decides nothing by it" },
   { reach: "this process", in: "sim/rejections.ts", because: "only the process hears of rejections nobody heeds" },
-  { reach: "processes", in: "sim/errands.ts", because: "each known mistake needs modules of its own" },
-  { reach: "timers", in: "sim/errands.ts", because: "what goes round in circles is ended from outside" },
+  { reach: "processes", in: "sim/tasks.ts", because: "each known mistake needs modules of its own" },
+  { reach: "timers", in: "sim/tasks.ts", because: "what goes round in circles is ended from outside" },
   { reach: "time", in: "sim/hunt.ts", because: "it tells a slow thread from one that has stopped" },
 ];
 

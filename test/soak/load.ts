@@ -1,10 +1,10 @@
 // The load: lanes that make a session, do some of everything in it and close it, with company and with faults.
 import { setTimeout as pause } from "node:timers/promises";
 import { ControlError } from "../../src/core/errors.ts";
+import { DEEDS, type Deed, type Scene, type Stage } from "./actions.ts";
 import type { Chance } from "./chance.ts";
-import { deafFollower, editor, passingFollower, stayingFollower, stranger } from "./company.ts";
+import { deafFollower, editor, passingFollower, stayingFollower, stranger } from "./clients.ts";
 import { within } from "./deadline.ts";
-import { DEEDS, type Deed, type Scene, type Stage } from "./deeds.ts";
 import { FAULTS } from "./nemesis.ts";
 
 /** Nothing that is done takes longer, faults included; whoever waits longer waits for ever. */

@@ -2,7 +2,7 @@
 // with a code, and what was not is carried out.
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Stage, VICTIM } from "./deeds.ts";
+import { type Stage, VICTIM } from "./actions.ts";
 
 export type Fault = (stage: Stage) => Promise<void>;
 

@@ -3,14 +3,14 @@ import { globalAgent } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { editModules, type Mistake } from "../mistakes/mistake.ts";
 import { progress } from "../run/suite.ts";
+import type { Stage, Tally } from "./actions.ts";
 import { chanceOf } from "./chance.ts";
-import { watcher } from "./company.ts";
-import type { Stage, Tally } from "./deeds.ts";
-import { openDoors } from "./door.ts";
-import { closeAll, firstRest, type Patience, restAgain } from "./house-rest.ts";
+import { watcher } from "./clients.ts";
+import { openDoors } from "./connections.ts";
 import type { Leak, Level } from "./level.ts";
 import { deedList, fault, lane, type NextDeed, nemesis } from "./load.ts";
 import { SoakServer } from "./server.ts";
+import { closeAll, firstRest, type Patience, restAgain } from "./server-rest.ts";
 import type { Sample } from "./slope.ts";
 
 export interface SoakOptions {

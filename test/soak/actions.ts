@@ -5,7 +5,7 @@ import { ControlError } from "../../src/core/errors.ts";
 import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { ProcessControl, RunControl, SessionControl } from "../../src/ports/control.ts";
 import type { Chance } from "./chance.ts";
-import type { Doors } from "./door.ts";
+import type { Doors } from "./connections.ts";
 import type { SoakServer } from "./server.ts";
 
 export interface Stage {

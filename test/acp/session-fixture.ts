@@ -1,10 +1,10 @@
 // What one set of tests shares: a way to reach Belay, a version of the protocol, and an editor that is connected.
 // After each test every law of the protocol holds, and at the end every message was a valid one.
 import { afterAll, afterEach, beforeAll, expect, onTestFailed } from "vitest";
+import { openStage, type Stage, type Transport } from "./acp-fixture.ts";
 import { brokenLaws } from "./laws.ts";
 import { invalidMessages } from "./message-schema.ts";
 import { Peer, type PeerSession, type Permits } from "./peer.ts";
-import { openStage, type Stage, type Transport } from "./stage.ts";
 import type { Said, Version } from "./transcript.ts";
 
 const OPEN_MS_MAX = 60_000;

@@ -1,7 +1,7 @@
 // The whole house: the real agent loop, clocks that jump, whoever follows. Short versions of the long searches.
 import { expect, test } from "vitest";
-import { FOCUSES } from "./flavour.ts";
 import { runSeed, type ScheduleResult } from "./random-schedule.ts";
+import { FOCUSES } from "./schedule-options.ts";
 import { searchSeeds } from "./search.ts";
 
 test.each([

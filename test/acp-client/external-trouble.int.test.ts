@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { done, facts, flaws, foreignHouse } from "./foreign-house.ts";
-import type { Skills } from "./foreign-program.ts";
+import { done, facts, flaws, foreignHouse } from "./external-agent-fixture.ts";
+import type { Skills } from "./external-program.ts";
 
 let dir = "";
 beforeEach(() => {

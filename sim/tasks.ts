@@ -1,7 +1,7 @@
 // What processes of the simulation are asked, what they answer, and how they are started.
 import { fork } from "node:child_process";
 import type { EditedModule } from "../test/mistakes/mistake.ts";
-import type { Focus } from "./flavour.ts";
+import type { Focus } from "./schedule-options.ts";
 import type { Searched } from "./search.ts";
 import type { Violation } from "./violation.ts";
 

@@ -1,6 +1,6 @@
 // What was found with foreign agents that speak the protocol badly: what is said of them must be true.
 import { expect, test } from "vitest";
-import { foreignHouse } from "../foreign/foreign-house.ts";
+import { foreignHouse } from "../acp-client/external-agent-fixture.ts";
 
 /** A program that greets, opens a session, and answers each prompt with the lines it was given. */
 const BAD = `

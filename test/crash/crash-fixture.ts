@@ -15,7 +15,7 @@ import type { Clock } from "../../src/ports/clock.ts";
 import { openReadOnly } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import type { Logs } from "../oracle/log-index.ts";
-import type { Clients } from "./crowd.ts";
+import type { Clients } from "./clients.ts";
 import type { ServerWish } from "./server.ts";
 
 const TOKEN = "a-token-for-the-crash-loop";

@@ -1,5 +1,5 @@
 // A Belay over a foreign agent, that will be killed in the middle of a prompt. Says when the prompt is under way.
-import { foreignHouse, said } from "./foreign-house.ts";
+import { foreignHouse, said } from "./external-agent-fixture.ts";
 
 const [dir = "", memory = "", mark = ""] = process.argv.slice(2);
 const { session } = await foreignHouse({ dir, skills: { memory, restores: "load" } });

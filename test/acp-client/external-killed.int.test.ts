@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
-import { done, facts, flaws, foreignHouse, said } from "./foreign-house.ts";
+import { done, facts, flaws, foreignHouse, said } from "./external-agent-fixture.ts";
 
 let dir = "";
 let memory = "";

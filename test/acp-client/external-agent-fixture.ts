@@ -13,9 +13,9 @@ import type { BelayOptions } from "../../src/sdk/belay-options.ts";
 import type { RunHandle as Run } from "../../src/sdk/run.ts";
 import type { Session } from "../../src/sdk/session.ts";
 import { logOf } from "../fixtures/belay.ts";
-import type { Skills } from "./foreign-program.ts";
+import type { Skills } from "./external-program.ts";
 
-export const PROGRAM = join(import.meta.dirname, "foreign-program.ts");
+export const PROGRAM = join(import.meta.dirname, "external-program.ts");
 
 export const commandOf = (skills: Skills): readonly [string, ...string[]] => [
   process.execPath,
