@@ -52,7 +52,7 @@ function isPath(literal: ts.StringLiteralLike): boolean {
  * `tsconfig.json` and `package.json` name.
  */
 export function canMove(root: string, path: string): boolean {
-  if (!/^src\/[a-z]+\/[a-z-]+\.ts$/.test(path) || path.startsWith("src/store/")) return false;
+  if (!/^src\/(?:[a-z-]+\/)+[a-z-]+\.ts$/.test(path) || path.startsWith("src/store/")) return false;
   if (readFileSync(join(root, "tsconfig.json"), "utf8").includes(`"./${path}"`)) return false;
   const text = readFileSync(join(root, path), "utf8");
   return !text.includes("import.meta.url") && !/-thread\.ts$|\/file-search\.ts$|\/main\.ts$/.test(path);

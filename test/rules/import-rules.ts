@@ -10,75 +10,60 @@ interface Room {
   readonly outside?: readonly string[];
 }
 
-/** A room is a folder of `src`, a store, or one of the two files at its root. */
+/** A room is a folder of `src`, a store, or `src/index.ts`. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   core: {},
-  ports: { typesFrom: ["core", "spawner"] },
-  // What can be asked of Belay, in this process or over a network.
-  control: { typesFrom: ["core", "ports", "spawner"] },
-  // The port for processes has a file of its own: what a tool sees of them, and what the engine asks of a spawner.
-  spawner: { typesFrom: ["core"] },
+  // What the engine needs from outside, what agents, tools and hosts are given, and what can be asked of Belay.
+  ports: { typesFrom: ["core"] },
+  // The real clock, random ids and the version of the package.
+  system: { from: ["core"], typesFrom: ["ports"], outside: ["node:"] },
   wire: { from: ["core"] },
   store: { from: ["core", "ports", "wire"], outside: ["node:"] },
+  "store/contract": { from: ["core", "ports", "wire", "store"], outside: ["node:", "vitest"] },
   "store/memory": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
   "store/sqlite": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
   "store/postgres": { from: ["core", "ports", "wire", "store"], outside: ["node:", "pg"] },
-  engine: { from: ["core", "ports", "spawner"], typesFrom: ["control"], outside: ["node:"] },
-  process: { from: ["core", "ports", "spawner"], outside: ["node:"] },
-  agent: { from: ["core", "ports", "spawner"], outside: ["node:", "@ai-sdk/provider"] },
-  // A scripted model and its tools, for whoever has no key yet. Never part of the public surface.
-  demo: { from: ["core", "ports", "spawner", "agent"], outside: ["node:", "@ai-sdk/provider"] },
+  engine: { from: ["core", "ports", "system"], outside: ["node:"] },
+  process: { from: ["core", "ports"], outside: ["node:"] },
+  agent: { from: ["core", "ports"], outside: ["node:", "@ai-sdk/provider"] },
+  // A scripted model and its tools, to try Belay without a key. Never part of the public surface.
+  demo: { from: ["core", "ports", "agent"], outside: ["node:", "@ai-sdk/provider"] },
   // The engine as a person writes against it: sessions, runs, handles. Like cli, it wires concrete parts.
-  library: {
-    from: [
-      ...["engine", "core", "ports", "spawner", "process", "store/memory", "store/sqlite", "server", "acp", "foreign"],
-    ],
-    typesFrom: ["control"],
+  sdk: {
+    from: ["core", "ports", "system", "engine", "process", "store/memory", "store/sqlite", "http"],
     outside: ["node:"],
   },
-  testing: { from: ["core", "ports", "spawner", "engine"], outside: ["node:", "@ai-sdk/provider"] },
-  // The routes and what they take and answer, as schemas: what is described is what is checked.
-  api: { from: ["core"], typesFrom: ["control", "ports", "spawner"], outside: ["zod"] },
+  testing: { from: ["core", "ports", "engine"], outside: ["node:", "@ai-sdk/provider"] },
+  // Logs, the audit trail, metrics and traces. It decides nothing.
+  telemetry: { from: ["core", "ports", "wire"], outside: ["node:", "@opentelemetry/api"] },
+  // Protocols translate between the outside and the control. They decide nothing.
+  protocols: {
+    from: ["core", "wire", "agent", "system"],
+    typesFrom: ["ports"],
+    outside: ["node:", "@agentclientprotocol/sdk"],
+  },
   // From configuration to parts: which model, which tools, who is asked.
-  setup: {
-    from: ["core", "ports", "spawner", "agent", "demo", "engine", "foreign"],
-    typesFrom: ["library"],
+  config: {
+    from: ["core", "ports", "system", "agent", "demo", "engine", "protocols"],
+    typesFrom: ["sdk"],
     outside: ["node:", "zod", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/openai-compatible", "@ai-sdk/provider"],
   },
-  // Logs, the audit trail, metrics and traces: hears of everything, decides nothing.
-  observe: { from: ["core", "ports", "wire"], outside: ["node:", "@opentelemetry/api"] },
-  server: {
-    from: ["api", "core", "wire", "acp"],
-    typesFrom: ["control", "ports", "spawner", "observe"],
+  // Routes with their schemas: what is described is what is checked.
+  http: {
+    from: ["core", "wire", "system", "protocols"],
+    typesFrom: ["ports", "telemetry"],
     outside: ["node:", "zod", "ws", "@agentclientprotocol/sdk"],
   },
-  client: { from: ["core", "wire"], typesFrom: ["control", "ports", "spawner"], outside: ["node:"] },
-  // What several ways in have in common, and the library does not need.
-  calls: { from: ["core"], typesFrom: ["control"], outside: [] },
-  acp: {
-    from: ["core", "calls"],
-    typesFrom: ["control", "ports"],
-    outside: ["node:", "@agentclientprotocol/sdk"],
-  },
-  // An agent of somebody else's, which speaks the protocol, as an agent of ours.
-  foreign: {
-    from: ["core", "wire", "agent"],
-    typesFrom: ["ports", "spawner"],
-    outside: ["node:", "@agentclientprotocol/sdk"],
-  },
-  bridge: { from: ["core", "wire", "calls"], typesFrom: ["control", "ports", "spawner"], outside: ["node:"] },
+  client: { from: ["core", "wire"], typesFrom: ["ports"], outside: ["node:"] },
   cli: {
     from: [
-      ...["core", "ports", "spawner", "control", "wire", "engine", "library", "process", "agent", "demo", "setup"],
-      ...["store", "store/memory", "store/sqlite", "store/postgres", "server", "client", "acp", "bridge"],
-      ...["api", "observe", "foreign", "calls"],
+      ...["core", "ports", "system", "wire", "engine", "sdk", "process", "agent", "demo", "config", "telemetry"],
+      ...["store", "store/memory", "store/sqlite", "store/postgres", "http", "client", "protocols"],
     ],
     outside: ["node:", "commander", "@agentclientprotocol/sdk"],
   },
-  // The public surface. Stores have their own, so that nobody loads a driver that is not used.
-  index: {
-    from: ["core", "ports", "spawner", "control", "engine", "library", "process", "agent", "wire", "client", "server"],
-  },
+  // The public surface. Stores have their own, so that no driver is loaded that is not used.
+  index: { from: ["core", "ports", "engine", "sdk", "process", "agent", "wire", "client", "http"] },
 };
 
 /** The room of a file of `src`. */
@@ -156,9 +141,10 @@ function canonical(circle: readonly string[]): readonly string[] {
   return [...turned, ...turned.slice(0, 1)];
 }
 
-/** An `index.ts` is a public surface, and there are four. */
+/** An `index.ts` is a public surface: one for each subpath that package.json exports. */
 export const isBarrel = (path: string): boolean => /(^|\/)index\.ts$/.test(path) && !SURFACES.has(path);
 
 const SURFACES: ReadonlySet<string> = new Set([
-  ...["src/index.ts", "src/agent/index.ts", "src/client/index.ts", "src/testing/index.ts"],
+  ...["src/index.ts", "src/agent/index.ts", "src/client/index.ts", "src/testing/index.ts", "src/http/index.ts"],
+  ...["src/protocols/acp/index.ts", "src/config/index.ts", "src/store/sqlite/index.ts", "src/store/memory/index.ts"],
 ]);

@@ -15,6 +15,3 @@ export function acpDoor(belay: BelayControl, options: DoorOptions = {}): AcpDoor
   rejectUnknown(rest, "acpDoor()");
   return makeDoor({ control: belay, clock: systemClock, version: version(), directory: resolve("."), ...options });
 }
-
-export type { AcpDoor, AcpGuest, Audit, ConnectOptions, Guest, OpenedSession } from "./agent/acp-agent.ts";
-export { type ForeignAgentOptions, foreignAgent } from "./client/external-agent.ts";
