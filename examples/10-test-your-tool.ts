@@ -35,7 +35,7 @@ const run = session.prompt("copy them, deaf");
 const second = await agent.nextTurn();
 await second.call("deaf copy").begun;
 await run.cancel();
-second.heedCancel();
+second.endCancelled();
 await clock.advance(1_500);
 const outcome = await run.outcome;
 console.log("a deaf one is named:", outcome.kind === "cancelled" && outcome.abandoned);

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { agent, ndJsonStream } from "@agentclientprotocol/sdk";
 import { openBelay } from "agent-belay";
-import { foreignAgent } from "agent-belay/acp";
+import { externalAgent } from "agent-belay/acp";
 
 if (process.argv[2] === "agent") stubborn();
 else await main();
@@ -10,7 +10,7 @@ else await main();
 async function main(): Promise<void> {
   // In a program of yours: command: ["some-agent", "--acp"].
   const command = [process.execPath, ...process.execArgv, fileURLToPath(import.meta.url), "agent"] as const;
-  const belay = await openBelay({ store: ":memory:", graceMs: 600, agent: foreignAgent({ command }) });
+  const belay = await openBelay({ store: ":memory:", graceMs: 600, agent: externalAgent({ command }) });
   const session = await belay.createSession();
   const run = session.prompt("Work, and do not stop");
   for await (const event of run) {

@@ -4,7 +4,7 @@ import type { Usage } from "../src/core/model/event.ts";
 import type { RunId, Work } from "../src/core/model/ids.ts";
 import type { Json } from "../src/core/model/prompt.ts";
 import type { Message } from "../src/core/read/transcript.ts";
-import type { Agent, Ask, Asked, CallResult, LiveCall, Turn, TurnResult } from "../src/ports/agent.ts";
+import type { Agent, QuestionRequest, QuestionResult, CallResult, LiveCall, Turn, TurnResult } from "../src/ports/agent.ts";
 import { Places } from "./places.ts";
 import { optionsOf, type Plan, planAgain, planOf, requestOf, type Trait } from "./plan.ts";
 import { ProcessUser, type ProcessWatch } from "./process-user.ts";
@@ -197,7 +197,7 @@ export interface Watch {
   /** A turn was given the text of a steer. */
   steerHeard(actor: TurnActor, text: string): void;
   /** Somebody was told what became of a question. Undefined: the wait ended without an answer. */
-  askAnswered(actor: Actor, text: string, asked: Asked | undefined): void;
+  askAnswered(actor: Actor, text: string, asked: QuestionResult | undefined): void;
   /** A turn was given the conversation, which it asked for when the log stood at `from`. */
   transcriptRead(actor: TurnActor, messages: readonly Message[], from: number): void;
   /** A turn has stopped its own run. */
@@ -288,11 +288,11 @@ export class Actors {
     );
   }
 
-  ask(actor: Actor, how: Omit<Ask, "text">): void {
+  ask(actor: Actor, how: Omit<QuestionRequest, "text">): void {
     this.#questions += 1;
     const text = `q${this.#life}.${this.#questions}`;
     actor.asks += 1;
-    const told = (asked: Asked | undefined): void => {
+    const told = (asked: QuestionResult | undefined): void => {
       actor.asks -= 1;
       if (!this.over) this.#watch.askAnswered(actor, text, asked);
     };

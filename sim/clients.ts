@@ -2,7 +2,7 @@
 
 import { STOP_UNRECORDED, toControlError } from "../src/core/errors.ts";
 import type { CancelReason, CancelReceipt } from "../src/core/model/cancel.ts";
-import type { Place } from "../src/core/model/command.ts";
+import type { QueuePlace } from "../src/core/model/command.ts";
 import type { Delta, Gap } from "../src/core/model/delta.ts";
 import type { Feedback, Recorded } from "../src/core/model/event.ts";
 import {
@@ -15,7 +15,7 @@ import {
   type SessionId,
 } from "../src/core/model/ids.ts";
 import type { Delivery } from "../src/core/model/prompt.ts";
-import type { Reply } from "../src/core/model/question.ts";
+import type { QuestionReply } from "../src/core/model/question.ts";
 import type { StartOptions } from "../src/ports/spawner.ts";
 import { SessionProcesses } from "../src/sdk/session-processes.ts";
 import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";
@@ -148,9 +148,9 @@ export class Clients {
   }
 
   /** A reply to a question, with its own `by`, so that it can be recognised in the log. */
-  answer(session: SessionId, questionId: QuestionId, said: Reply, digest?: string): AnswerRecord {
+  answer(session: SessionId, questionId: QuestionId, said: QuestionReply, digest?: string): AnswerRecord {
     const stamp = this.#stamp(session);
-    const reply: Reply = { ...said, by: `t${stamp.ticket}` };
+    const reply: QuestionReply = { ...said, by: `t${stamp.ticket}` };
     const record: AnswerRecord = { kind: "answer", ...stamp, questionId, reply, digest, receipt: undefined };
     const answered = this.#engine.questions.answer(questionId, reply, digest === undefined ? {} : { digest });
     this.#note(
@@ -176,7 +176,7 @@ export class Clients {
     });
   }
 
-  change(session: SessionId, runId: RunId, change: { verb: ChangeRecord["verb"]; to?: Place }): void {
+  change(session: SessionId, runId: RunId, change: { verb: ChangeRecord["verb"]; to?: QueuePlace }): void {
     const stamp = this.#stamp(session);
     const text = `edit ${stamp.ticket}`;
     const record: ChangeRecord = { kind: "change", ...stamp, verb: change.verb, runId, text, receipt: undefined };

@@ -2,7 +2,7 @@
 import type { CancelReason, Outcome } from "../src/core/model/cancel.ts";
 import type { Event, Feedback } from "../src/core/model/event.ts";
 import type { CallId, ProcessId, Seq, SessionId } from "../src/core/model/ids.ts";
-import type { Item } from "../src/core/model/inbox.ts";
+import type { InboxItem } from "../src/core/model/inbox.ts";
 
 export interface ProcessFacts {
   readonly id: ProcessId;
@@ -105,7 +105,7 @@ export class ProcessBook {
     this.waking.set(session, waking);
   }
 
-  #taken(session: SessionId, item: Item, seq: Seq): void {
+  #taken(session: SessionId, item: InboxItem, seq: Seq): void {
     const id = processIn(item);
     if (id === undefined) return;
     this.all.get(id)?.taken.push(seq);
@@ -136,7 +136,7 @@ export class ProcessBook {
 }
 
 /** The process whose result an item is, by what the model reads of it. */
-export function processIn({ kind, data }: Item): ProcessId | undefined {
+export function processIn({ kind, data }: InboxItem): ProcessId | undefined {
   if (kind !== "result" || typeof data !== "object" || data === null || !("processId" in data)) return undefined;
   return data.processId as ProcessId;
 }

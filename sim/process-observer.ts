@@ -6,7 +6,7 @@ import type { Event } from "../src/core/model/event.ts";
 import type { CallId, ProcessId, Seq, SessionId } from "../src/core/model/ids.ts";
 import type { LiveLane } from "../src/engine/log/session-state.ts";
 import type { LiveCall } from "../src/ports/agent.ts";
-import type { ProcessResult, Ran } from "../src/ports/spawner.ts";
+import type { ProcessResult, CommandResult } from "../src/ports/spawner.ts";
 import type { ScriptedChild } from "../src/testing/scripted-child.ts";
 import type { Facts } from "./facts.ts";
 import { GRACE_MS, type Life } from "./life.ts";
@@ -228,7 +228,7 @@ export class ProcessObserver implements ProcessWatch {
     this.#checkResult(callId, result);
   }
 
-  ran({ callId }: LiveCall, ran: Ran): void {
+  ran({ callId }: LiveCall, ran: CommandResult): void {
     if (this.#isOver()) return;
     const id = ran.kind === "background" ? ran.process.id : ran.processId;
     const one = this.#find(id);

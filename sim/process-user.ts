@@ -2,14 +2,14 @@
 import type { Feedback } from "../src/core/model/event.ts";
 import type { ProcessId } from "../src/core/model/ids.ts";
 import type { LiveCall } from "../src/ports/agent.ts";
-import type { ProcessHandle, ProcessResult, Ran, RunOptions, StartOptions } from "../src/ports/spawner.ts";
+import type { ProcessHandle, ProcessResult, CommandResult, RunOptions, StartOptions } from "../src/ports/spawner.ts";
 
 /** Who must be told what a call was told. */
 export interface ProcessWatch {
   /** Whether this process is still going on in the world. */
   goesOn(id: ProcessId): boolean;
   told(call: LiveCall, result: ProcessResult): void;
-  ran(call: LiveCall, ran: Ran): void;
+  ran(call: LiveCall, ran: CommandResult): void;
   /** An operation was refused. */
   refused(call: LiveCall, error: unknown): void;
 }

@@ -1,6 +1,6 @@
 // The clients' part of a random schedule.
 import { type CallId, questionId, type RunId, type SessionId } from "../src/core/model/ids.ts";
-import type { Reply } from "../src/core/model/question.ts";
+import type { QuestionReply } from "../src/core/model/question.ts";
 import type { Actor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { QuestionFacts } from "./facts.ts";
@@ -157,13 +157,13 @@ export class RandomClients {
     }
   }
 
-  #reply({ about }: QuestionFacts): Reply {
+  #reply({ about }: QuestionFacts): QuestionReply {
     const misfit = chance(this.#chooser, 8);
     if ((about.kind === "approval") === misfit) {
       const value = pick(this.#chooser, [...(about.kind === "question" ? (about.options ?? []) : []), "something"]);
       return { kind: "answered", value };
     }
-    return weighted<Reply>(this.#chooser, [
+    return weighted<QuestionReply>(this.#chooser, [
       [6, { kind: "allowed" }],
       [2, { kind: "allowed", remember: "session" }],
       [4, { kind: "denied", note: "no" }],

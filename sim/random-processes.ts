@@ -1,7 +1,7 @@
 // The processes' part of a random schedule: what calls and people do with them, and what they do by themselves.
 import type { Feedback } from "../src/core/model/event.ts";
 import type { ProcessId, SessionId } from "../src/core/model/ids.ts";
-import type { Manner, ScriptedChild } from "../src/testing/scripted-child.ts";
+import type { ExitBehavior, ScriptedChild } from "../src/testing/scripted-child.ts";
 import type { CallActor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { ProcessFacts } from "./process-book.ts";
@@ -161,7 +161,7 @@ export class RandomProcesses {
   }
 
   /** Most deaths are verified late, or never, in schedules about that. */
-  #death(whenStopped: Manner): Pick<ChildPlan, "deathVerified"> {
+  #death(whenStopped: ExitBehavior): Pick<ChildPlan, "deathVerified"> {
     const { deathVerified } = this.#flavour;
     if (deathVerified === undefined || !chance(this.#chooser, 70)) return {};
     const verified = pick(this.#chooser, deathVerified);

@@ -3,12 +3,12 @@
 
 import type { ControlCode } from "../src/core/errors.ts";
 import type { CancelReceipt, Outcome, SessionReceipt } from "../src/core/model/cancel.ts";
-import type { Accepted, Posted, QueueReceipt, Refused } from "../src/core/model/command.ts";
+import type { Accepted, InboxReceipt, QueueReceipt, Refused } from "../src/core/model/command.ts";
 import type { Delta, Gap } from "../src/core/model/delta.ts";
 import type { Recorded } from "../src/core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "../src/core/model/ids.ts";
 import type { Delivery } from "../src/core/model/prompt.ts";
-import type { AnswerReceipt, Reply } from "../src/core/model/question.ts";
+import type { AnswerReceipt, QuestionReply } from "../src/core/model/question.ts";
 import type { ProcessResult } from "../src/ports/spawner.ts";
 import type { AnswerMoment, LogPosition } from "../test/oracle/caller-history.ts";
 
@@ -83,7 +83,7 @@ export interface WaitRecord extends Asked {
 export interface AnswerRecord extends Asked {
   readonly kind: "answer";
   readonly questionId: QuestionId;
-  readonly reply: Reply;
+  readonly reply: QuestionReply;
   readonly digest: string | undefined;
   receipt: AnswerReceipt | undefined;
 }
@@ -92,7 +92,7 @@ export interface AnswerRecord extends Asked {
 export interface PostRecord extends Asked {
   readonly kind: "post";
   readonly text: string;
-  receipt: Posted | Refused | undefined;
+  receipt: InboxReceipt | Refused | undefined;
 }
 
 /** A process that somebody starts for a session. Its command is its own. */

@@ -6,7 +6,7 @@
 
 import { LEASE_TTL_MS } from "../src/core/limits.ts";
 import type { SessionId } from "../src/core/model/ids.ts";
-import type { Reply } from "../src/core/model/question.ts";
+import type { QuestionReply } from "../src/core/model/question.ts";
 import { takesBeginnings } from "../src/engine/log/health.ts";
 import type { CallerHistory } from "../test/oracle/caller-history.ts";
 import { check } from "../test/oracle/check.ts";
@@ -120,7 +120,7 @@ function answerSomething(simulation: Simulation): boolean {
   return false;
 }
 
-function replyTo({ id, about }: QuestionFacts): Reply {
+function replyTo({ id, about }: QuestionFacts): QuestionReply {
   if (about.kind === "question") return { kind: "answered", value: about.options?.[0] ?? "rest" };
   return { kind: Number(id.at(-1)) % 2 === 0 ? "denied" : "allowed" };
 }

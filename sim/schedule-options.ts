@@ -2,7 +2,7 @@
 // the rest of them meet more often.
 import { STORE_WAIT_MS } from "../src/core/limits.ts";
 import type { Delivery } from "../src/core/model/prompt.ts";
-import type { DeathVerified, Manner } from "../src/testing/scripted-child.ts";
+import type { DeathVerified, ExitBehavior } from "../src/testing/scripted-child.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { ModelOptions } from "./model-agents.ts";
 import type { Trait } from "./plan.ts";
@@ -50,7 +50,7 @@ export interface Flavour extends SimulationOptions {
   /** Calls wait for the processes they have started, and are mostly left alone. */
   readonly patient: boolean;
   /** How processes take it that they are stopped. */
-  readonly manners: readonly Manner[];
+  readonly manners: readonly ExitBehavior[];
   /** Lasting trouble of the store. Absent in most schedules. */
   readonly storeTrouble?: StoreTroubleOptions | undefined;
   /** When the death of a stopped process is verified. Absent: at once, as in most schedules. */
@@ -67,7 +67,7 @@ export interface Flavour extends SimulationOptions {
 
 const TRAITS: readonly Trait[] = ["approval", "hasty", "idempotent", "deaf", "slot", "limited"];
 
-const MANNERS: readonly Manner[] = ["ignores", "exits", "exited", "escapes"];
+const MANNERS: readonly ExitBehavior[] = ["ignores", "exits", "exited", "escapes"];
 
 /** What a schedule is to be about, if not about anything. */
 export type Focus = (typeof FOCUSES)[number] | (typeof TROUBLE_FOCUSES)[number] | undefined;

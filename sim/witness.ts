@@ -3,7 +3,7 @@
 import type { Usage } from "../src/core/model/event.ts";
 import type { CallId } from "../src/core/model/ids.ts";
 import type { Message } from "../src/core/read/transcript.ts";
-import type { Asked, CallResult } from "../src/ports/agent.ts";
+import type { QuestionResult, CallResult } from "../src/ports/agent.ts";
 import type { Effect } from "../test/oracle/check-effects.ts";
 import type { Actor, CallActor, TurnActor, Watch } from "./actors.ts";
 import type { Facts, WorkFacts } from "./facts.ts";
@@ -262,7 +262,7 @@ export class Witness implements Watch, ModelWatch {
     this.#violate("G5", `${actor.id} was given "${text}", which was not taken into its run.`);
   }
 
-  askAnswered(actor: Actor, text: string, asked: Asked | undefined): void {
+  askAnswered(actor: Actor, text: string, asked: QuestionResult | undefined): void {
     this.#note(`  < ${actor.id} hears ${asked?.kind ?? "no answer"} to ${text}`);
     const question = [...this.#facts.questions.values()].find(
       ({ about }) => about.kind === "question" && about.text === text,

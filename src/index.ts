@@ -12,7 +12,7 @@ export type {
   SessionReceipt,
   Target,
 } from "./core/model/cancel.ts";
-export type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "./core/model/command.ts";
+export type { Accepted, ModeReceipt, QueuePlace, InboxReceipt, QueueReceipt } from "./core/model/command.ts";
 export type { Delta, Gap } from "./core/model/delta.ts";
 export type {
   Event,
@@ -27,9 +27,9 @@ export type {
   Usage,
 } from "./core/model/event.ts";
 export type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/model/ids.ts";
-export type { Item } from "./core/model/inbox.ts";
+export type { InboxItem } from "./core/model/inbox.ts";
 export type { Delivery, Json, Prompt } from "./core/model/prompt.ts";
-export type { About, AnswerReceipt, Ending, Question, Reply } from "./core/model/question.ts";
+export type { Subject, AnswerReceipt, QuestionOutcome, Question, QuestionReply } from "./core/model/question.ts";
 export type { CallRow, ProcessRow, RunRow } from "./core/model/rows.ts";
 export type { CallView } from "./core/read/call-view.ts";
 export type { BlockedExplained, CallExplained, LiveExplained } from "./core/read/explained.ts";
@@ -42,16 +42,16 @@ export type {
   Agent,
   AgentMode,
   Approval,
-  Ask,
-  Asked,
-  CallAsked,
+  QuestionRequest,
+  QuestionResult,
+  CallDetails,
   CallOptions,
   CallRequest,
   CallResult,
   Execute,
   LiveCall,
   Slots,
-  Spent,
+  RunUsage,
   Turn,
   TurnResult,
 } from "./ports/agent.ts";
@@ -78,9 +78,9 @@ export type {
   SessionCancelOptions,
   SessionControl,
   SessionsPage,
-  Told,
-  Waited,
-  Within,
+  AllSessionsEvent,
+  AwaitedOutcome,
+  TenantScope,
 } from "./ports/control.ts";
 export type { Explanation, Load, Status } from "./ports/explanation.ts";
 export type { HookedCall, Hooks, Notice, Notify, Verdict } from "./ports/hooks.ts";
@@ -95,14 +95,14 @@ export type {
   OutputCounts,
   OutputFile,
   OutputPage,
-  PageWish,
+  OutputPageOptions,
   ProcessHandle,
   ProcessInfo,
   ProcessLimits,
   ProcessOptions,
   ProcessResult,
   Profile,
-  Ran,
+  CommandResult,
   RunOptions,
   Spawner,
   SpawnRequest,

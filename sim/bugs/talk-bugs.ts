@@ -2,7 +2,7 @@
 import type { CommandOf } from "../../src/core/model/command.ts";
 import type { Event } from "../../src/core/model/event.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
-import type { Question, Reply } from "../../src/core/model/question.ts";
+import type { Question, QuestionReply } from "../../src/core/model/question.ts";
 import type { CallRequest } from "../../src/ports/agent.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline, type Place } from "../../test/mistakes/place.ts";
@@ -79,7 +79,7 @@ export const TALK_BUGS: readonly Bug[] = [
     answer: (at) => {
       const covered = at.value().target().part(1, 2).value();
       const remember = inline(
-        ({ about }: Question, reply: Reply) => {
+        ({ about }: Question, reply: QuestionReply) => {
           if (reply.kind !== "allowed" || reply.remember === undefined || about.kind !== "approval") return;
           const known = globalThis as Granting;
           known.granted ??= new Set();

@@ -1,7 +1,7 @@
 // Files that come with a prompt, in its `data`: `{ attachments: [{ name, mediaType, text | base64 }] }`. Pure.
 import { ControlError } from "../core/errors.ts";
 import type { Json, Prompt } from "../core/model/prompt.ts";
-import type { ToUser, UserPart } from "./model/provider-prompt.ts";
+import type { UserContent, UserPart } from "./model/provider-prompt.ts";
 import { isJsonObject } from "./plain-json.ts";
 import { ATTACHMENT_BYTES_MAX, ATTACHMENT_NAME_CHARS_MAX, ATTACHMENTS_MAX } from "./tools/files/file-limits.ts";
 
@@ -74,7 +74,7 @@ function readAttachment(given: Json): readonly Attachment[] {
 }
 
 /** A prompt for the model with its attachments: texts as texts, pictures and PDF as files, others by name. */
-export const userWithAttachments: ToUser = (prompt: Prompt): readonly UserPart[] => [
+export const userWithAttachments: UserContent = (prompt: Prompt): readonly UserPart[] => [
   { type: "text", text: prompt.text },
   ...attachmentsOf(prompt.data).map(partOf),
 ];

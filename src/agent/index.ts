@@ -3,10 +3,10 @@
 export { type Attachment, attachment, attachmentsOf, userWithAttachments } from "./attachment.ts";
 export { modelAgent } from "./loop/agent.ts";
 export type { Budget, Compaction, LoopGuard, ModelAgentOptions, ModelSettings } from "./loop/agent-options.ts";
-export type { SoFar } from "./loop/run-progress.ts";
+export type { RunProgress } from "./loop/run-progress.ts";
 export { slots } from "./loop/slots.ts";
 export { ModelError } from "./model/model-error.ts";
-export { type PromptOptions, providerPrompt, type ToUser, type UserPart } from "./model/provider-prompt.ts";
+export { type PromptOptions, providerPrompt, type UserContent, type UserPart } from "./model/provider-prompt.ts";
 export {
   modalTools,
   type Permission,

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { type Connected, connected, until } from "../../test/fixtures/connected-client.ts";
-import type { Told } from "../ports/control.ts";
+import type { AllSessionsEvent } from "../ports/control.ts";
 
 const told = (cursor: string): string =>
   `id: ${cursor}\nevent: run.started\ndata: ${JSON.stringify({ cursor, sessionId: "ses_1", event: { seq: 1 } })}\n\n`;
 
-function watching(house: Connected, after?: string): Told[] {
-  const heard: Told[] = [];
+function watching(house: Connected, after?: string): AllSessionsEvent[] {
+  const heard: AllSessionsEvent[] = [];
   (async () => {
     for await (const one of house.client.events(after === undefined ? {} : { after })) heard.push(one);
   })().catch(() => undefined);

@@ -1,7 +1,7 @@
 // What is recorded in any session of a server, for whoever watches a whole house.
 
 import { ControlError } from "../core/errors.ts";
-import type { AllEventsOptions, Told } from "../ports/control.ts";
+import type { AllEventsOptions, AllSessionsEvent } from "../ports/control.ts";
 import type { SseMessage } from "../wire/sse-parser.ts";
 import type { Connection } from "./transport/connection.ts";
 import { Stream } from "./transport/stream.ts";
@@ -10,7 +10,7 @@ import { Stream } from "./transport/stream.ts";
 export async function* watch(
   connection: Connection,
   { after, signal }: Pick<AllEventsOptions, "after" | "signal">,
-): AsyncGenerator<Told, void> {
+): AsyncGenerator<AllSessionsEvent, void> {
   const stream = new Stream(connection, { path: "/v1/events", query: { after }, signal });
   for await (const messages of stream.pages()) {
     for (const message of messages) {
@@ -26,10 +26,10 @@ export async function* watch(
   }
 }
 
-function decode({ event, data, lastEventId }: SseMessage, where: string): Told {
+function decode({ event, data, lastEventId }: SseMessage, where: string): AllSessionsEvent {
   try {
     // The edge: an event is what the API says it is.
-    const told = JSON.parse(data) as Omit<Extract<Told, { type: "event" }>, "type">;
+    const told = JSON.parse(data) as Omit<Extract<AllSessionsEvent, { type: "event" }>, "type">;
     const cursor = told.cursor ?? lastEventId;
     if (event === "missed" || event === "here") return { type: event, cursor };
     return { type: "event", cursor, sessionId: told.sessionId, event: told.event };

@@ -23,9 +23,9 @@ import type {
   PromptCancelOptions,
   SessionCancelOptions,
   SessionsPage,
-  Told,
-  Waited,
-  Within,
+  AllSessionsEvent,
+  AwaitedOutcome,
+  TenantScope,
 } from "../ports/control.ts";
 import type { Explanation, Status } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
@@ -164,7 +164,7 @@ export class BelayClient implements BelayControl {
     return this.#connection.get<CallView>(`/v1/calls/${id}`);
   }
 
-  async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & Waited)> {
+  async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
     const collection = collectionOf(target);
     if (collection === "sessions") return this.session(target).cancel(options satisfies SessionCancelOptions);
     const { reason, waitMs, remind, key, ...rest } = optionsOf(options, "cancel()");
@@ -177,7 +177,7 @@ export class BelayClient implements BelayControl {
     return stopOne(this.#connection, { path, body: { reason, remind }, key: this.#once(key), waitMs });
   }
 
-  async cancelPrompt(key: string, options: PromptCancelOptions & Within = {}): Promise<KeyReceipt> {
+  async cancelPrompt(key: string, options: PromptCancelOptions & TenantScope = {}): Promise<KeyReceipt> {
     const { reason, key: once, early = false, tenant, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
     rejectTenant(tenant);
@@ -192,12 +192,12 @@ export class BelayClient implements BelayControl {
     return unpunished(this.#cancelAll(options));
   }
 
-  async live(options: Within = {}): Promise<readonly Explanation[]> {
+  async live(options: TenantScope = {}): Promise<readonly Explanation[]> {
     rejectTenant(optionsOf(options, "live()").tenant);
     return (await this.#connection.get<{ sessions: readonly Explanation[] }>("/v1/live")).sessions;
   }
 
-  async home(id: string): Promise<SessionId | undefined> {
+  async findSession(id: string): Promise<SessionId | undefined> {
     try {
       if (isProcessId(id)) {
         return (await this.#connection.get<{ sessionId: SessionId }>(`/v1/processes/${id}`)).sessionId;
@@ -210,7 +210,7 @@ export class BelayClient implements BelayControl {
     }
   }
 
-  async *events(options: AllEventsOptions = {}): AsyncGenerator<Told, void> {
+  async *events(options: AllEventsOptions = {}): AsyncGenerator<AllSessionsEvent, void> {
     const { after, signal, tenant, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
     rejectTenant(tenant);

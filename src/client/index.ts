@@ -2,7 +2,7 @@
 
 export { type ControlCode, ControlError } from "../core/errors.ts";
 export type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/model/cancel.ts";
-export type { Accepted, Place, QueueReceipt } from "../core/model/command.ts";
+export type { Accepted, QueuePlace, QueueReceipt } from "../core/model/command.ts";
 export type { Delta, Gap } from "../core/model/delta.ts";
 export type { Event, Recorded } from "../core/model/event.ts";
 export type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "../core/model/ids.ts";
@@ -27,8 +27,8 @@ export type {
   RunControl,
   SessionCancelOptions,
   SessionControl,
-  Told,
-  Waited,
+  AllSessionsEvent,
+  AwaitedOutcome,
 } from "../ports/control.ts";
 export type { Explanation, Status } from "../ports/explanation.ts";
 export { BelayClient, type ConnectOptions, connectBelay } from "./belay-client.ts";

@@ -5,7 +5,7 @@ import type { CancelReceipt, GivenReason } from "../core/model/cancel.ts";
 import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/model/ids.ts";
 import type { ProcessRow } from "../core/model/rows.ts";
 import type { ProcessControl, ProcessesControl } from "../ports/control.ts";
-import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
+import type { OutputPage, OutputPageOptions, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
 import { invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { INPUT_BYTES_MAX, WAIT_PIECE_MS } from "./limits.ts";
 import { stopOne } from "./stop.ts";
@@ -98,7 +98,7 @@ export class ClientProcess implements ProcessControl {
     await this.#connection.value({ method: "POST", path: `${this.#path}/resize`, body: size });
   }
 
-  async read(wish: PageWish = {}): Promise<OutputPage | undefined> {
+  async read(wish: OutputPageOptions = {}): Promise<OutputPage | undefined> {
     const { stream, offset, bytesMax, plain } = optionsOf(wish, "read()");
     try {
       return await this.#connection.get<OutputPage>(`${this.#path}/output`, { stream, offset, bytesMax, plain });
@@ -108,7 +108,7 @@ export class ClientProcess implements ProcessControl {
     }
   }
 
-  async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+  async *follow(wish: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
     const { stream, offset, plain, signal } = optionsOf(wish, "follow()");
     const path = `${this.#path}/output/follow`;
     const source = new Stream(this.#connection, { path, query: { stream, offset, plain }, signal, kind: "ends" });

@@ -14,7 +14,7 @@ import type { RunRow } from "../core/model/rows.ts";
 import { type RunResult, resultOf } from "../core/read/run-result.ts";
 import { runText, type TextOptions } from "../core/read/run-text.ts";
 import type { RunView } from "../core/read/run-view.ts";
-import type { CancelOptions, RunControl, Waited } from "../ports/control.ts";
+import type { CancelOptions, RunControl, AwaitedOutcome } from "../ports/control.ts";
 import { follow } from "./follow.ts";
 import { checkKey, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
@@ -87,7 +87,7 @@ export class ClientRun implements RunControl {
     return { id, session, phase, acceptedAt, settledAt, key, content, outcome };
   }
 
-  cancel(options: CancelOptions = {}): Promise<CancelReceipt & Waited> {
+  cancel(options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
     return unpunished(this.#cancel(options));
   }
 

@@ -251,10 +251,10 @@ describe("each method is one request", () => {
 
   test("the home of an id is found by what it is named after", async () => {
     await using house = await connected();
-    const call = house.client.home("call_1.3");
+    const call = house.client.findSession("call_1.3");
     (await house.server.next("GET /v1/runs/run_1")).json(200, { id: "run_1", session: "ses_1" });
     expect(await call).toBe("ses_1");
-    const none = house.client.home("proc_1.1");
+    const none = house.client.findSession("proc_1.1");
     (await house.server.next("GET /v1/processes/proc_1.1")).error(404, "not_found");
     expect(await none).toBeUndefined();
   });

@@ -2,11 +2,11 @@
 
 import { ControlError } from "../core/errors.ts";
 import type { SessionReceipt } from "../core/model/cancel.ts";
-import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/model/command.ts";
+import type { ModeReceipt, QueuePlace, InboxReceipt, QueueReceipt } from "../core/model/command.ts";
 import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Seq, SessionId } from "../core/model/ids.ts";
-import type { Item } from "../core/model/inbox.ts";
+import type { InboxItem } from "../core/model/inbox.ts";
 import type { Prompt } from "../core/model/prompt.ts";
 import type { Question } from "../core/model/question.ts";
 import type { RunRow } from "../core/model/rows.ts";
@@ -145,7 +145,7 @@ export class ClientSession implements SessionControl {
     return (await this.#connection.get<{ questions: readonly Question[] }>(`${this.#path}/questions`)).questions;
   }
 
-  async post(item: Item, options: Keyed = {}): Promise<Posted> {
+  async post(item: InboxItem, options: Keyed = {}): Promise<InboxReceipt> {
     const { key, ...rest } = optionsOf(options, "post()");
     rejectUnknown(rest, "post()");
     checkJson(item, "An item of the inbox");
@@ -215,7 +215,7 @@ export class ClientQueue implements QueueControl {
     return this.#change("PATCH", run, { prompt: checkPrompt(prompt) }, keyed);
   }
 
-  async move(run: string, to: Place, options: Keyed = {}): Promise<QueueReceipt> {
+  async move(run: string, to: QueuePlace, options: Keyed = {}): Promise<QueueReceipt> {
     return this.#change("PATCH", run, { move: to }, optionsOf(options, "move()"));
   }
 

@@ -4,14 +4,14 @@
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { CancelReceipt, Covered, CoveredProcess, Outcome, SessionReceipt } from "../core/model/cancel.ts";
 import type { RunId } from "../core/model/ids.ts";
-import type { CancelOptions, Waited } from "../ports/control.ts";
+import type { CancelOptions, AwaitedOutcome } from "../ports/control.ts";
 import { checkKey, invalid } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 import type { Unanswered } from "./send-order.ts";
 import type { Connection } from "./transport/connection.ts";
 
 /** What is told of one thing that is being stopped. */
-export type Stopped = CancelReceipt & Waited;
+export type Stopped = CancelReceipt & AwaitedOutcome;
 
 /** What a caller says about how something is to be stopped. */
 export interface StopWish {

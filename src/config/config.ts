@@ -69,12 +69,12 @@ export interface ServerConfig {
   readonly hosts?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string };
   /** What one token and all connections together may have, where the defaults are too small for a crowd of your own. */
-  readonly crowd?: CrowdConfig;
+  readonly crowd?: RateLimitsConfig;
   /** A proxy that ends TLS before us, and proves itself with what stands in this file. */
   readonly trustedProxy?: { readonly secretFile: string; readonly header?: string };
 }
 
-export interface CrowdConfig {
+export interface RateLimitsConfig {
   /** Changes a second of one token; twice as many at once. Cancels do not count. Default 20. */
   readonly changesPerSecond?: number;
   /** Event streams that one token has open. Default 32. */

@@ -1,7 +1,7 @@
 // The public surface of `agent-belay/config`, name by name: a configuration, checked by the compiler.
 export {
   type BelayConfig,
-  type CrowdConfig,
+  type RateLimitsConfig,
   defineConfig,
   type LimitsConfig,
   type ProcessesConfig,

@@ -79,8 +79,8 @@ async function agentBehind(config: SettledConfig, command: readonly [string, ...
   }
   // Loaded when it is asked for: most houses have an agent of their own.
   const load = () => import("../protocols/acp/client/external-agent.ts");
-  const { foreignAgent } = await withPackage("@agentclientprotocol/sdk", "An agent that speaks ACP", load);
-  const agent = foreignAgent({ command, cwd: workspace, leave: mode === "auto" ? "give" : "ask" });
+  const { externalAgent } = await withPackage("@agentclientprotocol/sdk", "An agent that speaks ACP", load);
+  const agent = externalAgent({ command, cwd: workspace, leave: mode === "auto" ? "give" : "ask" });
   const unused = (["model", "tools", "instructions"] as const).filter((name) => config[name] !== undefined);
   const notice = `The agent is ${command[0]}: ${unused.join(", ")} of the configuration is not used.`;
   return { agent, describe: `the agent behind ${command[0]}`, ...(unused.length === 0 ? {} : { notice }) };

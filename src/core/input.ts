@@ -12,7 +12,7 @@ import {
   PROMPT_BYTES_MAX,
 } from "./limits.ts";
 import { type CancelReason, cutReason } from "./model/cancel.ts";
-import type { Item } from "./model/inbox.ts";
+import type { InboxItem } from "./model/inbox.ts";
 import { type Delivery, isEmptyPrompt, type Json, type Prompt, promptBytes, utf8Bytes } from "./model/prompt.ts";
 
 const DELIVERIES: ReadonlySet<unknown> = new Set<Delivery>(["queue", "steer", "interrupt", "reject"]);
@@ -93,14 +93,14 @@ export function checkCallJson(given: unknown, what: string): Json {
   return json;
 }
 
-export function checkItem(given: unknown): Item {
+export function checkItem(given: unknown): InboxItem {
   if (!isObject(given)) throw invalid("An item of the inbox is an object with `kind` and `text`.");
   const { kind, text, data, ...rest } = given;
   rejectUnknown(rest, "An item of the inbox");
   if (kind !== "reminder" && kind !== "result") throw invalid('An item\'s `kind` is "reminder" or "result".');
   if (typeof text !== "string" || text.trim() === "") throw invalid("An item has a `text`.");
   const checked = data === undefined ? {} : { data: checkJson(data, "`data`") };
-  const item: Item = { kind, text: text.toWellFormed(), ...checked };
+  const item: InboxItem = { kind, text: text.toWellFormed(), ...checked };
   if (utf8Bytes(JSON.stringify(item)) > ITEM_BYTES_MAX) throw invalid(`An item has at most ${ITEM_BYTES_MAX} bytes.`);
   return item;
 }

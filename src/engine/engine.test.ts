@@ -100,7 +100,7 @@ describe("what is kept in mind", () => {
     const following = engine.follow(sessionId, { after: 99, signal: stop.signal, deltas: "without" }).next();
     expect(engine.held).toBe(4);
     await engine.cancel.run(runId, USER);
-    turn.heedCancel();
+    turn.endCancelled();
     expect(await outcome).toMatchObject({ kind: "cancelled" });
     expect(await question).toBe("stopped");
     stop.abort();
@@ -221,7 +221,7 @@ describe("a stop", () => {
     const house = engineHouse();
     const { runId, turn } = await live(house);
     const first = await house.engine.cancel.run(runId, USER, "k");
-    turn.heedCancel();
+    turn.endCancelled();
     await house.engine.outcome(runId);
     const next = neighbour(house);
     expect(first).toMatchObject({ kind: "stopping" });

@@ -22,7 +22,7 @@ describe("a house that cancels", () => {
     const closed = shutDown(engine, "cancel", unlimited());
     expect(engine.phase).toBe("closing");
     await turn.cancelled;
-    turn.heedCancel();
+    turn.endCancelled();
     const { close } = store;
     const log: unknown[] = [];
     store.close = async () => {
@@ -125,7 +125,7 @@ describe("a house that parks", () => {
     const closed = shutDown(house.engine, "park", unlimited());
     expect(house.engine.phase).toBe("parking");
     await turn.cancelled;
-    turn.heedCancel();
+    turn.endCancelled();
     expect(await closed).toEqual({ unfinished: [] });
     expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({ type: "run.parked" });
     const next = neighbour(house);
@@ -162,7 +162,7 @@ describe("a house that parks", () => {
     await house.engine.cancel.run(runId, USER);
     house.store.close = async () => {};
     const closed = shutDown(house.engine, "park", unlimited());
-    turn.heedCancel();
+    turn.endCancelled();
     expect(await closed).toEqual({ unfinished: [] });
     expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({
       ...{ type: "run.settled", outcome: { kind: "cancelled", reason: USER } },
@@ -178,7 +178,7 @@ describe("a house that parks", () => {
     const waits = house.engine.prompt(sessionId, asked("waits")).accepted;
     const closed = shutDown(house.engine, "park", unlimited());
     await turn.cancelled;
-    turn.heedCancel();
+    turn.endCancelled();
     await settled();
     const cancelled = house.engine.cancel.run(runId, USER);
     late.open();

@@ -6,7 +6,7 @@ import type { BelayControl } from "../ports/control.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { version } from "../system/version.ts";
 import { Guard } from "./auth/guard.ts";
-import { checkedActor, type GivenActor, HostTokens, type Verify } from "./auth/host-tokens.ts";
+import { checkedActor, type VerifiedActor, HostTokens, type Verify } from "./auth/host-tokens.ts";
 import { openTokens, type Tokens } from "./auth/tokens.ts";
 import { type Handler, makeHandler } from "./handler.ts";
 import type { ServerAudit, ServerLog } from "./observer.ts";
@@ -46,9 +46,9 @@ export interface FetchOptions extends Common {
 }
 
 /** What your server knows of a request already. */
-export interface GivenRequest {
+export interface MountedRequest {
   /** Who asks, by your own sessions. Then no token is looked for. */
-  readonly actor?: GivenActor;
+  readonly actor?: VerifiedActor;
   /** The body, as your parser has left it. */
   readonly body?: unknown;
 }
@@ -63,11 +63,11 @@ export interface Mounted {
   /** From a web-standard request to its response: Hono, Next.js, Bun, Deno. */
   fetch(request: Request): Promise<Response>;
   /** The same, with what your server knows already. */
-  fetchAs(given: GivenRequest, request: Request): Promise<Response>;
+  fetchAs(given: MountedRequest, request: Request): Promise<Response>;
   /** For requests of Node: `node:http`, Express, Nest. Takes `request.body`, if a parser has left one there. */
   node(request: IncomingMessage, response: ServerResponse): void;
   /** The same, with what your server knows already: Fastify. */
-  nodeAs(given: GivenRequest, request: IncomingMessage, response: ServerResponse): void;
+  nodeAs(given: MountedRequest, request: IncomingMessage, response: ServerResponse): void;
   /** Ends the streams with a last word, and keeps nobody waiting. Belay itself goes on. */
   close(): Promise<void>;
 }
@@ -87,7 +87,7 @@ export function fetchBelay(belay: BelayControl, options: FetchOptions): Mounted 
   const onTrouble = (error: unknown, requestId: string): void =>
     log?.error("a request has failed", { requestId, error: toControlError(error) });
   const mount = new Mount(handle, { clock: systemClock, basePath, onTrouble });
-  const known = ({ actor, body }: GivenRequest) => ({ actor: checkedActor(actor), body });
+  const known = ({ actor, body }: MountedRequest) => ({ actor: checkedActor(actor), body });
   return {
     fetch: (request) => mount.fetch(request),
     fetchAs: async (given, request) => mount.fetch(request, known(given)),
@@ -165,4 +165,4 @@ function limitsOf(limits: ServerLimits = {}) {
   };
 }
 
-export type { Actor, GivenActor, ServerAudit, ServerLog, SocketPlace, TcpPlace, Verify };
+export type { Actor, VerifiedActor, ServerAudit, ServerLog, SocketPlace, TcpPlace, Verify };

@@ -3,7 +3,7 @@ import type { CancelReason, Failure } from "../core/model/cancel.ts";
 import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/model/event.ts";
 import type { CallId, RunId, SessionId, TurnId } from "../core/model/ids.ts";
 import type { Json, Prompt } from "../core/model/prompt.ts";
-import type { Ending } from "../core/model/question.ts";
+import type { QuestionOutcome } from "../core/model/question.ts";
 import type { Message } from "../core/read/transcript.ts";
 import type { Clock } from "./clock.ts";
 import type { CallProcesses, TurnProcesses } from "./spawner.ts";
@@ -16,7 +16,7 @@ export type Agent = ((
    * How a call that a turn had asked for at its end is carried out, after a restart: called for calls that may be begun
    * again, or that had not begun because they wait for an approval. Undefined: nobody can.
    */
-  readonly resume?: (call: CallAsked) => CallRequest | undefined;
+  readonly resume?: (call: CallDetails) => CallRequest | undefined;
   /**
    * `lose`: its turns have effects that nobody can see from here, so none is asked again after a crash. A run that was
    * cut off ends as lost, whatever the host says.
@@ -65,7 +65,7 @@ export interface Turn {
   /** 1, unless earlier workers vanished while they drove this run. */
   readonly attempt: number;
   /** What the run has used up before this turn. */
-  readonly spent: Spent;
+  readonly spent: RunUsage;
   readonly clock: Clock;
   /** Aborts when the run is cancelled. Its reason is the cancel's. */
   readonly signal: AbortSignal;
@@ -87,7 +87,7 @@ export interface Turn {
   /** Takes in what people sent for this run since the last look, oldest first. The inbox goes to the transcript. */
   takeSteers(): Promise<readonly Prompt[]>;
   /** Puts a question to people. Rejects when the turn is stopped. */
-  ask(question: Ask): Promise<Asked>;
+  ask(question: QuestionRequest): Promise<QuestionResult>;
   /** From now on the model is given this summary instead of what was said before this turn. */
   compact(summary: string): Promise<void>;
   /** Cancels its own run, by policy: a budget is used up, or it goes round in circles. */
@@ -95,11 +95,11 @@ export interface Turn {
 }
 
 /** What a run has used up so far. */
-export interface Spent extends Usage {
+export interface RunUsage extends Usage {
   readonly turns: number;
 }
 
-export interface Ask {
+export interface QuestionRequest {
   readonly text: string;
   readonly options?: readonly string[];
   /** One of the options, and nothing else. */
@@ -109,7 +109,7 @@ export interface Ask {
   readonly deadlineMs?: number;
 }
 
-export type Asked =
+export type QuestionResult =
   | { readonly kind: "answered"; readonly value: Json; readonly by?: string }
   | { readonly kind: "expired"; readonly limitMs: number }
   /** Somebody took the question back. */
@@ -118,13 +118,13 @@ export type Asked =
 export type Execute = (call: LiveCall) => Promise<Json | undefined | void> | Json | undefined | void;
 
 /** A call as the log has it. */
-export interface CallAsked {
+export interface CallDetails {
   readonly callId: CallId;
   readonly name: string;
   readonly input: Json;
 }
 
-export interface LiveCall extends CallAsked {
+export interface LiveCall extends CallDetails {
   readonly sessionId: SessionId;
   /** The directory its session works in, an absolute path. Undefined: it was given none. */
   readonly cwd: string | undefined;
@@ -142,9 +142,9 @@ export interface LiveCall extends CallAsked {
   /** Notes what it has changed in the world: told to the model and to people, also if the call is stopped later. */
   changed(what: string): void;
   /** Puts a question to people. Rejects when the call is stopped. */
-  ask(question: Ask): Promise<Asked>;
+  ask(question: QuestionRequest): Promise<QuestionResult>;
   /** Requests an approval of exactly this while the call runs. Rejects when the call is stopped. */
-  readonly approve?: (subject: Pick<CallAsked, "name" | "input">, approval?: Approval) => Promise<Ending>;
+  readonly approve?: (subject: Pick<CallDetails, "name" | "input">, approval?: Approval) => Promise<QuestionOutcome>;
   /** Commands, as whole trees that end with the call, or, in the background, with the session. */
   readonly processes: CallProcesses;
 }
@@ -166,7 +166,7 @@ export interface CallOptions {
    * People are asked before it begins. A function is given the input that would be carried out, after the host's hook,
    * and the mode the session is in by then; if it throws, people are asked.
    */
-  readonly approval?: boolean | Approval | ((input: Json, now: Pick<LiveCall, "mode">) => Wanted | Promise<Wanted>);
+  readonly approval?: boolean | Approval | ((input: Json, now: Pick<LiveCall, "mode">) => ApprovalOption | Promise<ApprovalOption>);
   /** Taken before it begins and given back when it has ended: how many may go on at once. */
   readonly slots?: Slots;
   /** The id of the call in another system, with data of that system. Recorded, and not interpreted. */
@@ -174,7 +174,7 @@ export interface CallOptions {
 }
 
 /** Whether people are asked. */
-export type Wanted = boolean | Approval;
+export type ApprovalOption = boolean | Approval;
 
 export interface Approval {
   /** What "for the whole session" would cover. Default the name of the call. */

@@ -2,11 +2,11 @@
 // Code written against this does not know which. Types only.
 
 import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "../core/model/cancel.ts";
-import type { Accepted, ModeReceipt, Place, Posted, QueueReceipt } from "../core/model/command.ts";
+import type { Accepted, ModeReceipt, QueuePlace, InboxReceipt, QueueReceipt } from "../core/model/command.ts";
 import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { ProcessId, RunId, Seq, SessionId } from "../core/model/ids.ts";
-import type { Item } from "../core/model/inbox.ts";
+import type { InboxItem } from "../core/model/inbox.ts";
 import type { Delivery, Json, Prompt } from "../core/model/prompt.ts";
 import type { AnswerReceipt, Question } from "../core/model/question.ts";
 import type { IdsFound, ProcessRow, RunRow } from "../core/model/rows.ts";
@@ -17,7 +17,7 @@ import type { TextOptions } from "../core/read/run-text.ts";
 import type { RunView } from "../core/read/run-view.ts";
 import type { Message } from "../core/read/transcript.ts";
 import type { Explanation, Status } from "./explanation.ts";
-import type { OutputPage, PageWish, ProcessInfo, ProcessResult } from "./spawner.ts";
+import type { OutputPage, OutputPageOptions, ProcessInfo, ProcessResult } from "./spawner.ts";
 import type { SessionRow } from "./store.ts";
 
 export interface BelayControl extends AsyncDisposable {
@@ -41,27 +41,27 @@ export interface BelayControl extends AsyncDisposable {
   /** One call: its tool, input, state, and result. Rejects with `not_found`. */
   call(id: string): Promise<CallView>;
   /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
-  cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;
+  cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)>;
   /** Stops the run of the prompt that `prompt()` was given with this key, as `SessionControl.cancelPrompt()` does. */
   cancelPrompt(key: string, options?: BegunCancelOptions): Promise<CancelReceipt & { readonly runId?: RunId }>;
   /** The same for every session that has anything going on: what was accepted before, and nothing after. */
   cancelAll(options?: CancelAllOptions): Promise<readonly CoveredSession[]>;
   /** What is going on: an explanation of each session that is busy or has processes. */
-  live(options?: Within): Promise<readonly Explanation[]>;
+  live(options?: TenantScope): Promise<readonly Explanation[]>;
   /** The session a run, call, question or process belongs to. Undefined: there is none of that name. */
-  home(id: string): Promise<SessionId | undefined>;
+  findSession(id: string): Promise<SessionId | undefined>;
   /**
    * What is recorded in any session, from now on or from a cursor on, until the loop is left. For whoever watches a
    * whole house; the log of one session is read with its own `events()`, which misses nothing.
    */
-  events(options?: AllEventsOptions): AsyncGenerator<Told, void>;
+  events(options?: AllEventsOptions): AsyncGenerator<AllSessionsEvent, void>;
   status(): Promise<Status>;
   /** The library shuts down; a client lets go. */
   close(): Promise<unknown>;
 }
 
 /** A house can be divided: the ids of sessions of the tenant `acme` begin with `ses_acme.`. */
-export interface Within {
+export interface TenantScope {
   readonly tenant?: string;
 }
 
@@ -78,9 +78,9 @@ export interface SessionKey {
 }
 
 /** For the stop of a prompt that has a session to itself. */
-export type BegunCancelOptions = PromptCancelOptions & Within & Pick<SessionKey, "keyOf">;
+export type BegunCancelOptions = PromptCancelOptions & TenantScope & Pick<SessionKey, "keyOf">;
 
-export interface CreateOptions extends Within, SessionKey {
+export interface CreateOptions extends TenantScope, SessionKey {
   readonly id?: string;
   readonly title?: string;
   /**
@@ -90,13 +90,13 @@ export interface CreateOptions extends Within, SessionKey {
   readonly cwd?: string;
 }
 
-export interface BeginOptions extends Within, Sender, SessionKey {
+export interface BeginOptions extends TenantScope, Sender, SessionKey {
   readonly title?: string;
   /** The directory the session works in, as with `createSession()`. */
   readonly cwd?: string;
 }
 
-export interface SessionsPage extends Within {
+export interface SessionsPage extends TenantScope {
   /** Default `oldest`: in order of creation. */
   readonly order?: "oldest" | "newest";
   /** The last session of the page before, with `order: "oldest"`. */
@@ -106,12 +106,12 @@ export interface SessionsPage extends Within {
   readonly limit?: number;
 }
 
-export interface IdsOptions extends Within {
+export interface IdsOptions extends TenantScope {
   /** Default 100. */
   readonly limit?: number;
 }
 
-export interface CancelAllOptions extends Within, Sender, Pick<CancelOptions, "reason" | "waitMs" | "key"> {
+export interface CancelAllOptions extends TenantScope, Sender, Pick<CancelOptions, "reason" | "waitMs" | "key"> {
   readonly keyOf?: string;
   /**
    * Prompts that the sender has not seen answered: they are stopped even if they arrive later. Without a `sessionId`:
@@ -127,7 +127,7 @@ export interface CoveredSession {
   readonly receipt: SessionReceipt;
 }
 
-export interface AllEventsOptions extends Within {
+export interface AllEventsOptions extends TenantScope {
   /** The `cursor` of the last one heard. Without it: from now on. */
   readonly after?: string;
   readonly signal?: AbortSignal;
@@ -137,7 +137,7 @@ export interface AllEventsOptions extends Within {
  * One fact of one session. First comes `here`, which says where the watching begins. `missed`: some facts are not at
  * hand any more; look at the sessions.
  */
-export type Told =
+export type AllSessionsEvent =
   | { readonly type: "event"; readonly cursor: string; readonly sessionId: SessionId; readonly event: Recorded }
   | { readonly type: "here" | "missed"; readonly cursor: string };
 
@@ -154,7 +154,7 @@ export interface SessionControl {
   /** One call of this session, by our id or by the model's own. Rejects with `not_found`. */
   call(id: string): Promise<CallView>;
   /** Stops one call of this session, by our id or by the model's own. */
-  cancelCall(id: string, options?: CancelOptions): Promise<CancelReceipt & Waited>;
+  cancelCall(id: string, options?: CancelOptions): Promise<CancelReceipt & AwaitedOutcome>;
   /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
   cancelPrompt(key: string, options?: PromptCancelOptions): Promise<CancelReceipt & { readonly runId?: RunId }>;
   /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
@@ -167,7 +167,7 @@ export interface SessionControl {
   /** What people are asked by its live run and have not answered yet. */
   questions(): Promise<readonly Question[]>;
   /** Tells the model something at its next turn, as a note and not as a prompt. */
-  post(item: Item, options?: Pick<CancelOptions, "key">): Promise<Posted>;
+  post(item: InboxItem, options?: Pick<CancelOptions, "key">): Promise<InboxReceipt>;
   /**
    * How its agent goes about its work from now on: one of the `modes` that `status()` names. What has begun is not
    * touched by it. Refused as `invalid` if the agent has no such mode.
@@ -235,7 +235,7 @@ export interface SessionCancelOptions extends CancelOptions, Sender {
 }
 
 /** What waiting for the settlement brought, if it was asked for. */
-export interface Waited {
+export interface AwaitedOutcome {
   readonly ended?:
     | { readonly kind: "settled"; readonly outcome: Outcome }
     | { readonly kind: "limit"; readonly waitMs: number };
@@ -254,7 +254,7 @@ export interface RunControl extends AsyncIterable<Recorded | Delta | Gap> {
   /** As it stands. */
   row(): Promise<RunRow>;
   /** Stops this run and no other, also before its acceptance was answered. */
-  cancel(options?: CancelOptions): Promise<CancelReceipt & Waited>;
+  cancel(options?: CancelOptions): Promise<CancelReceipt & AwaitedOutcome>;
   /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */
   text(options?: TextOptions): Promise<string>;
   /** Waits for its end, and resolves with its answer. Throws a RunError unless it completed. */
@@ -276,7 +276,7 @@ export type Keyed = Pick<CancelOptions, "key">;
 export interface QueueControl {
   list(): Promise<readonly QueuedRun[]>;
   edit(run: string, prompt: string | Prompt, options?: Keyed): Promise<QueueReceipt>;
-  move(run: string, to: Place, options?: Keyed): Promise<QueueReceipt>;
+  move(run: string, to: QueuePlace, options?: Keyed): Promise<QueueReceipt>;
   withdraw(run: string, options?: Pick<CancelOptions, "reason" | "key">): Promise<QueueReceipt>;
   /** Lets the live run take it in at its next turn, instead of running it on its own. */
   steer(run: string, options?: Keyed): Promise<QueueReceipt>;
@@ -325,7 +325,7 @@ export interface ProcessControl {
   endInput(): void | Promise<void>;
   resize(size: { readonly columns: number; readonly rows: number }): Promise<void>;
   /** A page of what it has said. Undefined: nothing is kept. */
-  read(wish?: PageWish): Promise<OutputPage | undefined>;
+  read(wish?: OutputPageOptions): Promise<OutputPage | undefined>;
   /** What it says, as it says it, from `offset` on, until it has ended. */
-  follow(wish?: PageWish & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
+  follow(wish?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
 }

@@ -2,7 +2,7 @@
 import type { Blocked, CancelReason, Outcome } from "../core/model/cancel.ts";
 import type { CallId, RunId, SessionId } from "../core/model/ids.ts";
 import type { Json } from "../core/model/prompt.ts";
-import type { CallAsked } from "./agent.ts";
+import type { CallDetails } from "./agent.ts";
 
 /** What the host wants to hear of, or to have a say in. Each has a time limit; one that throws or hangs is reported. */
 export interface Hooks {
@@ -28,7 +28,7 @@ export interface Hooks {
   onSessionEnd?(end: { readonly sessionId: SessionId; readonly reason: CancelReason }): Promise<void> | void;
 }
 
-export interface HookedCall extends CallAsked {
+export interface HookedCall extends CallDetails {
   readonly sessionId: SessionId;
   readonly runId: RunId;
   readonly signal: AbortSignal;

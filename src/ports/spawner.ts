@@ -14,7 +14,7 @@ export interface CallProcesses {
    * once the tree is dead, and what was said so far is kept. If only the process was stopped the outcome says so.
    * Rejects with a ControlError if it could not be started.
    */
-  run(command: CommandLine, options?: RunOptions): Promise<Ran>;
+  run(command: CommandLine, options?: RunOptions): Promise<CommandResult>;
   /** Starts a command in the background: it lives as long as the session, and reports back when it ends by itself. */
   start(command: CommandLine, options?: StartOptions): Promise<ProcessHandle>;
   /** Any process of this session, also one that has ended. */
@@ -40,7 +40,7 @@ export interface RunOptions extends Omit<StartOptions, "lasting"> {
   readonly backgroundAfterMs?: number;
 }
 
-export type Ran =
+export type CommandResult =
   | ({ readonly kind: "ended" } & ProcessResult)
   /** It took too long to be waited for, and goes on in the background. */
   | { readonly kind: "background"; readonly process: ProcessHandle };
@@ -90,9 +90,9 @@ export interface ProcessHandle {
   /** What it has said: now, or to the end. Undefined: nothing is kept. */
   output(): Promise<OutputFile | undefined>;
   /** A page of that. */
-  read(wish?: PageWish): Promise<OutputPage | undefined>;
+  read(wish?: OutputPageOptions): Promise<OutputPage | undefined>;
   /** What it says, as it says it, from `offset` on, until it has ended. */
-  follow(wish?: PageWish & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
+  follow(wish?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
 }
 
 /**
@@ -281,7 +281,7 @@ export interface OutputPage {
   readonly end: boolean;
 }
 
-export interface PageWish {
+export interface OutputPageOptions {
   /** Default `all`. */
   readonly stream?: Stream;
   /** Default 0. */
@@ -296,9 +296,9 @@ export interface OutputFile {
   readonly counts: OutputCounts;
   /** Where the files are, for people. */
   readonly dir: string;
-  read(wish?: PageWish): Promise<OutputPage>;
+  read(wish?: OutputPageOptions): Promise<OutputPage>;
   /** The first and last of what was said on a stream: whole if it fits, else with a count of what is left out. */
-  excerpt(wish?: Omit<PageWish, "offset">): Excerpt;
+  excerpt(wish?: Omit<OutputPageOptions, "offset">): Excerpt;
 }
 
 export interface Excerpt {
@@ -313,5 +313,5 @@ export interface Output extends OutputFile {
   /** When it last said something; the start, if it never did. On the clock that does not jump. */
   readonly lastAt: number;
   /** Pages from `offset` on, as they come, until the child has ended. A reader that is slow holds up nobody. */
-  follow(wish?: PageWish & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
+  follow(wish?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
 }

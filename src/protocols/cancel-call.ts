@@ -3,7 +3,7 @@
 import { ControlError, toControlError } from "../core/errors.ts";
 import type { CancelReceipt } from "../core/model/cancel.ts";
 import { type CallId, isCallId, type RunId, runOf, type Seq } from "../core/model/ids.ts";
-import type { BelayControl, CancelOptions, SessionControl, Waited } from "../ports/control.ts";
+import type { BelayControl, CancelOptions, SessionControl, AwaitedOutcome } from "../ports/control.ts";
 
 export type CallStatus = "cancelled" | "already_cancelled" | "not_found" | "timeout";
 
@@ -20,7 +20,7 @@ export interface StoppedCall {
   readonly status: CallStatus;
   readonly callId: string;
   readonly tool: string | null;
-  readonly receipt: CancelReceipt & Waited;
+  readonly receipt: CancelReceipt & AwaitedOutcome;
 }
 
 interface FoundCall {
@@ -49,7 +49,7 @@ export async function cancelCall(control: BelayControl, session: SessionControl,
  * in flight any more that could be stopped, and its result stands. `cancelled` would tell the host that the model never
  * sees that result, and `timeout` that the call may still be going on; both would be untrue.
  */
-export function statusOf(receipt: CancelReceipt & Waited, waitMs: number): CallStatus {
+export function statusOf(receipt: CancelReceipt & AwaitedOutcome, waitMs: number): CallStatus {
   switch (receipt.kind) {
     case "unknown":
       return "not_found";
@@ -71,7 +71,7 @@ export function statusOf(receipt: CancelReceipt & Waited, waitMs: number): CallS
 /** A call of another session is none, whatever its id. */
 async function findCall(control: BelayControl, session: SessionControl, given: string): Promise<FoundCall | undefined> {
   // Asked for first and alone: it needs no store for what is live, and a stop must not wait for one.
-  if (isCallId(given) && (await control.home(given)) === session.id) return { callId: given, name: undefined };
+  if (isCallId(given) && (await control.findSession(given)) === session.id) return { callId: given, name: undefined };
   return findByProvider(control, session, given);
 }
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { gate, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
 import type { Recorded } from "../core/model/event.ts";
-import type { Told } from "../ports/control.ts";
+import type { AllSessionsEvent } from "../ports/control.ts";
 
 const waits = (turn: { readonly signal: AbortSignal }): Promise<never> => untilAborted(turn.signal);
 
@@ -97,14 +97,14 @@ test("the session of a run, call, question or process is found, also while a run
   const { belay, began } = await openHouse({ work: waits });
   const session = await belay.createSession();
   const run = session.prompt("work");
-  expect(await belay.home(run.id)).toBe(session.id);
+  expect(await belay.findSession(run.id)).toBe(session.id);
   await began("work");
-  expect(await belay.home(`call_${run.id.slice(4)}.1`)).toBe(session.id);
-  expect(await belay.home(`ask_${run.id.slice(4)}.1`)).toBe(session.id);
-  expect(await belay.home(`proc_${session.id.slice(4)}.1`)).toBe(session.id);
+  expect(await belay.findSession(`call_${run.id.slice(4)}.1`)).toBe(session.id);
+  expect(await belay.findSession(`ask_${run.id.slice(4)}.1`)).toBe(session.id);
+  expect(await belay.findSession(`proc_${session.id.slice(4)}.1`)).toBe(session.id);
   await run.cancel({ waitMs: 5_000 });
-  expect(await belay.home(run.id)).toBe(session.id);
-  for (const id of ["run_none", "call_none.1", "proc_none.1", "x", ""]) expect(await belay.home(id)).toBeUndefined();
+  expect(await belay.findSession(run.id)).toBe(session.id);
+  for (const id of ["run_none", "call_none.1", "proc_none.1", "x", ""]) expect(await belay.findSession(id)).toBeUndefined();
 });
 
 test("whoever watches the house hears of every session; a listener that throws hurts nobody", async () => {
@@ -122,7 +122,7 @@ test("whoever watches the house hears of every session; a listener that throws h
   expect((await watch.next()).value).toMatchObject({ type: "here" });
   const session = await belay.createSession();
   await session.prompt("hello").outcome;
-  const told: Told[] = [];
+  const told: AllSessionsEvent[] = [];
   for await (const one of watch) {
     told.push(one);
     if (one.type === "event" && one.event.type === "run.settled") break;

@@ -15,14 +15,14 @@ import {
 } from "../core/model/ids.ts";
 import type { IdsFound, SessionsAsked } from "../core/model/rows.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { CancelAllOptions, CoveredSession, IdsOptions, SessionsPage, Within } from "../ports/control.ts";
+import type { CancelAllOptions, CoveredSession, IdsOptions, SessionsPage, TenantScope } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { StopAlls } from "./bulk-stops.ts";
 import { checkSessionStop, Session } from "./session.ts";
 import { checkTenant, promptSessionId, sessionPrefix } from "./session-names.ts";
 
 /** An explanation of each session that has anything going on here. */
-export async function live(engine: Engine, options: Within): Promise<readonly Explanation[]> {
+export async function live(engine: Engine, options: TenantScope): Promise<readonly Explanation[]> {
   const { tenant, ...rest } = optionsOf(options, "live()");
   rejectUnknown(rest, "live()");
   const explained = await Promise.all(

@@ -4,7 +4,7 @@ import { ControlError } from "../core/errors.ts";
 import { checkCallJson, checkKey, checkNote, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
 import { isQuestionId, type QuestionId } from "../core/model/ids.ts";
 import type { Json } from "../core/model/prompt.ts";
-import type { AnswerReceipt, Reply } from "../core/model/question.ts";
+import type { AnswerReceipt, QuestionReply } from "../core/model/question.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { AnswerOptions, AnswersControl, ApprovalOptions } from "../ports/control.ts";
 
@@ -31,13 +31,13 @@ export class Answers implements AnswersControl {
   async answer(id: string, value: Json, options: AnswerOptions = {}): Promise<AnswerReceipt> {
     const { by, key, ...rest } = optionsOf(options, "answer()");
     rejectUnknown(rest, "answer()");
-    const reply: Reply = { kind: "answered", value: checkCallJson(value, "An answer"), ...named(by) };
+    const reply: QuestionReply = { kind: "answered", value: checkCallJson(value, "An answer"), ...named(by) };
     return this.#send(id, reply, { key });
   }
 
   async #decide(
     id: string,
-    reply: Exclude<Reply, { kind: "answered" }>,
+    reply: Exclude<QuestionReply, { kind: "answered" }>,
     options: ApprovalOptions,
   ): Promise<AnswerReceipt> {
     const { by, note, key, digest, ...rest } = optionsOf(options, `${reply.kind === "allowed" ? "allow" : "deny"}()`);
@@ -48,7 +48,7 @@ export class Answers implements AnswersControl {
 
   async #send(
     id: string,
-    reply: Reply,
+    reply: QuestionReply,
     { key, digest }: { readonly key: string | undefined; readonly digest?: string | undefined },
   ): Promise<AnswerReceipt> {
     const once = checkKey(key);

@@ -38,9 +38,9 @@ import type {
   CreateOptions,
   IdsOptions,
   SessionsPage,
-  Told,
-  Waited,
-  Within,
+  AllSessionsEvent,
+  AwaitedOutcome,
+  TenantScope,
 } from "../ports/control.ts";
 import type { Explanation, Load, Status } from "../ports/explanation.ts";
 import type { Notify } from "../ports/hooks.ts";
@@ -238,9 +238,9 @@ export class Belay implements BelayControl {
 
   /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
   cancel(target: SessionId, options?: CancelOptions): Promise<SessionReceipt>;
-  cancel(target: Exclude<Target, SessionId>, options?: CancelOptions): Promise<CancelReceipt & Waited>;
-  cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & Waited)>;
-  async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & Waited)> {
+  cancel(target: Exclude<Target, SessionId>, options?: CancelOptions): Promise<CancelReceipt & AwaitedOutcome>;
+  cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)>;
+  async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
     if (typeof target !== "string")
       throw invalid("cancel() takes the id of a session, a run, a call, a process or a question.");
     if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);
@@ -277,17 +277,17 @@ export class Belay implements BelayControl {
   }
 
   /** What is going on: an explanation of each session that is busy or has processes. */
-  live(options: Within = {}): Promise<readonly Explanation[]> {
+  live(options: TenantScope = {}): Promise<readonly Explanation[]> {
     return live(this.#engine, options);
   }
 
   /** The session a run, call, question or process belongs to. Undefined: there is none of that name. */
-  home(id: string): Promise<SessionId | undefined> {
+  findSession(id: string): Promise<SessionId | undefined> {
     return home(this.#engine, id);
   }
 
   /** What is recorded in any session, from now on or from a cursor on, until the loop is left. */
-  events(options: AllEventsOptions = {}): AsyncGenerator<Told, void> {
+  events(options: AllEventsOptions = {}): AsyncGenerator<AllSessionsEvent, void> {
     const { after, signal, tenant, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
     if (after !== undefined && typeof after !== "string") throw invalid("`after` is the cursor of an event.");

@@ -7,7 +7,7 @@ import { type CallId, isCallId, runOf, type Seq, type SessionId } from "../core/
 import { CallReader, type CallView } from "../core/read/call-view.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readAll, readCall } from "../engine/log/replay.ts";
-import type { CancelOptions, Waited } from "../ports/control.ts";
+import type { CancelOptions, AwaitedOutcome } from "../ports/control.ts";
 import { checkWait, WaitLimit, waitForCall } from "./run.ts";
 
 export async function callView(engine: Engine, callId: CallId): Promise<CallView> {
@@ -21,7 +21,7 @@ export async function cancelCall(
   engine: Engine,
   callId: CallId,
   options: CancelOptions,
-): Promise<CancelReceipt & Waited> {
+): Promise<CancelReceipt & AwaitedOutcome> {
   const { reason: why, waitMs, remind = true, key, ...rest } = optionsOf(options, "cancel()");
   rejectUnknown(rest, "cancel()");
   if (typeof remind !== "boolean") throw invalid("`remind` is true or false.");
@@ -43,7 +43,7 @@ export async function cancelSessionCall(
   session: SessionId,
   given: string,
   options: CancelOptions,
-): Promise<CancelReceipt & Waited> {
+): Promise<CancelReceipt & AwaitedOutcome> {
   // Looked up first and alone: it needs no store for what is live, and a stop must not wait for one.
   if (isCallId(given) && engine.lanes.home(runOf(given)) === session) return cancelCall(engine, given, options);
   try {

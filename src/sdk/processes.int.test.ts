@@ -7,7 +7,7 @@ import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.
 import { calls, json } from "../../test/fixtures/engine-processes.ts";
 import { heard, hostileTree, mark, marked, markedAtLeast } from "../../test/fixtures/marked-process.ts";
 import { verifyAtRest } from "../core/read/verify.ts";
-import type { Ran } from "../ports/spawner.ts";
+import type { CommandResult } from "../ports/spawner.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { type Belay, openBelay } from "./belay.ts";
@@ -51,7 +51,7 @@ test("a start that fails leaves nothing behind of what processes need", async ()
 
 describe("a command that is waited for", () => {
   test("tells how it ended and what it said", async () => {
-    let ran: Ran | undefined;
+    let ran: CommandResult | undefined;
     const { belay } = await house({
       go: calls(async (call) => {
         ran = await call.processes.run("echo out; echo err >&2; exit 3");

@@ -20,7 +20,7 @@ import { type Stop, Stoppable } from "../engine/log/stoppable-generator.ts";
 import { orLimit, ProcessHandle, unpunished } from "../engine/process/process-handle.ts";
 import { gone } from "../engine/shutdown-errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { CancelOptions, RunControl, Waited } from "../ports/control.ts";
+import type { CancelOptions, RunControl, AwaitedOutcome } from "../ports/control.ts";
 import { readRun } from "./read-run.ts";
 
 export class RunHandle implements RunControl {
@@ -63,11 +63,11 @@ export class RunHandle implements RunControl {
   }
 
   /** Stops this run and no other, also before its acceptance was answered. */
-  cancel(options: CancelOptions = {}): Promise<CancelReceipt & Waited> {
+  cancel(options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
     return unpunished(this.#cancel(options));
   }
 
-  async #cancel(options: CancelOptions): Promise<CancelReceipt & Waited> {
+  async #cancel(options: CancelOptions): Promise<CancelReceipt & AwaitedOutcome> {
     const { reason, waitMs, key, ...rest } = optionsOf(options, "cancel() of a run");
     rejectUnknown(rest, "cancel() of a run");
     const why = checkReason(reason);
@@ -164,7 +164,7 @@ export async function waitForCall(
   callId: CallId,
   receipt: CancelReceipt,
   limit: WaitLimit,
-): Promise<CancelReceipt & Waited> {
+): Promise<CancelReceipt & AwaitedOutcome> {
   if (receipt.kind !== "stopping") return receipt;
   const waitMs = limit.leftMs ?? CALL_WAIT_MS;
   const outcome = waitMs === 0 ? undefined : await callOutcome(engine, callId, waitMs);
@@ -193,7 +193,7 @@ export async function cancelProcess(
   engine: Engine,
   id: ProcessId,
   { reason, limit, key }: ProcessStop,
-): Promise<CancelReceipt & Waited> {
+): Promise<CancelReceipt & AwaitedOutcome> {
   const receipt = await limit.receipt(engine.cancel.process(id, reason, key));
   return receipt.kind === "stopping" ? waitForProcess(engine, id, receipt, limit) : receipt;
 }
@@ -203,7 +203,7 @@ async function waitForProcess(
   id: ProcessId,
   receipt: CancelReceipt,
   limit: WaitLimit,
-): Promise<CancelReceipt & Waited> {
+): Promise<CancelReceipt & AwaitedOutcome> {
   const handle = new ProcessHandle(engine.handles, id, sessionOf(id), engine.handles.gate);
   const result = await handle.wait({ limitMs: limit.leftMs ?? CALL_WAIT_MS });
   return { ...receipt, ended: result === undefined ? limit.reached : settledLike(result.outcome) };
@@ -236,7 +236,7 @@ export async function waitFor(
   runId: RunId,
   receipt: CancelReceipt,
   limit: WaitLimit,
-): Promise<CancelReceipt & Waited> {
+): Promise<CancelReceipt & AwaitedOutcome> {
   const { leftMs } = limit;
   if (leftMs === undefined || receipt.kind !== "stopping") return receipt;
   const outcome = await orLimit(engine.clock, engine.outcome(runId), { limitMs: leftMs });

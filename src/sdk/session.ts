@@ -16,11 +16,11 @@ import {
   rejectUnknown,
 } from "../core/input.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
-import type { ModeReceipt, Place, Posted, QueueReceipt } from "../core/model/command.ts";
+import type { ModeReceipt, QueuePlace, InboxReceipt, QueueReceipt } from "../core/model/command.ts";
 import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import { isRunId, type RunId, type Seq, type SessionId } from "../core/model/ids.ts";
-import type { Item } from "../core/model/inbox.ts";
+import type { InboxItem } from "../core/model/inbox.ts";
 import type { Prompt } from "../core/model/prompt.ts";
 import type { Question } from "../core/model/question.ts";
 import type { RunRow } from "../core/model/rows.ts";
@@ -48,7 +48,7 @@ import type {
   QueuedRun,
   SessionCancelOptions,
   SessionControl,
-  Waited,
+  AwaitedOutcome,
 } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
@@ -129,7 +129,7 @@ export class Session implements SessionControl {
   }
 
   /** Stops one call of this session, by our id or by the model's own. */
-  async cancelCall(id: string, options: CancelOptions = {}): Promise<CancelReceipt & Waited> {
+  async cancelCall(id: string, options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
     return cancelSessionCall(this.#engine, this.id, checkNote(id), options);
   }
 
@@ -179,7 +179,7 @@ export class Session implements SessionControl {
    * Tells the model something at its next turn, as a note and not as a prompt: a reminder, or the result of something
    * that went on in the background. It is kept until a turn has heard it, and no run is begun for it.
    */
-  async post(item: Item, options: Pick<CancelOptions, "key"> = {}): Promise<Posted> {
+  async post(item: InboxItem, options: Pick<CancelOptions, "key"> = {}): Promise<InboxReceipt> {
     const { key, ...rest } = optionsOf(options, "post()");
     rejectUnknown(rest, "post()");
     const posted = await this.#engine.ask(this.id, { type: "post", item: checkItem(item) }, checkKey(key));
@@ -297,7 +297,7 @@ export class Queue implements QueueControl {
     return this.#change({ type: "edit", runId: checkRun(run), prompt: checkPrompt(prompt) }, options);
   }
 
-  move(run: string, to: Place, options: Keyed = {}): Promise<QueueReceipt> {
+  move(run: string, to: QueuePlace, options: Keyed = {}): Promise<QueueReceipt> {
     return this.#change({ type: "move", runId: checkRun(run), to: checkPlace(to) }, options);
   }
 
@@ -327,7 +327,7 @@ function checkRun(run: string): RunId {
   return run;
 }
 
-function checkPlace(to: Place): Place {
+function checkPlace(to: QueuePlace): QueuePlace {
   if (to === "front" || to === "back") return to;
   if (typeof to === "object" && to !== null && isRunId(to.before)) return { before: to.before };
   throw invalid('A place is "front", "back" or { before: runId }.');

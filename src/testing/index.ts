@@ -7,7 +7,7 @@ export { type Given, given, givenNoSession } from "./given.ts";
 export { type ManualClock, manualClock, type PendingTimer, settled } from "./manual-clock.ts";
 export { type ScriptedAgent, type ScriptedTurn, type Step, scriptedAgent } from "./scripted-agent.ts";
 export type { ScriptedCall } from "./scripted-call.ts";
-export type { DeathVerified, Manner, ScriptedChild } from "./scripted-child.ts";
+export type { DeathVerified, ExitBehavior, ScriptedChild } from "./scripted-child.ts";
 export {
   type ModelStep,
   type ScriptedModel,

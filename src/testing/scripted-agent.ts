@@ -107,7 +107,7 @@ export class ScriptedTurn {
   }
 
   /** Ends as a well-behaved agent does when it is cancelled. Fails the test if nobody has cancelled it. */
-  heedCancel(): void {
+  endCancelled(): void {
     if (!this.given.signal.aborted) throw new Bug("heedCancel(): this turn was not cancelled");
     this.#fail(this.given.signal.reason);
   }
@@ -133,7 +133,7 @@ export class ScriptedTurn {
         return "on";
       case "wait":
         await (step.onCancel === "ignore" ? step.for.opened : Promise.race([step.for.opened, this.cancelled]));
-        if (step.onCancel !== "ignore" && !step.for.isOpen) this.heedCancel();
+        if (step.onCancel !== "ignore" && !step.for.isOpen) this.endCancelled();
         return "on";
       case "call":
         this.results.push(await this.call(step.name, step.input ?? null, step.execute, step.options).result);

@@ -16,7 +16,7 @@ import { ScriptedOutput } from "./scripted-output.ts";
  * very tick in which it is asked, after the signal. `exited`: with code 0, just before the signal was sent. `escapes`:
  * not at all; it is given up as escaped.
  */
-export type Manner = "dies" | "ignores" | "exits" | "exited" | "escapes";
+export type ExitBehavior = "dies" | "ignores" | "exits" | "exited" | "escapes";
 
 /**
  * When the death of a stopped child is verified. The default is the tick in which it gets the signal it dies of.
@@ -33,7 +33,7 @@ export interface ScriptedChildParts {
   readonly pid: number;
   readonly tier: Tier;
   readonly mechanism: Mechanism;
-  readonly manner: Manner;
+  readonly manner: ExitBehavior;
   readonly deathVerified?: DeathVerified | undefined;
   readonly graceMs: number;
 }
@@ -47,7 +47,7 @@ export class ScriptedChild implements Child {
   readonly startedAt: number;
   readonly output: ScriptedOutput;
   readonly ended: Promise<ChildEnd>;
-  readonly manner: Manner;
+  readonly manner: ExitBehavior;
   readonly deathVerified: DeathVerified;
   /** Each time it was asked to stop: with which grace. */
   readonly stops: number[] = [];

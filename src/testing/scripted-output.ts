@@ -1,5 +1,5 @@
 // What a scripted child has said: in memory, all of it, and read like the real thing.
-import type { Excerpt, Output, OutputCounts, OutputPage, PageWish, Stream } from "../ports/spawner.ts";
+import type { Excerpt, Output, OutputCounts, OutputPage, OutputPageOptions, Stream } from "../ports/spawner.ts";
 
 /** As much as a page of the real thing has, unless somebody wishes otherwise. */
 const PAGE_BYTES = 64 * 1024;
@@ -38,11 +38,11 @@ export class ScriptedOutput implements Output {
     this.#wake();
   }
 
-  read(wish: PageWish = {}): Promise<OutputPage> {
+  read(wish: OutputPageOptions = {}): Promise<OutputPage> {
     return Promise.resolve(this.#page(wish));
   }
 
-  excerpt({ stream = "all", bytesMax = PAGE_BYTES, plain = false }: Omit<PageWish, "offset"> = {}): Excerpt {
+  excerpt({ stream = "all", bytesMax = PAGE_BYTES, plain = false }: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
     const bytes = this.#bytes(stream);
     if (bytes.length <= bytesMax) return { head: shown(bytes, plain), tail: "", omitted: 0 };
     const head = bytes.subarray(0, boundaryAt(bytes, Math.ceil(bytesMax / 2)));
@@ -51,7 +51,7 @@ export class ScriptedOutput implements Output {
     return { head: shown(head, plain), tail: shown(tail, plain), omitted };
   }
 
-  async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+  async *follow(wish: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
     const { signal, ...first } = wish;
     let offset = first.offset ?? 0;
     const wake = (): void => this.#wake();
@@ -69,7 +69,7 @@ export class ScriptedOutput implements Output {
     }
   }
 
-  #page({ stream = "all", offset = 0, bytesMax = PAGE_BYTES, plain = false }: PageWish): OutputPage {
+  #page({ stream = "all", offset = 0, bytesMax = PAGE_BYTES, plain = false }: OutputPageOptions): OutputPage {
     const bytes = this.#bytes(stream);
     const from = Math.min(offset, bytes.length);
     const cut = boundaryAt(bytes, Math.min(bytes.length, from + bytesMax));

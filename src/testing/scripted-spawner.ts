@@ -4,11 +4,11 @@ import type { ProcessId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Mechanism, OutputFile, Spawner, SpawnRequest, Tier } from "../ports/spawner.ts";
 import type { Gate } from "./gate.ts";
-import { type DeathVerified, type Manner, ScriptedChild } from "./scripted-child.ts";
+import { type DeathVerified, type ExitBehavior, ScriptedChild } from "./scripted-child.ts";
 
 /** What a child is like. Without any of it, it starts at once and dies when it is asked to. */
 export interface ChildScript {
-  readonly whenStopped?: Manner;
+  readonly whenStopped?: ExitBehavior;
   /** Its death is verified late, or never. */
   readonly deathVerified?: DeathVerified;
   /** It starts once the gate is open; unless it is stopped before, and then never. */

@@ -6,7 +6,7 @@
 // 3. A snapshot of a higher version is refused as `store_newer`.
 import { Bug } from "../core/bug.ts";
 import type { Seq } from "../core/model/ids.ts";
-import type { Item, Waits } from "../core/model/inbox.ts";
+import type { InboxItem, PendingItem } from "../core/model/inbox.ts";
 import type { Lane, Waiting } from "../core/model/lane.ts";
 import { NO_MEMOS } from "../core/model/memo.ts";
 import { NO_PROCESSES } from "../core/model/process.ts";
@@ -54,7 +54,7 @@ export function decodeLane(text: string): Lane {
 const restoreWaiting = (run: Waiting): Waiting => ({ ...run, key: run.key, content: run.content });
 
 /** Before there were processes an item was all that waited. */
-const restoreWaits = (one: Waits | Item): Waits => ("item" in one ? one : { item: one });
+const restoreWaits = (one: PendingItem | InboxItem): PendingItem => ("item" in one ? one : { item: one });
 
 const restoreRun = (run: Run): Run => ({
   ...run,

@@ -7,7 +7,7 @@ import type { CallId } from "../../src/core/model/ids.ts";
 import type { Question } from "../../src/core/model/question.ts";
 import { verify } from "../../src/core/read/verify.ts";
 import type { Notice } from "../../src/ports/hooks.ts";
-import { type ForeignAgentOptions, foreignAgent } from "../../src/protocols/acp/client/external-agent.ts";
+import { type ExternalAgentOptions, externalAgent } from "../../src/protocols/acp/client/external-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import type { BelayOptions } from "../../src/sdk/belay-options.ts";
 import type { RunHandle as Run } from "../../src/sdk/run.ts";
@@ -33,7 +33,7 @@ export interface ForeignHouse extends AsyncDisposable {
 
 export interface HouseOptions {
   readonly skills?: Skills;
-  readonly agent?: Partial<ForeignAgentOptions>;
+  readonly agent?: Partial<ExternalAgentOptions>;
   readonly belay?: Partial<BelayOptions>;
   /** Kept for the next life; whoever gives one removes it. */
   readonly dir?: string;
@@ -42,7 +42,7 @@ export interface HouseOptions {
 export async function foreignHouse(options: HouseOptions = {}): Promise<ForeignHouse> {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "belay-foreign-"));
   const command = commandOf(options.skills ?? {});
-  const agent = foreignAgent({ command, cwd: dir, name: "foreign", ...options.agent });
+  const agent = externalAgent({ command, cwd: dir, name: "foreign", ...options.agent });
   const late: Notice[] = [];
   const belay = await openBelay({
     agent,

@@ -13,7 +13,7 @@ import { Guard } from "../../src/http/auth/guard.ts";
 import { makeHandler } from "../../src/http/handler.ts";
 import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
 import { listen } from "../../src/http/transport/listener.ts";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { CHILD_ENV } from "../fixtures/child-env.ts";
@@ -53,7 +53,7 @@ type Way = (dir: string) => Promise<Pick<Stage, "connect" | "close">>;
 const WAYS: Readonly<Record<Transport, Way>> = {
   memory: async () => {
     const belay = await openHere();
-    const door = acpDoor({ control: belay, clock: systemClock, version: "0" });
+    const door = acpAgent({ control: belay, clock: systemClock, version: "0" });
     return { connect: async () => inMemory(door), close: () => closeHere(belay) };
   },
   stdio: async (dir) => {

@@ -1,6 +1,6 @@
 // A connection in memory, by way of bytes: like a pipe, with the agent's side at one end.
 import { ndJsonStream, type Stream } from "@agentclientprotocol/sdk";
-import type { AcpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import type { AcpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 
 /** One connection, at the client's end. */
 export interface Line {
@@ -16,7 +16,7 @@ export interface Bytes extends Line {
   readonly write: (bytes: Uint8Array | string) => Promise<void>;
 }
 
-export function inMemory(door: Pick<AcpDoor, "connect">): Bytes {
+export function inMemory(door: Pick<AcpAgent, "connect">): Bytes {
   const up = new TransformStream<Uint8Array, Uint8Array>({}, ROOMY, ROOMY);
   const down = new TransformStream<Uint8Array, Uint8Array>({}, ROOMY, ROOMY);
   const guest = door.connect(ndJsonStream(down.writable, up.readable, { maxMessageBytes: MESSAGE_BYTES_MAX }));

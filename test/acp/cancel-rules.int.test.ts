@@ -4,7 +4,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFailed, test } from "vitest";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gates } from "./gates.ts";
@@ -42,7 +42,7 @@ afterAll(async () => {
 });
 
 async function opened(version: Version): Promise<{ readonly client: RawClient; readonly session: string }> {
-  const client = await RawClient.open(acpDoor({ control: belay, clock: systemClock, version: "0" }), version);
+  const client = await RawClient.open(acpAgent({ control: belay, clock: systemClock, version: "0" }), version);
   clients.push(client);
   onTestFailed(() => console.error(client.transcript.shown));
   return { client, session: await client.newSession(dir) };
@@ -226,7 +226,7 @@ test.each([
   [2, 2],
   [1, 1],
 ])("version %d is answered with %d", async (asked, spoken) => {
-  const client = RawClient.connect(acpDoor({ control: belay, clock: systemClock, version: "0" }), spoken === 1 ? 1 : 2);
+  const client = RawClient.connect(acpAgent({ control: belay, clock: systemClock, version: "0" }), spoken === 1 ? 1 : 2);
   const { result } = await client.ask("initialize", greeting(asked));
   expect(result?.protocolVersion).toBe(spoken);
   await client.drop();

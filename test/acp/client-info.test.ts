@@ -2,8 +2,8 @@
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import type { Agent } from "../../src/ports/agent.ts";
-import { type AcpDoorOptions, acpDoor, type OpenedSession } from "../../src/protocols/acp/agent/acp-agent.ts";
-import type { Guest } from "../../src/protocols/acp/agent/acp-client-info.ts";
+import { type AcpAgentOptions, acpAgent, type OpenedSession } from "../../src/protocols/acp/agent/acp-agent.ts";
+import type { AcpClientInfo } from "../../src/protocols/acp/agent/acp-client-info.ts";
 import type { AuditRecord } from "../../src/protocols/acp/agent/audit.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
 
-interface Wish extends Partial<Omit<AcpDoorOptions, "version">> {
+interface Wish extends Partial<Omit<AcpAgentOptions, "version">> {
   readonly version?: Version;
   readonly capabilities?: Fields;
   /** What is answered to whatever is asked; undefined: nothing is. */
@@ -36,7 +36,7 @@ interface Wish extends Partial<Omit<AcpDoorOptions, "version">> {
 }
 
 async function connected({ version = 1, capabilities = {}, answers, ...options }: Wish = {}): Promise<RawClient> {
-  const door = acpDoor({ control: belay, clock: systemClock, version: "0", ...options });
+  const door = acpAgent({ control: belay, clock: systemClock, version: "0", ...options });
   const client: RawClient = RawClient.connect(door, version, (message) => {
     if (message.method === undefined || message.id === undefined) return;
     const result = answers?.(message);
@@ -61,7 +61,7 @@ async function prompted(client: RawClient, session: string, text: string): Promi
   return client.answer(prompt.id);
 }
 
-const guest = (...may: readonly ("read" | "prompt" | "cancel" | "approve")[]): Guest => ({
+const guest = (...may: readonly ("read" | "prompt" | "cancel" | "approve")[]): AcpClientInfo => ({
   name: "ann",
   may: new Set(may),
 });
@@ -69,7 +69,7 @@ const guest = (...may: readonly ("read" | "prompt" | "cancel" | "approve")[]): G
 describe("G35: what a guest may not do is refused, and not done", () => {
   test("a guest that only looks makes no session, sends no prompt and stops nothing", async () => {
     const { id } = await belay.createSession({ cwd: tmpdir() });
-    const client = await connected({ guest: guest("read") });
+    const client = await connected({ client: guest("read") });
     const codes = [
       await client.ask("session/new", { cwd: tmpdir(), mcpServers: [] }),
       await client.ask("session/load", { sessionId: id, cwd: tmpdir(), mcpServers: [] }),
@@ -89,7 +89,7 @@ describe("G35: what a guest may not do is refused, and not done", () => {
     const run = belay.prompt("hello", { tenant: "other" });
     const { runId } = await run.accepted;
     await run.outcome;
-    const client = await connected({ guest: { ...guest("read", "cancel"), tenant: "bob" } });
+    const client = await connected({ client: { ...guest("read", "cancel"), tenant: "bob" } });
     const others = await client.ask("_belay/run/cancel", { runId });
     expect(others.result).toEqual((await client.ask("_belay/run/cancel", { runId: "run_nowhere" })).result);
     expect(client.transcript.shown).not.toContain(run.sessionId);
@@ -98,7 +98,7 @@ describe("G35: what a guest may not do is refused, and not done", () => {
 
   test("a guest that may not look finds nothing", async () => {
     const { id } = await belay.createSession({ cwd: tmpdir() });
-    const client = await connected({ guest: guest("prompt") });
+    const client = await connected({ client: guest("prompt") });
     expect((await client.ask("session/list", {})).error?.code).toBe(-32014);
     expect((await client.ask("session/load", { sessionId: id, cwd: tmpdir(), mcpServers: [] })).error?.code).toBe(
       -32014,
@@ -108,7 +108,7 @@ describe("G35: what a guest may not do is refused, and not done", () => {
   });
 
   test("a guest that may not answer is not asked", async () => {
-    const client = await connected({ guest: guest("read", "prompt", "cancel") });
+    const client = await connected({ client: guest("read", "prompt", "cancel") });
     const session = await client.newSession(tmpdir());
     const prompt = client.prompt(session, "approve");
     await client.send(prompt);
@@ -122,7 +122,7 @@ describe("G35: what a guest may not do is refused, and not done", () => {
   test("what is another tenant's is not there, whatever is asked of it", async () => {
     const { id } = await belay.createSession({ tenant: "other", cwd: tmpdir() });
     const all = guest("read", "prompt", "cancel", "approve");
-    const client = await connected({ guest: { ...all, tenant: "acme" } });
+    const client = await connected({ client: { ...all, tenant: "acme" } });
     const mine = await client.newSession(tmpdir());
     expect(mine).toMatch(/^ses_acme\./);
     for (const method of [
@@ -159,7 +159,7 @@ test("every control request leaves a record, also a refused one; a trail that fa
   };
   const client = await connected({
     audit: { note },
-    guest: guest("read", "prompt", "cancel"),
+    client: guest("read", "prompt", "cancel"),
     notice: (text) => void notices.push(text),
   });
   const session = await client.newSession(tmpdir());

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { EditorsEnd, EXIT_MS_MAX } from "../../src/cli/commands/acp/editor-disconnect.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
 import type { RunControl } from "../../src/ports/control.ts";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { loopTurn } from "../../src/protocols/acp/agent/loop-turn.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
@@ -26,7 +26,7 @@ test.each([1, 2] as const)(
     const belay = await openBelay({ agent: waits, store: ":memory:", directories: "any" });
     onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
     const seen: number[] = [];
-    const door = acpDoor({ control: belay, clock: systemClock, version: "0" });
+    const door = acpAgent({ control: belay, clock: systemClock, version: "0" });
     const line = inMemory({
       connect: (stream) =>
         door.connect(stream, {
@@ -113,7 +113,7 @@ test.each([1, 2] as const)(
     const dir = mkdtempSync(join(tmpdir(), "belay-found-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
     const belay = await openBelay({ agent: waits, store: join(dir, "belay.db"), directories: "any" });
-    const door = acpDoor({ control: belay, clock: systemClock, version: "0" });
+    const door = acpAgent({ control: belay, clock: systemClock, version: "0" });
     const client = await RawClient.open(door, v);
     const session = await client.newSession(tmpdir());
     const [live, held] = [client.prompt(session, "go"), client.prompt(session, "go too")];

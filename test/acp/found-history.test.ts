@@ -1,7 +1,7 @@
 // What was found when a session was opened again: that a run had failed was told to nobody but its sender.
 import { tmpdir } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "./message-schema.ts";
@@ -14,7 +14,7 @@ async function opened() {
   };
   const belay = await openBelay({ agent, store: ":memory:", directories: "any" });
   onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
-  return acpDoor({ control: belay, clock: systemClock, version: "0" });
+  return acpAgent({ control: belay, clock: systemClock, version: "0" });
 }
 
 const NOTICE = { sessionUpdate: "notice", severity: "error", title: "The run has failed", description: "it broke" };

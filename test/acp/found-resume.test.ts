@@ -1,7 +1,7 @@
 // What was found when a session was resumed with prompts under way: they were never answered.
 import { tmpdir } from "node:os";
 import { expect, onTestFailed, onTestFinished, test } from "vitest";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
@@ -15,7 +15,7 @@ async function opened(): Promise<Belay> {
   return belay;
 }
 
-const doorOf = (belay: Belay) => acpDoor({ control: belay, clock: systemClock, version: "0" });
+const doorOf = (belay: Belay) => acpAgent({ control: belay, clock: systemClock, version: "0" });
 
 const resume = (client: RawClient, sessionId: string) =>
   client.request("session/resume", { sessionId, cwd: tmpdir(), mcpServers: [] });

@@ -1,7 +1,7 @@
 // What no client should send: answered with a code or not at all, it leaves no trace, and the connection is usable.
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { MESSAGE_BYTES_MAX } from "./byte-line.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
 
-const door = () => acpDoor({ control: belay, clock: systemClock, version: "0" });
+const door = () => acpAgent({ control: belay, clock: systemClock, version: "0" });
 
 async function opened(version: Version): Promise<{ readonly client: RawClient; readonly session: string }> {
   const client = await RawClient.open(door(), version);

@@ -1,8 +1,8 @@
 // The mode of a session, as editors choose it and see it chosen, in either version of the protocol.
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
-import type { Guest } from "../../src/protocols/acp/agent/acp-client-info.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
+import type { AcpClientInfo } from "../../src/protocols/acp/agent/acp-client-info.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
@@ -16,7 +16,7 @@ const MODES = [
   { id: "auto", name: "Auto" },
 ] as const;
 
-const MAY_ALL: Guest["may"] = new Set(["read", "prompt", "cancel", "approve"]);
+const MAY_ALL: AcpClientInfo["may"] = new Set(["read", "prompt", "cancel", "approve"]);
 
 async function house(version: Version, modes: readonly (typeof MODES)[number][] = MODES) {
   const agent = Object.assign((): string => "done", { modes });
@@ -24,7 +24,7 @@ async function house(version: Version, modes: readonly (typeof MODES)[number][] 
   const peers: Peer[] = [];
   const connect = async (may = MAY_ALL, control: BelayControl = belay): Promise<Peer> => {
     const guest = { name: "ed", may };
-    const door = acpDoor({ control, clock: systemClock, version: "0", guest });
+    const door = acpAgent({ control, clock: systemClock, version: "0", client: guest });
     const peer = await Peer.open(inMemory(door), version);
     peers.push(peer);
     return peer;

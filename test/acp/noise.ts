@@ -3,7 +3,7 @@
 import { tmpdir } from "node:os";
 import type { Agent, Turn } from "../../src/ports/agent.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { settled } from "../../src/testing/manual-clock.ts";
 import { notification, RawClient } from "./raw-client.ts";
@@ -119,7 +119,7 @@ export interface MessWish {
 /** Resolves when everything is answered and the client has left. */
 export async function mess(control: BelayControl, { seed, version, begun }: MessWish): Promise<RawClient> {
   const chance = chanceOf(seed);
-  const door = acpDoor({ control, clock: systemClock, version: "0" });
+  const door = acpAgent({ control, clock: systemClock, version: "0" });
   const answers = chance(2) === 0;
   const client: RawClient = await RawClient.open(door, version, (message) => {
     if (message.method !== "session/request_permission" || !answers) return;

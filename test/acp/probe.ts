@@ -2,7 +2,7 @@
 // Answers what gave it away. For whoever has put a mistake into the door, and wants to know whether it is found.
 import { tmpdir } from "node:os";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { Gate } from "../../src/testing/gate.ts";
@@ -54,7 +54,7 @@ async function laws(belay: Belay, seed: number, version: Version): Promise<strin
 }
 
 async function opened(control: BelayControl): Promise<{ readonly client: RawClient; readonly session: string }> {
-  const client = await RawClient.open(acpDoor({ control, clock: systemClock, version: "0" }), 1);
+  const client = await RawClient.open(acpAgent({ control, clock: systemClock, version: "0" }), 1);
   return { client, session: await client.newSession(tmpdir()) };
 }
 

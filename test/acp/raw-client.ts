@@ -1,5 +1,5 @@
 // A client that writes lines, and nothing else: any bytes, any order, several in one piece.
-import type { AcpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import type { AcpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Bytes, inMemory } from "./byte-line.ts";
 import { type Fields, type Message, Transcript, type Version } from "./transcript.ts";
 
@@ -16,7 +16,7 @@ export class RawClient {
 
   /** Connected, and nothing was said yet. `heard` is told of each message that comes. */
   static connect(
-    door: Pick<AcpDoor, "connect">,
+    door: Pick<AcpAgent, "connect">,
     version: Version,
     heard: (message: Message) => void = () => {},
   ): RawClient {

@@ -1,7 +1,7 @@
 // Every method that stops something, in each version, as a request and as a notification: none is lost for its form.
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { STOPS } from "../../src/protocols/acp/agent/methods/stops.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
@@ -61,7 +61,7 @@ describe("a stop is carried out in either form", () => {
 });
 
 async function opened(version: Version): Promise<{ readonly client: RawClient; readonly sessionId: string }> {
-  const client = RawClient.connect(acpDoor({ control: belay, clock: systemClock, version: "0" }), version);
+  const client = RawClient.connect(acpAgent({ control: belay, clock: systemClock, version: "0" }), version);
   await client.ask("initialize", greeting(version));
   const { result } = await client.ask("session/new", { cwd: tmpdir(), mcpServers: [] });
   return { client, sessionId: String((result as Fields).sessionId) };

@@ -34,7 +34,7 @@ test("G7: a cancel covers the prompt in the line before it, and not the one in t
   // Over a network the first may have begun when the cancel arrives.
   for (;;) {
     const turn = await agent.nextTurn();
-    if (turn.given.prompt.text === "before") void turn.cancelled.then(() => turn.heedCancel());
+    if (turn.given.prompt.text === "before") void turn.cancelled.then(() => turn.endCancelled());
     else {
       turn.complete("on");
       break;
@@ -75,7 +75,7 @@ test("when the host is gone, its own runs are cancelled at the server, and nobod
   const sessionId = await host.newSession();
   host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "its own" } });
   const own = await agent.nextTurn();
-  void own.cancelled.then(() => own.heedCancel());
+  void own.cancelled.then(() => own.endCancelled());
   host.input.end();
   await host.over;
   const [row] = await belay.session(sessionId).runs();

@@ -18,7 +18,7 @@ export function controlContractStops(name: string, open: Open): void {
       expect(receipt).toMatchObject({ kind: "stopping", first: true });
       expect(await control.cancel(run.id)).toMatchObject({ kind: "stopping", first: false });
       await turn.cancelled;
-      turn.heedCancel();
+      turn.endCancelled();
       const outcome = await run.outcome;
       expect(outcome).toMatchObject({ kind: "cancelled", reason: { kind: "user", note: "enough" } });
       expect(await run.cancel()).toMatchObject({ kind: "settled", outcome });
@@ -40,7 +40,7 @@ export function controlContractStops(name: string, open: Open): void {
         await run.accepted;
         await stop(run);
         await turn.cancelled;
-        turn.heedCancel();
+        turn.endCancelled();
         const outcome = await run.outcome;
         const note = outcome.kind === "cancelled" && "note" in outcome.reason ? outcome.reason.note : "";
         expect(note).toMatch(/^x+ … \[cut\]$/);
@@ -55,12 +55,12 @@ export function controlContractStops(name: string, open: Open): void {
       await hurried.accepted;
       const receipt = await hurried.cancel({ waitMs: 0 });
       expect(receipt).toMatchObject({ kind: "stopping", ended: { kind: "limit", waitMs: 0 } });
-      first.heedCancel();
+      first.endCancelled();
       const run = session.prompt("again");
       const turn = await agent.nextTurn();
       const waiting = run.cancel({ waitMs: 60_000 });
       await turn.cancelled;
-      turn.heedCancel();
+      turn.endCancelled();
       expect(await waiting).toMatchObject({ ended: { kind: "settled", outcome: CANCELLED } });
     });
 
@@ -73,7 +73,7 @@ export function controlContractStops(name: string, open: Open): void {
       const turn = await agent.nextTurn();
       if (turn.given.prompt.text === "before") {
         await turn.cancelled;
-        turn.heedCancel();
+        turn.endCancelled();
         (await agent.nextTurn()).complete();
       } else turn.complete();
       expect(await before.outcome).toMatchObject(CANCELLED);
@@ -91,7 +91,7 @@ export function controlContractStops(name: string, open: Open): void {
           const turn = await agent.nextTurn();
           if (turn.given.prompt.text === "after") return turn.complete();
           await turn.cancelled;
-          turn.heedCancel();
+          turn.endCancelled();
         }
       })();
       const receipt = await cancelled;
@@ -142,7 +142,7 @@ export function controlContractStops(name: string, open: Open): void {
       const queued = session.prompt("queued");
       const urgent = session.prompt("urgent", { delivery: "interrupt" });
       await turn.cancelled;
-      turn.heedCancel();
+      turn.endCancelled();
       for (const text of ["urgent", "queued"]) {
         const next = await agent.nextTurn();
         expect(next.given.prompt.text).toBe(text);
@@ -158,7 +158,7 @@ export function controlContractStops(name: string, open: Open): void {
       const turn = await agent.nextTurn();
       const receipt = await session.cancel({ key: "stop" });
       expect(receipt).toMatchObject({ kind: "stopping", runs: [{ receipt: { kind: "stopping", first: true } }] });
-      turn.heedCancel();
+      turn.endCancelled();
       await first.outcome;
       const newer = session.prompt("newer");
       const next = await agent.nextTurn();
@@ -174,7 +174,7 @@ export function controlContractStops(name: string, open: Open): void {
       await run.accepted;
       const receipt = await control.session(session.id).cancelPrompt("mine", { reason: "no" });
       expect(receipt).toMatchObject({ kind: "stopping", first: true, runId: run.id });
-      turn.heedCancel();
+      turn.endCancelled();
       expect(await run.outcome).toMatchObject(CANCELLED);
       expect(await session.cancelPrompt("other")).toMatchObject({ kind: "unknown" });
     });
@@ -190,7 +190,7 @@ export function controlContractStops(name: string, open: Open): void {
       const after = other.prompt("after");
       for (const turn of turns) {
         await turn.cancelled;
-        turn.heedCancel();
+        turn.endCancelled();
       }
       const receipts = await covered;
       expect(receipts.map(({ sessionId }) => sessionId).toSorted()).toEqual([session.id, other.id].toSorted());
@@ -211,7 +211,7 @@ export function controlContractStops(name: string, open: Open): void {
       const turn = await agent.nextTurn();
       expect(await session.close({ reason: "done here" })).toMatchObject({ kind: "stopping" });
       await turn.cancelled;
-      turn.heedCancel();
+      turn.endCancelled();
       expect(await run.outcome).toMatchObject({ kind: "cancelled" });
       expect((await factsOf(run)).at(-1)?.type).toBe("run.settled");
     });

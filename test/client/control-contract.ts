@@ -233,8 +233,8 @@ export function controlContract(name: string, open: Open): void {
       expect(explained.queue).toEqual([{ runId: queued.id, text: "later" }]);
       const callId = explained.live?.calls[0]?.callId ?? "";
       expect((await control.live()).map(({ sessionId }) => sessionId)).toEqual([session.id]);
-      for (const id of [run.id, callId]) expect(await control.home(id)).toBe(session.id);
-      expect(await control.home("run_nobody")).toBeUndefined();
+      for (const id of [run.id, callId]) expect(await control.findSession(id)).toBe(session.id);
+      expect(await control.findSession("run_nobody")).toBeUndefined();
       expect(await control.status()).toMatchObject({ phase: "open", load: { live: 1 } });
       expect((await session.runs({ limit: 1 })).map(({ id }) => id)).toEqual([queued.id]);
       const found = await control.run(queued.id);
@@ -242,7 +242,7 @@ export function controlContract(name: string, open: Open): void {
       await call.begun;
       await control.cancelAll();
       call.fail();
-      turn.heedCancel();
+      turn.endCancelled();
       expect(await queued.outcome).toMatchObject({ kind: "cancelled" });
     });
 

@@ -99,7 +99,7 @@ test("G2, G7: prompts and cancels over such a line are done once each, and every
     for (;;) {
       const turn = await agent.nextTurn();
       if (Number(turn.given.prompt.text.slice(7)) % 3 !== 0) turn.complete();
-      else void turn.cancelled.then(() => turn.heedCancel());
+      else void turn.cancelled.then(() => turn.endCancelled());
     }
   })();
   const outcomes = await Promise.all(runs.map((run) => run.outcome));

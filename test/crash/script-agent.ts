@@ -2,7 +2,7 @@
 // crash as a model would: from the transcript.
 import { appendFileSync } from "node:fs";
 import type { Json } from "../../src/core/model/prompt.ts";
-import type { Agent, CallAsked, CallOptions, CallRequest, Execute, LiveCall, Turn } from "../../src/ports/agent.ts";
+import type { Agent, CallDetails, CallOptions, CallRequest, Execute, LiveCall, Turn } from "../../src/ports/agent.ts";
 import { pairingError } from "../oracle/check-transcript.ts";
 import { note } from "./effects.ts";
 import { HITS_VARIABLE } from "./points.ts";
@@ -30,7 +30,7 @@ export function scriptAgent(options: AgentOptions): Agent {
     done.delete(turn.turnId);
     return new Player(turn, options).play(scriptOf(turn.prompt.data), done.size);
   };
-  return Object.assign(agent, { resume: (call: CallAsked) => requestOf(call, options) });
+  return Object.assign(agent, { resume: (call: CallDetails) => requestOf(call, options) });
 }
 
 class Player {
@@ -76,7 +76,7 @@ class Player {
 const inputOf = (step: Step, name: string): Json => ({ ...step, step: name });
 
 /** The same for a turn and for a call that is begun again: everything about it is in its input. */
-function requestOf({ name, input }: Pick<CallAsked, "name" | "input">, options: AgentOptions): CallRequest {
+function requestOf({ name, input }: Pick<CallDetails, "name" | "input">, options: AgentOptions): CallRequest {
   // The edge: what `inputOf` has made.
   const step = input as unknown as Step & { readonly step: string };
   const execute: Execute = async (call) => {

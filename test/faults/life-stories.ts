@@ -179,9 +179,9 @@ function look(stage: Stage, runId: string): void {
   stage.hold("processes", a.processes.history());
   stage.hold("sessions", belay.sessions());
   stage.hold("live", belay.live());
-  stage.hold("home", belay.home(runId));
+  stage.hold("home", belay.findSession(runId));
   const text = belay.run(runId).then((run) => run.row());
   stage.hold("run", text);
   const called = stage.last("call.requested");
-  if (called !== undefined) stage.hold("home of a call", belay.home(called.callId));
+  if (called !== undefined) stage.hold("home of a call", belay.findSession(called.callId));
 }

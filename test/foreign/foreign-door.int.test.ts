@@ -1,7 +1,7 @@
 // An editor, Belay, and a foreign agent behind it: what the agent offers reaches the editor, and its answers come back.
 import { type AnyMessage, client, type SessionUpdate, type Stream } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
-import { acpDoor } from "../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { AgentSessions } from "../../src/protocols/acp/client/agent-sessions.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "../acp/message-schema.ts";
@@ -32,7 +32,7 @@ async function editor(skills: Skills = {}): Promise<Editor> {
     },
   });
   const stream: Stream = { readable: toAgent.readable, writable: toClient.writable };
-  const door = acpDoor({ control: house.belay, clock: systemClock, version: "0", behind: updates });
+  const door = acpAgent({ control: house.belay, clock: systemClock, version: "0", behind: updates });
   door.connect(stream);
   const seen: SessionUpdate[] = [];
   const waiting = new Set<() => void>();

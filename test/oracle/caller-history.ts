@@ -2,13 +2,13 @@
 // A suite translates its own records into this.
 
 import type { CancelReceipt, Outcome, SessionReceipt } from "../../src/core/model/cancel.ts";
-import type { Accepted, ModeReceipt, Posted, QueueReceipt, Refused } from "../../src/core/model/command.ts";
+import type { Accepted, ModeReceipt, InboxReceipt, QueueReceipt, Refused } from "../../src/core/model/command.ts";
 import type { Gap } from "../../src/core/model/delta.ts";
 import type { Recorded } from "../../src/core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../../src/core/model/ids.ts";
 import type { Delivery } from "../../src/core/model/prompt.ts";
-import type { AnswerReceipt, Reply } from "../../src/core/model/question.ts";
-import type { Waited } from "../../src/ports/control.ts";
+import type { AnswerReceipt, QuestionReply } from "../../src/core/model/question.ts";
+import type { AwaitedOutcome } from "../../src/ports/control.ts";
 import type { ProcessResult } from "../../src/ports/spawner.ts";
 
 /** The event that records a change: its type, and the fields that identify it. Nested fields are matched in part. */
@@ -24,7 +24,7 @@ interface Noted {
   readonly note?: string;
 }
 
-type Cancel<Params> = { readonly params: Params & Noted; readonly value: CancelReceipt & Waited };
+type Cancel<Params> = { readonly params: Params & Noted; readonly value: CancelReceipt & AwaitedOutcome };
 
 /** The parameters of each kind of request, and the value it returns. */
 export interface RequestTypes {
@@ -47,7 +47,7 @@ export interface RequestTypes {
   /** Of the prompt with this label, by its key or in the tick it was sent in. `early`: it may not have arrived. */
   "cancel-prompt": {
     readonly params: { readonly label: string; readonly early?: true } & Noted;
-    readonly value: CancelReceipt & Waited & { readonly runId?: RunId };
+    readonly value: CancelReceipt & AwaitedOutcome & { readonly runId?: RunId };
   };
   /** Also to close the session. `keep`: processes in the background keep running. */
   "cancel-session": { readonly params: { readonly keep?: true } & Noted; readonly value: SessionReceipt };
@@ -58,14 +58,14 @@ export interface RequestTypes {
   /** A change of the queue, the mode or the inbox. `runId`: of the queued run it changes. */
   change: {
     readonly params: { readonly runId?: RunId; readonly event: ExpectedEvent } & Noted;
-    readonly value: QueueReceipt | ModeReceipt | Posted | Refused;
+    readonly value: QueueReceipt | ModeReceipt | InboxReceipt | Refused;
   };
   /** A reply to a question. `reply`: exactly as it must be recorded. `digest`: of the bytes it is about. */
   answer: {
     readonly params: {
       readonly questionId: QuestionId;
       readonly event: ExpectedEvent;
-      readonly reply?: Reply;
+      readonly reply?: QuestionReply;
       readonly digest?: string;
     };
     readonly value: AnswerReceipt;

@@ -3,7 +3,7 @@
 
 import type { CancelReceipt, SessionReceipt } from "../../src/core/model/cancel.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type Seq } from "../../src/core/model/ids.ts";
-import type { Waited } from "../../src/ports/control.ts";
+import type { AwaitedOutcome } from "../../src/ports/control.ts";
 import { type CallerHistory, type CallerRequest, describeRequest, headOf, type RequestOf } from "./caller-history.ts";
 import type { Report } from "./finding.ts";
 import {
@@ -18,7 +18,7 @@ import {
   same,
 } from "./log-index.ts";
 
-type Receipt = CancelReceipt & Waited;
+type Receipt = CancelReceipt & AwaitedOutcome;
 type CancelName =
   | ("cancel-run" | "cancel-prompt" | "cancel-session" | "cancel-call")
   | ("cancel-process" | "cancel-question");

@@ -2,15 +2,15 @@
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../src/core/model/event.ts";
 import type { ProcessId, QuestionId } from "../../src/core/model/ids.ts";
-import type { About, Ending, Reply } from "../../src/core/model/question.ts";
+import type { Subject, QuestionOutcome, QuestionReply } from "../../src/core/model/question.ts";
 import type { AnswerMoment, CallerRequest, RequestTypes } from "./caller-history.ts";
 import { at, call, completed, found, GOOD, one, request, returned, sessionId, two } from "./example-history.ts";
 
 const questionId: QuestionId = "ask_one.1";
 const wrong = ["G10 falseReceipts"];
-const approval: About = { kind: "approval", name: "call", input: null, digest: "d", scope: "call" };
-const choice: About = { kind: "question", text: "which?", options: ["a", "b"], only: true };
-const allowed: Reply = { kind: "allowed", by: "ann" };
+const approval: Subject = { kind: "approval", name: "call", input: null, digest: "d", scope: "call" };
+const choice: Subject = { kind: "question", text: "which?", options: ["a", "b"], only: true };
+const allowed: QuestionReply = { kind: "allowed", by: "ann" };
 
 /** The example, in which no user has cancelled anything. */
 const LOG = GOOD.with(6, {
@@ -18,7 +18,7 @@ const LOG = GOOD.with(6, {
 });
 
 /** The call asks something, and that ends. The question is asked at 6 and ends at 7. */
-const asks = (about: About, ending: Ending, deadlineMs?: number): readonly Event[] =>
+const asks = (about: Subject, ending: QuestionOutcome, deadlineMs?: number): readonly Event[] =>
   LOG.toSpliced(
     5,
     0,
@@ -31,7 +31,7 @@ const asks = (about: About, ending: Ending, deadlineMs?: number): readonly Event
 
 function reply(
   value: RequestTypes["answer"]["value"],
-  sent: Reply = allowed,
+  sent: QuestionReply = allowed,
   { digest, ...moment }: Partial<AnswerMoment> & { readonly digest?: string } = {},
 ): CallerRequest {
   const event = { type: "question.settled", like: { questionId, ending: sent }, unique: true } as const;
@@ -48,7 +48,7 @@ describe("a reply", () => {
   test("that was recorded is how the question ended, by then", () => {
     expect(check(asks(approval, allowed), reply(recorded))).toEqual([]);
     expect(check(asks(approval, allowed), reply(recorded, allowed, { head: 6 }))).toEqual(wrong);
-    const denied: Reply = { kind: "denied", by: "bob" };
+    const denied: QuestionReply = { kind: "denied", by: "bob" };
     expect(check(asks(approval, allowed), reply(recorded), reply(recorded, denied))).toEqual([
       "G10 falseReceipts",
       "G14 twoOutcomes",
@@ -58,17 +58,17 @@ describe("a reply", () => {
   });
 
   test("that was too late is answered with the ending of the question", () => {
-    const late = (ending: Ending) => reply({ kind: "settled", ending }, { kind: "denied", by: "bob" });
+    const late = (ending: QuestionOutcome) => reply({ kind: "settled", ending }, { kind: "denied", by: "bob" });
     expect(check(asks(approval, allowed), reply(recorded), late(allowed))).toEqual([]);
     expect(check(asks(approval, allowed), reply(recorded), late({ kind: "expired", limitMs: 1 }))).toEqual(wrong);
   });
 
   test("fits the question, or is refused", () => {
-    const other: Reply = { kind: "answered", value: "c", by: "ann" };
+    const other: QuestionReply = { kind: "answered", value: "c", by: "ann" };
     expect(check(asks(approval, allowed), reply(recorded, allowed, { digest: "d" }))).toEqual([]);
     expect(check(asks(approval, allowed), reply(recorded, allowed, { digest: "e" }))).toEqual(wrong);
     expect(check(asks(choice, other), reply(recorded, other))).toContain("G10 falseReceipts");
-    const fits: Reply = { kind: "answered", value: "a", by: "ann" };
+    const fits: QuestionReply = { kind: "answered", value: "a", by: "ann" };
     const open = asks(choice, { ...fits, by: "bob" });
     const bob = reply(recorded, { ...fits, by: "bob" });
     expect(check(open, bob, reply(refused, other))).toEqual([]);
@@ -82,7 +82,7 @@ describe("a reply", () => {
 
   test("is answered as unknown only before the question is asked, or if its log was trimmed", () => {
     const unknown = { kind: "unknown" } as const;
-    const denied: Reply = { kind: "denied", by: "bob" };
+    const denied: QuestionReply = { kind: "denied", by: "bob" };
     const also = (moment: Partial<AnswerMoment>) =>
       check(asks(approval, allowed), reply(recorded), reply(unknown, denied, moment));
     expect(also({})).toEqual(wrong);
@@ -116,10 +116,10 @@ test("G25: an approval is not closed and asked again under another id", () => {
 
 describe("a cancel of a question", () => {
   const note = "mine";
-  const withdrawn: Ending = { kind: "withdrawn", reason: { kind: "user", note } };
+  const withdrawn: QuestionOutcome = { kind: "withdrawn", reason: { kind: "user", note } };
   const cancel = (value: RequestTypes["cancel-question"]["value"], own = note, moment: Partial<AnswerMoment> = {}) =>
     at(request("cancel-question", { questionId, note: own }, returned(value)), { sentHead: 6, head: 12, ...moment });
-  const receipts = (about: About, ending: Ending, made: CallerRequest) =>
+  const receipts = (about: Subject, ending: QuestionOutcome, made: CallerRequest) =>
     found({ events: asks(about, ending), requests: [made] }).filter((each) => each.endsWith("falseReceipts"));
 
   test("that withdrew it is how it ended, by this request", () => {
@@ -139,7 +139,7 @@ describe("a cancel of a question", () => {
   });
 
   test("that was too late, or for nothing, says so", () => {
-    const answered: Ending = { kind: "answered", value: "a" };
+    const answered: QuestionOutcome = { kind: "answered", value: "a" };
     expect(receipts(choice, answered, cancel({ kind: "settled", outcome: completed }))).toEqual([]);
     expect(receipts(choice, answered, cancel({ kind: "settled", outcome: { kind: "lost" } }))).toEqual(wrong);
     expect(receipts(choice, answered, cancel({ kind: "unknown" }))).toEqual(wrong);

@@ -16,10 +16,10 @@ import {
 } from "../limits.ts";
 import type { Retry } from "../model/ask-model.ts";
 import type { Idle } from "../model/model-request.ts";
-import type { ToUser } from "../model/provider-prompt.ts";
+import type { UserContent } from "../model/provider-prompt.ts";
 import { isJsonObject } from "../plain-json.ts";
 import type { AnyTool, Offers } from "../tools/tool-set.ts";
-import type { SoFar } from "./run-progress.ts";
+import type { RunProgress } from "./run-progress.ts";
 
 /** Handed to the provider with every request. */
 export type ModelSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools" | "abortSignal" | "includeRawChunks">;
@@ -62,7 +62,7 @@ export interface ModelAgentOptions {
   readonly parallelMax?: number;
   readonly settings?: ModelSettings;
   /** Asked after each round of calls: true ends the run as completed, without another request. */
-  readonly stopWhen?: (soFar: SoFar) => boolean;
+  readonly stopWhen?: (soFar: RunProgress) => boolean;
   /** What a run may use up. Then it is cancelled, by policy. */
   readonly budget?: Budget;
   /** When a run that goes round in circles is cancelled, by policy. False: never. */
@@ -71,7 +71,7 @@ export interface ModelAgentOptions {
   readonly idle?: Partial<Idle>;
   readonly compaction?: Compaction;
   /** What a prompt is for the model, where it is more than its text. */
-  readonly toUser?: ToUser;
+  readonly toUser?: UserContent;
 }
 
 type Optional = "system" | "tools" | "modes" | "mode" | "offers" | "stopWhen" | "compaction" | "toUser";

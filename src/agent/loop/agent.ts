@@ -8,7 +8,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt
 import { ControlError } from "../../core/errors.ts";
 import { type RunId, runOf } from "../../core/model/ids.ts";
 import type { Message } from "../../core/read/transcript.ts";
-import type { Agent, CallAsked, Turn, TurnResult } from "../../ports/agent.ts";
+import type { Agent, CallDetails, Turn, TurnResult } from "../../ports/agent.ts";
 import { askModel, type Means } from "../model/ask-model.ts";
 import type { Answer } from "../model/model-answer.ts";
 import { ModelError } from "../model/model-error.ts";
@@ -17,7 +17,7 @@ import { type ToolSet, toolSet } from "../tools/tool-set.ts";
 import { type Checked, checkModel, checkOptions, type ModelAgentOptions } from "./agent-options.ts";
 import { compact, isTooLong } from "./compaction.ts";
 import { callsToMake, finishOf, requestCalls } from "./requested-calls.ts";
-import { circle, followsCalls, soFar } from "./run-progress.ts";
+import { circle, followsCalls, runProgress } from "./run-progress.ts";
 import { slotsByKey } from "./slots.ts";
 import { Stop } from "./turn-stop.ts";
 import { Meter } from "./usage-meter.ts";
@@ -42,7 +42,7 @@ export function agentWith(options: Checked, tools: ToolSet): Agent {
   // What a turn of an earlier life asked for shares its places too.
   const places = slotsByKey<RunId>(parallelMax);
   return Object.assign(agent, {
-    resume: (call: CallAsked) => tools.resume(call, places(runOf(call.callId))),
+    resume: (call: CallDetails) => tools.resume(call, places(runOf(call.callId))),
     ...(modes === undefined ? {} : { modes }),
     ...(mode === undefined ? {} : { mode }),
   });
@@ -79,7 +79,7 @@ class Loop {
     const { runId, spent } = this.#turn;
     if (followsCalls(messages, runId)) {
       const { loopGuard, stopWhen } = this.#options;
-      if (stopWhen?.(soFar(messages, runId, spent.turns)) === true) return { next: "end" };
+      if (stopWhen?.(runProgress(messages, runId, spent.turns)) === true) return { next: "end" };
       const found = loopGuard === false ? undefined : circle(messages, runId, loopGuard);
       if (found !== undefined) return this.#stopRun(goesInCircles(found));
     }

@@ -3,18 +3,18 @@ import type { CallId, RunId } from "../../core/model/ids.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import type { CallState, Message, TranscriptResult } from "../../core/read/transcript.ts";
 
-export interface SoFar {
+export interface RunProgress {
   /** Turns before this one. */
   readonly turns: number;
   /** All calls of the run, oldest first. */
-  readonly calls: readonly CallSoFar[];
+  readonly calls: readonly CallProgress[];
   /** Those of the last turn. */
-  readonly lastCalls: readonly CallSoFar[];
+  readonly lastCalls: readonly CallProgress[];
   /** What the last turn has said. */
   readonly text: string;
 }
 
-export interface CallSoFar {
+export interface CallProgress {
   readonly name: string;
   readonly input: Json;
   readonly outcome: CallState;
@@ -29,7 +29,7 @@ export function followsCalls(messages: readonly Message[], runId: RunId): boolea
   return last?.role === "tool" && last.runId === runId;
 }
 
-export function soFar(messages: readonly Message[], runId: RunId, turns: number): SoFar {
+export function runProgress(messages: readonly Message[], runId: RunId, turns: number): RunProgress {
   const rounds = roundsOf(messages, runId);
   const text = messages.findLast((one) => one.role === "assistant" && one.runId === runId && one.calls.length > 0);
   return {
@@ -62,19 +62,19 @@ export function circle(
   return undefined;
 }
 
-const isSameCall = (one: CallSoFar, other: CallSoFar): boolean =>
+const isSameCall = (one: CallProgress, other: CallProgress): boolean =>
   one.name === other.name && JSON.stringify(one.input) === JSON.stringify(other.input);
 
-const resultText = ({ outcome, result }: CallSoFar): string => JSON.stringify([outcome, result ?? null]);
+const resultText = ({ outcome, result }: CallProgress): string => JSON.stringify([outcome, result ?? null]);
 
 /** The calls of a run, turn by turn. */
-function roundsOf(messages: readonly Message[], runId: RunId): readonly (readonly CallSoFar[])[] {
+function roundsOf(messages: readonly Message[], runId: RunId): readonly (readonly CallProgress[])[] {
   return messages.flatMap((message, at) => {
     if (message.role !== "assistant" || message.runId !== runId || message.calls.length === 0) return [];
     const next = messages[at + 1];
     const results = resultsById(next?.role === "tool" ? next.results : []);
     return [
-      message.calls.map(({ callId, name, input }): CallSoFar => {
+      message.calls.map(({ callId, name, input }): CallProgress => {
         const { outcome, result } = results.get(callId) ?? LOST;
         return { name, input, outcome, ...(result === undefined ? {} : { result }) };
       }),

@@ -24,11 +24,11 @@ import { WireIds } from "./wire-id.ts";
 export type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 
 /** What a person's prompt is for the model. By default its text alone. */
-export type ToUser = (prompt: Prompt) => readonly UserPart[];
+export type UserContent = (prompt: Prompt) => readonly UserPart[];
 
 export interface PromptOptions {
   readonly system?: string;
-  readonly toUser?: ToUser;
+  readonly toUser?: UserContent;
 }
 
 export function providerPrompt(messages: readonly Message[], options: PromptOptions = {}): LanguageModelV4Prompt {
@@ -53,7 +53,7 @@ function asked(messages: readonly Message[]): number {
 }
 
 class Writer {
-  readonly #toUser: ToUser;
+  readonly #toUser: UserContent;
   readonly #all: readonly Message[];
   readonly #ids: WireIds;
   readonly #out: LanguageModelV4Message[] = [];
@@ -62,7 +62,7 @@ class Writer {
   /** What the model is to hear before the next thing a person says. */
   #aside: string[] = [];
 
-  constructor(toUser: ToUser, all: readonly Message[]) {
+  constructor(toUser: UserContent, all: readonly Message[]) {
     this.#toUser = toUser;
     this.#all = all;
     this.#withdrawn = new Set(all.flatMap((one) => (one.role === "user" && one.withdrawn === true ? [one.runId] : [])));
@@ -184,4 +184,4 @@ const sentence = (error: Failure | undefined): string => (error === undefined ? 
 const inNote = (words: string): string => words.replaceAll(/<(?=\/note)/gi, "&lt;");
 
 const text = (words: string): LanguageModelV4TextPart => ({ type: "text", text: words });
-const textOnly: ToUser = (prompt) => [text(prompt.text)];
+const textOnly: UserContent = (prompt) => [text(prompt.text)];

@@ -11,7 +11,7 @@ import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../../core/limits.ts";
 import type { ProviderCall } from "../../core/model/event.ts";
 import { type Json, utf8Bytes } from "../../core/model/prompt.ts";
 import { suggest } from "../../core/suggest.ts";
-import type { CallAsked, CallRequest, LiveCall, Slots, Wanted } from "../../ports/agent.ts";
+import type { CallDetails, CallRequest, LiveCall, Slots, ApprovalOption } from "../../ports/agent.ts";
 import { type Asked, misfit, type Tool, type ToolDescription } from "./tool.ts";
 import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
 
@@ -27,7 +27,7 @@ export interface ToolSet {
    */
   request(asked: ToolAsked, slots: Slots, mode?: string): Promise<CallRequest>;
   /** The same for a call the log has, after a restart. Undefined: there is no such tool any more. */
-  resume(call: CallAsked, slots: Slots): CallRequest | undefined;
+  resume(call: CallDetails, slots: Slots): CallRequest | undefined;
 }
 
 export interface ToolAsked {
@@ -130,10 +130,10 @@ interface Found {
   readonly isIn: (name: string, mode: string | undefined) => boolean;
 }
 
-function requestOf({ tool, isIn }: Found, { name, input }: Pick<CallAsked, "name" | "input">, id: string): CallRequest {
+function requestOf({ tool, isIn }: Found, { name, input }: Pick<CallDetails, "name" | "input">, id: string): CallRequest {
   /** What was said when it was let in; undefined: it was not asked for. */
-  let said: { readonly mode: string | undefined; readonly wanted: Wanted } | undefined;
-  const approval = async (now: Json, { mode }: Pick<LiveCall, "mode">): Promise<Wanted> => {
+  let said: { readonly mode: string | undefined; readonly wanted: ApprovalOption } | undefined;
+  const approval = async (now: Json, { mode }: Pick<LiveCall, "mode">): Promise<ApprovalOption> => {
     // There is nothing to approve in what will be refused.
     const wanted = isIn(name, mode) && (await approvalOf(tool, now, { id, mode }));
     said = { mode, wanted };
@@ -176,7 +176,7 @@ const askAgain = (name: string, mode: string | undefined): ControlError =>
       "Call it again if it is still wanted.",
   );
 
-async function approvalOf(found: Tool, input: Json, asked: Asked): Promise<Wanted> {
+async function approvalOf(found: Tool, input: Json, asked: Asked): Promise<ApprovalOption> {
   const judged = await found.judge(input, asked);
   // An input that is not taken is refused when the call begins; there is nothing to approve in it.
   return judged.kind === "takes" ? judged.approval : false;

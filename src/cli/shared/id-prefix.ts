@@ -51,7 +51,7 @@ export async function resolveId(control: BelayControl, typed: string, kinds = KI
 /** The session that is meant, by its own id or by that of anything in it. */
 export async function resolveSession(control: BelayControl, typed: string): Promise<SessionId> {
   const id = await resolveId(control, typed);
-  const home = isSessionId(id) ? id : await control.home(id);
+  const home = isSessionId(id) ? id : await control.findSession(id);
   if (home !== undefined) return home;
   throw new ControlError("not_found", `There is no ${kindOf(id) ?? "session"} ${id}.`, {
     hint: "`belay sessions` lists the sessions there are.",

@@ -6,10 +6,10 @@ import type { CallAsk } from "./call.ts";
 import type { CancelKey, CancelReason, CancelReceipt, NamedPrompts, SessionReceipt } from "./cancel.ts";
 import type { Event, Feedback } from "./event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
-import type { Item } from "./inbox.ts";
+import type { InboxItem } from "./inbox.ts";
 import type { ProcessEnd } from "./process.ts";
 import type { Delivery, Json, Prompt } from "./prompt.ts";
-import type { About, AnswerReceipt, Reply } from "./question.ts";
+import type { Subject, AnswerReceipt, QuestionReply } from "./question.ts";
 
 export type CommandOf<T extends Command["type"]> = Extract<Command, { type: T }>;
 
@@ -26,7 +26,7 @@ type Ask =
   | { readonly type: "create"; readonly title?: string; readonly cwd?: string }
   | Accept
   | { readonly type: "edit"; readonly runId: RunId; readonly prompt: Prompt }
-  | { readonly type: "move"; readonly runId: RunId; readonly to: Place }
+  | { readonly type: "move"; readonly runId: RunId; readonly to: QueuePlace }
   | { readonly type: "withdraw"; readonly runId: RunId; readonly reason: CancelReason }
   | { readonly type: "steer"; readonly runId: RunId }
   | ({
@@ -57,11 +57,11 @@ type Ask =
       readonly begun?: false;
     }
   /** `digest`, if given, must be that of the bytes the question is about. */
-  | { readonly type: "answer"; readonly questionId: QuestionId; readonly reply: Reply; readonly digest?: string }
+  | { readonly type: "answer"; readonly questionId: QuestionId; readonly reply: QuestionReply; readonly digest?: string }
   /** How its agent goes about its work from now on. */
   | { readonly type: "set-mode"; readonly mode: string; readonly by?: string }
   /** Puts something into the inbox. */
-  | { readonly type: "post"; readonly item: Item }
+  | { readonly type: "post"; readonly item: InboxItem }
   | { readonly type: "close"; readonly reason: CancelReason }
   /** From here on, said by the worker that drives the lane. */
   | { readonly type: "start" }
@@ -69,7 +69,7 @@ type Ask =
   | ({ readonly type: "extend"; readonly turnId: TurnId; readonly text: string } & Pick<TurnEnd, "usage" | "model">)
   | { readonly type: "compact"; readonly turnId: TurnId; readonly summary: string }
   | ({ readonly type: "call" } & CallAsk)
-  | { readonly type: "ask"; readonly owner: Work; readonly about: About; readonly deadlineMs?: number }
+  | { readonly type: "ask"; readonly owner: Work; readonly about: Subject; readonly deadlineMs?: number }
   /** A call that an earlier worker left is about to begin, whether or not its approval was answered. */
   | { readonly type: "admit-call"; readonly callId: CallId }
   | { readonly type: "expire"; readonly questionId: QuestionId; readonly limitMs: number }
@@ -114,7 +114,7 @@ export interface Accept {
 }
 
 /** Where in the queue: next, last, or just before another. */
-export type Place = "front" | "back" | { readonly before: RunId };
+export type QueuePlace = "front" | "back" | { readonly before: RunId };
 
 /** The answer to each command. */
 export interface Answers {
@@ -133,7 +133,7 @@ export interface Answers {
   "cancel-question": CancelReceipt;
   answer: AnswerReceipt;
   "set-mode": ModeReceipt | Refused;
-  post: Posted | Refused;
+  post: InboxReceipt | Refused;
   close: SessionReceipt;
   start: RunId | undefined;
   take: readonly Taken[];
@@ -204,7 +204,7 @@ export interface ProcessBegun {
   readonly processId: ProcessId;
 }
 
-export interface Posted {
+export interface InboxReceipt {
   readonly kind: "posted";
   readonly seq: Seq;
 }

@@ -1,9 +1,9 @@
 // The facts a session's log is made of. Past tense, noun first, never revised. Names here are for life.
 import type { CancelReason, Outcome } from "./cancel.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
-import type { Item } from "./inbox.ts";
+import type { InboxItem } from "./inbox.ts";
 import type { Delivery, Json, Prompt } from "./prompt.ts";
-import type { About, Ending } from "./question.ts";
+import type { Subject, QuestionOutcome } from "./question.ts";
 
 export type SessionEvent =
   | {
@@ -22,7 +22,7 @@ export type SessionEvent =
   /** Something the model is to hear at its next turn. */
   | {
       readonly type: "inbox.added";
-      readonly item: Item;
+      readonly item: InboxItem;
       /** The process whose result it is. */
       readonly processId?: ProcessId;
       /** A call or turn that waits for this very result: until it has ended, no turn is told. */
@@ -85,7 +85,7 @@ export type TurnEvent =
       readonly type: "inbox.taken";
       readonly runId: RunId;
       readonly turnId: TurnId;
-      readonly items: readonly Item[];
+      readonly items: readonly InboxItem[];
     }
   /** The next piece of text of a turn that is still going on. Kept, so that a crash loses little of it. */
   | {
@@ -140,14 +140,14 @@ export type QuestionEvent =
       readonly runId: RunId;
       readonly questionId: QuestionId;
       readonly owner: Work;
-      readonly about: About;
+      readonly about: Subject;
       readonly deadlineMs?: number;
     }
   | {
       readonly type: "question.settled";
       readonly runId: RunId;
       readonly questionId: QuestionId;
-      readonly ending: Ending;
+      readonly ending: QuestionOutcome;
     };
 
 export type CallEvent =

@@ -9,7 +9,7 @@ import { type CancelReason, who } from "./cancel.ts";
 import type { CallId, ProcessId, TurnId, Work } from "./ids.ts";
 import type { Json } from "./prompt.ts";
 
-export interface Item {
+export interface InboxItem {
   /** `reminder`: about something that was stopped. `result`: of work that went on in the background. */
   readonly kind: "reminder" | "result";
   readonly text: string;
@@ -17,8 +17,8 @@ export interface Item {
 }
 
 /** An item that waits. */
-export interface Waits {
-  readonly item: Item;
+export interface PendingItem {
+  readonly item: InboxItem;
   readonly processId?: ProcessId;
   readonly heldBy?: Work;
   readonly alsoHeldBy?: readonly Work[];
@@ -26,7 +26,7 @@ export interface Waits {
 }
 
 /** What the model is told, once, about a call that somebody stopped. */
-export function reminder(callId: CallId, name: string, reason: CancelReason): Item {
+export function reminder(callId: CallId, name: string, reason: CancelReason): InboxItem {
   return {
     kind: "reminder",
     text: `The call of ${name} was stopped by ${who(reason)}. Do not repeat it unless you are asked to.`,
@@ -38,18 +38,18 @@ export function reminder(callId: CallId, name: string, reason: CancelReason): It
 type LiveWork = { readonly turn: TurnId | undefined; readonly live: readonly { readonly id: CallId }[] } | undefined;
 
 /** Items that no live call or turn holds: a turn takes these. */
-export function takeable(inbox: readonly Waits[], run: LiveWork): readonly Waits[] {
+export function takeable(inbox: readonly PendingItem[], run: LiveWork): readonly PendingItem[] {
   const held = inbox.some(({ heldBy }) => heldBy !== undefined);
   return held ? inbox.filter((one) => !isHeld(one, run)) : inbox;
 }
 
-export const isHeld = ({ heldBy, alsoHeldBy }: Waits, run: LiveWork): boolean =>
+export const isHeld = ({ heldBy, alsoHeldBy }: PendingItem, run: LiveWork): boolean =>
   heldBy !== undefined && (isLive(run, heldBy) || alsoHeldBy?.some((id) => isLive(run, id)) === true);
 
 export const isLive = (run: LiveWork, id: Work): boolean =>
   run !== undefined && (run.turn === id || run.live.some((call) => call.id === id));
 
 /** If no turn comes by itself, a run is begun for it. */
-export const wakes = ({ wake }: Pick<Waits, "wake">): boolean => wake === true;
+export const wakes = ({ wake }: Pick<PendingItem, "wake">): boolean => wake === true;
 
-export const NO_ITEMS: readonly Waits[] = [];
+export const NO_ITEMS: readonly PendingItem[] = [];

@@ -8,7 +8,7 @@ import { Bug } from "../bug.ts";
 import { ANSWERS_KEPT, GRANTS_KEPT } from "../limits.ts";
 import type { Event } from "./event.ts";
 import type { RunId, Seq, SessionId } from "./ids.ts";
-import { isHeld, NO_ITEMS, type Waits } from "./inbox.ts";
+import { isHeld, NO_ITEMS, type PendingItem } from "./inbox.ts";
 import { type Memo, NO_MEMOS } from "./memo.ts";
 import { evolveProcesses, NO_PROCESSES, type Processes, quieted } from "./process.ts";
 import { type Delivery, type Json, type Prompt, promptBytes } from "./prompt.ts";
@@ -43,7 +43,7 @@ export interface Lane {
   /** The latest requests that carried an idempotency key, with their answers. */
   readonly answered: readonly Answered[];
   /** What the model is to hear at its next turn, oldest first. */
-  readonly inbox: readonly Waits[];
+  readonly inbox: readonly PendingItem[];
   /** What people have approved for the whole session. */
   readonly grants: readonly string[];
   readonly processes: Processes;
@@ -213,7 +213,7 @@ function grant(lane: Lane, { questionId, ending }: Extract<Event, { type: "quest
   return { ...lane, grants: [...lane.grants.slice(1 - GRANTS_KEPT), about.scope] };
 }
 
-const waits = ({ type: _, ...entry }: Extract<Event, { type: "inbox.added" }>): Waits => entry;
+const waits = ({ type: _, ...entry }: Extract<Event, { type: "inbox.added" }>): PendingItem => entry;
 
 /** A run is begun for what is in the inbox: what wanted one has got it. */
 function woken(lane: Lane): Lane {
@@ -224,11 +224,11 @@ function woken(lane: Lane): Lane {
 /** What a call or a turn has received is not given to another turn. */
 function hear(lane: Lane, { heard }: Extract<Event, { type: "call.settled" | "turn.settled" }>): Lane {
   if (heard === undefined) return lane;
-  const told = ({ processId }: Waits): boolean => processId !== undefined && heard.includes(processId);
+  const told = ({ processId }: PendingItem): boolean => processId !== undefined && heard.includes(processId);
   return { ...lane, inbox: left(lane.inbox, (one) => !told(one)) }; // @fault heard-and-told-again
 }
 
-function left(inbox: readonly Waits[], stays: (one: Waits) => boolean): readonly Waits[] {
+function left(inbox: readonly PendingItem[], stays: (one: PendingItem) => boolean): readonly PendingItem[] {
   const rest = inbox.filter(stays);
   return rest.length === 0 ? NO_ITEMS : rest;
 }

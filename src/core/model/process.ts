@@ -7,7 +7,7 @@
 import { type CancelReason, type CancelReceipt, type Outcome, who } from "./cancel.ts";
 import type { Exit, Feedback, OutputNote, ProcessEvent } from "./event.ts";
 import { type CallId, ordinalOf, type ProcessId, type RunId, runOf, type Seq, type SessionId } from "./ids.ts";
-import type { Item } from "./inbox.ts";
+import type { InboxItem } from "./inbox.ts";
 
 interface Base {
   readonly id: ProcessId;
@@ -106,7 +106,7 @@ export function cancelProcess(
 }
 
 /** What the model is told, once, about a process that has ended by itself, or by its limit. */
-export function feedbackItem({ id, title }: Process, end: ProcessEnd, outcome: Outcome): Item {
+export function feedbackItem({ id, title }: Process, end: ProcessEnd, outcome: Outcome): InboxItem {
   const { exit, durationMs, output } = end;
   const stopped = outcome.kind === "cancelled" ? `was stopped by ${who(outcome.reason)}` : ended(exit);
   const how = outcome.kind === "lost" ? LOST : stopped;

@@ -9,7 +9,7 @@ import type { QuestionId, Work } from "./ids.ts";
 import type { Json } from "./prompt.ts";
 
 /** What is asked. */
-export type About =
+export type Subject =
   /** May this call be carried out, with exactly this input? `digest` is that of name and input. */
   | {
       readonly kind: "approval";
@@ -33,19 +33,19 @@ export interface Question {
   readonly id: QuestionId;
   /** Who waits for the answer: a call, or the turn. */
   readonly owner: Work;
-  readonly about: About;
+  readonly about: Subject;
   readonly deadlineMs: number | undefined;
 }
 
-export type Reply =
+export type QuestionReply =
   /** `remember`: calls of the same scope need no approval in this session any more. */
   | { readonly kind: "allowed"; readonly remember?: "session"; readonly by?: string; readonly note?: string }
   | { readonly kind: "denied"; readonly by?: string; readonly note?: string }
   | { readonly kind: "answered"; readonly value: Json; readonly by?: string };
 
 /** How a question ended. */
-export type Ending =
-  | Reply
+export type QuestionOutcome =
+  | QuestionReply
   /** Nobody answered in time. For an approval that means no. */
   | { readonly kind: "expired"; readonly limitMs: number }
   /** What it belonged to was stopped, or went on without the answer. */
@@ -55,15 +55,15 @@ export type Ending =
 export type AnswerReceipt =
   | { readonly kind: "recorded"; readonly questionId: QuestionId }
   /** Too late: it had ended like this. */
-  | { readonly kind: "settled"; readonly ending: Ending }
+  | { readonly kind: "settled"; readonly ending: QuestionOutcome }
   /** It asks for something else, or the bytes are not those it asks about. Nothing was recorded. */
   | { readonly kind: "refused"; readonly code: "invalid" | "conflict"; readonly message: string }
   | { readonly kind: "unknown" };
 
 /** Whether this reply fits the question; if not, why. */
 export function misfit(
-  about: About,
-  reply: Reply,
+  about: Subject,
+  reply: QuestionReply,
   digest: string | undefined,
 ): Extract<AnswerReceipt, { kind: "refused" }> | undefined {
   if (about.kind === "approval") {

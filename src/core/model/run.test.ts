@@ -14,7 +14,7 @@ import {
 import { Bug } from "../bug.ts";
 import { evolveCall } from "./call.ts";
 import type { Outcome } from "./cancel.ts";
-import type { About, Ending } from "./question.ts";
+import type { Subject, QuestionOutcome } from "./question.ts";
 import { evolveRun, type LiveEvent, type Run } from "./run.ts";
 
 const run: Run = {
@@ -208,14 +208,14 @@ test("a call that was refused leaves a hole in the numbers, and its number is ne
   expect(after(later).calls).toBe(3);
 });
 
-const askedFor = (questionId: "ask_a.1" | "ask_a.2", about: About): LiveEvent => ({
+const askedFor = (questionId: "ask_a.1" | "ask_a.2", about: Subject): LiveEvent => ({
   type: "question.asked",
   runId: "run_a",
   questionId,
   owner: "call_a.1",
   about,
 });
-const endedAs = (questionId: "ask_a.1" | "ask_a.2", ending: Ending): LiveEvent => ({
+const endedAs = (questionId: "ask_a.1" | "ask_a.2", ending: QuestionOutcome): LiveEvent => ({
   type: "question.settled",
   runId: "run_a",
   questionId,
@@ -230,7 +230,7 @@ test("questions are open and counted until they end, each by itself", () => {
 });
 
 test("the answer to an approval stays with its call; no answer in time is a no, and one taken back is none", () => {
-  const verdictAfter = (ending: Ending, about: About = approval()) =>
+  const verdictAfter = (ending: QuestionOutcome, about: Subject = approval()) =>
     after(requested, { ...requested, callId: "call_a.2" }, askedFor("ask_a.1", about), endedAs("ask_a.1", ending)).live;
   const call = { phase: "running", id: "call_a.1", name: "build" } as const;
   const sibling = { ...call, id: "call_a.2" };

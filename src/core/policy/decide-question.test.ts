@@ -39,7 +39,7 @@ import { type Given, given } from "../../testing/given.ts";
 import { GRANTS_KEPT, QUESTIONS_BYTES_MAX, QUESTIONS_OPEN_MAX } from "../limits.ts";
 import type { Command } from "../model/command.ts";
 import type { CallId } from "../model/ids.ts";
-import type { About, Reply } from "../model/question.ts";
+import type { Subject, QuestionReply } from "../model/question.ts";
 
 const live = given(...running("run_a"));
 const calling = live.and(call("call_a.1", "build"), call("call_a.2", "test"));
@@ -94,13 +94,13 @@ describe("a question is asked", () => {
 
   test("G33: what open questions carry is bounded to the byte", () => {
     const around = JSON.stringify({ kind: "question", text: "" }).length;
-    const sized = (bytes: number): About => ({ kind: "question", text: "x".repeat(bytes - around) });
+    const sized = (bytes: number): Subject => ({ kind: "question", text: "x".repeat(bytes - around) });
     live.when(ask("turn_a.1", sized(QUESTIONS_BYTES_MAX))).answers({ kind: "asked", questionId: "ask_a.1" });
     live.when(ask("turn_a.1", sized(QUESTIONS_BYTES_MAX + 1))).then();
   });
 
   test("G33: what open questions carry is bounded", () => {
-    const large: About = { kind: "question", text: "x".repeat(QUESTIONS_BYTES_MAX / 4) };
+    const large: Subject = { kind: "question", text: "x".repeat(QUESTIONS_BYTES_MAX / 4) };
     const full = live.and(...Array.from({ length: 3 }, () => ask("turn_a.1", large)));
     full
       .when(ask("turn_a.1", large))
@@ -147,7 +147,7 @@ describe("a question is asked", () => {
 
 describe("a question is answered", () => {
   test("once: what was said is recorded, and a second answer finds nothing open", () => {
-    const reply: Reply = { kind: "denied", by: "ann", note: "not now" };
+    const reply: QuestionReply = { kind: "denied", by: "ann", note: "not now" };
     asking
       .when(answer("ask_a.1", reply))
       .then(questionSettled("ask_a.1", reply))
@@ -170,10 +170,10 @@ describe("a question is answered", () => {
     asking.and(expire("ask_a.1")).when(answer("ask_a.1")).then().answers({ kind: "unknown" });
   });
 
-  const value = (one: string): Reply => ({ kind: "answered", value: one });
-  const only: About = { kind: "question", text: "Which?", options: ["a", "b"], only: true };
-  const unsaid: About = { kind: "question", text: "Which?", only: true };
-  const either: About = { kind: "question", text: "Which?", options: ["a", "b"] };
+  const value = (one: string): QuestionReply => ({ kind: "answered", value: one });
+  const only: Subject = { kind: "question", text: "Which?", options: ["a", "b"], only: true };
+  const unsaid: Subject = { kind: "question", text: "Which?", only: true };
+  const either: Subject = { kind: "question", text: "Which?", options: ["a", "b"] };
 
   test.each([
     ["an approval with a value", approval(), value("a"), "An approval is answered with `allowed` or `denied`."],

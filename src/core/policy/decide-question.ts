@@ -7,7 +7,7 @@ import type { Event } from "../model/event.ts";
 import { type CallId, type QuestionId, questionId, runOf, type Work } from "../model/ids.ts";
 import type { Lane } from "../model/lane.ts";
 import { utf8Bytes } from "../model/prompt.ts";
-import { type About, type Ending, misfit, type Question, type Reply } from "../model/question.ts";
+import { type Subject, type QuestionOutcome, misfit, type Question, type QuestionReply } from "../model/question.ts";
 import type { Run } from "../model/run.ts";
 import { cancelOneCall, type Decided } from "./decide-run.ts";
 
@@ -39,7 +39,7 @@ export function ask(lane: Lane, { owner, about, deadlineMs }: CommandOf<"ask">):
   };
 }
 
-function tooMany({ id, questions }: Run, about: About): string | undefined {
+function tooMany({ id, questions }: Run, about: Subject): string | undefined {
   if (questions.length >= QUESTIONS_OPEN_MAX)
     return `${questions.length} questions of ${id} are open; that is the limit.`;
   const bytes = [...questions.map((one) => one.about), about].reduce((sum, one) => sum + aboutBytes(one), 0);
@@ -48,7 +48,7 @@ function tooMany({ id, questions }: Run, about: About): string | undefined {
     : `The open questions of ${id} would exceed ${QUESTIONS_BYTES_MAX} bytes.`;
 }
 
-const aboutBytes = (about: About): number => utf8Bytes(JSON.stringify(about));
+const aboutBytes = (about: Subject): number => utf8Bytes(JSON.stringify(about));
 
 /**
  * A call that an earlier worker left begins without an answer: a hook approved it, or it needs no approval any more.
@@ -76,7 +76,7 @@ const withdrawApprovals = (run: Run, owner: Work): readonly Event[] =>
   approvalsOf(run, owner).map((one) => settled(one.id, { kind: "withdrawn", reason: { kind: "parent", id: owner } }));
 
 /** A call is approved for one input. If that has changed, an approval for another must not be left to be given. */
-function outdated(run: Run, owner: Work, about: About): readonly Event[] {
+function outdated(run: Run, owner: Work, about: Subject): readonly Event[] {
   return about.kind === "approval" ? withdrawApprovals(run, owner) : [];
 }
 
@@ -91,7 +91,7 @@ export function answer(lane: Lane, { questionId: id, reply, digest }: CommandOf<
 }
 
 /** An approval for the whole session is also one for what waits already. */
-function covered(lane: Lane, question: Question, reply: Reply): readonly Question[] {
+function covered(lane: Lane, question: Question, reply: QuestionReply): readonly Question[] {
   const { about } = question;
   if (about.kind !== "approval" || reply.kind !== "allowed" || reply.remember !== "session") return [];
   const waiting = lane.live?.questions ?? [];
@@ -138,14 +138,14 @@ function isGranted({ grants }: Lane, run: Run, owner: Work, { scope, digest }: A
   return grants.includes(scope) || (verdict?.allowed === true && verdict.digest === digest);
 }
 
-type Approval = Extract<About, { kind: "approval" }>;
+type Approval = Extract<Subject, { kind: "approval" }>;
 
-const sameApproval = (one: About, other: About): boolean =>
+const sameApproval = (one: Subject, other: Subject): boolean =>
   one.kind === "approval" && other.kind === "approval" && one.digest === other.digest;
 
 const isCall = (work: Work): work is Extract<Work, `call_${string}`> => work.startsWith("call_");
 
-const settled = (id: QuestionId, ending: Ending): Event => ({
+const settled = (id: QuestionId, ending: QuestionOutcome): Event => ({
   type: "question.settled",
   runId: runOf(id),
   questionId: id,

@@ -12,14 +12,14 @@ import {
 } from "../../../test/fixtures/commands.ts";
 import { type Given, given } from "../../testing/given.ts";
 import { QUEUE_BYTES_MAX } from "../limits.ts";
-import type { Command, Place } from "../model/command.ts";
+import type { Command, QueuePlace } from "../model/command.ts";
 import type { RunId } from "../model/ids.ts";
 
 const queued = given(...running("run_live"), accept("run_a"), accept("run_b"), accept("run_c"));
 const steered = queued.and({ type: "steer", runId: "run_b" });
 
 const edit = (runId: RunId, text = "better") => ({ type: "edit", runId, prompt: { text } }) as const;
-const move = (runId: RunId, to: Place) => ({ type: "move", runId, to }) as const;
+const move = (runId: RunId, to: QueuePlace) => ({ type: "move", runId, to }) as const;
 const withdraw = (runId: RunId) => ({ type: "withdraw", runId, reason: policy }) as const;
 const steer = (runId: RunId) => ({ type: "steer", runId }) as const;
 const queueOf = (past: Given) => past.lane.queue.map((run) => run.id);

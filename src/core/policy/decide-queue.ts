@@ -2,7 +2,7 @@
 
 import { QUEUE_BYTES_MAX } from "../limits.ts";
 import type { CancelReason } from "../model/cancel.ts";
-import type { CommandOf, Place, QueueReceipt, Refused } from "../model/command.ts";
+import type { CommandOf, QueuePlace, QueueReceipt, Refused } from "../model/command.ts";
 import type { Event } from "../model/event.ts";
 import type { RunId } from "../model/ids.ts";
 import type { Lane, Waiting } from "../model/lane.ts";
@@ -55,7 +55,7 @@ function changeWaiting(lane: Lane, id: RunId, change: (run: Waiting) => Decided<
 
 const isSteer = (lane: Lane, id: RunId): boolean => lane.steers.some((run) => run.id === id);
 
-function placeIndex(rest: readonly Waiting[], to: Place): number {
+function placeIndex(rest: readonly Waiting[], to: QueuePlace): number {
   if (to === "front") return 0;
   if (to === "back") return rest.length;
   return rest.findIndex((run) => run.id === to.before);

@@ -47,15 +47,15 @@ import { type Given, given } from "../../testing/given.ts";
 import { INBOX_ITEMS_MAX } from "../limits.ts";
 import type { Event } from "../model/event.ts";
 import type { ProcessId, Work } from "../model/ids.ts";
-import type { Item } from "../model/inbox.ts";
+import type { InboxItem } from "../model/inbox.ts";
 import { feedbackItem, titleOf } from "../model/process.ts";
 
-const told = (id: ProcessId): Item => ({
+const told = (id: ProcessId): InboxItem => ({
   kind: "result",
   text: `The background process ${id} (make) ended by itself with exit code 0.`,
   data: { processId: id, outcome: "completed", code: 0 },
 });
-const gone = (id: ProcessId): Item => ({
+const gone = (id: ProcessId): InboxItem => ({
   kind: "result",
   text: `The background process ${id} (make) is gone with the server it ran under. How far it came is not known.`,
   data: { processId: id, outcome: "lost" },

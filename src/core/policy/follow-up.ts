@@ -3,7 +3,7 @@
 
 import type { Event } from "../model/event.ts";
 import { type RunId, runOf, type TurnId, wakeRunId } from "../model/ids.ts";
-import { takeable, type Waits, wakes } from "../model/inbox.ts";
+import { takeable, type PendingItem, wakes } from "../model/inbox.ts";
 import { evolve, type Lane } from "../model/lane.ts";
 import { settledRun } from "../read/run-end.ts";
 import { withProcesses } from "./decide-process.ts";
@@ -28,7 +28,7 @@ export function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
 }
 
 /** What a turn can be told once these facts are recorded. */
-function inboxAfter(lane: Lane, events: readonly Event[]): readonly Waits[] {
+function inboxAfter(lane: Lane, events: readonly Event[]): readonly PendingItem[] {
   if (lane.inbox.length === 0 && !events.some(({ type }) => type === "inbox.added")) return lane.inbox;
   const after = events.reduce(evolve, lane);
   return takeable(after.inbox, after.live);
@@ -58,12 +58,12 @@ export function withRequeued(lane: Lane, events: readonly Event[]): readonly Eve
 }
 
 /** People have the last word: what they said stands behind what is only noted. */
-export const takeAll = (lane: Lane, items: readonly Waits[], id: TurnId): readonly Event[] => [
+export const takeAll = (lane: Lane, items: readonly PendingItem[], id: TurnId): readonly Event[] => [
   ...takeItems(items, id), // @fault steers-pass-the-inbox
   ...takeSteers(lane, runOf(id), id),
 ];
 
-function takeItems(inbox: readonly Waits[], id: TurnId): readonly Event[] {
+function takeItems(inbox: readonly PendingItem[], id: TurnId): readonly Event[] {
   if (inbox.length === 0) return [];
   return [{ type: "inbox.taken", runId: runOf(id), turnId: id, items: inbox.map(({ item }) => item) }];
 }

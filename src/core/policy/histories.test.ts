@@ -56,7 +56,7 @@ import {
   turnId,
 } from "../model/ids.ts";
 import { emptyLane, evolve, type Lane } from "../model/lane.ts";
-import type { Reply } from "../model/question.ts";
+import type { QuestionReply } from "../model/question.ts";
 
 /** A command in the making: what is wanted, and dice to pick its target by, from what is there when its time comes. */
 interface Wish {
@@ -67,7 +67,7 @@ interface Wish {
 
 const deliveries = ["queue", "steer", "interrupt", "reject"] as const;
 const outcomes = [completed, failed, cancelledBy(user), lost, abandonedBy(user, "it")];
-const replies: readonly Reply[] = [
+const replies: readonly QuestionReply[] = [
   { kind: "allowed" },
   { kind: "allowed", remember: "session" },
   { kind: "denied" },

@@ -52,7 +52,7 @@ import type { CallId } from "../model/ids.ts";
 import { evolve, type Lane } from "../model/lane.ts";
 import { keep, remember } from "../model/memo.ts";
 import type { Json } from "../model/prompt.ts";
-import type { Reply } from "../model/question.ts";
+import type { QuestionReply } from "../model/question.ts";
 import type { Run } from "../model/run.ts";
 import { type Finding, verify } from "../read/verify.ts";
 import { decide } from "./decide.ts";
@@ -140,7 +140,7 @@ const phases: Readonly<Record<string, Given>> = {
   "closed, stopping": steered.and(close()),
 };
 
-const replies: readonly Reply[] = [
+const replies: readonly QuestionReply[] = [
   { kind: "allowed", remember: "session" },
   { kind: "denied", note: "no" },
   { kind: "answered", value: "this one" },

@@ -2,7 +2,7 @@
 import type { CancelReason, Failure, Outcome } from "../model/cancel.ts";
 import type { ModelName, ProviderCall, TurnPart, Usage } from "../model/event.ts";
 import type { CallId, RunId, TurnId } from "../model/ids.ts";
-import type { Item } from "../model/inbox.ts";
+import type { InboxItem } from "../model/inbox.ts";
 import type { Json } from "../model/prompt.ts";
 
 export type Message =
@@ -15,7 +15,7 @@ export type Message =
       readonly withdrawn?: true;
     }
   /** What the model was told and no person has said. */
-  | { readonly role: "note"; readonly runId: RunId; readonly item: Item }
+  | { readonly role: "note"; readonly runId: RunId; readonly item: InboxItem }
   /** For the model this stands for everything before it, the request it was working on included: `request`. */
   | { readonly role: "summary"; readonly runId: RunId; readonly text: string; readonly request: string }
   | {

@@ -7,7 +7,7 @@
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { Event } from "../model/event.ts";
 import type { CallId, ProcessId, TurnId, Work } from "../model/ids.ts";
-import type { Item } from "../model/inbox.ts";
+import type { InboxItem } from "../model/inbox.ts";
 
 /** Says that a guarantee is broken, in a sentence. */
 export type Report = (guarantee: string, message: string) => void;
@@ -96,7 +96,7 @@ export class InboxCheck {
     }
   }
 
-  take(items: readonly Item[], goesOn: GoesOn, partial: boolean, report: Report): void {
+  take(items: readonly InboxItem[], goesOn: GoesOn, partial: boolean, report: Report): void {
     const taken = items.map((item) => JSON.stringify(item));
     const free = this.#entries.filter((entry) => !isHeld(entry, goesOn)).map((entry) => entry.item);
     // What a trimmed log does not tell may stand anywhere between.
@@ -163,7 +163,7 @@ function isTaking(event: Event): boolean {
 }
 
 /** The call an item reminds of, if it is a reminder of one. */
-function callOf({ kind, data }: Item): CallId | undefined {
+function callOf({ kind, data }: InboxItem): CallId | undefined {
   if (kind !== "reminder" || typeof data !== "object" || data === null || !("callId" in data)) return undefined;
   return data.callId as CallId;
 }

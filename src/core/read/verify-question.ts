@@ -6,14 +6,14 @@
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { Event, QuestionEvent } from "../model/event.ts";
 import { type CallId, type QuestionId, questionId, type RunId, type Work } from "../model/ids.ts";
-import type { About, Ending } from "../model/question.ts";
+import type { Subject, QuestionOutcome } from "../model/question.ts";
 import type { Report } from "./verify-inbox.ts";
 
 type Of<T extends QuestionEvent["type"]> = Extract<QuestionEvent, { type: T }>;
 
 interface Open {
   readonly owner: Work;
-  readonly kind: About["kind"];
+  readonly kind: Subject["kind"];
 }
 
 export class QuestionCheck {
@@ -88,7 +88,7 @@ export class QuestionCheck {
   }
 }
 
-const FITTING: Readonly<Record<About["kind"], ReadonlySet<Ending["kind"]>>> = {
+const FITTING: Readonly<Record<Subject["kind"], ReadonlySet<QuestionOutcome["kind"]>>> = {
   approval: new Set(["allowed", "denied", "expired", "withdrawn"]),
   question: new Set(["answered", "expired", "withdrawn"]),
 };

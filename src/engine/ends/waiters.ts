@@ -8,12 +8,12 @@ import { RECENT_RUNS_MAX } from "../../core/limits.ts";
 import type { Outcome } from "../../core/model/cancel.ts";
 import type { Recorded } from "../../core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId } from "../../core/model/ids.ts";
-import type { Ending } from "../../core/model/question.ts";
+import type { QuestionOutcome } from "../../core/model/question.ts";
 import type { ProcessResult } from "../../ports/spawner.ts";
 import { resultOf } from "../process/process-manager.ts";
 
 type Awaited = RunId | CallId | ProcessId | QuestionId;
-type EndOf<Id> = Id extends ProcessId ? ProcessResult : Id extends QuestionId ? Ending : Outcome;
+type EndOf<Id> = Id extends ProcessId ? ProcessResult : Id extends QuestionId ? QuestionOutcome : Outcome;
 
 /**
  * `absent`: there is no such run after all, its prompt was not recorded. Undefined: this worker closes, or does not

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
 import { heapBytes } from "../../core/size.ts";
-import type { Told } from "../../ports/control.ts";
+import type { AllSessionsEvent } from "../../ports/control.ts";
 import { settled } from "../../testing/manual-clock.ts";
 import { Chronicle } from "./all-sessions-feed.ts";
 
@@ -14,7 +14,7 @@ const event = (seq: number, text = ""): Recorded => ({
 });
 const started = (signal?: AbortSignal) => ({ after: undefined, prefix: "ses_", signal });
 
-async function next(watch: AsyncGenerator<Told, void>): Promise<Told> {
+async function next(watch: AsyncGenerator<AllSessionsEvent, void>): Promise<AllSessionsEvent> {
   const one = await watch.next();
   if (one.done === true) throw new Error("The watching has ended.");
   return one.value;

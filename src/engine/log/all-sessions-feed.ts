@@ -9,7 +9,7 @@ import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../../core/limits.ts"
 import type { Recorded } from "../../core/model/event.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import { heapBytes } from "../../core/size.ts";
-import type { Told } from "../../ports/control.ts";
+import type { AllSessionsEvent } from "../../ports/control.ts";
 import { type Stop, Stoppable } from "./stoppable-generator.ts";
 
 interface Kept {
@@ -61,11 +61,11 @@ export class Chronicle {
     this.#wake();
   }
 
-  watch(watching: Watching): AsyncGenerator<Told, void> {
+  watch(watching: Watching): AsyncGenerator<AllSessionsEvent, void> {
     return new Stoppable((stop) => this.#watch(watching, stop));
   }
 
-  async *#watch({ after, prefix, signal }: Watching, stop: Stop): AsyncGenerator<Told, void> {
+  async *#watch({ after, prefix, signal }: Watching, stop: Stop): AsyncGenerator<AllSessionsEvent, void> {
     this.#watched = true;
     const watcher = new Watcher();
     stop.when(signal);

@@ -8,7 +8,7 @@
 import { CONTEXT_KEPT_BYTES, PAGE_EVENTS_MAX } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
 import { type Seq, type SessionId, turnId } from "../../core/model/ids.ts";
-import type { Item } from "../../core/model/inbox.ts";
+import type { InboxItem } from "../../core/model/inbox.ts";
 import type { Run } from "../../core/model/run.ts";
 import type { Message } from "../../core/read/transcript.ts";
 import { Book } from "../../core/read/transcript-builder.ts";
@@ -21,7 +21,7 @@ interface Durable {
   readonly durable: { readonly head: Seq; readonly contextFrom: Seq };
 }
 
-const REMOVED: Item = { kind: "reminder", text: "Earlier messages of this conversation were removed to save space." };
+const REMOVED: InboxItem = { kind: "reminder", text: "Earlier messages of this conversation were removed to save space." };
 
 export class LiveTranscript {
   #book = new Book("model");

@@ -10,7 +10,7 @@ import type { Event, Recorded } from "../../core/model/event.ts";
 import { type CallId, type RunId, runOf, type Seq, type SessionId, type TurnId } from "../../core/model/ids.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import { isCutOff } from "../../core/read/transcript.ts";
-import type { CallAsked, CallOptions, CallResult } from "../../ports/agent.ts";
+import type { CallDetails, CallOptions, CallResult } from "../../ports/agent.ts";
 import type { Store } from "../../ports/store.ts";
 import { toResult } from "../work/call-result.ts";
 
@@ -104,7 +104,7 @@ export async function readCall(
   session: SessionId,
   callId: CallId,
   acceptedAt: Seq,
-): Promise<CallAsked | undefined> {
+): Promise<CallDetails | undefined> {
   for await (const event of readAll(store, session, acceptedAt)) {
     if (event.type === "call.requested" && event.callId === callId) {
       return { callId, name: event.name, input: event.input };

@@ -58,7 +58,7 @@ test("what a turn has said so far is known until it has ended, also while it is 
   expect(said()).toMatchObject({ ...told, at: house.engine.lanes.peek(sessionId)?.durable.head });
   // It has ended, although nobody has recorded it yet.
   house.store.always("append", { kind: "delay", until: new Gate() });
-  turn.heedCancel();
+  turn.endCancelled();
   await settled();
   expect(said()).toBeUndefined();
 });

@@ -6,7 +6,7 @@ import { calls, json, neighbour, notes, stage } from "../../../test/fixtures/eng
 import { LEASE_TTL_MS, TERMINAL_CELLS_MAX } from "../../core/limits.ts";
 import { verify } from "../../core/read/verify.ts";
 import type { Turn } from "../../ports/agent.ts";
-import type { OutputFile, OutputPage, PageWish } from "../../ports/spawner.ts";
+import type { OutputFile, OutputPage, OutputPageOptions } from "../../ports/spawner.ts";
 import { Gate } from "../../testing/gate.ts";
 import { type ManualClock, manualClock, settled } from "../../testing/manual-clock.ts";
 import { orLimit } from "./process-handle.ts";
@@ -505,7 +505,7 @@ describe("what it says", () => {
 
   /** Of an earlier life: cut off, so that nothing says that it is the end. */
   const keptOf = (pages: Readonly<Record<number, Partial<OutputPage>>>): Partial<OutputFile> => ({
-    read: async ({ offset = 0 }: PageWish = {}) => ({
+    read: async ({ offset = 0 }: OutputPageOptions = {}) => ({
       ...{ stream: "all", from: offset, to: offset, text: "", missing: 0, end: false, ...pages[offset] },
     }),
   });

@@ -12,7 +12,7 @@ import type {
   Output,
   OutputFile,
   OutputPage,
-  PageWish,
+  OutputPageOptions,
   ProcessInfo,
   ProcessResult,
   ProcessTree,
@@ -132,7 +132,7 @@ export class ProcessHandle implements Handle {
     return (await this.#host.processes.get(this.id)?.existing)?.output;
   }
 
-  read(wish: PageWish = {}): Promise<OutputPage | undefined> {
+  read(wish: OutputPageOptions = {}): Promise<OutputPage | undefined> {
     return this.#gate.settle(async () => (await this.#output())?.read(wish));
   }
 
@@ -204,11 +204,11 @@ class GatedOutput implements OutputFile {
     return this.#output.dir;
   }
 
-  read(wish?: PageWish): Promise<OutputPage> {
+  read(wish?: OutputPageOptions): Promise<OutputPage> {
     return this.#gate.settle(() => this.#output.read(wish));
   }
 
-  excerpt(wish?: Omit<PageWish, "offset">): Excerpt {
+  excerpt(wish?: Omit<OutputPageOptions, "offset">): Excerpt {
     return this.#output.excerpt(wish);
   }
 }

@@ -8,7 +8,7 @@ import type {
   CommandLine,
   ProcessInfo,
   ProcessResult,
-  Ran,
+  CommandResult,
   RunOptions,
   StartOptions,
   TurnProcesses as TurnApi,
@@ -66,11 +66,11 @@ export class CallProcesses extends TurnProcesses implements CallApi {
     this.#call = call;
   }
 
-  run(command: CommandLine, options: RunOptions = {}): Promise<Ran> {
+  run(command: CommandLine, options: RunOptions = {}): Promise<CommandResult> {
     return this.#call.gate.settle(() => this.#run(command, options));
   }
 
-  async #run(command: CommandLine, options: RunOptions): Promise<Ran> {
+  async #run(command: CommandLine, options: RunOptions): Promise<CommandResult> {
     const { backgroundAfterMs, feedback = "next-turn", ...rest } = checkRun(options);
     const { id: owner, lane, host, interruptible } = this.#call;
     const { processes } = host.handles;
@@ -90,7 +90,7 @@ export class CallProcesses extends TurnProcesses implements CallApi {
   }
 
   /** Stopped because its call was: then the call has been stopped too, and that is how it ends. */
-  #ended(live: LiveProcess, result: ProcessResult | "late"): Ran {
+  #ended(live: LiveProcess, result: ProcessResult | "late"): CommandResult {
     const { scope } = this.#call;
     if (result === "late") {
       const output = live.child === undefined ? undefined : noteOf(live.child.output);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { gate } from "../../../test/fixtures/belay.ts";
 import { running, call as wanted } from "../../../test/fixtures/commands.ts";
 import { ControlError } from "../../core/errors.ts";
-import type { Ending } from "../../core/model/question.ts";
+import type { QuestionOutcome } from "../../core/model/question.ts";
 import type { CallOptions, Execute, Slots } from "../../ports/agent.ts";
 import { given } from "../../testing/given.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
@@ -16,7 +16,7 @@ import type { WorkHost } from "./run-work.ts";
 const ignore = (): void => {};
 
 interface Own {
-  readonly ending?: Ending;
+  readonly ending?: QuestionOutcome;
   readonly drained?: () => Promise<void>;
   readonly submit?: () => Promise<unknown>;
 }
@@ -45,7 +45,7 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     return { live, lane, result, begun };
   };
 
-  const refusals: readonly (readonly [string, Ending, string])[] = [
+  const refusals: readonly (readonly [string, QuestionOutcome, string])[] = [
     [
       "its approval was taken back",
       { kind: "withdrawn", reason: { kind: "user", by: "bob" } },

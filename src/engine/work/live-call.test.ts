@@ -5,7 +5,7 @@ import { slots } from "../../agent/loop/slots.ts";
 import { ControlError } from "../../core/errors.ts";
 import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX, RESULT_CHARS_KEPT } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
-import type { About, Question } from "../../core/model/question.ts";
+import type { Subject, Question } from "../../core/model/question.ts";
 import type { Agent, CallOptions, CallResult, Execute, Slots } from "../../ports/agent.ts";
 import type { HookedCall, Verdict } from "../../ports/hooks.ts";
 import type { CallProcesses, SpawnRequest } from "../../ports/spawner.ts";
@@ -249,7 +249,7 @@ describe("before a call begins, the host", () => {
 });
 
 describe("whether people are asked is said by the call", () => {
-  const approvals: readonly (readonly [string, NonNullable<CallOptions["approval"]>, Partial<About> | undefined])[] = [
+  const approvals: readonly (readonly [string, NonNullable<CallOptions["approval"]>, Partial<Subject> | undefined])[] = [
     ["no", false, undefined],
     ["yes", true, { scope: "tool" }],
     ["nothing in particular", {}, { scope: "tool" }],

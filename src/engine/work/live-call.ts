@@ -7,10 +7,10 @@ import { type CancelReason, type Outcome, who } from "../../core/model/cancel.ts
 import type { CallId } from "../../core/model/ids.ts";
 import type { Lane } from "../../core/model/lane.ts";
 import type { Json } from "../../core/model/prompt.ts";
-import type { About, Ending } from "../../core/model/question.ts";
+import type { Subject, QuestionOutcome } from "../../core/model/question.ts";
 import { isUndecided } from "../../core/policy/decide-question.ts";
 import type { CallEnd } from "../../core/policy/decide-run.ts";
-import type { Approval, CallRequest, CallResult, Wanted } from "../../ports/agent.ts";
+import type { Approval, CallRequest, CallResult, ApprovalOption } from "../../ports/agent.ts";
 import type { HookedCall, Verdict } from "../../ports/hooks.ts";
 import type { ProcessResult } from "../../ports/spawner.ts";
 import type { LiveLane } from "../log/session-state.ts";
@@ -192,7 +192,7 @@ export class LiveCall extends RunWork {
   }
 
   /** If the callback throws, an approval is required. */
-  async #judge(approval: Extract<CallRequest["approval"], (...given: never) => unknown>): Promise<Wanted> {
+  async #judge(approval: Extract<CallRequest["approval"], (...given: never) => unknown>): Promise<ApprovalOption> {
     const { scope } = this;
     try {
       return checkApproval(await scope.until(Promise.resolve(approval(this.input, { mode: this.mode }))));
@@ -211,7 +211,7 @@ export class LiveCall extends RunWork {
     checkApproved(await this.#inquire(subject, approval));
   }
 
-  async approve(subject: Approvable, given: Approval = {}): Promise<Ending> {
+  async approve(subject: Approvable, given: Approval = {}): Promise<QuestionOutcome> {
     const approval = checkApproval(given);
     if (typeof subject?.name !== "string" || subject.name === "") throw invalid("approve() takes a name and an input.");
     if (this.#isApproved || typeof approval === "boolean") return { kind: "allowed" };
@@ -221,9 +221,9 @@ export class LiveCall extends RunWork {
     return ending;
   }
 
-  #inquire({ name, input }: Approvable, { scope, note, deadlineMs }: Approval): Promise<Ending> {
+  #inquire({ name, input }: Approvable, { scope, note, deadlineMs }: Approval): Promise<QuestionOutcome> {
     this.waits = "approval";
-    const about: About = {
+    const about: Subject = {
       kind: "approval",
       name,
       input,
@@ -333,7 +333,7 @@ export class LiveCall extends RunWork {
   }
 }
 
-function checkApproved(ending: Ending): void {
+function checkApproved(ending: QuestionOutcome): void {
   switch (ending.kind) {
     case "allowed":
       return;

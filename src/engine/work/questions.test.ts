@@ -4,7 +4,7 @@ import { gate } from "../../../test/fixtures/belay.ts";
 import { approval, cancelRequested, questionSettled } from "../../../test/fixtures/commands.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX, STORE_WAIT_MS } from "../../core/limits.ts";
 import type { QuestionId } from "../../core/model/ids.ts";
-import type { Ask, Asked, Turn } from "../../ports/agent.ts";
+import type { QuestionRequest, QuestionResult, Turn } from "../../ports/agent.ts";
 import { MemoryStore } from "../../store/memory/memory-store.ts";
 import { type FaultyStore, faultyStore } from "../../testing/faulty-store.ts";
 import { Gate } from "../../testing/gate.ts";
@@ -33,8 +33,8 @@ function house(agent: (turn: Turn) => Promise<undefined>): Engine {
 }
 
 /** A run whose turn asks this, does what else it has to, and waits for the answer. */
-async function asking(question: Partial<Ask> = {}, besides: (turn: Turn, engine: Engine) => unknown = () => {}) {
-  const heard = Promise.withResolvers<Asked>();
+async function asking(question: Partial<QuestionRequest> = {}, besides: (turn: Turn, engine: Engine) => unknown = () => {}) {
+  const heard = Promise.withResolvers<QuestionResult>();
   const ended = gate();
   const engine: Engine = house(async (turn) => {
     turn.ask({ text: "Which?", ...question }).then(heard.resolve, heard.reject);
@@ -96,7 +96,7 @@ describe("whoever asks", () => {
   });
 
   test("gets such an answer also if another question was asked in the same tick", async () => {
-    const second = Promise.withResolvers<Asked>();
+    const second = Promise.withResolvers<QuestionResult>();
     await asking({}, (turn, of) => {
       turn.ask({ text: "And this?" }).then(second.resolve, second.reject);
       void of.ask(turn.sessionId, { type: "answer", questionId: `ask_${turn.runId.slice(4)}.2`, reply: yes });

@@ -5,7 +5,7 @@ import { QUESTION_MS } from "../../core/limits.ts";
 import type { CancelReceipt, Outcome } from "../../core/model/cancel.ts";
 import type { Answer, Command, CommandOf } from "../../core/model/command.ts";
 import { type QuestionId, runOf, type SessionId, type Work } from "../../core/model/ids.ts";
-import type { About, AnswerReceipt, Ending, Reply } from "../../core/model/question.ts";
+import type { Subject, AnswerReceipt, QuestionOutcome, QuestionReply } from "../../core/model/question.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Waiters } from "../ends/waiters.ts";
@@ -27,7 +27,7 @@ interface Parts {
 
 export interface Inquiry {
   readonly owner: Work;
-  readonly about: About;
+  readonly about: Subject;
   readonly deadlineMs: number | undefined;
 }
 
@@ -39,7 +39,7 @@ export class Questions {
   }
 
   /** Asks, and waits for the end of the question, but not longer than `scope`. */
-  async ask(lane: LiveLane, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<Ending> {
+  async ask(lane: LiveLane, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<QuestionOutcome> {
     const command: CommandOf<"ask"> = { type: "ask", owner, about, deadlineMs };
     const waiter = new Waiter(this.#parts.waiters);
     let cancelTimer: (() => void) | undefined;
@@ -60,7 +60,7 @@ export class Questions {
   }
 
   /** Records an answer, once. To one that comes too late the log says how the question had ended. */
-  async answer(id: QuestionId, reply: Reply, options: { digest?: string; key?: string }): Promise<AnswerReceipt> {
+  async answer(id: QuestionId, reply: QuestionReply, options: { digest?: string; key?: string }): Promise<AnswerReceipt> {
     const session = await this.#sessionOf(id);
     if (session === undefined) return { kind: "unknown" };
     const { digest, key } = options;
@@ -93,7 +93,7 @@ export class Questions {
   }
 
   /** Read off the log: rare, and as long as the run. */
-  async #ended(lane: LiveLane, id: QuestionId): Promise<Ending | undefined> {
+  async #ended(lane: LiveLane, id: QuestionId): Promise<QuestionOutcome | undefined> {
     const row = await this.#parts.store.run(runOf(id));
     if (row === undefined) return undefined;
     for await (const event of readAll(this.#parts.store, lane.id, row.acceptedAt)) {
@@ -111,9 +111,9 @@ export class Questions {
 
 /** A waiter for the end of one question, registered by the id that the decision gave it. */
 class Waiter {
-  readonly ending: Promise<Ending>;
+  readonly ending: Promise<QuestionOutcome>;
   readonly #waiters: Waiters;
-  #resolve: (ending: Ending) => void = ignore;
+  #resolve: (ending: QuestionOutcome) => void = ignore;
   #dispose: () => void = ignore;
   #left = false;
 
@@ -140,7 +140,7 @@ class Waiter {
   }
 }
 
-function outcomeOf(ending: Ending): Outcome {
+function outcomeOf(ending: QuestionOutcome): Outcome {
   if (ending.kind === "withdrawn") return { kind: "cancelled", reason: ending.reason };
   if (ending.kind === "expired") return { kind: "cancelled", reason: { kind: "timeout", limitMs: ending.limitMs } };
   return { kind: "completed" };

@@ -1,8 +1,8 @@
 // A turn or call of the live run, with what both use of the engine. Their ends go to the log as commands.
 import type { Outcome } from "../../core/model/cancel.ts";
 import { type ProcessId, type RunId, runOf, type SessionId, type Work } from "../../core/model/ids.ts";
-import type { About, Ending } from "../../core/model/question.ts";
-import type { Agent, Ask, Asked } from "../../ports/agent.ts";
+import type { Subject, QuestionOutcome } from "../../core/model/question.ts";
+import type { Agent, QuestionRequest, QuestionResult } from "../../ports/agent.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Notify } from "../../ports/hooks.ts";
 import type { Store } from "../../ports/store.ts";
@@ -75,14 +75,14 @@ export abstract class RunWork extends LiveWork {
     return this.#gate;
   }
 
-  ask(given: Ask): Promise<Asked> {
+  ask(given: QuestionRequest): Promise<QuestionResult> {
     return this.gate.settle(() => {
       const { about, deadlineMs } = checkAsk(given);
       return this.inquire(about, deadlineMs).then(askedOf);
     });
   }
 
-  inquire(about: About, deadlineMs: number | undefined): Promise<Ending> {
+  inquire(about: Subject, deadlineMs: number | undefined): Promise<QuestionOutcome> {
     return this.host.questions.ask(this.lane, this.scope, { owner: this.id, about, deadlineMs });
   }
 

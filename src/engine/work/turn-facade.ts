@@ -5,7 +5,7 @@ import { SUMMARY_CHARS_MAX } from "../../core/limits.ts";
 import type { RunId, SessionId, TurnId } from "../../core/model/ids.ts";
 import type { Prompt } from "../../core/model/prompt.ts";
 import type { Run } from "../../core/model/run.ts";
-import type { Spent, Turn } from "../../ports/agent.ts";
+import type { RunUsage, Turn } from "../../ports/agent.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { RunWork } from "./run-work.ts";
 
@@ -51,7 +51,7 @@ export class TurnFacade implements Turn {
     return this.#turn.run.attempt;
   }
 
-  get spent(): Spent {
+  get spent(): RunUsage {
     const { spent, turns } = this.#turn.run;
     return { ...spent, turns: turns - 1 };
   }

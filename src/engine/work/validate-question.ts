@@ -3,11 +3,11 @@
 import { checkJson, checkMs, invalid, isObject, isString, rejectUnknown } from "../../core/input.ts";
 import { NOTE_CHARS_MAX, QUESTION_BYTES_MAX } from "../../core/limits.ts";
 import { utf8Bytes } from "../../core/model/prompt.ts";
-import type { About, Ending } from "../../core/model/question.ts";
-import type { Ask, Asked, Wanted } from "../../ports/agent.ts";
+import type { Subject, QuestionOutcome } from "../../core/model/question.ts";
+import type { QuestionRequest, QuestionResult, ApprovalOption } from "../../ports/agent.ts";
 
 /** A question as a turn or a tool puts it. */
-export function checkAsk(given: Ask): { readonly about: About; readonly deadlineMs: number | undefined } {
+export function checkAsk(given: QuestionRequest): { readonly about: Subject; readonly deadlineMs: number | undefined } {
   if (!isObject(given)) throw invalid("A question is an object with `text`.");
   const { text, options, only = false, data, deadlineMs, ...rest } = given;
   rejectUnknown(rest, "A question");
@@ -17,7 +17,7 @@ export function checkAsk(given: Ask): { readonly about: About; readonly deadline
   if (!strings || typeof only !== "boolean")
     throw invalid("A question's `options` are strings, and `only` is a boolean.");
   if (only && (options ?? []).length === 0) throw invalid("A question with `only` needs `options` to choose from.");
-  const about: About = {
+  const about: Subject = {
     kind: "question",
     text: text.toWellFormed(),
     ...(options === undefined ? {} : { options: options.map((one) => one.toWellFormed()) }),
@@ -31,7 +31,7 @@ export function checkAsk(given: Ask): { readonly about: About; readonly deadline
 }
 
 /** Whether people are asked before a call begins, and what they are told. */
-export function checkApproval(given: unknown): Wanted {
+export function checkApproval(given: unknown): ApprovalOption {
   if (typeof given === "boolean") return given;
   if (!isObject(given)) throw invalid("An approval is true, false, or an object with `scope`, `note`, `deadlineMs`.");
   const { scope, note, deadlineMs, ...rest } = given;
@@ -48,7 +48,7 @@ export function checkApproval(given: unknown): Wanted {
 }
 
 /** How a question ended, for whoever asked it. */
-export function askedOf(ending: Ending): Asked {
+export function askedOf(ending: QuestionOutcome): QuestionResult {
   // Only an approval ends as allowed or denied, and those are the engine's own.
   return ending.kind === "allowed" || ending.kind === "denied" ? { kind: "answered", value: ending.kind } : ending;
 }

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../ports/clock.ts";
 import type { BelayControl } from "../../ports/control.ts";
-import { acpDoor } from "../../protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../protocols/acp/agent/acp-agent.ts";
 import type { Gatekeeper } from "../auth/guard.ts";
 import type { AuditNote, ServerAudit, ServerLog, ServerMetrics } from "../observer.ts";
 import type { Actor } from "../transport/http-exchange.ts";
@@ -30,8 +30,8 @@ export function openAcp(parts: EntranceParts): AcpDesk {
 /** One for each connection: who is at its other end goes with it. */
 function doorFor({ name, tenant, scopes: may }: Actor, parts: EntranceParts): Door {
   const { control, clock, version, audit, log } = parts;
-  return acpDoor({
-    ...{ control, clock, version, guest: { name, tenant, may } },
+  return acpAgent({
+    ...{ control, clock, version, client: { name, tenant, may } },
     ...(audit === undefined ? {} : { audit: { note: (record) => noted(record, audit, log) } }),
     notice: (text) => log.warn(text, { actor: name }),
   });

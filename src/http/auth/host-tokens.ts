@@ -8,7 +8,7 @@ import { TOKEN_SCOPES, type TokenScope } from "../transport/http-exchange.ts";
 import { authorizationOf, bearerOf } from "./guard-headers.ts";
 
 /** An actor as a host says who it is. */
-export interface GivenActor {
+export interface VerifiedActor {
   readonly name: string;
   readonly scopes: Iterable<TokenScope>;
   readonly tenant?: string | undefined;
@@ -16,7 +16,7 @@ export interface GivenActor {
 
 /** Who asks with this token. Undefined, null or an error: nobody. */
 export type Verify = (token: string) => Verified | Promise<Verified>;
-type Verified = GivenActor | undefined | null;
+type Verified = VerifiedActor | undefined | null;
 
 /** Answers that are kept for streams. */
 const KEPT_MAX = 1_024;
@@ -90,7 +90,7 @@ const TENANT = /^[a-z0-9][a-z0-9-]{0,31}$/;
 /** Throws if it is something else than an actor or nobody. */
 export function checkedActor(given: unknown): Actor | undefined {
   if (given === undefined || given === null) return undefined;
-  const { name, scopes, tenant } = given as Partial<GivenActor>;
+  const { name, scopes, tenant } = given as Partial<VerifiedActor>;
   if (typeof name !== "string" || name === "") throw new TypeError("An actor has a `name`.");
   if (typeof scopes === "string" || typeof scopes?.[Symbol.iterator] !== "function") {
     throw new TypeError("An actor has `scopes`: a list or a set of them.");

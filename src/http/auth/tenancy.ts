@@ -55,7 +55,7 @@ export function isOwn(control: BelayControl, actor: Actor, params: Params): bool
 
 /** What is nobody's is asked for like one's own: its receipt says that there is none. */
 async function isAtHome(control: BelayControl, tenant: string, id: string): Promise<boolean> {
-  const home = await control.home(id);
+  const home = await control.findSession(id);
   return home === undefined || tenantOf(home) === tenant;
 }
 

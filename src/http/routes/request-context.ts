@@ -1,12 +1,12 @@
 // What an actor's request means for the control: within which tenant, by whom, under which key.
-import type { Within } from "../../ports/control.ts";
+import type { TenantScope } from "../../ports/control.ts";
 import { Denial } from "../auth/guard-denial.ts";
 import type { Actor, TokenScope } from "../transport/http-exchange.ts";
 
 /** A reason as people send it. */
 export type ReasonGiven = string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };
 
-export const within = ({ tenant }: Actor): Within => (tenant === undefined ? {} : { tenant });
+export const within = ({ tenant }: Actor): TenantScope => (tenant === undefined ? {} : { tenant });
 
 export const keyed = (key: string | undefined): { readonly key?: string } => (key === undefined ? {} : { key });
 

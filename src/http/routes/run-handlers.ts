@@ -3,7 +3,7 @@
 import { Bug } from "../../core/bug.ts";
 import type { CancelReceipt } from "../../core/model/cancel.ts";
 import type { AnswerReceipt } from "../../core/model/question.ts";
-import type { BelayControl, CancelOptions, Waited } from "../../ports/control.ts";
+import type { BelayControl, CancelOptions, AwaitedOutcome } from "../../ports/control.ts";
 import { runPieces } from "../transport/event-batches.ts";
 import type { EventTexts } from "../transport/event-text.ts";
 import { processDoings } from "./process-handlers.ts";
@@ -63,7 +63,7 @@ function streams({ control, texts }: WorkParts) {
 }
 
 function stops({ control }: WorkParts) {
-  const cancel = async (target: string, options: CancelOptions): Promise<CancelReceipt & Waited> => {
+  const cancel = async (target: string, options: CancelOptions): Promise<CancelReceipt & AwaitedOutcome> => {
     const receipt = await control.cancel(target, options);
     if (receipt.kind === "idle" || "runs" in receipt)
       throw new Bug(`a cancel of ${target} was answered as a session's`);

@@ -27,19 +27,19 @@ type Held<T extends true> = T;
 type QueueAnswer = Exclude<command.QueueReceipt, command.Refused>;
 
 /** A receipt of a session whose runs say how they ended: what `waitMs` adds is not in the type of a receipt. */
-type Ended<T> = T extends cancel.CancelReceipt ? T & control.Waited : { readonly [K in keyof T]: Ended<T[K]> };
+type Ended<T> = T extends cancel.CancelReceipt ? T & control.AwaitedOutcome : { readonly [K in keyof T]: Ended<T[K]> };
 
 export type Ties = readonly [
   Held<Tie<typeof value.prompt, prompts.Prompt>>,
   Held<Tie<typeof value.promptGiven, string | prompts.Prompt>>,
   Held<Tie<typeof value.delivery, prompts.Delivery>>,
-  Held<Tie<typeof value.item, inbox.Item>>,
+  Held<Tie<typeof value.item, inbox.InboxItem>>,
   Held<Tie<typeof outcome.cancelReason, cancel.CancelReason>>,
   Held<Tie<typeof outcome.outcome, cancel.Outcome>>,
-  Held<Tie<typeof outcome.cancelReceipt, cancel.CancelReceipt & control.Waited>>,
+  Held<Tie<typeof outcome.cancelReceipt, cancel.CancelReceipt & control.AwaitedOutcome>>,
   Held<Tie<typeof outcome.sessionReceipt, Ended<cancel.SessionReceipt>>>,
   Held<Tie<typeof question.question, questions.Question>>,
-  Held<Tie<typeof question.ending, questions.Ending>>,
+  Held<Tie<typeof question.ending, questions.QuestionOutcome>>,
   Held<Tie<typeof question.answerReceipt, questions.AnswerReceipt>>,
   Held<Tie<typeof processes.processInfo, spawner.ProcessInfo>>,
   Held<Tie<typeof processes.processRow, rows.ProcessRow>>,
@@ -56,7 +56,7 @@ export type Ties = readonly [
   Held<Tie<typeof view.queuedRun, control.QueuedRun>>,
   Held<Tie<typeof view.queueReceipt, QueueAnswer>>,
   Held<Tie<typeof view.modeReceipt, command.ModeReceipt>>,
-  Held<Tie<typeof view.posted, command.Posted>>,
+  Held<Tie<typeof view.posted, command.InboxReceipt>>,
   Held<Tie<typeof view.accepted, command.Accepted & Pick<control.RunControl, "sessionId">>>,
   Held<Tie<typeof view.message, transcript.Message>>,
   Held<Tie<typeof view.explanation, Explanation>>,

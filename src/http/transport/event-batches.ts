@@ -5,7 +5,7 @@
 
 import type { Seq } from "../../core/model/ids.ts";
 import type { RunRow } from "../../core/model/rows.ts";
-import type { Told } from "../../ports/control.ts";
+import type { AllSessionsEvent } from "../../ports/control.ts";
 import type { OutputPage } from "../../ports/spawner.ts";
 import { PIECE_CHARS_MAX } from "../limits.ts";
 import type { EventTexts, Heard } from "./event-text.ts";
@@ -37,7 +37,7 @@ export async function* runPieces(
   return "cut";
 }
 
-export async function* allPieces(told: AsyncIterable<Told>, texts: EventTexts): AsyncGenerator<string, "cut"> {
+export async function* allPieces(told: AsyncIterable<AllSessionsEvent>, texts: EventTexts): AsyncGenerator<string, "cut"> {
   for await (const one of told) yield* slices(texts.told(one));
   return "cut";
 }

@@ -7,7 +7,7 @@
 
 import type { Delta, Gap } from "../../core/model/delta.ts";
 import type { OutputNote, Recorded } from "../../core/model/event.ts";
-import type { Told } from "../../ports/control.ts";
+import type { AllSessionsEvent } from "../../ports/control.ts";
 import type { OutputPage } from "../../ports/spawner.ts";
 import { STREAM_RETRY_MS } from "../limits.ts";
 
@@ -26,7 +26,7 @@ export class EventTexts {
   }
 
   /** For whoever watches all sessions. */
-  told(told: Told): string {
+  told(told: AllSessionsEvent): string {
     const { type, cursor } = told;
     if (type !== "event") return frame(type, JSON.stringify({ cursor }), cursor);
     const text = this.#recorded(told.event);

@@ -8,7 +8,7 @@
 // 4. The end waits for no pipe: what comes after it is not taken any more, whoever still holds the other end.
 import { messageOf } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Excerpt, Output, OutputCounts, OutputPage, PageWish, Stream } from "../../ports/spawner.ts";
+import type { Excerpt, Output, OutputCounts, OutputPage, OutputPageOptions, Stream } from "../../ports/spawner.ts";
 import { CapturedStream } from "./captured-stream.ts";
 import { type Ends, saveCounts, streamPath } from "./counts-file.ts";
 import { follow, Growth } from "./follow.ts";
@@ -104,16 +104,16 @@ export class Capture implements Output {
     return this.#paused ? "pause" : "go";
   }
 
-  async read(wish: PageWish = {}): Promise<OutputPage> {
+  async read(wish: OutputPageOptions = {}): Promise<OutputPage> {
     const stream = streamOf(wish);
     return { ...(await readPage(this.#streams[stream], wish)), stream };
   }
 
-  excerpt(wish: Omit<PageWish, "offset"> = {}): Excerpt {
+  excerpt(wish: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
     return excerptOf(this.#streams[streamOf(wish)], wish);
   }
 
-  async *follow(wish: PageWish & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+  async *follow(wish: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
     const stream = streamOf(wish);
     for await (const page of follow(this.#streams[stream], this.#growth, wish)) yield { ...page, stream };
   }

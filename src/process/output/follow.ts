@@ -2,7 +2,7 @@
 //
 // Nothing is queued for a reader: it reads by offset where the bytes are anyway, later pages later. One that falls
 // behind what is kept is told how much it has missed.
-import type { OutputPage, PageWish } from "../../ports/spawner.ts";
+import type { OutputPage, OutputPageOptions } from "../../ports/spawner.ts";
 import { readPage } from "./output-page.ts";
 import type { Source } from "./source.ts";
 
@@ -30,7 +30,7 @@ export class Growth {
 export async function* follow(
   source: Source,
   growth: Growth,
-  wish: PageWish & { readonly signal?: AbortSignal },
+  wish: OutputPageOptions & { readonly signal?: AbortSignal },
 ): AsyncGenerator<OutputPage, void> {
   const { signal } = wish;
   let offset = wish.offset ?? 0;

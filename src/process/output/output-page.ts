@@ -3,7 +3,7 @@
 // Whoever asks for page after page, each from the end of the last, gets the text that decoding everything at once would
 // give, and gets on with every page, through garbage too.
 import { ControlError } from "../../core/errors.ts";
-import type { Excerpt, OutputPage, PageWish, Stream } from "../../ports/spawner.ts";
+import type { Excerpt, OutputPage, OutputPageOptions, Stream } from "../../ports/spawner.ts";
 import { boundaryAfter, boundaryAfterLoss, boundaryBefore, textOf } from "./character-boundary.ts";
 import {
   CHARACTER_BYTES_MAX,
@@ -36,7 +36,7 @@ export function streamOf(wish: { readonly stream?: Stream }): Stream {
   throw new ControlError("invalid", `There is no stream \`${String(stream)}\`; there are stdout, stderr and all.`);
 }
 
-export async function readPage(source: Source, wish: PageWish = {}): Promise<OutputPage> {
+export async function readPage(source: Source, wish: OutputPageOptions = {}): Promise<OutputPage> {
   const { stream } = source;
   const offset = wholeNumber("offset", wish.offset ?? 0, 0);
   const bytesMax = bytesOf(wish.bytesMax ?? PAGE_BYTES_DEFAULT, PAGE_BYTES_MAX);
@@ -97,7 +97,7 @@ async function gather(source: Source, from: number, count: number): Promise<Stre
 }
 
 /** The first and last of a stream, from memory alone. */
-export function excerptOf(source: Source, wish: Omit<PageWish, "offset"> = {}): Excerpt {
+export function excerptOf(source: Source, wish: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
   const { head, tail, omitted } = rawExcerpt(source, wish.bytesMax);
   return { head: readable(head, wish.plain), tail: readable(tail, wish.plain), omitted };
 }

@@ -1,6 +1,6 @@
 // The output of a child that has ended, perhaps in an earlier life: the same pages, counts and excerpts from its files.
 import { lstat } from "node:fs/promises";
-import type { Excerpt, OutputCounts, OutputFile, OutputPage, PageWish, Stream } from "../../ports/spawner.ts";
+import type { Excerpt, OutputCounts, OutputFile, OutputPage, OutputPageOptions, Stream } from "../../ports/spawner.ts";
 import { type Ends, loadCounts, type Saved, streamPath } from "./counts-file.ts";
 import { readRange, sizeOf } from "./disk-read.ts";
 import { HEAD_BYTES, PAGE_BYTES_MAX, TAIL_BYTES } from "./limits.ts";
@@ -33,7 +33,7 @@ export async function openOutput(dir: string): Promise<SavedOutput | undefined> 
     dir,
     counts,
     complete: saved !== undefined,
-    read: async (wish: PageWish = {}): Promise<OutputPage> => readPage(sources[streamOf(wish)], wish),
+    read: async (wish: OutputPageOptions = {}): Promise<OutputPage> => readPage(sources[streamOf(wish)], wish),
     excerpt: (wish = {}): Excerpt => excerptOf(sources[streamOf(wish)], wish),
   };
 }

@@ -4,14 +4,14 @@ import { invalid, isObject, rejectUnknown } from "../../core/input.ts";
 import type { BelayControl } from "../../ports/control.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import { version } from "../../system/version.ts";
-import { type AcpDoor, type AcpDoorOptions, acpDoor as makeDoor } from "./agent/acp-agent.ts";
+import { type AcpAgent, type AcpAgentOptions, acpAgent as makeDoor } from "./agent/acp-agent.ts";
 
-export interface DoorOptions extends Pick<AcpDoorOptions, "guest" | "directory" | "audit" | "notice" | "onSession"> {}
+export interface CreateAcpAgentOptions extends Pick<AcpAgentOptions, "client" | "directory" | "audit" | "notice" | "onSession"> {}
 
 /** Belay as an agent that editors speak to, on any stream: `acpDoor(belay).connect(stream)`. */
-export function acpDoor(belay: BelayControl, options: DoorOptions = {}): AcpDoor {
+export function createAcpAgent(belay: BelayControl, options: CreateAcpAgentOptions = {}): AcpAgent {
   if (!isObject(options)) throw invalid("The options of acpDoor() are an object.");
-  const { guest, directory, audit, notice, onSession, ...rest } = options;
+  const { client: guest, directory, audit, notice, onSession, ...rest } = options;
   rejectUnknown(rest, "acpDoor()");
   return makeDoor({ control: belay, clock: systemClock, version: version(), directory: resolve("."), ...options });
 }

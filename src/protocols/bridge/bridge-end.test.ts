@@ -44,7 +44,7 @@ describe("shutdown", () => {
     const sessionId = await host.newSession();
     host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "go" } });
     const turn = await agent.nextTurn();
-    void turn.cancelled.then(() => turn.heedCancel());
+    void turn.cancelled.then(() => turn.endCancelled());
     host.send(
       { id: 2, method: "shutdown" },
       { id: 3, method: "session/prompt", params: { sessionId, prompt: "more" } },
@@ -63,7 +63,7 @@ describe("shutdown", () => {
     const sessionId = await host.newSession();
     host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "go" } });
     const turn = await agent.nextTurn();
-    void turn.cancelled.then(() => turn.heedCancel());
+    void turn.cancelled.then(() => turn.endCancelled());
     host.send({ id: 2, method: "shutdown", params: { mode: "cancel" } });
     await host.over;
     expect((await host.answer(1)).result).toMatchObject({
@@ -90,7 +90,7 @@ describe("a host that is gone", () => {
     host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "go" } });
     host.send({ id: 2, method: "session/prompt", params: { sessionId, prompt: "then" } });
     const turn = await agent.nextTurn();
-    void turn.cancelled.then(() => turn.heedCancel());
+    void turn.cancelled.then(() => turn.endCancelled());
     host.input.end();
     await host.over;
     const gone = { kind: "cancelled", reason: { kind: "policy", note: expect.stringContaining("is gone") } };
@@ -105,7 +105,7 @@ describe("a host that is gone", () => {
     const sessionId = await host.newSession();
     host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "go" } });
     const turn = await agent.nextTurn();
-    void turn.cancelled.then(() => turn.heedCancel());
+    void turn.cancelled.then(() => turn.endCancelled());
     host.input.end();
     await host.over;
     await using next = await openBelay({ store, agent: () => "taken up" });
@@ -118,7 +118,7 @@ describe("a host that is gone", () => {
     const sessionId = await host.newSession();
     host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "go" } });
     const turn = await agent.nextTurn();
-    void turn.cancelled.then(() => turn.heedCancel());
+    void turn.cancelled.then(() => turn.endCancelled());
     host.input.end(JSON.stringify({ method: "session/cancel", params: { sessionId } }));
     await host.over;
     expect((await host.answer(1)).result).toMatchObject({ outcome: { kind: "cancelled", reason: { kind: "user" } } });
@@ -179,7 +179,7 @@ describe("a host that does not read", () => {
     expect(output.writableLength).toBeLessThan(HELD_BYTES_MAX + line);
     host.send({ method: "session/cancel", params: { sessionId } });
     await turn.cancelled;
-    turn.heedCancel();
+    turn.endCancelled();
     const [row] = await session.runs();
     expect(await (await belay.run(row?.id ?? "")).outcome).toMatchObject({ kind: "cancelled" });
     output.read();
@@ -239,7 +239,7 @@ describe("the audit trail", () => {
     await host.ask("session/explain", { sessionId });
     host.send({ method: "session/cancel", params: { sessionId } });
     await turn.cancelled;
-    turn.heedCancel();
+    turn.endCancelled();
     await host.answer(1);
     await host.ask("session/prompt", { sessionId: "ses_none", prompt: "go" });
     await host.ask("session/cancel_tool_call", { sessionId, toolCallId: "call_none.1" });

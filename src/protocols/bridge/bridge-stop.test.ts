@@ -94,7 +94,7 @@ describe("one piece of input", () => {
       { id: "stop", method: "session/cancel", params: { sessionId } },
     );
     expect((await host.answer("stop")).result).toMatchObject({ status: "already_cancelled" });
-    turn.heedCancel();
+    turn.endCancelled();
     expect((await host.answer("slow")).result).toMatchObject({ kind: "stopping", ended: { kind: "settled" } });
   });
 });
@@ -115,7 +115,7 @@ describe("session/cancel", () => {
     const first = await host.ask("session/cancel", { sessionId });
     expect(first.result).toMatchObject({ status: "cancelled", kind: "stopping", runs: [{ receipt: { first: true } }] });
     expect((await host.ask("session/cancel", { sessionId })).result).toMatchObject({ status: "already_cancelled" });
-    turn.heedCancel();
+    turn.endCancelled();
     expect((await host.answer(1)).result).toMatchObject({ outcome: { kind: "cancelled" } });
   });
 
@@ -358,6 +358,6 @@ test("run/cancel, process/cancel and question/cancel stop what they are for, and
   expect((await host.ask("question/cancel", { questionId: "ask_none.1" })).result).toEqual({ kind: "unknown" });
   expect((await host.ask("run/cancel", { runId: "run_none" })).result).toEqual({ kind: "unknown" });
   expect((await host.ask("run/cancel", { runId })).result).toMatchObject({ kind: "stopping", first: true });
-  turn.heedCancel();
+  turn.endCancelled();
   await host.answer("prompt");
 });

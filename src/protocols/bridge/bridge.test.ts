@@ -237,7 +237,7 @@ describe("the rest of the desk", () => {
       mode: "auto",
     });
     await host.ask("session/cancel", { sessionId });
-    live.heedCancel();
+    live.endCancelled();
     expect((await host.answer(1)).result).toMatchObject({ outcome: { kind: "cancelled" } });
     const { result } = await host.ask("session/transcript", { sessionId });
     expect(result?.messages).toContainEqual(expect.objectContaining({ role: "user", text: "live" }));

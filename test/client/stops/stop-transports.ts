@@ -7,7 +7,7 @@ import { runStopAll } from "../../../src/cli/commands/stop-all/stop-all.ts";
 import { connectBelay } from "../../../src/client/belay-client.ts";
 import type { Fetch, FetchInit } from "../../../src/client/transport/reply.ts";
 import type { BelayControl, RunControl } from "../../../src/ports/control.ts";
-import { acpDoor } from "../../../src/protocols/acp/agent/acp-agent.ts";
+import { acpAgent } from "../../../src/protocols/acp/agent/acp-agent.ts";
 import { systemClock } from "../../../src/system/system-clock.ts";
 import { greeting, RawClient } from "../../acp/raw-client.ts";
 import type { Fields, Message, Version } from "../../acp/transcript.ts";
@@ -292,7 +292,7 @@ const acp =
   (version: Version): OpenWay =>
   async (server) => {
     const { control, line, restart, close } = await inMemory(server);
-    const editor = RawClient.connect(acpDoor({ control, clock: systemClock, version: "0" }), version);
+    const editor = RawClient.connect(acpAgent({ control, clock: systemClock, version: "0" }), version);
     await editor.ask("initialize", greeting(version));
     const unsent: Message[] = [];
     const send = (message: Message): void => {

@@ -9,7 +9,7 @@ import type {
   ProcessHandle,
   ProcessInfo,
   ProcessResult,
-  Ran,
+  CommandResult,
 } from "../../../ports/spawner.ts";
 import { Gate } from "../../../testing/gate.ts";
 import { type ManualClock, manualClock, settled } from "../../../testing/manual-clock.ts";
@@ -145,7 +145,7 @@ describe("shell", () => {
     const asked: unknown[] = [];
     const run: CallProcesses["run"] = async (_, options) => {
       asked.push(options);
-      return { kind: "background", process: handle({ info: INFO }) } satisfies Ran;
+      return { kind: "background", process: handle({ info: INFO }) } satisfies CommandResult;
     };
     const told = await use("shell", { command: "make", cwd: "sub" }, scene({ run }));
     expect(asked).toEqual([{ cwd: "sub", backgroundAfterMs: 60_000, feedback: "wake" }]);

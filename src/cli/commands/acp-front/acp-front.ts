@@ -32,10 +32,10 @@ export async function startFront(command: readonly string[], flags: FrontFlags):
   const home = openHome({ home: join(base, "fronts", mark), env: process.env });
   return withEditor(flags, async (desk) => {
     const load = () => import("../../../protocols/acp/client/external-agent.ts");
-    const { foreignAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp-front", load);
+    const { externalAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp-front", load);
     const { AgentSessions } = await import("../../../protocols/acp/client/agent-sessions.ts");
     const updates = new AgentSessions();
-    const agent = foreignAgent({
+    const agent = externalAgent({
       ...{ command: [program, ...words], inherit, cwd: process.cwd(), version: version() },
       sessions: (id) => brought.of(id),
       updates,

@@ -8,7 +8,7 @@ import type { Writable } from "node:stream";
 import { ControlError } from "../../../core/errors.ts";
 import { withPackage } from "../../../core/optional-package.ts";
 import type { BelayControl } from "../../../ports/control.ts";
-import type { AcpDoorOptions } from "../../../protocols/acp/agent/acp-agent.ts";
+import type { AcpAgentOptions } from "../../../protocols/acp/agent/acp-agent.ts";
 import { type EditorLine, editorLine } from "../../../protocols/acp/transport/stdio.ts";
 import { type Home, makeHome, openHome, socketOf } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
@@ -58,7 +58,7 @@ export interface Desk {
   readonly redact: Redactor;
 }
 
-export interface Seated extends Pick<AcpDoorOptions, "onSession" | "behind"> {
+export interface Seated extends Pick<AcpAgentOptions, "onSession" | "behind"> {
   readonly place: Place;
 }
 
@@ -104,8 +104,8 @@ async function serve(
   const kept = kind === "editors" ? "set down, and taken up at the next start" : "it goes on at the server";
   const end = new EditorsEnd({ policy, kept, answered: line.answered, log, clock: systemClock });
   const load = () => import("../../../protocols/acp/agent/acp-agent.ts");
-  const { acpDoor } = await withPackage("@agentclientprotocol/sdk", "belay acp", load);
-  const door = acpDoor({
+  const { acpAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp", load);
+  const door = acpAgent({
     ...{ control, clock: systemClock, version: version(), directory: process.cwd() },
     notice: (text) => log.info(text),
     ...(audit === undefined ? {} : { audit }),

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../../ports/clock.ts";
 import type { RunControl } from "../../../ports/control.ts";
-import type { AcpGuest } from "../../../protocols/acp/agent/acp-agent.ts";
+import type { AcpConnection } from "../../../protocols/acp/agent/acp-agent.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { count } from "../../shared/format/format-outcome.ts";
 
@@ -56,7 +56,7 @@ export class EditorsEnd {
   }
 
   /** The editor is gone: its runs are ended, and their prompts answered if somebody reads. Or they are left alone. */
-  async come(guest: Pick<AcpGuest, "runs" | "settled">): Promise<void> {
+  async come(guest: Pick<AcpConnection, "runs" | "settled">): Promise<void> {
     const { policy, kept, answered, log, clock } = this.#wish;
     this.#since ??= clock.elapsed();
     const runs = [...guest.runs];

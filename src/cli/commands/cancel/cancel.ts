@@ -4,7 +4,7 @@ import { ControlError } from "../../../core/errors.ts";
 import { WAIT_MS_MAX } from "../../../core/limits.ts";
 import type { CancelReceipt, SessionReceipt } from "../../../core/model/cancel.ts";
 import { isSessionId } from "../../../core/model/ids.ts";
-import type { CancelOptions, Waited } from "../../../ports/control.ts";
+import type { CancelOptions, AwaitedOutcome } from "../../../ports/control.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { type Door, UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
 import type { DoorOptions } from "../../shared/connection-options.ts";
@@ -63,7 +63,7 @@ function cancelOne(
   { control }: Door,
   target: string,
   { flags, waitMs }: Wish,
-): Promise<SessionReceipt | (CancelReceipt & Waited)> {
+): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
   const kind = kindOf(target);
   if (flags.remind === false && kind !== "call") throw onlyFor("--no-remind", "a call", target);
   if (flags.keepBackground && kind !== "session") throw onlyFor("--keep-background", "a session", target);
@@ -81,7 +81,7 @@ function cancelCallIn(
   session: string,
   call: string,
   { flags, waitMs }: Wish,
-): Promise<CancelReceipt & Waited> {
+): Promise<CancelReceipt & AwaitedOutcome> {
   if (flags.keepBackground) throw onlyFor("--keep-background", "a session", call);
   return control.session(session).cancelCall(call, {
     ...(flags.reason === undefined ? {} : { reason: flags.reason }),

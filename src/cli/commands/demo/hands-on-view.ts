@@ -4,7 +4,7 @@ import type { Recorded } from "../../../core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../../../core/model/ids.ts";
 import { titleOf } from "../../../core/model/process.ts";
 import type { Json } from "../../../core/model/prompt.ts";
-import type { About, Ending } from "../../../core/model/question.ts";
+import type { Subject, QuestionOutcome } from "../../../core/model/question.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { sayExit, sayOutcome, sayReason } from "../../shared/format/format-outcome.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
@@ -208,7 +208,7 @@ export class HandsOnView {
 export const brief = (data: Json): string =>
   plainLine(typeof data === "string" ? data : JSON.stringify(data), JSON_CHARS_MAX);
 
-function question(about: About, call: number | undefined): string {
+function question(about: Subject, call: number | undefined): string {
   if (about.kind === "question") {
     const options = about.options === undefined ? "" : ` (${about.options.join(", ")})`;
     return `${about.text}${options} Type: answer TEXT`;
@@ -217,7 +217,7 @@ function question(about: About, call: number | undefined): string {
   return `May ${which}, go on? ${about.note ?? ""} Type: yes, no or always`;
 }
 
-function ending(end: Ending): string {
+function ending(end: QuestionOutcome): string {
   switch (end.kind) {
     case "allowed":
       return end.remember === "session" ? "allowed, and not asked again in this session" : "allowed";

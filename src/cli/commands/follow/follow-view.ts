@@ -2,7 +2,7 @@
 import { styleText } from "node:util";
 import type { Delta, Gap } from "../../../core/model/delta.ts";
 import type { Recorded } from "../../../core/model/event.ts";
-import type { Told } from "../../../ports/control.ts";
+import type { AllSessionsEvent } from "../../../ports/control.ts";
 import { eventLine } from "../../shared/format/event-line.ts";
 import { plainLine, plainText } from "../../shared/format/plain-text.ts";
 import { clip, coloured, styleOf } from "../../shared/format/table.ts";
@@ -31,7 +31,7 @@ export class FollowView {
     this.#form = form;
   }
 
-  show(heard: Recorded | Delta | Gap | Told): void {
+  show(heard: Recorded | Delta | Gap | AllSessionsEvent): void {
     if (this.#form === "lines") {
       this.#output.write(`${JSON.stringify(heard)}\n`);
       return;

@@ -4,7 +4,7 @@ import { ControlError } from "../../../core/errors.ts";
 import type { Delta, Gap } from "../../../core/model/delta.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import { isSessionId } from "../../../core/model/ids.ts";
-import type { BelayControl, Told } from "../../../ports/control.ts";
+import type { BelayControl, AllSessionsEvent } from "../../../ports/control.ts";
 import { type Door, withControl } from "../../shared/connect.ts";
 import type { DoorOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
@@ -18,7 +18,7 @@ export interface FollowFlags extends DoorOptions {
   readonly json?: true;
 }
 
-type Heard = Recorded | Delta | Gap | Told;
+type Heard = Recorded | Delta | Gap | AllSessionsEvent;
 
 /** Follows until it has ended, or somebody leaves. */
 export function runFollow(typed: string | undefined, flags: FollowFlags): Promise<number> {

@@ -1,7 +1,7 @@
 // `belay queue SESSION`: what waits in a session, and one change of it at a time.
 
 import { ControlError } from "../../../core/errors.ts";
-import type { Place, QueueReceipt } from "../../../core/model/command.ts";
+import type { QueuePlace, QueueReceipt } from "../../../core/model/command.ts";
 import { isRunId } from "../../../core/model/ids.ts";
 import type { QueuedRun, SessionControl } from "../../../ports/control.ts";
 import { UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
@@ -100,7 +100,7 @@ function carryOut(
   }
 }
 
-function placeOf(queue: readonly QueuedRun[], typed: string): Place {
+function placeOf(queue: readonly QueuedRun[], typed: string): QueuePlace {
   if (typed === "front" || typed === "back") return typed;
   const before = waiting(queue, typed);
   if (isRunId(before)) return { before };

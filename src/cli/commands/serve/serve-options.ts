@@ -1,6 +1,6 @@
 // What was typed after `belay serve`, as the configuration has it.
 import { readFileSync, statSync } from "node:fs";
-import type { CrowdConfig, ServerConfig } from "../../../config/config.ts";
+import type { RateLimitsConfig, ServerConfig } from "../../../config/config.ts";
 import { ControlError } from "../../../core/errors.ts";
 import { suggest } from "../../../core/suggest.ts";
 import type { TrustedProxy } from "../../../http/transport/listener.ts";
@@ -67,7 +67,7 @@ export function serverOf(flags: ServeFlags): ServerConfig {
   };
 }
 
-function crowdOf({ changesPerSecond, streamsPerToken, connections }: ServeFlags): CrowdConfig {
+function crowdOf({ changesPerSecond, streamsPerToken, connections }: ServeFlags): RateLimitsConfig {
   const many = (typed: string | undefined, option: string): number | undefined =>
     typed === undefined ? undefined : wholeNumber(typed, option, { from: 1, to: CROWD_MAX });
   const wanted = {

@@ -2,8 +2,8 @@
 
 import type { CancelReceipt, SessionReceipt } from "../../../core/model/cancel.ts";
 import type { QueueReceipt } from "../../../core/model/command.ts";
-import type { AnswerReceipt, Ending } from "../../../core/model/question.ts";
-import type { Waited } from "../../../ports/control.ts";
+import type { AnswerReceipt, QuestionOutcome } from "../../../core/model/question.ts";
+import type { AwaitedOutcome } from "../../../ports/control.ts";
 import { EXIT_CODE, EXIT_OK } from "../exit-code.ts";
 import { sayOutcome, sayReason, sayReceipt, saySessionReceipt } from "./format-outcome.ts";
 import { plainLine } from "./plain-text.ts";
@@ -13,7 +13,7 @@ const WORDS_CHARS_MAX = 400;
 const harmless = (text: string): string => plainLine(text, WORDS_CHARS_MAX);
 
 /** One line for the target and, for a session, one for everything it covers. */
-export function receiptLines(target: string, receipt: SessionReceipt | (CancelReceipt & Waited)): readonly string[] {
+export function receiptLines(target: string, receipt: SessionReceipt | (CancelReceipt & AwaitedOutcome)): readonly string[] {
   if (!("runs" in receipt)) {
     const named = receipt.tool === undefined ? target : `${target} ${plainLine(receipt.tool, WORDS_CHARS_MAX)}`;
     return [`${named}  ${harmless(sayReceipt(receipt))}`, ...waitedLines(target, receipt)];
@@ -28,11 +28,11 @@ export function receiptLines(target: string, receipt: SessionReceipt | (CancelRe
 /** One thing that was to be stopped. Also a receipt of something covered may tell how it ended. */
 export interface StopPart {
   readonly id: string;
-  readonly receipt: CancelReceipt & Waited;
+  readonly receipt: CancelReceipt & AwaitedOutcome;
 }
 
 /** What a session's receipt covers; any other is about one thing. */
-export function partsOf(target: string, receipt: SessionReceipt | (CancelReceipt & Waited)): readonly StopPart[] {
+export function partsOf(target: string, receipt: SessionReceipt | (CancelReceipt & AwaitedOutcome)): readonly StopPart[] {
   if (!("runs" in receipt)) return [{ id: target, receipt }];
   const processes = "processes" in receipt ? (receipt.processes ?? []) : [];
   return [
@@ -41,7 +41,7 @@ export function partsOf(target: string, receipt: SessionReceipt | (CancelReceipt
   ];
 }
 
-function waitedLines(id: string, { ended }: Waited): readonly string[] {
+function waitedLines(id: string, { ended }: AwaitedOutcome): readonly string[] {
   if (ended === undefined) return [];
   if (ended.kind === "settled") return [`    ended: ${harmless(sayOutcome(ended.outcome))}`];
   return [`    not ended within ${ended.waitMs} ms; it is still being stopped: belay follow ${id}`];
@@ -90,7 +90,7 @@ export function answerExit({ kind }: AnswerReceipt): number {
   return kind === "unknown" ? EXIT_CODE.not_found : EXIT_OK;
 }
 
-export function sayEnding(ending: Ending): string {
+export function sayEnding(ending: QuestionOutcome): string {
   switch (ending.kind) {
     case "allowed":
       return `allowed${by(ending.by)}${ending.remember === "session" ? ", for the whole session" : ""}`;

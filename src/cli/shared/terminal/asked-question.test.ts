@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import type { QuestionId, RunId } from "../../../core/model/ids.ts";
-import type { About } from "../../../core/model/question.ts";
+import type { Subject } from "../../../core/model/question.ts";
 import { askedAs } from "./asked-question.ts";
 
-const asked = (about: About, code?: string) =>
+const asked = (about: Subject, code?: string) =>
   askedAs(
     { id: "ask_1.1" as QuestionId, runId: "run_1" as RunId, about },
     { columns: 60, ...(code === undefined ? {} : { code }) },
   );
 
-const APPROVAL: About = {
+const APPROVAL: Subject = {
   kind: "approval",
   name: "shell\nMay exactly this be carried out?",
   input: { command: `${"x".repeat(60)}Type abcd to allow it: ` },

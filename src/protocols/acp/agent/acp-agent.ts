@@ -7,7 +7,7 @@ import type { Stream } from "@agentclientprotocol/sdk";
 import { agentProtocolRouter } from "@agentclientprotocol/sdk/experimental/v2";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BelayControl, RunControl } from "../../../ports/control.ts";
-import { type Guest, LOCAL_USER } from "./acp-client-info.ts";
+import { type AcpClientInfo, LOCAL_USER } from "./acp-client-info.ts";
 import { Desk, type OpenedSession } from "./acp-sessions.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import type { Audit } from "./audit.ts";
@@ -15,13 +15,13 @@ import { inOrder } from "./intake.ts";
 import { v1App } from "./versions/v1-app.ts";
 import { v2App } from "./versions/v2-app.ts";
 
-export interface AcpDoorOptions {
+export interface AcpAgentOptions {
   readonly control: BelayControl;
   readonly clock: Clock;
   /** Of Belay. */
   readonly version: string;
   /** Who comes in. Default: the user of this machine, who may do everything. */
-  readonly guest?: Guest;
+  readonly client?: AcpClientInfo;
   /** Where a session works that was made without a directory. */
   readonly directory?: string;
   readonly audit?: Audit;
@@ -33,9 +33,9 @@ export interface AcpDoorOptions {
   readonly onSession?: (session: OpenedSession) => void;
 }
 
-export interface AcpDoor {
+export interface AcpAgent {
   /** Also what the SDK wants of an agent that is connected to a transport of its own. */
-  connect(stream: Stream, options?: ConnectOptions): AcpGuest;
+  connect(stream: Stream, options?: ConnectOptions): AcpConnection;
 }
 
 export interface ConnectOptions {
@@ -43,10 +43,10 @@ export interface ConnectOptions {
    * Called when the input has ended. The connection is closed when it resolves; until then answers still go out, to a
    * client that has closed its end and still listens.
    */
-  readonly atEnd?: (guest: AcpGuest) => Promise<void>;
+  readonly atEnd?: (guest: AcpConnection) => Promise<void>;
 }
 
-export interface AcpGuest {
+export interface AcpConnection {
   readonly closed: Promise<void>;
   /** The runs begun through this connection that were not answered yet. */
   readonly runs: readonly RunControl[];
@@ -54,12 +54,12 @@ export interface AcpGuest {
   settled(): Promise<void>;
 }
 
-export function acpDoor(options: AcpDoorOptions): AcpDoor {
+export function acpAgent(options: AcpAgentOptions): AcpAgent {
   return { connect: (stream, connecting) => welcome(options, stream, connecting?.atEnd) };
 }
 
-function welcome(options: AcpDoorOptions, stream: Stream, atEnd: ConnectOptions["atEnd"]): AcpGuest {
-  const { control, clock, version, guest = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
+function welcome(options: AcpAgentOptions, stream: Stream, atEnd: ConnectOptions["atEnd"]): AcpConnection {
+  const { control, clock, version, client: guest = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
   const { onSession, behind } = options;
   const desk = new Desk({ control, clock, guest, directory, audit, notice, onSession, behind });
   const router = agentProtocolRouter().withV1(v1App(desk, version)).withV2(v2App(desk, version));
@@ -67,7 +67,7 @@ function welcome(options: AcpDoorOptions, stream: Stream, atEnd: ConnectOptions[
     await atEnd?.(here).catch((error: unknown) => notice(`The end of a connection has failed: ${String(error)}`));
   });
   const { closed } = router.connect(ordered);
-  const here: AcpGuest = {
+  const here: AcpConnection = {
     closed: closed.finally(() => desk.leave()),
     get runs() {
       return desk.prompts.map((own) => own.run);
@@ -77,4 +77,4 @@ function welcome(options: AcpDoorOptions, stream: Stream, atEnd: ConnectOptions[
   return here;
 }
 
-export type { Audit, Guest, OpenedSession };
+export type { Audit, AcpClientInfo, OpenedSession };

@@ -5,7 +5,7 @@ import { unknownSession } from "./rpc-error.ts";
 
 export type Scope = "read" | "prompt" | "cancel" | "approve" | "admin";
 
-export interface Guest {
+export interface AcpClientInfo {
   readonly name: string;
   /** Sessions are made in it, and no other is there. */
   readonly tenant?: string | undefined;
@@ -13,11 +13,11 @@ export interface Guest {
 }
 
 /** The user of this machine, who has started us. */
-export const LOCAL_USER: Guest = { name: "editor", may: new Set(["read", "prompt", "cancel", "approve", "admin"]) };
+export const LOCAL_USER: AcpClientInfo = { name: "editor", may: new Set(["read", "prompt", "cancel", "approve", "admin"]) };
 
-export const isAllowed = ({ may }: Guest, scope: Scope): boolean => may.has(scope) || may.has("admin");
+export const isAllowed = ({ may }: AcpClientInfo, scope: Scope): boolean => may.has(scope) || may.has("admin");
 
-export function allow(guest: Guest, scope: Scope): void {
+export function allow(guest: AcpClientInfo, scope: Scope): void {
   if (isAllowed(guest, scope)) return;
   throw new ControlError("forbidden", `This token may not ${VERBS[scope]}.`);
 }
@@ -31,10 +31,10 @@ const VERBS: Readonly<Record<Scope, string>> = {
 };
 
 /** An id as a session of this guest. What is another's is not there. */
-export function sessionOf({ tenant }: Guest, id: string): SessionId {
+export function sessionOf({ tenant }: AcpClientInfo, id: string): SessionId {
   if (!isSessionId(id) || !isOwn({ tenant }, id)) throw unknownSession(id);
   return id;
 }
 
-export const isOwn = ({ tenant }: Pick<Guest, "tenant">, id: SessionId): boolean =>
+export const isOwn = ({ tenant }: Pick<AcpClientInfo, "tenant">, id: SessionId): boolean =>
   tenant === undefined || tenantOf(id) === tenant;

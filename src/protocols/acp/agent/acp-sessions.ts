@@ -22,7 +22,7 @@ import type { BelayControl, RunControl, SessionControl } from "../../../ports/co
 import type { Explanation } from "../../../ports/explanation.ts";
 import type { SessionRow } from "../../../ports/store.ts";
 import { cancelCall, type StoppedCall } from "../../cancel-call.ts";
-import { allow, type Guest, isAllowed, isOwn, sessionOf } from "./acp-client-info.ts";
+import { allow, type AcpClientInfo, isAllowed, isOwn, sessionOf } from "./acp-client-info.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import { AgentSettings, endProcesses } from "./agent-settings.ts";
 import { AttachedSession, type From } from "./attached-session.ts";
@@ -39,7 +39,7 @@ import { type ListPage, type ListWish, listSessions } from "./session-list.ts";
 export interface DeskOptions {
   readonly control: BelayControl;
   readonly clock: Clock;
-  readonly guest: Guest;
+  readonly guest: AcpClientInfo;
   readonly directory: string;
   readonly audit: Audit | undefined;
   readonly notice: (text: string) => void;
@@ -86,7 +86,7 @@ export class Desk {
     this.agent = behind === undefined ? undefined : new AgentSettings({ behind, ...parts });
   }
 
-  get guest(): Guest {
+  get guest(): AcpClientInfo {
     return this.#options.guest;
   }
 
@@ -180,7 +180,7 @@ export class Desk {
       allow(this.guest, "cancel");
       const own = this.#own(run);
       if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
-      const home = isRunId(run) ? await this.#options.control.home(run) : undefined;
+      const home = isRunId(run) ? await this.#options.control.findSession(run) : undefined;
       // Another tenant's is not there, and neither is the name of its session.
       if (home === undefined || !isOwn(this.guest, home)) return { kind: "unknown" };
       return this.#cancelRun(home, run, note);
@@ -297,7 +297,7 @@ export class Desk {
     const { control } = this.#options;
     const own = this.#sessions.get(session)?.run(run);
     if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
-    if (!isRunId(run) || (await control.home(run)) !== session) return { kind: "unknown" };
+    if (!isRunId(run) || (await control.findSession(run)) !== session) return { kind: "unknown" };
     const receipt = await control.cancel(run, { reason: this.#reason(note) });
     return "runs" in receipt ? { kind: "unknown" } : receipt;
   }

@@ -4,7 +4,7 @@ import type { SessionConfigOption, SetSessionConfigOptionResponse } from "@agent
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import type { SessionControl } from "../../../ports/control.ts";
-import { allow, type Guest, sessionOf } from "./acp-client-info.ts";
+import { allow, type AcpClientInfo, sessionOf } from "./acp-client-info.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import type { Records } from "./audit.ts";
 import { CLOSE_WAIT_MS } from "./limits.ts";
@@ -12,7 +12,7 @@ import { rpcError, unknownSession } from "./rpc-error.ts";
 
 export interface AgentSettingsParts {
   readonly behind: AgentBehind;
-  readonly guest: Guest;
+  readonly guest: AcpClientInfo;
   readonly records: Records;
   readonly isOpen: (session: SessionId) => boolean;
 }

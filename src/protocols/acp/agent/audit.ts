@@ -4,7 +4,7 @@
 // 1. A record that cannot be kept stops nothing.
 import { messageOf } from "../../../core/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { Guest } from "./acp-client-info.ts";
+import type { AcpClientInfo } from "./acp-client-info.ts";
 import { codeOf } from "./rpc-error.ts";
 
 export interface AuditRecord {
@@ -28,7 +28,7 @@ export interface Audit {
 export interface RecordsWish {
   readonly audit: Audit | undefined;
   readonly clock: Clock;
-  readonly guest: Guest;
+  readonly guest: AcpClientInfo;
   readonly notice: (text: string) => void;
 }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { BelayControl, SessionsPage } from "../../../ports/control.ts";
 import { type Belay, openBelay } from "../../../sdk/belay.ts";
 import { manualClock } from "../../../testing/manual-clock.ts";
-import { type Guest, LOCAL_USER } from "./acp-client-info.ts";
+import { type AcpClientInfo, LOCAL_USER } from "./acp-client-info.ts";
 import { LIST_PAGE } from "./limits.ts";
 import { type ListPage, type ListWish, listSessions } from "./session-list.ts";
 
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => belay.close());
 
-const listed = (wish: Partial<ListWish> = {}, guest: Guest = LOCAL_USER): Promise<ListPage> =>
+const listed = (wish: Partial<ListWish> = {}, guest: AcpClientInfo = LOCAL_USER): Promise<ListPage> =>
   listSessions(belay, guest, "/w", { ...NO_WISH, ...wish });
 
 describe("sessions are listed", () => {
@@ -82,7 +82,7 @@ describe("sessions are listed", () => {
   test("G35: to a tenant its own and no other, whatever it sends as a cursor", async () => {
     const other = await belay.createSession({ tenant: "other" });
     const mine = await belay.createSession({ tenant: "acme" });
-    const guest: Guest = { name: "ann", tenant: "acme", may: new Set(["read"]) };
+    const guest: AcpClientInfo = { name: "ann", tenant: "acme", may: new Set(["read"]) };
     expect((await listed({}, guest)).sessions.map(({ sessionId }) => sessionId)).toEqual([mine.id]);
     await expect(listed({ cursor: other.id }, guest)).rejects.toMatchObject({ code: -32602 });
   });

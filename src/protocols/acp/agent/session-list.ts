@@ -4,7 +4,7 @@ import { toControlError } from "../../../core/errors.ts";
 import { isSessionId, tenantOf } from "../../../core/model/ids.ts";
 import type { BelayControl, SessionControl } from "../../../ports/control.ts";
 import type { SessionRow } from "../../../ports/store.ts";
-import type { Guest } from "./acp-client-info.ts";
+import type { AcpClientInfo } from "./acp-client-info.ts";
 import { LIST_PAGE, LIST_SCAN_MAX, LIST_STEP } from "./limits.ts";
 import { realPath } from "./real-path.ts";
 import { invalidParams } from "./rpc-error.ts";
@@ -30,7 +30,7 @@ export interface ListPage {
 /** `directory`: where a session works that was made without one. */
 export async function listSessions(
   control: BelayControl,
-  guest: Guest,
+  guest: AcpClientInfo,
   directory: string,
   { cwd, cursor }: ListWish,
 ): Promise<ListPage> {
@@ -53,7 +53,7 @@ interface OpenRows {
 /** As many as a page holds, or as there are among those that are looked at for one page. */
 async function openRows(
   control: BelayControl,
-  { tenant }: Guest,
+  { tenant }: AcpClientInfo,
   cursor: string | undefined,
   isWanted: (row: SessionRow) => boolean,
 ): Promise<OpenRows> {
@@ -73,7 +73,7 @@ async function openRows(
 }
 
 /** A cursor that is not a session would give an empty page, as if the list ended there. */
-async function requireCursor(control: BelayControl, { tenant }: Guest, cursor: string): Promise<void> {
+async function requireCursor(control: BelayControl, { tenant }: AcpClientInfo, cursor: string): Promise<void> {
   const isOwn = isSessionId(cursor) && (tenant === undefined || tenantOf(cursor) === tenant);
   const row = isOwn ? await control.session(cursor).row().catch(orAbsent) : undefined;
   if (row === undefined) throw invalidParams("`cursor` is not a session of this list.", "Begin anew.");

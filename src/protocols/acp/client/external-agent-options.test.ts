@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkForeign, type ForeignAgentOptions } from "./external-agent-options.ts";
+import { checkForeign, type ExternalAgentOptions } from "./external-agent-options.ts";
 
 test("it is called after its program, and has nothing of Belay's own in what it is given", () => {
   const env = { KEY: "k", BELAY_TOKEN: "t", BELAY_HOME: "/h" };
@@ -21,5 +21,5 @@ test.each([
   [{ command: ["a"], idleMax: -1 }, "`idleMax` is a whole number"],
 ])("is refused: %j", (given, words) => {
   // As somebody would write it who has no types.
-  expect(() => checkForeign(given as unknown as ForeignAgentOptions)).toThrow(words);
+  expect(() => checkForeign(given as unknown as ExternalAgentOptions)).toThrow(words);
 });

@@ -16,7 +16,7 @@ export interface Brought {
 
 export type Leave = "ask" | "give";
 
-export interface ForeignAgentOptions {
+export interface ExternalAgentOptions {
   /** The program and its arguments. It speaks the Agent Client Protocol on stdin and stdout. */
   readonly command: readonly [string, ...string[]];
   /** On top of what it inherits. */
@@ -47,7 +47,7 @@ export interface ForeignAgentOptions {
   readonly idleMax?: number;
 }
 
-export interface Settled extends ForeignAgentOptions {
+export interface Settled extends ExternalAgentOptions {
   readonly leave: Leave;
   readonly env: Readonly<Record<string, string>>;
   readonly name: string;
@@ -57,7 +57,7 @@ export interface Settled extends ForeignAgentOptions {
   readonly idleMax: number;
 }
 
-export function checkForeign(given: ForeignAgentOptions): Settled {
+export function checkForeign(given: ExternalAgentOptions): Settled {
   const { command, env = {}, cwd, name, leave = "ask", version = "0" } = given;
   const { stopMs, startMs = START_MS, idleMs = IDLE_MS, idleMax = IDLE_PROCESSES_MAX } = given;
   const args: unknown = command;

@@ -6,7 +6,7 @@ import type { Message } from "../../../core/read/transcript.ts";
 import type { Agent, Turn, TurnResult } from "../../../ports/agent.ts";
 import { AgentFailed } from "./agent-errors.ts";
 import { Links } from "./agent-processes.ts";
-import { checkForeign, type ForeignAgentOptions } from "./external-agent-options.ts";
+import { checkForeign, type ExternalAgentOptions } from "./external-agent-options.ts";
 import { ForeignTurn } from "./external-turn.ts";
 import { retold } from "./history-text.ts";
 import { promptBlocks, textBlock } from "./prompt-blocks.ts";
@@ -14,9 +14,9 @@ import { RunProcesses } from "./run-processes.ts";
 import type { Seat } from "./session-setup.ts";
 import { Steering } from "./steering.ts";
 
-export type { Brought, ForeignAgentOptions } from "./external-agent-options.ts";
+export type { Brought, ExternalAgentOptions } from "./external-agent-options.ts";
 
-export function foreignAgent(options: ForeignAgentOptions): Agent {
+export function externalAgent(options: ExternalAgentOptions): Agent {
   const links = new Links(checkForeign(options));
   const agent = async (turn: Turn): Promise<TurnResult> => {
     const messages = await turn.transcript();

@@ -4,7 +4,7 @@
 // 1. Every question is answered once, with one of the agent's own options or with `cancelled`.
 // 2. Nothing is allowed that nobody has allowed: whatever goes wrong is a no.
 import type { RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import type { Ending } from "../../../core/model/question.ts";
+import type { QuestionOutcome } from "../../../core/model/question.ts";
 import type { CallResult } from "../../../ports/agent.ts";
 import type { Leave } from "./external-agent-options.ts";
 import { brief, isObject } from "./kept-json.ts";
@@ -66,7 +66,7 @@ async function asked(mirror: Mirror, options: readonly Option[]): Promise<Reques
   }
 }
 
-function denial(ending: Ending): string {
+function denial(ending: QuestionOutcome): string {
   if (ending.kind === "expired") return `Not carried out: not approved within ${ending.limitMs} ms.`;
   const { by, note } = { by: undefined, note: undefined, ...ending };
   return `Not carried out: denied by ${by ?? "the user"}${note === undefined ? "." : `: ${note}`}`;

@@ -1,7 +1,7 @@
 // The methods beside the protocol: one call, one run, a steer, and why a session is busy. In both versions alike.
 
 import type { CancelReceipt } from "../../../../core/model/cancel.ts";
-import type { Waited } from "../../../../ports/control.ts";
+import type { AwaitedOutcome } from "../../../../ports/control.ts";
 import type { Explanation } from "../../../../ports/explanation.ts";
 import type { Desk } from "../acp-sessions.ts";
 import { CALL_WAIT_MS } from "../limits.ts";
@@ -50,7 +50,7 @@ export interface CallStopped {
   readonly tool: string | null;
   /** The one that is kept: that of the first stop. Null: it has none, or it is not known here. */
   readonly reason: string | null;
-  readonly receipt: CancelReceipt & Waited;
+  readonly receipt: CancelReceipt & AwaitedOutcome;
 }
 
 /** In the words of the other method: its own statuses, and it waits a little. */
@@ -63,7 +63,7 @@ export async function stopCallAlias(desk: Desk, params: CallStopParams): Promise
   return { status, callId, call_id: callId, tool, reason: keptReason(receipt, reason), receipt };
 }
 
-function keptReason(receipt: CancelReceipt & Waited, given: string | undefined): string | null {
+function keptReason(receipt: CancelReceipt & AwaitedOutcome, given: string | undefined): string | null {
   const ended = receipt.kind === "settled" ? receipt : receipt.ended;
   const outcome = ended?.kind === "settled" ? ended.outcome : undefined;
   if (outcome?.kind === "cancelled") return "note" in outcome.reason ? (outcome.reason.note ?? null) : null;
