@@ -296,7 +296,7 @@ export class Clients {
     const { turns } = life().actors;
     const isLate = (id: RunId): boolean => turns.findLast(({ runId }) => runId === id)?.end !== undefined;
     // One that was cut off may have been lost by the recovery before.
-    const isHere = (id: RunId): boolean => !life().letGo && turns.some(({ runId }) => runId === id);
+    const isHere = (id: RunId): boolean => !life().release && turns.some(({ runId }) => runId === id);
     const live = standing.filter(isHere);
     const of = {
       ...{ session: () => live, close: () => live, run: () => [target as RunId] },
@@ -345,7 +345,7 @@ export class Clients {
   #momentOf({ kind, session, sentHead }: AskedRecord, life: Life): AnswerMoment {
     // A session that it does not drive cannot start a process.
     const isDriven = kind !== "start" || life.engine.lanes.peek(session)?.epoch !== undefined;
-    const server = life.letGo || !isDriven ? "not-driving" : life.phase === "closing" ? "closing" : "serving";
+    const server = life.release || !isDriven ? "not-driving" : life.phase === "closing" ? "closing" : "serving";
     return { ...this.#positionOf(session), sentHead, server, storeFailed: life.faults > 0 };
   }
 

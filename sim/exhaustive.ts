@@ -3,7 +3,7 @@
 import { callId, processId, questionId, type RunId, type SessionId } from "../src/core/model/ids.ts";
 import type { TurnActor } from "./actors.ts";
 import { type Chooser, ListedChooser } from "./chooser.ts";
-import { heedRejections } from "./rejections.ts";
+import { onRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
 import type { Parked } from "./sim-store.ts";
 import { Simulation } from "./simulation.ts";
@@ -156,7 +156,7 @@ async function execute(
   seen: Set<string>,
   given: number,
 ): Promise<readonly Violation[]> {
-  heedRejections(simulation);
+  onRejections(simulation);
   await simulation.begin();
   const walk = new Walk(simulation, scope);
   await walk.setScene();

@@ -25,7 +25,7 @@ export function checkLeftovers(simulation: Simulation): void {
   left(life.busyTimers, "timers are left");
   // After trouble with the store, a session is looked at once more.
   const idle = life.timers - life.busyTimers - IDLE_TIMERS - models.lingering;
-  if (troubles === 0 && !life.letGo) left(idle, `timers that nobody needs are left, besides ${LEASE_RENEW_MS} ms`);
+  if (troubles === 0 && !life.release) left(idle, `timers that nobody needs are left, besides ${LEASE_RENEW_MS} ms`);
   left(life.engine.held, "runs, waits, questions or followings are kept in mind");
   left(life.store.growing, "wait for a log to grow");
   checkSignals(simulation);

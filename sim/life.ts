@@ -43,11 +43,11 @@ export class Life {
   /** Faults of the store it has met; while there are none, nobody may be told of trouble. */
   faults = 0;
   /** The store was silent for so long that it had to let go of what it drove. */
-  letGo = false;
+  release = false;
   late = 0;
   report: ShutdownReport | undefined;
   readonly #clock: ManualClock;
-  readonly #timers = new Set<{ takeBack: () => void; idle: boolean }>();
+  readonly #timers = new Set<{ dispose: () => void; idle: boolean }>();
 
   constructor(parts: LifeParts) {
     this.number = parts.number;
@@ -119,7 +119,7 @@ export class Life {
     this.store.parked.length = 0;
     this.actors.over = true;
     this.host.over = true;
-    for (const timer of this.#timers) timer.takeBack();
+    for (const timer of this.#timers) timer.dispose();
     this.#timers.clear();
   }
 
@@ -130,16 +130,16 @@ export class Life {
       elapsed: () => this.#clock.elapsed(),
       after: (ms, call, kind) => {
         if (this.phase === "over") return () => {};
-        const timer = { takeBack: () => {}, idle: kind === "idle" };
+        const timer = { dispose: () => {}, idle: kind === "idle" };
         this.#timers.add(timer);
-        const takeBack = this.#clock.after(ms, () => {
+        const dispose = this.#clock.after(ms, () => {
           this.#timers.delete(timer);
           call();
         });
-        timer.takeBack = takeBack;
+        timer.dispose = dispose;
         return () => {
           this.#timers.delete(timer);
-          takeBack();
+          dispose();
         };
       },
       immediate: (call) => this.#clock.immediate(() => this.phase !== "over" && call()),

@@ -142,7 +142,7 @@ export class ModelAgents {
       options,
       deaf: !actors.over && watch.deaf(),
       elapsed,
-      letGo: (one) => {
+      release: (one) => {
         if (turn !== undefined && !actors.over) watch.modelLetGo(turn, one);
       },
     });

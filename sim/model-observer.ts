@@ -40,7 +40,7 @@ export class ModelObserver {
   }
 
   /** The loop does not wait for it any more: it was stopped, or its time is up. */
-  letGo(turn: ModelTurn, request: ParkedRequest): void {
+  release(turn: ModelTurn, request: ParkedRequest): void {
     this.#parts.note(`  * ${turn.id} lets go of the model`);
     if (turn.aborted || request.end !== undefined) return;
     const limitMs = request.begun ? SILENT_MS : FIRST_BYTE_MS;
@@ -110,7 +110,7 @@ export class ModelObserver {
     else if (stops.stopped.has(turn.runId)) {
       this.#violate("G11", `${turn.id} asks its model after its stop was decided.`);
     }
-    if (facts.works.get(turn.id)?.settled !== undefined && !this.#parts.life().letGo) {
+    if (facts.works.get(turn.id)?.settled !== undefined && !this.#parts.life().release) {
       this.#violate("G16", `${turn.id} asks its model after its end was recorded.`);
     }
   }
@@ -151,7 +151,7 @@ export class ModelObserver {
   /** The model hears what it was asked, and how each of its calls has ended. */
   #checkTold(turn: ModelTurn, { options: { prompt } }: ParkedRequest): void {
     const { facts, life } = this.#parts;
-    if (facts.trims.has(turn.turn.sessionId) || life().letGo) return;
+    if (facts.trims.has(turn.turn.sessionId) || life().release) return;
     const run = facts.runs.get(turn.runId);
     if (run !== undefined && !run.id.includes(".w") && !wordsOfUsers(prompt).includes(run.text)) {
       this.#violate("G17", `${turn.id} asks its model without what "${run.text}" has asked.`);

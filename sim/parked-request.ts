@@ -34,7 +34,7 @@ interface Parts {
   readonly deaf: boolean;
   readonly elapsed: () => number;
   /** Our side has let go of it. */
-  readonly letGo: (request: ParkedRequest) => void;
+  readonly release: (request: ParkedRequest) => void;
 }
 
 export class ParkedRequest {
@@ -63,7 +63,7 @@ export class ParkedRequest {
   cancelled = false;
   readonly answer: Promise<LanguageModelV4StreamResult>;
   readonly #elapsed: () => number;
-  readonly #letGo: (request: ParkedRequest) => void;
+  readonly #release: (request: ParkedRequest) => void;
   #connect: (result: LanguageModelV4StreamResult) => void = ignore;
   #refuse: (error: unknown) => void = ignore;
   /** What it has sent and nobody has read, and who waits for more. */
@@ -76,7 +76,7 @@ export class ParkedRequest {
     this.options = parts.options;
     this.deaf = parts.deaf;
     this.#elapsed = parts.elapsed;
-    this.#letGo = parts.letGo;
+    this.#release = parts.release;
     this.askedAt = parts.elapsed();
     this.heardAt = this.askedAt;
     this.answer = new Promise((resolve, reject) => {
@@ -205,7 +205,7 @@ export class ParkedRequest {
   /** Told to stop. Most providers are; the others are found out later, and it must make no difference. */
   #aborted(): void {
     this.endedAt ??= this.#elapsed();
-    this.#letGo(this);
+    this.#release(this);
     if (this.deaf || this.phase === "over") return;
     const connecting = this.phase === "connecting";
     this.phase = "over";

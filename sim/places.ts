@@ -28,7 +28,7 @@ export class Places {
           if (waits) this.waiting -= 1;
           waits = false;
         };
-        const takeBack = this.#slots.take((giveBack) => {
+        const dispose = this.#slots.take((giveBack) => {
           over();
           this.#holders.add(plan);
           taken(() => {
@@ -38,7 +38,7 @@ export class Places {
         });
         return () => {
           over();
-          takeBack();
+          dispose();
         };
       },
     };

@@ -121,7 +121,7 @@ export class ProcessObserver implements ProcessWatch {
     const life = this.#parts.life();
     const known = world.children.get(one.id);
     const end = known?.child.end;
-    const witnessed = known?.life === life.number && !life.letGo;
+    const witnessed = known?.life === life.number && !life.release;
     const lie = (why: string): void => this.#violate("G15", `${one.id} is recorded as ${outcome.kind}: ${why}.`);
     switch (outcome.kind) {
       case "completed":

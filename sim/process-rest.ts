@@ -59,12 +59,12 @@ export function checkProcesses(simulation: Simulation): void {
   if (life.engine.processes.count > 0) {
     simulation.violate("G33", `${life.engine.processes.count} processes are still held, at rest.`);
   }
-  if (!life.letGo && life.engine.processes.dropped !== processes.dropped) {
+  if (!life.release && life.engine.processes.dropped !== processes.dropped) {
     const { dropped } = life.engine.processes;
     simulation.violate("G22", `${processes.dropped} results were dropped, and ${dropped} counted.`);
   }
   for (const { id, processes: user } of life.actors.calls) {
-    if (user.pending > 0 && !life.letGo) simulation.violate("G8", `${id} still waits for a process.`);
+    if (user.pending > 0 && !life.release) simulation.violate("G8", `${id} still waits for a process.`);
   }
 }
 

@@ -3,7 +3,7 @@ import { type Chooser, chance, pick, SeededChooser, weighted } from "./chooser.t
 import { RandomAgent } from "./random-agent.ts";
 import { RandomClients } from "./random-clients.ts";
 import { RandomProcesses } from "./random-processes.ts";
-import { heedRejections } from "./rejections.ts";
+import { onRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
 import { type Flavour, type Focus, flavourOf } from "./schedule-options.ts";
 import type { Parked } from "./sim-store.ts";
@@ -46,7 +46,7 @@ export async function runSeed(
   const chooser = new SeededChooser(seed);
   const flavour = flavourOf(chooser, focus);
   const simulation = new Simulation(flavour, chooser, keep);
-  heedRejections(simulation);
+  onRejections(simulation);
   simulation.trace.note(JSON.stringify(flavour));
   await simulation.begin();
   let steps = 0;

@@ -6,7 +6,7 @@ let current: Simulation | undefined;
 let listening = false;
 
 /** From now on they are this simulation's. */
-export function heedRejections(simulation: Simulation): void {
+export function onRejections(simulation: Simulation): void {
   current = simulation;
   if (listening) return;
   listening = true;

@@ -282,7 +282,7 @@ export class Simulation {
       this.troubles += 1;
     }
     const at = this.clock.elapsed();
-    if (renewedAt !== undefined && at - renewedAt >= HOLD_MS) this.#letGo(at);
+    if (renewedAt !== undefined && at - renewedAt >= HOLD_MS) this.#release(at);
   }
 
   /** Another worker takes every lease that has run out, and dies at once: whoever had them must not write any more. */
@@ -301,12 +301,12 @@ export class Simulation {
   #lost(): void {
     this.life.faults += 1;
     this.troubles += 1;
-    this.life.letGo = true;
+    this.life.release = true;
     this.stops.forget();
   }
 
   /** A store that says nothing for so long is in trouble as well: whoever drives has let go. */
-  #letGo(at: number): void {
+  #release(at: number): void {
     this.#lost();
     this.life.store.renewedAt = at;
     for (const { request, manner, dying } of this.world.going) {
@@ -332,7 +332,7 @@ export class Simulation {
       if (report?.unfinished.includes(session) === true) continue;
       const live = this.facts.live(session);
       // A run this life never took up is the next one's to take up.
-      const ours = !this.life.letGo && this.life.actors.turns.some((turn) => turn.runId === live?.id);
+      const ours = !this.life.release && this.life.actors.turns.some((turn) => turn.runId === live?.id);
       if (live !== undefined && ours && !live.parked) {
         this.violate("G25", `${live.id} was neither set down nor ended by an orderly shutdown.`);
       }

@@ -20,7 +20,7 @@ interface House {
 /** Everything that could happen by itself has happened. */
 export function checkStops(house: House): void {
   const { facts, life, clients } = house;
-  if (life.letGo || house.clock.elapsed() < house.silentUntil) return;
+  if (life.release || house.clock.elapsed() < house.silentUntil) return;
   for (const actor of life.actors.going) {
     if (actor.aborted || !hears(actor)) continue;
     const lane = laneOf(actor, facts, life);
@@ -35,7 +35,7 @@ export function checkStops(house: House): void {
 /** The stop that this worker had received before a piece of work began, if it covers that. */
 export function stoppedBefore(actor: Actor, house: Pick<House, "facts" | "life" | "clients">): string | undefined {
   const { facts, life, clients } = house;
-  if (life.letGo) return undefined;
+  if (life.release) return undefined;
   // Until the store has answered where its run is, no session has received it.
   const isReceived = (one: AskedRecord): boolean => one.life === life.number && one.kind === "cancel" && one.isFound;
   const by = clients.asked.find((one) => isReceived(one) && stops(one, actor, facts));

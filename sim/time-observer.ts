@@ -39,7 +39,7 @@ export class TimeObserver {
   drained(): void {
     const { facts, elapsed, runLimitMs } = this.#parts;
     const life = this.#parts.life();
-    const { actors, letGo, number } = life;
+    const { actors, release: letGo, number } = life;
     for (const actor of actors.going) {
       if (actor.aborted && !this.#stopped.has(actor)) this.#stopped.set(actor, elapsed());
       const name = `${actor.runId} in life ${number}`;

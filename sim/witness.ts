@@ -74,7 +74,7 @@ export class Witness implements Watch, ModelWatch {
   }
 
   modelLetGo(turn: ModelTurn, request: ParkedRequest): void {
-    this.#parts.models.letGo(turn, request);
+    this.#parts.models.release(turn, request);
   }
 
   /** The work that was really carried out, in all lives, for the model in test/oracle. */
@@ -87,7 +87,7 @@ export class Witness implements Watch, ModelWatch {
 
   /** A worker that has lost its lease may be given the same work once more. */
   #noteBegin(actor: Actor): void {
-    this.#begun.push({ actor, life: this.#life.letGo ? undefined : this.#life.number });
+    this.#begun.push({ actor, life: this.#life.release ? undefined : this.#life.number });
   }
 
   callNumber(): number {
@@ -231,7 +231,7 @@ export class Witness implements Watch, ModelWatch {
     const { kind, callId } = result;
     const call = this.#facts.works.get(callId);
     if (call === undefined && kind === "cancelled") return; // It never came into being.
-    if (this.#life.phase === "closing" || this.#life.letGo) return;
+    if (this.#life.phase === "closing" || this.#life.release) return;
     if (call?.settled?.outcome.kind !== kind) {
       this.#violate("G16", `${actor.id} was told that ${callId} is ${kind} before that was durable.`);
       return;
@@ -254,7 +254,7 @@ export class Witness implements Watch, ModelWatch {
     for (const run of this.#facts.runs.values()) {
       if (run.text !== text || run.outcome?.kind !== "completed" || run.outcome.into !== actor.runId) continue;
       const name = `${this.#life.number} ${run.id}`;
-      if (this.#heard.has(name) && !this.#life.letGo)
+      if (this.#heard.has(name) && !this.#life.release)
         this.#violate("G5", `${actor.id} was given ${run.id}, which had been given before.`);
       this.#heard.add(name);
       return;
@@ -282,7 +282,7 @@ export class Witness implements Watch, ModelWatch {
   transcriptRead(actor: TurnActor, messages: readonly Message[], from: number): void {
     this.#note(`  < ${actor.id} reads ${messages.length} messages`);
     // Whoever was let go of goes on with what it knew.
-    if (this.#life.letGo) return;
+    if (this.#life.release) return;
     checkTranscript(
       { actor, messages, from, to: this.#facts.head(actor.turn.sessionId) },
       this.#facts,
@@ -319,7 +319,7 @@ export class Witness implements Watch, ModelWatch {
     const stop = this.#parts.stoppedBefore(actor);
     if (stop !== undefined) this.#violate("G11", `${actor.id} began after ${stop} was received.`);
     // What was decided and then lost with the lane was told to nobody as done.
-    if (this.#parts.stops.stopped.has(actor.runId) && !this.#life.letGo) {
+    if (this.#parts.stops.stopped.has(actor.runId) && !this.#life.release) {
       this.#violate("G11", `${actor.id} began after its stop was decided.`);
     }
   }

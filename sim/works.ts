@@ -23,7 +23,7 @@ interface House {
 export function checkWorks(simulation: House): void {
   const { facts, life } = simulation;
   // What it did after it had let go counts for nobody, and may have been done again.
-  if (life.letGo) return;
+  if (life.release) return;
   let late = 0;
   for (const actor of [...life.actors.turns, ...life.actors.calls]) {
     const work = facts.works.get(actor.id);
@@ -107,7 +107,7 @@ function leftBy({ facts }: House, { id }: CallActor, result: Json | undefined): 
 
 /** Whoever was given up has left its place to the next one. */
 export function checkPlaces(simulation: House): void {
-  const { actors, letGo } = simulation.life;
+  const { actors, release: letGo } = simulation.life;
   if (actors.places.held === 0 || letGo) return;
   for (const { id, plan } of actors.calls) {
     if (actors.places.holds(plan) && simulation.facts.works.get(id)?.settled !== undefined) {

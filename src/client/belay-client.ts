@@ -40,7 +40,7 @@ import {
   optionsOf,
   rejectTenant,
   rejectUnknown,
-  unpunished,
+  ignoreUnhandled,
 } from "./input.ts";
 import { PATIENCE_MS } from "./limits.ts";
 import { openRun } from "./open-run.ts";
@@ -189,7 +189,7 @@ export class BelayClient implements BelayControl {
   }
 
   cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
-    return unpunished(this.#cancelAll(options));
+    return ignoreUnhandled(this.#cancelAll(options));
   }
 
   async live(options: TenantScope = {}): Promise<readonly Explanation[]> {

@@ -106,7 +106,7 @@ export function collectionOf(id: string): "sessions" | "runs" | "calls" | "proce
 }
 
 /** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */
-export function unpunished<T>(promise: Promise<T>): Promise<T> {
+export function ignoreUnhandled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }

@@ -6,7 +6,7 @@ import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/m
 import type { ProcessRow } from "../core/model/rows.ts";
 import type { ProcessControl, ProcessesControl } from "../ports/control.ts";
 import type { OutputPage, OutputPageOptions, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
-import { invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
+import { invalid, optionsOf, rejectUnknown, ignoreUnhandled } from "./input.ts";
 import { INPUT_BYTES_MAX, WAIT_PIECE_MS } from "./limits.ts";
 import { stopOne } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
@@ -66,7 +66,7 @@ export class ClientProcess implements ProcessControl {
   }
 
   wait(options: { readonly limitMs?: number; readonly signal?: AbortSignal } = {}): Promise<ProcessResult | undefined> {
-    return unpunished(this.#wait(options));
+    return ignoreUnhandled(this.#wait(options));
   }
 
   /** Whoever stops a process with this does not wait for its end; `wait()` does. */
@@ -168,7 +168,7 @@ export class ClientProcess implements ProcessControl {
     done.catch(() => {
       if (this.#written === done) this.#written = Promise.resolve();
     });
-    return unpunished(done);
+    return ignoreUnhandled(done);
   }
 }
 

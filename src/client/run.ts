@@ -16,7 +16,7 @@ import { runText, type TextOptions } from "../core/read/run-text.ts";
 import type { RunView } from "../core/read/run-view.ts";
 import type { CancelOptions, RunControl, AwaitedOutcome } from "../ports/control.ts";
 import { follow } from "./follow.ts";
-import { checkKey, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
+import { checkKey, invalid, optionsOf, rejectUnknown, ignoreUnhandled } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 import type { AcceptedIn, Unanswered } from "./send-order.ts";
 import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, type StopWish, stopOne } from "./stop.ts";
@@ -49,7 +49,7 @@ export class ClientRun implements RunControl {
     this.#session = begun.sessionId;
     this.#prompt = begun.prompt;
     this.#known = begun.known;
-    this.accepted = unpunished(
+    this.accepted = ignoreUnhandled(
       begun.accepted.then(
         (accepted) => {
           this.#known = accepted;
@@ -78,7 +78,7 @@ export class ClientRun implements RunControl {
 
   /** Asked for again and again, until it is recorded. Rejects if the prompt was refused or the server stays away. */
   get outcome(): Promise<Outcome> {
-    this.#outcome ??= unpunished(this.accepted.then(({ runId }) => this.#await(runId)));
+    this.#outcome ??= ignoreUnhandled(this.accepted.then(({ runId }) => this.#await(runId)));
     return this.#outcome;
   }
 
@@ -88,7 +88,7 @@ export class ClientRun implements RunControl {
   }
 
   cancel(options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
-    return unpunished(this.#cancel(options));
+    return ignoreUnhandled(this.#cancel(options));
   }
 
   /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */

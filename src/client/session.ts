@@ -28,7 +28,7 @@ import type {
 import type { Explanation } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
 import { follow, type Page } from "./follow.ts";
-import { checkJson, checkKey, checkPrompt, checkRun, invalid, optionsOf, rejectUnknown, unpunished } from "./input.ts";
+import { checkJson, checkKey, checkPrompt, checkRun, invalid, optionsOf, rejectUnknown, ignoreUnhandled } from "./input.ts";
 import { openRun } from "./open-run.ts";
 import { SessionProcesses } from "./process.ts";
 import { ClientRun } from "./run.ts";
@@ -70,7 +70,7 @@ export class ClientSession implements SessionControl {
   }
 
   cancel(options: SessionCancelOptions = {}): Promise<SessionReceipt> {
-    return unpunished(this.#cancel(options));
+    return ignoreUnhandled(this.#cancel(options));
   }
 
   async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {

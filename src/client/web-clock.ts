@@ -17,14 +17,14 @@ function after(ms: number, call: () => void, kind?: "idle"): () => void {
     const step = Math.min(left, TIMER_MS_MAX);
     left -= step;
     timer = setTimeout(left > 0 ? arm : call, step);
-    if (kind === "idle") letGo(timer);
+    if (kind === "idle") release(timer);
   };
   arm();
   return () => clearTimeout(timer);
 }
 
 /** In Node a timer keeps the program alive unless it is told not to; in a browser it is a number. */
-function letGo(timer: unknown): void {
+function release(timer: unknown): void {
   if (typeof timer !== "object" || timer === null || !("unref" in timer)) return;
   if (typeof timer.unref === "function") timer.unref();
 }

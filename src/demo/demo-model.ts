@@ -47,10 +47,10 @@ function spoken(
   parts: Iterator<LanguageModelV4StreamPart>,
   { clock, wordMs, signal }: Speaking,
 ): ReadableStream<LanguageModelV4StreamPart> {
-  let takeBack = (): void => {};
+  let dispose = (): void => {};
   let stop = (): void => {};
   const over = (): void => {
-    takeBack();
+    dispose();
     signal.removeEventListener("abort", stop);
   };
   return new ReadableStream<LanguageModelV4StreamPart>(
@@ -71,7 +71,7 @@ function spoken(
         }
         if (!isWord(value)) return controller.enqueue(value);
         return new Promise<void>((resolve) => {
-          takeBack = clock.after(wordMs, () => {
+          dispose = clock.after(wordMs, () => {
             controller.enqueue(value);
             resolve();
           });

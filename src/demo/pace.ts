@@ -18,10 +18,10 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const stopped = (): void => {
-      takeBack();
+      dispose();
       reject(signal.reason);
     };
-    const takeBack = clock.after(ms, () => {
+    const dispose = clock.after(ms, () => {
       signal.removeEventListener("abort", stopped);
       resolve();
     });

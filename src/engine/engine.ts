@@ -130,7 +130,7 @@ export class Engine implements Consequences, WorkHost {
       ...{ store, clock, worker, commit, open, resume: agent.onCrash ?? parts.resume },
       stopped: (lane) => this.#keptStops.submit(lane, commit),
       ready: (lane) => this.#ready(lane),
-      letGo: (session) => feeds.reset(session),
+      release: (session) => feeds.reset(session),
       unloaded: (session, { retryable }) => this.#attendance.retry(session, "ours", retryable),
     });
     this.lanes = lanes;
@@ -247,10 +247,10 @@ export class Engine implements Consequences, WorkHost {
     const recent = this.ends.waiters.recent(runId);
     if (recent !== undefined) return recent;
     if (this.phase === "closed") throw gone(runId);
-    const letGo = (run: RunId): ControlError => (this.phase === "closed" ? leaving(run) : elsewhere(run));
+    const release = (run: RunId): ControlError => (this.phase === "closed" ? leaving(run) : elsewhere(run));
     const loaded: Engine["loaded"] = (session) => this.loaded(session);
     const { store, lanes } = this;
-    return awaitedOutcome(runId, { store, lanes, waiters: this.ends.waiters, loaded, letGo });
+    return awaitedOutcome(runId, { store, lanes, waiters: this.ends.waiters, loaded, release });
   }
 
   /** Runs, waiters and followers that are kept: none is left when nothing runs and no caller waits. */
@@ -323,7 +323,7 @@ export class Engine implements Consequences, WorkHost {
     this.feeds.reset(lane.id);
     this.ends.fenced(lane);
     this.processes.fenced(lane); // @fault fenced-lane-leaves-children
-    this.drive.letGo(lane);
+    this.drive.release(lane);
     this.#attendance.left(lane.id);
     if (kept.length === 0) return; // @fault unrecorded-stop-lost-with-the-lease
     this.#keptStops.add(lane.id, kept);

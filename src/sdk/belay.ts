@@ -24,7 +24,7 @@ import type { Made } from "../engine/acceptance.ts";
 import type { PromptReceipt } from "../engine/cancels.ts";
 import { Engine } from "../engine/engine.ts";
 import { startWatcher } from "../engine/loop-watch.ts";
-import { unpunished } from "../engine/process/process-handle.ts";
+import { ignoreUnhandled } from "../engine/process/process-handle.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
@@ -273,7 +273,7 @@ export class Belay implements BelayControl {
 
   /** Stops everything, everywhere here: what was accepted before, and nothing after. */
   cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
-    return unpunished(cancelAll(this.#engine, this.#stopAlls, options));
+    return ignoreUnhandled(cancelAll(this.#engine, this.#stopAlls, options));
   }
 
   /** What is going on: an explanation of each session that is busy or has processes. */

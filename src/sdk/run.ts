@@ -17,7 +17,7 @@ import type { Engine } from "../engine/engine.ts";
 import { OVER } from "../engine/log/follow.ts";
 import { unrecordedStop } from "../engine/log/pending-commands.ts";
 import { type Stop, Stoppable } from "../engine/log/stoppable-generator.ts";
-import { orLimit, ProcessHandle, unpunished } from "../engine/process/process-handle.ts";
+import { orLimit, ProcessHandle, ignoreUnhandled } from "../engine/process/process-handle.ts";
 import { gone } from "../engine/shutdown-errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CancelOptions, RunControl, AwaitedOutcome } from "../ports/control.ts";
@@ -35,7 +35,7 @@ export class RunHandle implements RunControl {
     this.#engine = engine;
     this.sessionId = begun.sessionId;
     this.#id = begun.runId;
-    this.accepted = unpunished(
+    this.accepted = ignoreUnhandled(
       begun.accepted.then((accepted) => {
         this.#id = accepted.runId;
         return accepted;
@@ -50,7 +50,7 @@ export class RunHandle implements RunControl {
 
   /** Resolves with this run's own outcome, once it is durable. Rejects only if the prompt was refused. */
   get outcome(): Promise<Outcome> {
-    this.#outcome ??= unpunished(this.accepted.then(({ runId }) => this.#await(runId)));
+    this.#outcome ??= ignoreUnhandled(this.accepted.then(({ runId }) => this.#await(runId)));
     return this.#outcome;
   }
 
@@ -64,7 +64,7 @@ export class RunHandle implements RunControl {
 
   /** Stops this run and no other, also before its acceptance was answered. */
   cancel(options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
-    return unpunished(this.#cancel(options));
+    return ignoreUnhandled(this.#cancel(options));
   }
 
   async #cancel(options: CancelOptions): Promise<CancelReceipt & AwaitedOutcome> {

@@ -35,7 +35,7 @@ import { oneByOne } from "../engine/log/paged-items.ts";
 import { readAll } from "../engine/log/replay.ts";
 import type { LiveLane } from "../engine/log/session-state.ts";
 import type { Stoppable } from "../engine/log/stoppable-generator.ts";
-import { unpunished } from "../engine/process/process-handle.ts";
+import { ignoreUnhandled } from "../engine/process/process-handle.ts";
 import { since } from "../engine/work/start-times.ts";
 import type {
   CancelOptions,
@@ -93,7 +93,7 @@ export class Session implements SessionControl {
    * to be kept. An idle session is left as it is.
    */
   cancel(options: SessionCancelOptions = {}): Promise<SessionReceipt> {
-    return unpunished(this.#cancel(options));
+    return ignoreUnhandled(this.#cancel(options));
   }
 
   async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {

@@ -12,9 +12,9 @@ test("the wall clock tells the time of day, and the other one only goes forward"
 
 test("a timer fires once, and one that was taken back does not", async () => {
   const fired: string[] = [];
-  const takeBack = systemClock.after(0, () => fired.push("taken back"));
+  const dispose = systemClock.after(0, () => fired.push("taken back"));
   systemClock.after(0, () => fired.push("first"));
-  takeBack();
+  dispose();
   // Timers of the same length fire in the order in which they were set.
   await new Promise<void>((resolve) => systemClock.after(0, resolve));
   expect(fired).toEqual(["first"]);
@@ -23,12 +23,12 @@ test("a timer fires once, and one that was taken back does not", async () => {
 test("a program ends although something idle is timed, and does not while something else is", () => {
   const holding = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
   const before = holding();
-  const takeBackIdle = systemClock.after(DAY_MS, () => {}, "idle");
+  const cancelIdle = systemClock.after(DAY_MS, () => {}, "idle");
   expect(holding()).toBe(before);
-  const takeBack = systemClock.after(DAY_MS, () => {});
+  const dispose = systemClock.after(DAY_MS, () => {});
   expect(holding()).toBe(before + 1);
-  takeBack();
-  takeBackIdle();
+  dispose();
+  cancelIdle();
 });
 
 test("a wait of months fires when it is over, not at once, and can be taken back in its middle", () => {
@@ -43,14 +43,14 @@ test("a wait of months fires when it is over, not at once, and can be taken back
     cleared.mockRestore();
   });
   let fired = 0;
-  const takeBack = systemClock.after(60 * DAY_MS, () => {
+  const dispose = systemClock.after(60 * DAY_MS, () => {
     fired += 1;
   });
   for (let step = 0; step < set.length && step < 9; step += 1) {
     expect(fired).toBe(0);
     // What is longer than this, Node fires at once.
     expect(set[step]?.ms).toBeLessThan(2 ** 31);
-    if (step === 1) takeBack();
+    if (step === 1) dispose();
     set[step]?.fire();
   }
   expect(fired).toBe(1);

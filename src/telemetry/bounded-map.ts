@@ -4,13 +4,13 @@
 
 export class Remembered<K, V> {
   readonly #max: number;
-  readonly #letGo: (value: V) => void;
+  readonly #release: (value: V) => void;
   readonly #values = new Map<K, V>();
 
   /** `letGo` is told of each that had to make room. */
-  constructor(max: number, letGo: (value: V) => void = () => undefined) {
+  constructor(max: number, release: (value: V) => void = () => undefined) {
     this.#max = max;
-    this.#letGo = letGo;
+    this.#release = release;
   }
 
   get size(): number {
@@ -26,7 +26,7 @@ export class Remembered<K, V> {
     if (this.#values.size <= this.#max) return;
     for (const [oldest, one] of this.#values) {
       this.#values.delete(oldest);
-      this.#letGo(one);
+      this.#release(one);
       return;
     }
   }

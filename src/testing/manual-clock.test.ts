@@ -18,8 +18,8 @@ test("timers fire in the order of their time, each at its time", {
 
 test("a timer that is taken back does not fire", () => {
   const clock = manualClock();
-  const takeBack = clock.after(1, () => expect.unreachable());
-  takeBack();
+  const dispose = clock.after(1, () => expect.unreachable());
+  dispose();
   clock.tick(2);
   expect(clock.pending).toEqual([]);
 });

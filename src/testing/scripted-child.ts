@@ -66,7 +66,7 @@ export class ScriptedChild implements Child {
   readonly #beganAt: number;
   readonly #signals: string[] = [];
   #forcedAt: number | undefined = undefined;
-  #takeBack: () => void = ignore;
+  #dispose: () => void = ignore;
   #verify: () => void = ignore;
   #cancelVerification: () => void = ignore;
   #resolve: (end: ChildEnd) => void = ignore;
@@ -170,13 +170,13 @@ export class ScriptedChild implements Child {
     const at = this.#clock.elapsed() + graceMs;
     if (this.#forcedAt !== undefined && this.#forcedAt <= at) return;
     this.#forcedAt = at;
-    this.#takeBack();
-    this.#takeBack = this.#clock.after(graceMs, () => this.#force());
+    this.#dispose();
+    this.#dispose = this.#clock.after(graceMs, () => this.#force());
   }
 
   #force(): void {
     if (this.#signals.includes("SIGKILL")) return;
-    this.#takeBack();
+    this.#dispose();
     this.#forcedAt = undefined;
     this.#signals.push("SIGKILL");
     if (this.manner === "escapes") this.#afterVerification(() => this.#escape());
@@ -204,7 +204,7 @@ export class ScriptedChild implements Child {
   }
 
   #end(exit: Pick<ChildEnd, "code" | "signal">, escaped: readonly number[] = []): void {
-    this.#takeBack();
+    this.#dispose();
     this.#cancelVerification();
     this.alive = escaped.length > 0;
     this.output.end();

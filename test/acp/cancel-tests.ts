@@ -30,7 +30,7 @@ export function cancelTests(scene: Scene): void {
       const second = session.prompt("say two");
       const third = session.prompt("say three");
       await scene.gates.reached(g);
-      second.takeBack();
+      second.dispose();
       expect((await second.ended).stopReason).toBe("cancelled");
       if (!isFirst) await expect(second.answer).rejects.toMatchObject({ code: -32800 });
       scene.gates.open(g);
@@ -217,7 +217,7 @@ export function cancelTests(scene: Scene): void {
       const g = scene.gate();
       const asked = session.prompt(`say one; gate ${g}`);
       await scene.gates.reached(g);
-      asked.takeBack();
+      asked.dispose();
       expect(await asked.answer).toMatchObject({ stopReason: "cancelled" });
     });
   }

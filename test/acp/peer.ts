@@ -131,7 +131,7 @@ export interface Asked {
   readonly answer: Promise<Fields>;
   readonly ended: Promise<Ended>;
   /** Sends `$/cancel_request` for it. */
-  takeBack(): void;
+  dispose(): void;
 }
 
 export class PeerSession {
@@ -156,7 +156,7 @@ export class PeerSession {
     const answer = this.peer.request("session/prompt", params, taken.signal);
     const ended = this.peer.version === 1 ? answer.then(endOf) : answer.then((one) => this.#idle(one), heldEnd);
     ended.catch(() => {});
-    return { answer, ended, takeBack: () => taken.abort() };
+    return { answer, ended, dispose: () => taken.abort() };
   }
 
   cancel(meta: Fields = {}): Promise<void> {

@@ -49,9 +49,9 @@ describe.each<[string, Clock]>([
   test("I3: a long wait can be taken back in each of its parts", { meta: { id: "G34/long-timer-cancellable" } }, () => {
     for (const before of [0, TIMER_MS_MAX - 1, TIMER_MS_MAX + 1]) {
       const call = vi.fn();
-      const takeBack = clock.after(2 * TIMER_MS_MAX, call);
+      const dispose = clock.after(2 * TIMER_MS_MAX, call);
       vi.advanceTimersByTime(before);
-      takeBack();
+      dispose();
       vi.advanceTimersByTime(3 * TIMER_MS_MAX);
       expect(call).not.toHaveBeenCalled();
     }

@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 export interface FrailDisk {
   readonly folder: string;
   /** From now on it can only be read. */
-  giveUp(): void;
+  abandon(): void;
   /** Taken out, repaired and put back. Nothing may be open. */
   repair(): void;
   remove(): void;
@@ -30,7 +30,7 @@ export function frailDisk(): FrailDisk {
   }
   return {
     folder,
-    giveUp: () => writeFileSync(failureOf(folder), "1"),
+    abandon: () => writeFileSync(failureOf(folder), "1"),
     repair: () => {
       quietly("umount", folder);
       repairs(image);

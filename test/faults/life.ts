@@ -35,7 +35,7 @@ export class Life {
   /** Crashed: nothing of it happens any more. */
   over = false;
   readonly #clock: ManualClock;
-  readonly #timers = new Set<{ takeBack: () => void; readonly idle: boolean }>();
+  readonly #timers = new Set<{ dispose: () => void; readonly idle: boolean }>();
 
   constructor(parts: LifeParts) {
     this.number = parts.number;
@@ -77,7 +77,7 @@ export class Life {
   /** As after kill -9: it answers nobody and sets nothing in motion any more. */
   crash(): void {
     this.over = true;
-    for (const timer of this.#timers) timer.takeBack();
+    for (const timer of this.#timers) timer.dispose();
     this.#timers.clear();
   }
 
@@ -87,9 +87,9 @@ export class Life {
       elapsed: () => this.#clock.elapsed(),
       after: (ms, call, kind) => {
         if (this.over) return () => {};
-        const timer = { takeBack: () => {}, idle: kind === "idle" };
+        const timer = { dispose: () => {}, idle: kind === "idle" };
         this.#timers.add(timer);
-        const takeBack = this.#clock.after(
+        const dispose = this.#clock.after(
           ms,
           () => {
             this.#timers.delete(timer);
@@ -97,10 +97,10 @@ export class Life {
           },
           kind,
         );
-        timer.takeBack = takeBack;
+        timer.dispose = dispose;
         return () => {
           this.#timers.delete(timer);
-          takeBack();
+          dispose();
         };
       },
     };

@@ -43,7 +43,7 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that can only be read${SKIPPED}`, {
     const [run, background] = [session.prompt("sleeps"), other.prompt("sleepsOn")];
     const pids = await Promise.all([startedPid(session), startedPid(other)]);
     const { head } = await session.row();
-    disk.giveUp();
+    disk.abandon();
     await expect(session.prompt("lost").accepted).rejects.toMatchObject({ code: "unavailable" });
     const unrecorded = { code: "unavailable", hint: STOP_UNRECORDED };
     await expect(run.cancel({ reason: "enough", waitMs: 5_000 })).rejects.toMatchObject(unrecorded);

@@ -74,9 +74,9 @@ await selfTest({
   clock: {
     ...clock,
     after: (ms, call, kind) => {
-      const takeBack = clock.after(ms, call, kind);
+      const dispose = clock.after(ms, call, kind);
       return () => {
-        takeBack();
+        dispose();
         stand();
       };
     },

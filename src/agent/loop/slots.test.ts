@@ -31,9 +31,9 @@ test("a wish that was taken back is not granted, and keeps nobody waiting", () =
   places.take((back) => {
     giveBack = back;
   });
-  const takeBack = places.take(() => expect.unreachable());
+  const dispose = places.take(() => expect.unreachable());
   places.take(() => taken.push("c"));
-  takeBack();
+  dispose();
   giveBack();
   expect(taken).toEqual(["c"]);
 });
@@ -41,8 +41,8 @@ test("a wish that was taken back is not granted, and keeps nobody waiting", () =
 test("taking a wish back after it was granted changes nothing", () => {
   const places = slots(1);
   const taken: string[] = [];
-  const takeBack = places.take(() => taken.push("a"));
-  takeBack();
+  const dispose = places.take(() => taken.push("a"));
+  dispose();
   places.take(() => taken.push("b"));
   expect(taken).toEqual(["a"]);
 });
@@ -64,16 +64,16 @@ test("whoever takes the next wish back while places are handed out is heeded", (
   const places = slots(1);
   const taken: string[] = [];
   let giveBack = (): void => expect.unreachable();
-  let takeBack = (): void => expect.unreachable();
+  let dispose = (): void => expect.unreachable();
   places.take((back) => {
     giveBack = back;
   });
   places.take((back) => {
     taken.push("b");
-    takeBack();
+    dispose();
     back();
   });
-  takeBack = places.take(() => expect.unreachable());
+  dispose = places.take(() => expect.unreachable());
   places.take(() => taken.push("d"));
   giveBack();
   expect(taken).toEqual(["b", "d"]);
@@ -105,11 +105,11 @@ test("places of one key are shared, and are new once none of them is held or wai
   const held: (() => void)[] = [];
   const take = (key: string): (() => void) => places(key).take((giveBack) => held.push(giveBack));
   take("a");
-  const takeBack = take("a");
+  const dispose = take("a");
   take("b");
   expect(held).toHaveLength(2);
-  takeBack();
-  takeBack();
+  dispose();
+  dispose();
   held[0]?.();
   held[0]?.();
   take("a");

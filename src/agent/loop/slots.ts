@@ -64,7 +64,7 @@ export function slotsByKey<K>(max: number): (key: K) => Slots {
         if (one.users === 0) open.delete(key);
       });
       let granted = false;
-      const takeBack = one.places.take((giveBack) => {
+      const dispose = one.places.take((giveBack) => {
         granted = true;
         taken(() => {
           giveBack();
@@ -72,7 +72,7 @@ export function slotsByKey<K>(max: number): (key: K) => Slots {
         });
       });
       return () => {
-        takeBack();
+        dispose();
         if (!granted) leave();
       };
     },

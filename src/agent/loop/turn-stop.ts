@@ -46,7 +46,7 @@ export class Stop {
   }
 
   /** Calls once if the stop is asked for before the answer is used to take this back. */
-  heed(wake: () => void): () => void {
+  onStop(wake: () => void): () => void {
     this.#wake = wake;
     return () => {
       // A wait that was left behind must not take away the next one's.
@@ -57,23 +57,23 @@ export class Stop {
   /** What the work answers, unless the stop comes first. */
   until<T>(work: PromiseLike<T> | T): Promise<T> {
     return new Promise((resolve, reject) => {
-      const takeBack = this.heed(() => reject(this.reason));
-      Promise.resolve(work).then(resolve, reject).finally(takeBack);
+      const dispose = this.onStop(() => reject(this.reason));
+      Promise.resolve(work).then(resolve, reject).finally(dispose);
       if (this.asked) reject(this.reason);
     });
   }
 
   /** Time passes. */
   async pause(ms: number): Promise<void> {
-    let takeBackTimer = (): void => {};
+    let cancelTimer = (): void => {};
     try {
       await this.until(
         new Promise<void>((resolve) => {
-          takeBackTimer = this.#clock.after(ms, resolve);
+          cancelTimer = this.#clock.after(ms, resolve);
         }),
       );
     } finally {
-      takeBackTimer();
+      cancelTimer();
     }
   }
 }

@@ -28,10 +28,10 @@ export class ModelRequest {
   /** Why we have ended it, if we have. */
   #ended: { readonly why: unknown } | undefined = undefined;
   /** Lets go of whatever is being waited for. */
-  #letGo: () => void = ignore;
+  #release: () => void = ignore;
   #begun = false;
   #heardAt = 0;
-  #takeBackTimer: () => void = ignore;
+  #cancelTimer: () => void = ignore;
 
   constructor(stop: Stop, clock: Clock, idle: Idle) {
     this.#stop = stop;
@@ -46,31 +46,31 @@ export class ModelRequest {
 
   /** Makes the request and reads its answer to the finish. */
   async read(model: LanguageModelV4, options: LanguageModelV4CallOptions, answer: Answer): Promise<void> {
-    const heeded = this.#stop.heed(() => this.#end(this.#stop.reason));
+    const heeded = this.#stop.onStop(() => this.#end(this.#stop.reason));
     this.#heardAt = this.#clock.elapsed(); // @fault silence-by-the-wall:begin
     this.#arm(this.#idle.firstByteMs);
     try {
       const reader = await this.#connect(model, { ...options, abortSignal: this.#controller.signal });
       this.#begun = true;
-      this.#letGo = () => void reader.cancel(this.#ended?.why).catch(ignore); // @fault stream-not-let-go
+      this.#release = () => void reader.cancel(this.#ended?.why).catch(ignore); // @fault stream-not-let-go
       // It may have been ended after the answer had begun, and before anybody was here to read it.
-      if (this.#ended !== undefined) this.#letGo(); // @fault stop-between-answer-and-reading
-      await this.#drink(reader, answer);
-      this.#takeBackTimer();
+      if (this.#ended !== undefined) this.#release(); // @fault stop-between-answer-and-reading
+      await this.#readAll(reader, answer);
+      this.#cancelTimer();
       void drain(reader, this.#clock);
     } catch (error) {
       const why = this.#ended === undefined ? error : this.#ended.why;
       this.#end(why);
       throw why;
     } finally {
-      this.#takeBackTimer();
+      this.#cancelTimer();
       heeded();
     }
   }
 
   #connect(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<Reader> {
     return new Promise((resolve, reject) => {
-      this.#letGo = () => reject(this.#ended?.why);
+      this.#release = () => reject(this.#ended?.why);
       Promise.resolve(model.doStream(options)).then(({ stream }) => {
         if (this.#ended === undefined) resolve(stream.getReader());
         // It comes after we had left. Somebody must close the door.
@@ -80,7 +80,7 @@ export class ModelRequest {
   }
 
   /** A pending read ends when its reader is cancelled, so the loop needs no promise but the reader's own. */
-  async #drink(reader: Reader, answer: Answer): Promise<void> {
+  async #readAll(reader: Reader, answer: Answer): Promise<void> {
     for (let count = 1; ; count += 1) {
       const { done, value } = await reader.read();
       if (this.#ended !== undefined) throw this.#ended.why;
@@ -88,16 +88,16 @@ export class ModelRequest {
       this.#heardAt = this.#clock.elapsed(); // @fault silence-from-the-beginning, silence-by-the-wall:part
       answer.note(value);
       if (answer.finished !== undefined) return;
-      if (count % PARTS_PER_BREATH === 0) await this.#breathe();
+      if (count % PARTS_PER_BREATH === 0) await this.#yieldToEventLoop();
     }
   }
 
-  #breathe(): Promise<void> {
+  #yieldToEventLoop(): Promise<void> {
     return new Promise((resolve) => void this.#clock.after(0, resolve));
   }
 
   #arm(ms: number): void {
-    this.#takeBackTimer = this.#clock.after(ms, () => {
+    this.#cancelTimer = this.#clock.after(ms, () => {
       const limitMs = this.#begun ? this.#idle.silentMs : this.#idle.firstByteMs;
       const leftMs = this.#heardAt + limitMs - this.#clock.elapsed(); // @fault silence-by-the-wall:left
       if (leftMs > 0) return this.#arm(leftMs); // @fault silence-not-noticed
@@ -109,7 +109,7 @@ export class ModelRequest {
     if (this.#ended !== undefined) return;
     this.#ended = { why };
     this.#controller.abort(why); // @fault provider-not-told
-    this.#letGo();
+    this.#release();
   }
 }
 
@@ -121,13 +121,13 @@ const silent = (ms: number): string => `The provider was silent for ${ms} ms in 
  * request; one that is cancelled is closed, and the next turn would have to begin with a handshake.
  */
 async function drain(reader: Reader, clock: Clock): Promise<void> {
-  const takeBack = clock.after(DRAIN_MS, () => void reader.cancel().catch(ignore), "idle");
+  const dispose = clock.after(DRAIN_MS, () => void reader.cancel().catch(ignore), "idle");
   try {
     while (!(await reader.read()).done);
   } catch {
     // It broke after it was complete.
   } finally {
-    takeBack(); // @fault door-kept-open
+    dispose(); // @fault door-kept-open
   }
 }
 

@@ -4,15 +4,15 @@
 // 1. Only a program that carries out an agent's code is held up like this: its runs are in a log, and most of them are
 //    somebody else's. What is thrown outside of any promise still ends it, since then nobody knows what is half done.
 
-export interface Strays {
+export interface RejectionGuard {
   /** How many there were. */
   readonly count: number;
   /** Listens no longer. */
-  takeBack(): void;
+  dispose(): void;
 }
 
 /** Tells of each, and ends nothing. */
-export function outliveStrays(tell: (failure: unknown) => void): Strays {
+export function surviveRejections(tell: (failure: unknown) => void): RejectionGuard {
   let count = 0;
   const onStray = (failure: unknown): void => {
     count += 1;
@@ -23,7 +23,7 @@ export function outliveStrays(tell: (failure: unknown) => void): Strays {
     get count() {
       return count;
     },
-    takeBack: () => void process.removeListener("unhandledRejection", onStray),
+    dispose: () => void process.removeListener("unhandledRejection", onStray),
   };
 }
 

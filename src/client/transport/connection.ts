@@ -117,12 +117,12 @@ export class Connection {
 
   /** One attempt to open a stream: a reply whose head has come in. Ended through `stop`. */
   async open(path: string, headers: Readonly<Record<string, string>>, stop: AbortController): Promise<Reply> {
-    const takeBack = this.clock.after(REQUEST_MS, () => stop.abort(LATE));
+    const dispose = this.clock.after(REQUEST_MS, () => stop.abort(LATE));
     try {
       const asked = { method: "GET", headers: { accept: "text/event-stream", ...headers } } as const;
       return await this.#send(path, asked, stop.signal, "long");
     } finally {
-      takeBack();
+      dispose();
     }
   }
 
@@ -137,8 +137,8 @@ export class Connection {
   async pause(ms: number, signal?: AbortSignal): Promise<void> {
     await this.during(signal, (stop) => {
       return new Promise<void>((resolve) => {
-        const takeBack = this.clock.after(ms, resolve);
-        stop.signal.addEventListener("abort", () => [takeBack(), resolve()], { once: true });
+        const dispose = this.clock.after(ms, resolve);
+        stop.signal.addEventListener("abort", () => [dispose(), resolve()], { once: true });
       });
     });
   }
@@ -147,9 +147,9 @@ export class Connection {
   async during<T>(signal: AbortSignal | undefined, act: (stop: AbortController) => Promise<T>): Promise<T> {
     const stop = new AbortController();
     const release = this.hold(stop);
-    const giveUp = (): void => stop.abort(signal?.reason);
-    if (signal?.aborted === true) giveUp();
-    signal?.addEventListener("abort", giveUp, { once: true });
+    const abandon = (): void => stop.abort(signal?.reason);
+    if (signal?.aborted === true) abandon();
+    signal?.addEventListener("abort", abandon, { once: true });
     try {
       const result = await act(stop);
       if (stop.signal.aborted && stop.signal.reason !== LATE) throw stop.signal.reason;
@@ -159,7 +159,7 @@ export class Connection {
       if (signal?.aborted === true) throw signal.reason;
       throw thrown;
     } finally {
-      signal?.removeEventListener("abort", giveUp);
+      signal?.removeEventListener("abort", abandon);
       release();
     }
   }
@@ -172,7 +172,7 @@ export class Connection {
 
   async #attempt<T>(ask: Ask): Promise<Answered<T> | Trouble> {
     return this.during(ask.signal, async (stop) => {
-      const takeBack = this.clock.after(REQUEST_MS + (ask.waitMs ?? 0), () => stop.abort(LATE));
+      const dispose = this.clock.after(REQUEST_MS + (ask.waitMs ?? 0), () => stop.abort(LATE));
       try {
         const reply = await this.#send(
           withQuery(ask.path, ask.query),
@@ -188,7 +188,7 @@ export class Connection {
         const why = stop.signal.reason === LATE ? LATE : thrown;
         return { error: this.lost(why), again: true, afterMs: 0, absent: isAbsent(why) };
       } finally {
-        takeBack();
+        dispose();
       }
     });
   }

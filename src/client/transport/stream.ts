@@ -48,14 +48,14 @@ export class Stream {
     const backoff = this.#connection.backoff();
     while (signal?.aborted !== true) {
       const stop = new AbortController();
-      const giveUp = (): void => stop.abort(signal?.reason);
+      const abandon = (): void => stop.abort(signal?.reason);
       const release = this.#connection.hold(stop);
-      signal?.addEventListener("abort", giveUp, { once: true });
+      signal?.addEventListener("abort", abandon, { once: true });
       let end: End;
       try {
         end = yield* this.#once(stop, backoff);
       } finally {
-        signal?.removeEventListener("abort", giveUp);
+        signal?.removeEventListener("abort", abandon);
         release();
         stop.abort(LEFT);
       }
@@ -140,7 +140,7 @@ class Watchdog {
   readonly #connection: Connection;
   readonly #stop: AbortController;
   #lastAt: number | undefined = undefined;
-  #takeBack: (() => void) | undefined = undefined;
+  #dispose: (() => void) | undefined = undefined;
 
   constructor(connection: Connection, stop: AbortController) {
     this.#connection = connection;
@@ -162,7 +162,7 @@ class Watchdog {
   }
 
   end(): void {
-    this.#takeBack?.();
+    this.#dispose?.();
   }
 
   #arm(ms: number): void {
@@ -172,7 +172,7 @@ class Watchdog {
       if (leftMs > 0) this.#arm(leftMs);
       else this.#stop.abort(SILENT);
     };
-    this.#takeBack = this.#connection.clock.after(ms, look, "idle");
+    this.#dispose = this.#connection.clock.after(ms, look, "idle");
   }
 }
 

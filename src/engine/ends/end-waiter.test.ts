@@ -99,7 +99,7 @@ describe("whoever waits for a run", () => {
       store: { run } as Partial<Store> as Store,
       lanes: { home: () => (home ? "ses_1" : undefined) } as Partial<Lanes> as Lanes,
       loaded: async () => lane && { durable: lane },
-      letGo: (runId) => new ControlError("unavailable", `${runId} was let go of.`),
+      release: (runId) => new ControlError("unavailable", `${runId} was let go of.`),
     }).then(
       (outcome) => {
         told = outcome;

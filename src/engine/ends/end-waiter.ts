@@ -22,7 +22,7 @@ interface Parts {
   /** Everything decided so far of a session, durable; undefined if there is none. */
   readonly loaded: (session: SessionId) => Promise<{ readonly durable: Lane } | undefined>;
   /** Why this worker will not learn how it ends. */
-  readonly letGo: (runId: RunId) => ControlError;
+  readonly release: (runId: RunId) => ControlError;
 }
 
 /** Resolves with the run's own outcome, once it is durable. Undefined: no such run. */
@@ -30,7 +30,7 @@ export async function awaitedOutcome(runId: RunId, parts: Parts): Promise<Outcom
   let dispose = ignore;
   const coming = new Promise<Outcome | undefined>((resolve, reject) => {
     dispose = parts.waiters.wait(runId, (outcome) => {
-      if (outcome === undefined) reject(parts.letGo(runId));
+      if (outcome === undefined) reject(parts.release(runId));
       else resolve(outcome === "absent" ? undefined : outcome);
     });
   });

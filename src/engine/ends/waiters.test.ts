@@ -13,8 +13,8 @@ const started = (runId: RunId): Recorded => ({ type: "run.started", runId, seq: 
 function waiting(...runs: readonly RunId[]) {
   const waiters = new Waiters();
   const told: (readonly [who: number, outcome: Outcome | "absent" | undefined])[] = [];
-  const takeBack = runs.map((run, who) => waiters.wait(run, (outcome) => told.push([who, outcome])));
-  return { waiters, told, takeBack };
+  const dispose = runs.map((run, who) => waiters.wait(run, (outcome) => told.push([who, outcome])));
+  return { waiters, told, takeBack: dispose };
 }
 
 test("G8: everybody who waits for a run is told once, by its own outcome and nothing else", () => {
@@ -35,29 +35,29 @@ test("G8: everybody who waits for a run is told once, by its own outcome and not
 });
 
 test("whoever has taken it back is not told, those beside them are, and nothing stays of it", () => {
-  const { waiters, told, takeBack } = waiting("run_a", "run_a", "run_a", "run_b", "run_c", "run_c");
-  takeBack[1]?.();
-  takeBack[3]?.();
+  const { waiters, told, takeBack: dispose } = waiting("run_a", "run_a", "run_a", "run_b", "run_c", "run_c");
+  dispose[1]?.();
+  dispose[3]?.();
   // Twice does no harm to those who still wait.
-  takeBack[1]?.();
+  dispose[1]?.();
   expect(waiters.size).toBe(2);
-  takeBack[4]?.();
-  takeBack[5]?.();
+  dispose[4]?.();
+  dispose[5]?.();
   expect(waiters.size).toBe(1);
   waiters.recorded([settled("run_a"), settled("run_b"), settled("run_c")]);
   expect(told).toEqual([
     [0, completed],
     [2, completed],
   ]);
-  takeBack[0]?.();
+  dispose[0]?.();
   expect(waiters.size).toBe(0);
 });
 
 test("one who waits alone is forgotten by nobody else's taking back", () => {
-  const { waiters, told, takeBack } = waiting("run_a");
+  const { waiters, told, takeBack: dispose } = waiting("run_a");
   waiters.recorded([settled("run_a")]);
   const other = waiters.wait("run_a", () => told.push([7, completed]));
-  takeBack[0]?.();
+  dispose[0]?.();
   expect(waiters.size).toBe(1);
   other();
   expect(waiters.size).toBe(0);

@@ -20,11 +20,11 @@ export async function look(lane: LiveLane, { commit, clock }: Parts): Promise<vo
     if (!canBeSeen(lane)) throw error;
   });
   if (!canBeSeen(lane) || lane.atRest) return turn;
-  let takeBack = (): void => {};
+  let dispose = (): void => {};
   const late = new Promise<void>((resolve) => {
-    takeBack = clock.after(LOOK_MS_MAX, resolve, "idle");
+    dispose = clock.after(LOOK_MS_MAX, resolve, "idle");
   });
-  await Promise.race([turn, late]).finally(takeBack);
+  await Promise.race([turn, late]).finally(dispose);
 }
 
 const canBeSeen = (lane: LiveLane): boolean => lane.phase === "ready" && lane.durable.phase !== "absent";

@@ -30,8 +30,8 @@ interface Unloaded {
 export class Attendance {
   readonly #parts: Parts;
   #renewedAt = 0;
-  #takeBack: (() => void) | undefined;
-  #takeBackLimit: (() => void) | undefined;
+  #dispose: (() => void) | undefined;
+  #cancelLimit: (() => void) | undefined;
   /** Let go of, and not taken up again by anybody here: the lease may still be ours. */
   readonly #left = new Set<SessionId>();
 
@@ -54,8 +54,8 @@ export class Attendance {
   }
 
   stop(): void {
-    this.#takeBack?.();
-    this.#takeBackLimit?.();
+    this.#dispose?.();
+    this.#cancelLimit?.();
     for (const { cancelTimer } of this.#unloaded.values()) cancelTimer?.();
   }
 
@@ -133,14 +133,14 @@ export class Attendance {
 
   /** The only worker of a store renews nothing, and takes up the rest of what was left in the same steps. */
   #attendRestLater(): void {
-    this.#takeBack = this.#parts.clock.after(LEASE_RENEW_MS, async () => {
+    this.#dispose = this.#parts.clock.after(LEASE_RENEW_MS, async () => {
       const more = await this.#attend().catch(() => true);
       if (more && this.#parts.open()) this.#attendRestLater();
     });
   }
 
   #renewLater(): void {
-    this.#takeBack = this.#parts.clock.after(LEASE_RENEW_MS, () => void this.#renew(), "idle");
+    this.#dispose = this.#parts.clock.after(LEASE_RENEW_MS, () => void this.#renew(), "idle");
   }
 
   async #renew(): Promise<void> {
@@ -175,12 +175,12 @@ export class Attendance {
     const { clock, open } = this.#parts;
     if (!open()) return;
     const leftMs = Math.max(0, this.#renewedAt + HOLD_MS - clock.elapsed()); // @fault lease-by-the-wall:limit
-    this.#takeBackLimit?.();
-    this.#takeBackLimit = clock.after(leftMs, () => this.#letGo(), "idle");
+    this.#cancelLimit?.();
+    this.#cancelLimit = clock.after(leftMs, () => this.#release(), "idle");
   }
 
   /** Somebody else may drive these soon: by then nothing of them goes on here. */
-  #letGo(): void {
+  #release(): void {
     for (const lane of [...this.#parts.lanes.all()]) {
       if (lane.epoch === undefined) continue;
       this.#left.add(lane.id);

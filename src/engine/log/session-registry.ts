@@ -29,7 +29,7 @@ interface Parts {
   readonly stopped: (lane: LiveLane) => void;
   readonly ready: (lane: LiveLane) => void;
   /** For room. Another worker may go on with it, and nobody here would be told. */
-  readonly letGo: (session: SessionId) => void;
+  readonly release: (session: SessionId) => void;
   /** The store could not load this session. Its lease may be this worker's, so that no other worker takes it up. */
   readonly unloaded: (session: SessionId, error: ControlError) => void;
 }
@@ -153,7 +153,7 @@ export class Lanes {
       // Something was asked of it since: it is noted again once that is recorded.
       if (!oldest.idle) continue;
       this.forget(oldest);
-      this.#parts.letGo(oldest.id);
+      this.#parts.release(oldest.id);
       void this.#release(oldest).catch(ignore);
     }
   }

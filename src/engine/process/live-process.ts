@@ -57,8 +57,8 @@ export class LiveProcess {
   #cancelAsking: () => void = ignore;
   #cancelLate: () => void = ignore;
   readonly #late = Promise.withResolvers<"late">();
-  #takeBackNotes: () => void = ignore;
-  #takeBackLimit: () => void = ignore;
+  #unsubscribeNotes: () => void = ignore;
+  #cancelLimit: () => void = ignore;
   #resolve: (result: ProcessResult | Promise<ProcessResult>) => void = ignore;
   #exists: (child: Child | undefined) => void = ignore;
 
@@ -92,7 +92,7 @@ export class LiveProcess {
     this.phase = "live";
     this.#exists(child);
     if (this.#askAt <= this.#listener.clock.elapsed()) this.#signal();
-    this.#takeBackNotes = startNotes(this.#listener.clock, () => this.#listener.note(this, child.output));
+    this.#unsubscribeNotes = startNotes(this.#listener.clock, () => this.#listener.note(this, child.output));
     // A spawner that cannot tell how its process ended has lost it.
     child.ended.then(
       (end) => this.#over(endOf(this.id, end, noteOf(child.output))),
@@ -164,7 +164,7 @@ export class LiveProcess {
   /** Stops it after a while, by way of whoever records the reason. */
   limit(limitMs: number, reached: (reason: CancelReason) => void): void {
     if (this.phase === "over") return;
-    this.#takeBackLimit = this.#listener.clock.after(limitMs, () => reached({ kind: "timeout", limitMs }));
+    this.#cancelLimit = this.#listener.clock.after(limitMs, () => reached({ kind: "timeout", limitMs }));
   }
 
   /** A call or turn waits for it: if it ends meanwhile, the waiter gets the result, and no other turn does. */
@@ -180,8 +180,8 @@ export class LiveProcess {
     this.#exists(undefined);
     this.#cancelAsking();
     this.#cancelLate();
-    this.#takeBackNotes();
-    this.#takeBackLimit(); // @fault process-limit-left-behind
+    this.#unsubscribeNotes();
+    this.#cancelLimit(); // @fault process-limit-left-behind
     const waiters = new Set([...this.#waiters].map(({ work }) => work));
     this.#resolve(this.#listener.settle(end, [...waiters]));
   }
@@ -192,10 +192,10 @@ export const PACE_MS: readonly number[] = [2_000, 4_000, 8_000, 16_000, 30_000];
 
 /** Calls back on that pace, until it is taken back. Does not keep a program alive. */
 export function startNotes(clock: Clock, note: () => void): () => void {
-  let takeBack = (): void => {};
+  let dispose = (): void => {};
   const next = (index: number): void => {
     const paused = PACE_MS[Math.min(index, PACE_MS.length - 1)] ?? 0;
-    takeBack = clock.after(
+    dispose = clock.after(
       paused,
       () => {
         note();
@@ -205,7 +205,7 @@ export function startNotes(clock: Clock, note: () => void): () => void {
     );
   };
   next(0);
-  return () => takeBack();
+  return () => dispose();
 }
 
 function endOf(processId: ProcessId, end: ChildEnd, output: OutputNote | undefined): ProcessEnd {

@@ -80,7 +80,7 @@ export class ProcessHandle implements Handle {
     const live = processes.get(this.id);
     const holder = this.#holder;
     const signal = either(own, holder?.waitSignal);
-    const takeBack = holder === undefined ? undefined : live?.awaitedBy(holder.id);
+    const dispose = holder === undefined ? undefined : live?.awaitedBy(holder.id);
     const over = new AbortController();
     try {
       const coming = live?.result ?? this.#host.settled(this.id, over.signal);
@@ -89,7 +89,7 @@ export class ProcessHandle implements Handle {
       return result;
     } finally {
       over.abort();
-      takeBack?.();
+      dispose?.();
     }
   }
 
@@ -229,7 +229,7 @@ function checkWait(given: WaitOptions): WaitOptions {
 }
 
 /** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */
-export function unpunished<T>(promise: Promise<T>): Promise<T> {
+export function ignoreUnhandled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
@@ -245,10 +245,10 @@ export function orLimit<T>(
   { limitMs, signal }: { readonly limitMs: number | undefined; readonly signal?: AbortSignal | undefined },
 ): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
-    const takeBack = limitMs === undefined ? undefined : clock.after(limitMs, () => settle(() => resolve(undefined)));
+    const dispose = limitMs === undefined ? undefined : clock.after(limitMs, () => settle(() => resolve(undefined)));
     const abort = (): void => settle(() => reject(signal?.reason));
     const settle = (then: () => void): void => {
-      takeBack?.();
+      dispose?.();
       signal?.removeEventListener("abort", abort);
       then();
     };

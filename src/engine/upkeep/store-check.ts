@@ -37,13 +37,13 @@ export class StoreCheck {
   }
 
   async #ask(): Promise<ControlCode | undefined> {
-    let takeBack = (): void => {};
+    let dispose = (): void => {};
     const limit = new Promise<ControlCode>((resolve) => {
-      takeBack = this.#clock.after(WAIT_MS, () => resolve("unavailable"), "idle");
+      dispose = this.#clock.after(WAIT_MS, () => resolve("unavailable"), "idle");
     });
     this.#open ??= this.#answer();
     const answer = await Promise.race([this.#open, limit]);
-    takeBack();
+    dispose();
     this.#answeredAt = this.#clock.elapsed();
     return answer;
   }

@@ -42,7 +42,7 @@ function stage(decided: Given, durable: Given = decided) {
       done.push(`begin ${this.id}`);
     }
 
-    giveUp(reason: CancelReason, how: string): void {
+    abandon(reason: CancelReason, how: string): void {
       done.push(`${how} ${this.id}: ${reason.kind}`);
     }
   }
@@ -391,7 +391,7 @@ test("a lane that is let go of stops all that goes on, and what has ended waits 
   ended.phase = "ended";
   stopping.phase = "live";
   drive.stop(lane, stopping, user);
-  drive.letGo(lane);
+  drive.release(lane);
   expect([live, waiting, ended, stopping].map(({ scope, phase }) => [scope.reason?.kind, phase])).toEqual([
     ["shutdown", "stopping"],
     ["shutdown", "abandoned"],

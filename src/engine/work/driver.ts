@@ -90,7 +90,7 @@ export class Drive {
       case "waiting":
         work.phase = "abandoned";
         work.scope.cancel(reason, this.#aborts);
-        work.giveUp(reason, "unbegun");
+        work.abandon(reason, "unbegun");
         this.#noteStill(lane);
         return;
       case "live":
@@ -111,7 +111,7 @@ export class Drive {
   }
 
   /** Somebody else drives this lane: all that goes on here is stopped. What has ended may still wait for an answer. */
-  letGo(lane: LiveLane): void {
+  release(lane: LiveLane): void {
     for (const work of [...lane.works]) this.stop(lane, work, { kind: "shutdown" });
     this.leave(lane);
   }
@@ -214,7 +214,7 @@ export class Drive {
 
   #abandon(lane: LiveLane, work: LiveWork, reason: CancelReason): void {
     work.phase = "abandoned";
-    work.giveUp(reason, "abandoned");
+    work.abandon(reason, "abandoned");
     this.#noteStill(lane);
   }
 }

@@ -81,18 +81,18 @@ export class HookRunner {
   }
 
   async #bounded<T>(hook: keyof Hooks, session: SessionId, call: () => Promise<T> | T): Promise<T> {
-    let takeBack = (): void => {};
+    let dispose = (): void => {};
     try {
       const limit = new Promise<never>((_, reject) => {
         const tooLong = (): void => reject(new Error(`The hook ${hook} did not end within ${HOOK_MS} ms.`));
-        takeBack = this.#clock.after(HOOK_MS, tooLong, "idle");
+        dispose = this.#clock.after(HOOK_MS, tooLong, "idle");
       });
       return await Promise.race([call(), limit]);
     } catch (error) {
       this.#notify({ type: "hook", hook, session, message: messageOf(error) });
       throw error;
     } finally {
-      takeBack();
+      dispose();
     }
   }
 }

@@ -349,11 +349,11 @@ describe("a call that needs one of few places", () => {
   };
   const isFree = (places: Slots): boolean => {
     let free = false;
-    const takeBack = places.take((giveBack) => {
+    const dispose = places.take((giveBack) => {
       free = true;
       giveBack();
     });
-    takeBack();
+    dispose();
     return free;
   };
 

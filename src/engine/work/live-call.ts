@@ -79,7 +79,7 @@ export class LiveCall extends RunWork {
     void this.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));
   }
 
-  giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void {
+  abandon(reason: CancelReason, how: "unbegun" | "abandoned"): void {
     const outcome: Outcome =
       how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
     // The next call must not wait for the slot of one that may never end.
@@ -247,9 +247,9 @@ export class LiveCall extends RunWork {
 
   async #takeSlot(slots: NonNullable<CallRequest["slots"]>): Promise<void> {
     this.waits = "slot";
-    let takeBack = ignore;
+    let dispose = ignore;
     const coming = new Promise<void>((resolve) => {
-      takeBack = slots.take((giveBack) => {
+      dispose = slots.take((giveBack) => {
         this.#giveBack = giveBack;
         resolve();
       });
@@ -257,7 +257,7 @@ export class LiveCall extends RunWork {
     try {
       await this.scope.until(coming); // @fault place-holds-up-the-stop
     } catch (error) {
-      takeBack(); // @fault place-kept-by-the-cancelled:queue
+      dispose(); // @fault place-kept-by-the-cancelled:queue
       this.#giveBack(); // @fault place-kept-by-the-cancelled:place
       throw error;
     }

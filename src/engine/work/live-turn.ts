@@ -75,7 +75,7 @@ export class LiveTurn extends RunWork {
     }
   }
 
-  giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void {
+  abandon(reason: CancelReason, how: "unbegun" | "abandoned"): void {
     if (this.parks) return;
     const outcome: Outcome = { kind: "cancelled", reason, ...(how === "abandoned" ? { abandoned: ["turn"] } : {}) };
     void this.#settle(this.#end(outcome), []);

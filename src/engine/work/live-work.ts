@@ -43,7 +43,7 @@ export abstract class LiveWork {
   abstract begin(): void;
 
   /** Settles it without its cooperation: it never began, or it did not stop in time. */
-  abstract giveUp(reason: CancelReason, how: "unbegun" | "abandoned"): void;
+  abstract abandon(reason: CancelReason, how: "unbegun" | "abandoned"): void;
 
   /** What a turn has said so far, for a follower that joins in the middle of it. */
   said(): Delta | undefined {

@@ -31,7 +31,7 @@ export class RunLimits {
   }
 
   close(): void {
-    for (const takeBack of this.#running.values()) takeBack();
+    for (const dispose of this.#running.values()) dispose();
   }
 
   #start(session: SessionId, runId: RunId, limitMs: number): void {

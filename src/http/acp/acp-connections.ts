@@ -33,7 +33,7 @@ export class AcpDesk {
   readonly #ids = new Map<string, AcpConnection>();
   readonly #http = new AcpServer({ agent: NOBODY, ...bounds(limits.ACP_UNREAD_BYTES_MAX) });
   readonly #sockets = new AcpServer({ agent: NOBODY, ...bounds(limits.ACP_WAITING_BYTES_MAX) });
-  #takeBack: (() => void) | undefined;
+  #dispose: (() => void) | undefined;
   #closing = false;
 
   constructor(parts: DeskParts) {
@@ -160,7 +160,7 @@ export class AcpDesk {
     });
     this.#open.add(connection);
     this.#parts.changed(this.#open.size);
-    this.#takeBack ??= this.#lookLater();
+    this.#dispose ??= this.#lookLater();
     return connection;
   }
 
@@ -168,8 +168,8 @@ export class AcpDesk {
     this.#open.delete(connection);
     this.#parts.changed(this.#open.size);
     if (this.#open.size > 0) return;
-    this.#takeBack?.();
-    this.#takeBack = undefined;
+    this.#dispose?.();
+    this.#dispose = undefined;
   }
 
   #pass(actor: Actor): () => void {
@@ -191,7 +191,7 @@ export class AcpDesk {
     for (const connection of this.#open) {
       if (connection.isIdle || !this.#isStill(connection)) this.#cut(connection);
     }
-    this.#takeBack = this.#open.size === 0 ? undefined : this.#lookLater();
+    this.#dispose = this.#open.size === 0 ? undefined : this.#lookLater();
   }
 
   /** At once, and without what it has not read. */
@@ -219,9 +219,9 @@ export class AcpDesk {
   /** Waits for all of them, and no longer than this. */
   #within(limitMs: number, all: readonly Promise<unknown>[]): Promise<void> {
     return new Promise((resolve) => {
-      const takeBack = this.#parts.clock.after(limitMs, resolve);
+      const dispose = this.#parts.clock.after(limitMs, resolve);
       void Promise.allSettled(all).then(() => {
-        takeBack();
+        dispose();
         resolve();
       });
     });

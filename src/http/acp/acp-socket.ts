@@ -38,23 +38,23 @@ export class AcpSocket {
   #cut = false;
   #heard = false;
   #greeted = false;
-  #takeBack: () => void;
-  #takeBackEnd: (() => void) | undefined;
+  #dispose: () => void;
+  #cancelEnd: (() => void) | undefined;
 
   constructor(socket: MessageSocket, clock: Clock) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.closed = promise;
     this.#socket = socket;
     this.#clock = clock;
-    this.#takeBack = clock.after(ACP_GREETING_MS, () => this.#awaitGreeting(), "idle");
+    this.#dispose = clock.after(ACP_GREETING_MS, () => this.#awaitGreeting(), "idle");
     socket.on("message", (data, isBinary) => this.#arrive(data, isBinary));
     socket.on("pong", () => {
       this.#heard = true;
     });
     socket.on("error", (error) => this.#tell("error", error));
     socket.on("close", () => {
-      this.#takeBack();
-      this.#takeBackEnd?.();
+      this.#dispose();
+      this.#cancelEnd?.();
       this.#tell("close");
       resolve();
     });
@@ -81,7 +81,7 @@ export class AcpSocket {
   close(code?: number, reason?: string): void {
     const said = this.#parting ?? { code, reason };
     this.#socket.close(said.code, said.reason);
-    this.#takeBackEnd ??= this.#clock.after(DRAIN_MS, () => this.#socket.terminate(), "idle");
+    this.#cancelEnd ??= this.#clock.after(DRAIN_MS, () => this.#socket.terminate(), "idle");
   }
 
   on(type: string, listener: Listener): this {
@@ -125,7 +125,7 @@ export class AcpSocket {
   #ping(): void {
     this.#heard = false;
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
-    this.#takeBack = this.#clock.after(
+    this.#dispose = this.#clock.after(
       ACP_PING_MS,
       () => {
         if (this.#heard) this.#ping();

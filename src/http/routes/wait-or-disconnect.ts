@@ -67,14 +67,14 @@ export class Waiting {
     const waiters = this.#waitersOf(run);
     const waiter = Promise.withResolvers<Outcome | undefined>();
     const stop = (): void => waiter.resolve(undefined);
-    const takeBack = this.#clock.after(limitMs, stop);
+    const dispose = this.#clock.after(limitMs, stop);
     waiters.add(waiter);
     gone.addEventListener("abort", stop);
     closing.addEventListener("abort", stop);
     try {
       return await waiter.promise;
     } finally {
-      takeBack();
+      dispose();
       waiters.delete(waiter);
       gone.removeEventListener("abort", stop);
       closing.removeEventListener("abort", stop);

@@ -67,16 +67,16 @@ interface ResponseParts {
 
 function stream(pieces: Outpour, clock: Clock): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  let takeBack = (): void => {};
+  let dispose = (): void => {};
   return new ReadableStream(
     {
       async pull(controller) {
-        takeBack();
+        dispose();
         const piece = await pieces.next();
         if (piece.done === true) return controller.close();
         controller.enqueue(encoder.encode(piece.value));
         // A reader that takes nothing is let go, and its place is free for another.
-        takeBack = clock.after(
+        dispose = clock.after(
           READER_STALL_MS,
           () => {
             controller.error(new Error("The reader has taken nothing for too long."));
@@ -86,7 +86,7 @@ function stream(pieces: Outpour, clock: Clock): ReadableStream<Uint8Array> {
         );
       },
       async cancel() {
-        takeBack();
+        dispose();
         await pieces.return?.();
       },
     },

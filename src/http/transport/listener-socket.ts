@@ -77,11 +77,11 @@ function answers(path: string, clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection(path);
     const done = (answered: boolean): void => {
-      takeBack();
+      dispose();
       socket.destroy();
       resolve(answered);
     };
-    const takeBack = clock.after(SOCKET_PROBE_MS, () => done(true));
+    const dispose = clock.after(SOCKET_PROBE_MS, () => done(true));
     socket.on("connect", () => done(true));
     socket.on("error", (error: NodeJS.ErrnoException) =>
       done(error.code !== "ECONNREFUSED" && error.code !== "ENOENT"),

@@ -168,14 +168,14 @@ export class NodeExchange implements HttpRequest {
     if (response.destroyed) return Promise.resolve(false);
     return new Promise((resolve) => {
       const done = (taken: boolean): void => {
-        takeBack();
+        dispose();
         response.off("drain", drained);
         response.off("close", closed);
         resolve(taken);
       };
       const drained = (): void => done(true);
       const closed = (): void => done(false);
-      const takeBack = clock.after(READER_STALL_MS, () => response.destroy(), "idle");
+      const dispose = clock.after(READER_STALL_MS, () => response.destroy(), "idle");
       response.on("drain", drained);
       response.on("close", closed);
     });

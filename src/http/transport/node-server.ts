@@ -90,12 +90,12 @@ export class NodeServer {
     this.#closing = true;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     for (const [socket, { inFlight }] of [...this.#connections.all()]) if (inFlight.size === 0) socket.destroy();
-    const takeBack = this.#options.clock.after(limitMs, () => {
+    const dispose = this.#options.clock.after(limitMs, () => {
       this.server.closeAllConnections();
       for (const [socket] of [...this.#connections.all()]) socket.destroy();
     });
     await closed;
-    takeBack();
+    dispose();
   }
 
   #connect(socket: Duplex): Connection | undefined {

@@ -30,7 +30,7 @@ export class OpenStreams {
   readonly #parts: StreamParts;
   readonly #open = new Map<Outpouring, Reader>();
   /** Waits while there are streams, and only then. */
-  #takeBack: (() => void) | undefined;
+  #dispose: (() => void) | undefined;
   #closing = false;
   #emptied: (() => void) | undefined;
 
@@ -56,7 +56,7 @@ export class OpenStreams {
       },
     });
     this.#open.set(stream, { actor, request });
-    this.#takeBack ??= this.#lookLater();
+    this.#dispose ??= this.#lookLater();
     this.#parts.changed(this.#open.size);
     stream.endWith(request.signal);
     return stream;
@@ -68,9 +68,9 @@ export class OpenStreams {
     for (const stream of this.#open.keys()) stream.close("shutting_down");
     if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
-      const takeBack = this.#parts.clock.after(DRAIN_MS, resolve);
+      const dispose = this.#parts.clock.after(DRAIN_MS, resolve);
       this.#emptied = () => {
-        takeBack();
+        dispose();
         resolve();
       };
     });
@@ -80,15 +80,15 @@ export class OpenStreams {
     this.#open.delete(stream);
     this.#parts.changed(this.#open.size);
     if (this.#open.size > 0) return;
-    this.#takeBack?.();
-    this.#takeBack = undefined;
+    this.#dispose?.();
+    this.#dispose = undefined;
     this.#emptied?.();
   }
 
   /** A token that was revoked, or has expired, reads no further. Its reader asks again, and is told. */
   #look(): void {
     for (const [stream, reader] of this.#open) if (!this.#isStill(reader)) stream.close("unauthenticated");
-    this.#takeBack = this.#open.size === 0 ? undefined : this.#lookLater();
+    this.#dispose = this.#open.size === 0 ? undefined : this.#lookLater();
   }
 
   #isStill({ request, actor }: Reader): boolean {

@@ -44,13 +44,13 @@ export class Outpouring implements Outpour {
   #whole = true;
   #closing = false;
   #over = false;
-  #takeBack: () => void;
+  #dispose: () => void;
   #gone: AbortSignal | undefined;
 
   constructor(options: OutpouringOptions) {
     this.#options = options;
     this.#pieces = options.source(this.#stop.signal);
-    this.#takeBack = this.#beatLater();
+    this.#dispose = this.#beatLater();
   }
 
   /** Ends it when this signal aborts: whoever asked is gone. */
@@ -154,7 +154,7 @@ export class Outpouring implements Outpour {
       () => {
         if (this.#over) return;
         if (this.#waiting !== undefined && this.#whole) this.#answer(HEARTBEAT);
-        this.#takeBack = this.#beatLater();
+        this.#dispose = this.#beatLater();
       },
       "idle",
     );
@@ -164,7 +164,7 @@ export class Outpouring implements Outpour {
     if (this.#over) return;
     this.#over = true;
     this.#came = undefined;
-    this.#takeBack();
+    this.#dispose();
     this.#gone?.removeEventListener("abort", this);
     this.#stop.abort(LEFT);
     // A source that fails while it is left has nobody to tell.

@@ -131,9 +131,9 @@ export class Capture implements Output {
     const flushed = Promise.all(this.#each.map((stream) => stream.end()));
     this.#growth.tell();
     const { promise: late, resolve } = Promise.withResolvers<"late">();
-    const takeBack = this.#clock.after(FLUSH_MS_MAX, () => resolve("late"));
+    const dispose = this.#clock.after(FLUSH_MS_MAX, () => resolve("late"));
     const ended = await Promise.race([flushed.then(() => this.#save()), late]);
-    takeBack();
+    dispose();
     if (ended === "late")
       this.#late ??= `The disk took longer than ${FLUSH_MS_MAX} ms to take in the rest of the output.`;
   }

@@ -19,10 +19,10 @@ export class Growth {
   }
 
   /** Settles once, when there is more. */
-  wait(): { readonly more: Promise<void>; readonly takeBack: () => void } {
+  wait(): { readonly more: Promise<void>; readonly dispose: () => void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
-    return { more: promise, takeBack: () => void this.#waiting.delete(resolve) };
+    return { more: promise, dispose: () => void this.#waiting.delete(resolve) };
   }
 }
 
@@ -44,7 +44,7 @@ export async function* follow(
     if (page.to > page.from) continue;
     // Not "is there more than I have": the first half of a character is more, and is not a page.
     if (source.total > seen || source.ended) continue;
-    const { more, takeBack } = growth.wait();
+    const { more, dispose: takeBack } = growth.wait();
     await untilAborted(signal, more);
     takeBack();
   }

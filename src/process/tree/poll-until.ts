@@ -61,10 +61,10 @@ class Bell {
   async within(clock: Clock, ms: number): Promise<boolean> {
     if (this.#rung === 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const takeBack = clock.after(ms, resolve);
+      const dispose = clock.after(ms, resolve);
       this.#hear = resolve;
       await promise;
-      takeBack();
+      dispose();
     }
     if (this.#rung === 0) return false;
     this.#rung -= 1;
@@ -75,10 +75,10 @@ class Bell {
 /** What comes of it, or undefined once the time has passed. */
 export async function within<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
-  const takeBack = clock.after(ms, () => late.resolve(undefined));
+  const dispose = clock.after(ms, () => late.resolve(undefined));
   try {
     return await Promise.race([promise, late.promise]);
   } finally {
-    takeBack();
+    dispose();
   }
 }

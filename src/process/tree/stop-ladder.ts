@@ -32,7 +32,7 @@ export class Ladder {
   /** What comes after the rung it is on. */
   #next: readonly Rung[] = [];
   #until = 0;
-  #takeBack = (): void => undefined;
+  #dispose = (): void => undefined;
   #over = false;
 
   constructor(climb: Climb) {
@@ -68,7 +68,7 @@ export class Ladder {
   /** It has ended: nothing is sent any more. */
   end(): void {
     this.#over = true;
-    this.#takeBack();
+    this.#dispose();
   }
 
   #take(rung: Rung, next: readonly Rung[]): void {
@@ -81,9 +81,9 @@ export class Ladder {
   }
 
   #wait(ms: number): void {
-    this.#takeBack();
+    this.#dispose();
     this.#until = this.#climb.clock.elapsed() + ms;
-    this.#takeBack = this.#climb.clock.after(ms, () => {
+    this.#dispose = this.#climb.clock.after(ms, () => {
       if (this.#over) return;
       const [next, ...rest] = this.#next;
       if (next === undefined) this.#climb.escaped();

@@ -112,9 +112,9 @@ class Bridge {
     input.off("data", onData);
     input.pause();
     const limit = Promise.withResolvers<void>();
-    const takeBack = clock.after(HANGUP_MS, limit.resolve);
+    const dispose = clock.after(HANGUP_MS, limit.resolve);
     await Promise.race([this.#end(how), limit.promise]);
-    takeBack();
+    dispose();
     this.#outlet.close();
   }
 

@@ -102,12 +102,12 @@ class FileAuditTrail implements AuditTrail {
         this.#fail(0, new Error(`the disk has not answered for ${AUDIT_WAIT_MS_MAX} ms`));
         resolve();
       };
-      const takeBack = this.#options.clock.after(AUDIT_WAIT_MS_MAX, tooLate, "idle");
+      const dispose = this.#options.clock.after(AUDIT_WAIT_MS_MAX, tooLate, "idle");
       this.#waitingBytes += bytes.length;
       this.#waiting.push({
         bytes,
         done: () => {
-          takeBack();
+          dispose();
           resolve();
         },
       });
@@ -123,12 +123,12 @@ class FileAuditTrail implements AuditTrail {
   async close(): Promise<void> {
     this.#state = "closed";
     const written = this.#writing ?? Promise.resolve();
-    let takeBack = (): void => undefined;
+    let dispose = (): void => undefined;
     const late = new Promise<void>((resolve) => {
-      takeBack = this.#options.clock.after(AUDIT_WAIT_MS_MAX, resolve);
+      dispose = this.#options.clock.after(AUDIT_WAIT_MS_MAX, resolve);
     });
-    await Promise.race([written.then(() => this.#letGo()), late]);
-    takeBack();
+    await Promise.race([written.then(() => this.#release()), late]);
+    dispose();
   }
 
   async #write(): Promise<void> {
@@ -159,7 +159,7 @@ class FileAuditTrail implements AuditTrail {
       // What was written of it is kept: as many records as there are whole lines.
       this.#fail(count - lines(bytes.subarray(0, written)), error);
       // Opening it anew ends a line that was torn.
-      await this.#letGo();
+      await this.#release();
     }
   }
 
@@ -169,7 +169,7 @@ class FileAuditTrail implements AuditTrail {
     if (this.#fileBytes === 0 || this.#fileBytes + bytes <= (this.#options.fileBytesMax ?? AUDIT_FILE_BYTES_MAX)) {
       return file;
     }
-    await this.#letGo();
+    await this.#release();
     this.#number += 1;
     await this.#dropOld();
     return this.#open();
@@ -192,7 +192,7 @@ class FileAuditTrail implements AuditTrail {
     }
   }
 
-  async #letGo(): Promise<void> {
+  async #release(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;
     try {

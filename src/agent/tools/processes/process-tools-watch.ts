@@ -27,7 +27,7 @@ export function watch(call: LiveCall, { find, bytesMax }: WatchOptions): Watchin
   const { clock, signal } = call;
   let over = false;
   let found: ProcessHandle | undefined;
-  let takeBack = (): void => {};
+  let dispose = (): void => {};
   const see = async (): Promise<void> => {
     // Kept: a process that has ended is not found among those that go on.
     found ??= await find();
@@ -49,7 +49,7 @@ export function watch(call: LiveCall, { find, bytesMax }: WatchOptions): Watchin
       void look();
       arm(Math.min(2 * pauseMs, COMMAND_NOTE_LAST_MS));
     };
-    takeBack = clock.after(pauseMs, next, "idle");
+    dispose = clock.after(pauseMs, next, "idle");
   };
   arm(COMMAND_NOTE_FIRST_MS);
   signal.addEventListener("abort", onAbort, { once: true });
@@ -57,7 +57,7 @@ export function watch(call: LiveCall, { find, bytesMax }: WatchOptions): Watchin
     look,
     end: () => {
       over = true;
-      takeBack();
+      dispose();
       signal.removeEventListener("abort", onAbort);
     },
   };

@@ -77,9 +77,9 @@ export class EditorsEnd {
 
   async #within(limitMs: number, work: Promise<unknown>): Promise<"done" | "late"> {
     const limit = Promise.withResolvers<"late">();
-    const takeBack = this.#wish.clock.after(limitMs, () => limit.resolve("late"));
+    const dispose = this.#wish.clock.after(limitMs, () => limit.resolve("late"));
     const first = await Promise.race([work.then(() => "done" as const), limit.promise]);
-    takeBack();
+    dispose();
     return first;
   }
 }

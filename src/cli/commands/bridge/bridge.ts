@@ -20,7 +20,7 @@ import type { AgentFlags } from "../../shared/server/agent-options.ts";
 import { makePlan, openWorks, type Plan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
-import { outliveStrays, STRAY } from "../../shared/unhandled-rejections.ts";
+import { surviveRejections, STRAY } from "../../shared/unhandled-rejections.ts";
 import { version } from "../../shared/version.ts";
 
 export interface BridgeFlags extends DoorOptions, AgentFlags {
@@ -56,7 +56,7 @@ async function workHere(flags: BridgeFlags): Promise<Place> {
     clock: systemClock,
     form: process.stderr.isTTY ? "pretty" : "json",
   });
-  outliveStrays((error) => log.error(STRAY, { error }));
+  surviveRejections((error) => log.error(STRAY, { error }));
   const onNotice: Notify = ({ type, ...fields }) => log.warn(`notice: ${type}`, fields);
   const { belay, agent, notices } = await openWorks(plan, {
     onNotice,

@@ -16,7 +16,7 @@ export interface DemoOptions {
 export async function runDemo({ pace }: DemoOptions): Promise<number> {
   const leave = new AbortController();
   let stopped: StopSignal | undefined;
-  const takeBack = onStopSignals((signal) => {
+  const dispose = onStopSignals((signal) => {
     stopped = signal;
     leave.abort();
     return "leaving";
@@ -31,7 +31,7 @@ export async function runDemo({ pace }: DemoOptions): Promise<number> {
     return EXIT_SIGNAL[stopped];
   } finally {
     await stage.close();
-    takeBack();
+    dispose();
   }
 }
 

@@ -44,7 +44,7 @@ const GREETING = [
 export async function runHandsOn({ pace }: HandsOnOptions): Promise<number> {
   let hands: HandsOn | undefined;
   // Heard from the first moment on: before there is anything to stop in order, leaving at once is in order.
-  const takeBack = onStopSignals((signal) => hands?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]));
+  const dispose = onStopSignals((signal) => hands?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]));
   const folder = await mkdtemp(join(tmpdir(), "belay-demo-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // At the very end, whichever way that comes.
@@ -63,7 +63,7 @@ export async function runHandsOn({ pace }: HandsOnOptions): Promise<number> {
   });
   hands = new HandsOn(belay, await belay.createSession({ title: "hands-on demo" }));
   const code = await hands.play();
-  takeBack();
+  dispose();
   remove();
   print("Left in order: nothing is going on any more, and nothing is left behind.");
   return code;

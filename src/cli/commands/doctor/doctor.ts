@@ -22,7 +22,7 @@ export interface DoctorOptions {
 /** Tests everything anew: whoever asks a doctor wants to know how it is today. */
 export async function runDoctor(options: DoctorOptions): Promise<number> {
   // Leaving at once is in order: what is being tested ends with us.
-  const takeBack = onStopSignals((signal) => process.exit(EXIT_SIGNAL[signal]));
+  const dispose = onStopSignals((signal) => process.exit(EXIT_SIGNAL[signal]));
   const folder = mkdtempSync(join(tmpdir(), "belay-doctor-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // At the very end, whichever way that comes.
@@ -33,7 +33,7 @@ export async function runDoctor(options: DoctorOptions): Promise<number> {
   } finally {
     process.removeListener("exit", remove);
     remove();
-    takeBack();
+    dispose();
   }
 }
 

@@ -40,7 +40,7 @@ interface Wish {
 async function follow(door: Door, typed: string | undefined, { after, form }: Wish): Promise<number> {
   const leave = new AbortController();
   let left: StopSignal | undefined;
-  const takeBack = onStopSignals((signal) => {
+  const dispose = onStopSignals((signal) => {
     left = signal;
     leave.abort();
     return "leaving";
@@ -52,7 +52,7 @@ async function follow(door: Door, typed: string | undefined, { after, form }: Wi
       view.show(heard);
     }
   } finally {
-    takeBack();
+    dispose();
     view.close();
   }
   if (left === undefined) return EXIT_OK;

@@ -13,7 +13,7 @@ import { AcpHouse } from "../../shared/server/acp-hosts.ts";
 import { markOf } from "../../shared/server/agent-digest.ts";
 import type { House } from "../../shared/server/compose-server.ts";
 import type { Plan } from "../../shared/server/runtime.ts";
-import { outliveStrays, STRAY } from "../../shared/unhandled-rejections.ts";
+import { surviveRejections, STRAY } from "../../shared/unhandled-rejections.ts";
 import { version } from "../../shared/version.ts";
 import type { RunPlace } from "./run.ts";
 import { givenAgent, type RunFlags, refuseAgent } from "./run-options.ts";
@@ -31,7 +31,7 @@ export async function runOnStore(flags: RunFlags): Promise<RunPlace> {
   makeHome(home);
   const plan = await makePlan({ home, flags, trust: "ask" });
   const isNew = isNewStore(plan);
-  outliveStrays((failure) => say(`${STRAY}: ${messageOf(failure)}`));
+  surviveRejections((failure) => say(`${STRAY}: ${messageOf(failure)}`));
   const { belay, agent, notices } = await openWorks(plan, {});
   for (const notice of notices) say(notice);
   if (!isNew) sayTaken((await belay.live()).length);

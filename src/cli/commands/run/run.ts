@@ -75,7 +75,7 @@ export async function runPrompt(prepare: () => Promise<Prepared>, wish: RunWish)
   let live: LiveRun | undefined;
   const leave = Promise.withResolvers<"leaving">();
   let hear = (signal: StopSignal): "leaving" | "staying" => live?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]);
-  const takeBack = onStopSignals((signal) => hear(signal));
+  const dispose = onStopSignals((signal) => hear(signal));
   const listening = onUnread(() => (live === undefined ? process.exit(EXIT_UNREAD) : live.unread()));
   try {
     const { place, ...asked } = await prepare();
@@ -92,7 +92,7 @@ export async function runPrompt(prepare: () => Promise<Prepared>, wish: RunWish)
       await place.close();
     }
   } finally {
-    takeBack();
+    dispose();
     listening();
   }
 }
@@ -159,7 +159,7 @@ class LiveRun {
 
   /** Until it has ended, or was accepted if that is all that is wanted. */
   async watch(): Promise<number> {
-    const takeBack = this.#limit();
+    const dispose = this.#limit();
     const leave = this.#stay();
     try {
       const accepted = await this.#run.accepted;
@@ -172,7 +172,7 @@ class LiveRun {
       await this.#within(CANCEL_MS, this.#cancelled);
       return this.#end(outcome);
     } finally {
-      takeBack();
+      dispose();
       leave();
       this.#questions.close();
       this.#following.abort();
@@ -282,12 +282,12 @@ class LiveRun {
   /** An agent of this very program may wait for what holds no timer and no socket: then Node would leave, with 0. */
   #stay(): () => void {
     const { clock } = this.#wish;
-    let takeBack = (): void => {};
+    let dispose = (): void => {};
     const stay = (): void => {
-      takeBack = clock.after(STAY_MS, stay);
+      dispose = clock.after(STAY_MS, stay);
     };
     stay();
-    return () => takeBack();
+    return () => dispose();
   }
 
   /**
@@ -338,9 +338,9 @@ class LiveRun {
   /** What it resolves with, if it does in time. */
   async #within<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
     const { promise: late, resolve } = Promise.withResolvers<undefined>();
-    const takeBack = this.#wish.clock.after(limitMs, () => resolve(undefined));
+    const dispose = this.#wish.clock.after(limitMs, () => resolve(undefined));
     const found = await Promise.race([work, late]);
-    takeBack();
+    dispose();
     return found;
   }
 

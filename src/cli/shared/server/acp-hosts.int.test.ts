@@ -212,9 +212,9 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
         elapsed: () => clock.elapsed(),
         after: (ms, call) => {
           looks += 1;
-          const takeBack = clock.after(ms, call);
+          const dispose = clock.after(ms, call);
           void clock.advance(ms);
-          return takeBack;
+          return dispose;
         },
       },
     });

@@ -30,7 +30,7 @@ import type { Log } from "../../../telemetry/log.ts";
 import { Metrics } from "../../../telemetry/metrics.ts";
 import type { Redactor } from "../../../telemetry/redactor.ts";
 import type { Telemetry, TelemetryOptions } from "../../../telemetry/telemetry.ts";
-import { outliveStrays, STRAY, type Strays } from "../unhandled-rejections.ts";
+import { surviveRejections, STRAY, type RejectionGuard } from "../unhandled-rejections.ts";
 import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { checkPlan, type GivenAgent, makePrivate, openWorks, type Plan, type Works } from "./runtime.ts";
@@ -122,7 +122,7 @@ interface Inside {
   readonly audit: AuditTrail;
   readonly telemetry: Telemetry | undefined;
   readonly handler: Handler;
-  readonly strays: Strays;
+  readonly strays: RejectionGuard;
 }
 
 /** Who may come in, and where. */
@@ -149,12 +149,12 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
     tell(log, notice);
   };
   const given = agent === undefined ? {} : { agent };
-  const strays = outliveStrays((error) => log.error(STRAY, { error }));
+  const strays = surviveRejections((error) => log.error(STRAY, { error }));
   const loopWatch = log.form === "json" ? "json" : "text";
   const begin = { ...given, ...(first === undefined ? {} : { first }) };
   const works = await openWorks(plan, { onNotice, onRecorded, loopWatch, socket, opened, ...begin }).catch(
     (error: unknown) => {
-      strays.takeBack();
+      strays.dispose();
       throw error;
     },
   );
@@ -179,7 +179,7 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
     };
   } catch (error) {
     await works.belay.close({ limitMs: 0 });
-    strays.takeBack();
+    strays.dispose();
     throw error;
   }
 }
@@ -225,7 +225,7 @@ function house({ works, audit, telemetry, handler, strays }: Inside, outside: Ou
       files.close();
       telemetry?.close();
       await audit.close();
-      strays.takeBack();
+      strays.dispose();
       return unfinished;
     },
   };

@@ -55,7 +55,7 @@ export class HeldTerminal {
   readonly #decoder = new TextDecoder();
   #stage: Stage = { kind: "idle" };
   #answer: (line: string | undefined) => void = () => {};
-  #takeBack: () => void = () => {};
+  #dispose: () => void = () => {};
   /** Reports that the terminal still owes: one on an earlier question is not on this one. */
   #owed = 0;
   #gone = false;
@@ -110,11 +110,11 @@ export class HeldTerminal {
   }
 
   #paint(ask: Ask): void {
-    this.#takeBack();
+    this.#dispose();
     this.#stage = { kind: "painting", ask };
     this.#owed += 1;
     this.#options.output.write(`${ask.about}${PASTE_MARKS_ON}${PAINTED_QUERY}`);
-    this.#takeBack = this.#options.clock.after(PAINT_MS, () => {
+    this.#dispose = this.#options.clock.after(PAINT_MS, () => {
       this.#owed = 0;
       this.#settle(ask);
     });
@@ -122,10 +122,10 @@ export class HeldTerminal {
 
   /** The question is on the screen. From here on nothing may be typed for a while. */
   #settle(ask: Ask): void {
-    this.#takeBack();
+    this.#dispose();
     const stage: Stage = { kind: "settling", ask };
     this.#stage = stage;
-    this.#takeBack = this.#options.clock.after(QUIET_MS, () => {
+    this.#dispose = this.#options.clock.after(QUIET_MS, () => {
       // A timer may fire before keys are read that were pressed earlier; they begin the wait anew.
       void this.#options.afterReads().then(() => this.#stage === stage && this.#open(ask));
     });
@@ -162,7 +162,7 @@ export class HeldTerminal {
   #end(line: string | undefined): void {
     if (this.#stage.kind === "idle") return;
     const { kind } = this.#stage;
-    this.#takeBack();
+    this.#dispose();
     this.#stage = { kind: "idle" };
     this.#options.output.write(`${PASTE_MARKS_OFF}${kind === "open" ? "\n" : ""}`);
     this.#answer(line);

@@ -22,20 +22,20 @@ export async function spinning<T>(text: string, work: Promise<T>, { clock, outpu
   if (coloured(output) === "without") return work;
   const began = clock.elapsed();
   let shown = false;
-  let takeBack = (): void => {};
+  let dispose = (): void => {};
   const draw = (): void => {
     const elapsedMs = clock.elapsed() - began;
     const frame = FRAMES[Math.floor(elapsedMs / FRAME_MS) % FRAMES.length] ?? "";
     const line = clip(`${frame} ${plainLine(text)} (${Math.floor(elapsedMs / 1_000)} s)`, (output.columns || 80) - 1);
     output.write(`\r\u001b[2K${line}`);
     shown = true;
-    takeBack = clock.after(FRAME_MS, draw, "idle");
+    dispose = clock.after(FRAME_MS, draw, "idle");
   };
-  takeBack = clock.after(QUIET_MS, draw, "idle");
+  dispose = clock.after(QUIET_MS, draw, "idle");
   try {
     return await work;
   } finally {
-    takeBack();
+    dispose();
     if (shown) output.write("\r\u001b[2K");
   }
 }

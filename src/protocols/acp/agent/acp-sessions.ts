@@ -130,7 +130,7 @@ export class Desk {
         await this.#ignored(session.id, brought);
         return attached;
       } catch (error) {
-        if (before === undefined) this.#letGo(attached);
+        if (before === undefined) this.#release(attached);
         throw error;
       }
     });
@@ -237,7 +237,7 @@ export class Desk {
           await endProcesses(attached.session);
           return receipt;
         } finally {
-          this.#letGo(attached);
+          this.#release(attached);
         }
       });
     });
@@ -253,7 +253,7 @@ export class Desk {
       const attached = this.#sessions.get(session.id);
       // One that is being closed is told to its end by that.
       if (attached === undefined) await this.#turns.get(session.id);
-      else await this.#toldEnd(attached, receipt).finally(() => this.#letGo(attached));
+      else await this.#toldEnd(attached, receipt).finally(() => this.#release(attached));
       return receipt;
     });
   }
@@ -282,7 +282,7 @@ export class Desk {
 
   /** The client is gone. What it had begun goes on. */
   leave(): void {
-    for (const attached of [...this.#sessions.values(), ...this.#leaving]) this.#letGo(attached);
+    for (const attached of [...this.#sessions.values(), ...this.#leaving]) this.#release(attached);
   }
 
   #own(run: string): RunControl | undefined {
@@ -337,8 +337,8 @@ export class Desk {
     return attached;
   }
 
-  #letGo(attached: AttachedSession): void {
-    attached.letGo();
+  #release(attached: AttachedSession): void {
+    attached.release();
     this.#leaving.delete(attached);
     const { id } = attached.session;
     if (this.#sessions.get(id) === attached) this.#sessions.delete(id);

@@ -147,7 +147,7 @@ export class AttachedSession {
   }
 
   /** Nothing is told any more. What goes on goes on; prompts that wait are answered by how their runs end. */
-  letGo(): void {
+  release(): void {
     this.#over.abort(OVER);
     if (!this.#isAttached) this.#end(); // @fault never-answered-after-letting-go
   }
@@ -217,8 +217,8 @@ export class AttachedSession {
     for (const own of this.#prompts) void own.endByOutcome();
     if (code === "not_found" || code === "shutting_down") return false;
     await new Promise<void>((resolve) => {
-      const takeBack = this.#options.clock.after(FOLLOW_REST_MS, resolve, "idle");
-      signal.addEventListener("abort", () => resolve(takeBack()), { once: true });
+      const dispose = this.#options.clock.after(FOLLOW_REST_MS, resolve, "idle");
+      signal.addEventListener("abort", () => resolve(dispose()), { once: true });
     });
     return !signal.aborted;
   }

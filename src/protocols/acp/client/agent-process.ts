@@ -135,9 +135,9 @@ export class Link {
       // It has ended.
     }
     const limit = Promise.withResolvers<void>();
-    const takeBack = this.clock.after(PARTING_MS, () => limit.resolve(), "idle");
+    const dispose = this.clock.after(PARTING_MS, () => limit.resolve(), "idle");
     await Promise.race([this.ended, limit.promise]);
-    takeBack();
+    dispose();
     if (this.phase !== "over") await this.stop(reason);
   }
 

@@ -34,7 +34,7 @@ export class ForeignTurn implements Listener {
   readonly #stopping = Promise.withResolvers<void>();
   readonly #again = new AbortController();
   #stopBy = 0;
-  #takeBack: (() => void)[] = [];
+  #dispose: (() => void)[] = [];
 
   constructor(turn: Turn, link: Link, sessionId: string) {
     this.#turn = turn;
@@ -64,7 +64,7 @@ export class ForeignTurn implements Listener {
       throw await this.#failed(error);
     } finally {
       signal.removeEventListener("abort", stop);
-      for (const takeBack of this.#takeBack) takeBack();
+      for (const dispose of this.#dispose) dispose();
       this.#link.listener = undefined;
     }
   }
@@ -186,7 +186,7 @@ export class ForeignTurn implements Listener {
     this.#stopBy = clock.elapsed() + graceMs;
     this.#link.notify("session/cancel", { sessionId });
     this.#stopping.resolve();
-    this.#takeBack = [
+    this.#dispose = [
       clock.after(endMs * (ASK_AGAIN_SHARE / END_SHARE), () => this.#again.abort()),
       clock.after(endMs, () => void this.#link.stop({ kind: "policy", note: NOT_STOPPED })),
     ];
@@ -195,7 +195,7 @@ export class ForeignTurn implements Listener {
   /** The agent has answered. If it was cancelled, what it had started and left running ends now. */
   async #endCommands(): Promise<void> {
     if (!this.#turn.signal.aborted) return;
-    for (const takeBack of this.#takeBack.splice(0)) takeBack();
+    for (const dispose of this.#dispose.splice(0)) dispose();
     if (!this.#link.isOpen) {
       // It answered while its process was being ended.
       await this.#link.ended;

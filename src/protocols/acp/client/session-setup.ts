@@ -126,7 +126,7 @@ async function openSession(parts: Parts, place: Place): Promise<string> {
 async function answered<T>({ link, turn, options }: Parts, asked: Promise<T>, method: string): Promise<T> {
   const limit = Promise.withResolvers<"limit">();
   const stop = Promise.withResolvers<"stop">();
-  const takeBack = turn.clock.after(options.startMs, () => limit.resolve("limit"));
+  const dispose = turn.clock.after(options.startMs, () => limit.resolve("limit"));
   const stopped = (): void => stop.resolve("stop");
   turn.signal.addEventListener("abort", stopped, { once: true });
   if (turn.signal.aborted) stopped();
@@ -143,7 +143,7 @@ async function answered<T>({ link, turn, options }: Parts, asked: Promise<T>, me
   } catch (error) {
     throw turn.signal.aborted ? turn.signal.reason : await inWords(link, error, method);
   } finally {
-    takeBack();
+    dispose();
     turn.signal.removeEventListener("abort", stopped);
   }
 }

@@ -21,7 +21,7 @@ export class Steering {
   readonly #sessionId: string;
   readonly #left: Prompt[] = [];
   #looking: Promise<void> = Promise.resolve();
-  #takeBack: () => void = ignore;
+  #dispose: () => void = ignore;
   #over = false;
 
   constructor(turn: Turn, link: Link, sessionId: string) {
@@ -34,14 +34,14 @@ export class Steering {
   /** What the agent is still to hear. */
   async end(): Promise<readonly Prompt[]> {
     this.#over = true;
-    this.#takeBack();
+    this.#dispose();
     await this.#looking;
     return this.#left;
   }
 
   #later(): void {
     if (this.#over) return;
-    this.#takeBack = this.#turn.clock.after(STEER_EVERY_MS, () => {
+    this.#dispose = this.#turn.clock.after(STEER_EVERY_MS, () => {
       this.#looking = this.#look().finally(() => this.#later());
     });
   }
@@ -61,7 +61,7 @@ export class Steering {
   async #tell(prompt: Prompt): Promise<boolean> {
     const { clock } = this.#turn;
     const limit = Promise.withResolvers<undefined>();
-    const takeBack = clock.after(STEER_MS, () => limit.resolve(undefined));
+    const dispose = clock.after(STEER_MS, () => limit.resolve(undefined));
     try {
       const params = { sessionId: this.#sessionId, prompt: promptBlocks(prompt, this.#link.abilities) };
       const answer = await Promise.race([this.#link.request<unknown>(STEER, params), limit.promise]);
@@ -70,7 +70,7 @@ export class Steering {
     } catch {
       return false;
     } finally {
-      takeBack();
+      dispose();
     }
   }
 }

@@ -70,7 +70,7 @@ describe("a writer that has nothing to do", () => {
 describe("a writer that is at work", () => {
   it("is left alone until it has answered, and is then given all that has gathered, at once", async () => {
     const { outbox, messages, hold } = outboxTo((sessions) => sessions.map(() => ({ kind: "appended", head: 1 })));
-    const letGo = hold();
+    const release = hold();
     const first = outbox.add(batch(SES, 0, [created(SES)]));
     outbox.flush();
     const names = Array.from({ length: 30 }, (_, index) => `ses_${index}` as const);
@@ -80,7 +80,7 @@ describe("a writer that is at work", () => {
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
     expect(messages).toEqual([[SES]]);
-    letGo();
+    release();
     await Promise.all([first, ...later]);
     expect(messages).toEqual([[SES], names]);
   });

@@ -87,7 +87,7 @@ describe("whoever waits for a log to grow", () => {
     const answered = threads.reader?.hold();
     await answered?.come;
     await add(store, SES, 1, [accepted("run_1")]);
-    answered?.letGo();
+    answered?.release();
     await waiting;
     // Answered after it, so that it has been heard.
     await store.load(SES);
@@ -236,15 +236,15 @@ class Here extends EventEmitter implements Running {
   }
 
   /** Keeps answers back from now on: `come` resolves when there is one, `letGo` hands them out. */
-  hold(): { readonly come: Promise<void>; readonly letGo: () => void } {
+  hold(): { readonly come: Promise<void>; readonly release: () => void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const replies: unknown[] = [];
     this.#held = { replies, come: resolve };
-    const letGo = (): void => {
+    const release = (): void => {
       this.#held = undefined;
       for (const one of replies) this.emit("message", one);
     };
-    return { come: promise, letGo };
+    return { come: promise, release };
   }
 
   /** As a thread that runs out of memory: what it holds is freed. */
