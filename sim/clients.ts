@@ -281,7 +281,7 @@ export class Clients {
     const named = { kind: "cancel", ...stamp, scope, target, remind, note, standing } as const;
     const stops = this.#stoppedBy(named);
     const run = scope === "run" ? (target as RunId) : scope === "call" ? runOf(target as CallId) : undefined;
-    const isFound = run === undefined || this.#engine.lanes.home(run) !== undefined;
+    const isFound = run === undefined || this.#engine.lanes.sessionOf(run) !== undefined;
     const record: CancelRecord = { ...named, keep, early, stops, isFound, receipt: undefined };
     this.#note(record, `cancel ${scope} ${target}${keep ? ", keep" : ""}`, ask({ kind: "user", note }), (receipt) => {
       record.receipt = receipt;

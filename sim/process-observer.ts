@@ -4,7 +4,7 @@ import { toControlError } from "../src/core/errors.ts";
 import { INBOX_ITEMS_MAX, UNINTERRUPTED_PERCENT } from "../src/core/limits.ts";
 import type { Event } from "../src/core/model/event.ts";
 import type { CallId, ProcessId, Seq, SessionId } from "../src/core/model/ids.ts";
-import type { LiveLane } from "../src/engine/log/session-state.ts";
+import type { SessionState } from "../src/engine/log/session-state.ts";
 import type { LiveCall } from "../src/ports/agent.ts";
 import type { ProcessResult, CommandResult } from "../src/ports/spawner.ts";
 import type { ScriptedChild } from "../src/testing/scripted-child.ts";
@@ -175,7 +175,7 @@ export class ProcessObserver implements ProcessWatch {
   }
 
   /** A stop that was decided has reached the child in the same tick, before any disk was asked. */
-  stopAtOnce({ decided, durable }: LiveLane): void {
+  stopAtOnce({ decided, durable }: SessionState): void {
     const { live: run, processes } = decided;
     for (const { id, phase, owner } of processes.live) {
       const call = run?.live.find((one) => one.id === owner);

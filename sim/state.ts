@@ -1,6 +1,6 @@
 // Everything that can make a difference from here on, as one text: two executions with the same one have the same
 // future. Taken only when nothing is about to happen by itself.
-import type { LiveLane } from "../src/engine/log/session-state.ts";
+import type { SessionState } from "../src/engine/log/session-state.ts";
 import type { Simulation } from "./simulation.ts";
 
 export function stateOf(simulation: Simulation, left: readonly string[]): string {
@@ -23,7 +23,7 @@ export function stateOf(simulation: Simulation, left: readonly string[]): string
   ]);
 }
 
-function laneState(lane: LiveLane): readonly unknown[] {
+function laneState(lane: SessionState): readonly unknown[] {
   return [
     lane.phase,
     lane.decided,

@@ -2,7 +2,7 @@
 // never ahead of what is durable.
 import { emptyLane, evolve, type Lane } from "../src/core/model/lane.ts";
 import { explain } from "../src/engine/explain.ts";
-import type { LiveLane } from "../src/engine/log/session-state.ts";
+import type { SessionState } from "../src/engine/log/session-state.ts";
 import type { Simulation } from "./simulation.ts";
 
 export function checkStatus(simulation: Simulation): void {
@@ -49,6 +49,6 @@ const plain = ({ inbox, ...lane }: Lane): string =>
 
 const NO_TIMES = new Map();
 
-function statusOf({ life }: Simulation, lane: LiveLane): ReturnType<typeof explain> {
+function statusOf({ life }: Simulation, lane: SessionState): ReturnType<typeof explain> {
   return explain(lane, { worker: life.worker, processes: [], times: NO_TIMES, mode: undefined, hasSlot: true });
 }

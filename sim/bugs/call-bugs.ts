@@ -4,7 +4,7 @@
 import ts from "typescript";
 import type { Call } from "../../src/core/model/call.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
-import type { LiveLane } from "../../src/engine/log/session-state.ts";
+import type { SessionState } from "../../src/engine/log/session-state.ts";
 import type { LiveCall } from "../../src/engine/work/live-call.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
@@ -138,7 +138,7 @@ export const CALL_BUGS: readonly Bug[] = [
     (at) =>
       at.become(
         `${inline(
-          (lane: LiveLane) => {
+          (lane: SessionState) => {
             for (const work of lane.works) work.scope.cancel({ kind: "policy", note: "its own" });
           },
           at.value().value().arg(0, 2),

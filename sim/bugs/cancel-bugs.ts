@@ -6,7 +6,7 @@ import type { Accept } from "../../src/core/model/command.ts";
 import type { Event } from "../../src/core/model/event.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
 import type { Run } from "../../src/core/model/run.ts";
-import type { Entry, LiveLane } from "../../src/engine/log/session-state.ts";
+import type { Pending, SessionState } from "../../src/engine/log/session-state.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";
@@ -150,8 +150,8 @@ export const CANCEL_BUGS: readonly Bug[] = [
     "While a session is loaded, its requests are not kept in order: a cancel covers a prompt that came after it.",
     (at) =>
       at.before(
-        `${inline((lane: LiveLane) => {
-          const isAccept = ({ command }: Entry): number => Number(command?.type === "accept");
+        `${inline((lane: SessionState) => {
+          const isAccept = ({ command }: Pending): number => Number(command?.type === "accept");
           lane.received.sort((one, two) => isAccept(two) - isAccept(one));
         }, at.param(0))};\n`,
       ),

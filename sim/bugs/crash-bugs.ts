@@ -3,7 +3,7 @@ import ts from "typescript";
 import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { Event } from "../../src/core/model/event.ts";
 import type { Run } from "../../src/core/model/run.ts";
-import type { Entry } from "../../src/engine/log/session-state.ts";
+import type { Pending } from "../../src/engine/log/session-state.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";
@@ -90,7 +90,7 @@ export const CRASH_BUGS: readonly Bug[] = [
     "A prompt is refused because the store is full, and recorded when it is not full any more.",
     (at) => {
       const kept = at.find(ts.isIfStatement, "an if").condition();
-      return kept.after(` || ${inline((entry: Entry) => entry.command?.type === "accept", kept.arg(0, 1))}`);
+      return kept.after(` || ${inline((entry: Pending) => entry.command?.type === "accept", kept.arg(0, 1))}`);
     },
   ),
   mistake(

@@ -3,7 +3,7 @@
 import type { CancelReceipt } from "../../src/core/model/cancel.ts";
 import type { CallId, SessionId } from "../../src/core/model/ids.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
-import type { LiveLane } from "../../src/engine/log/session-state.ts";
+import type { SessionState } from "../../src/engine/log/session-state.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
 import type { Bug } from "./bug.ts";
@@ -191,7 +191,7 @@ const STOPPED: readonly Bug[] = [
         .value()
         .become(
           inline(
-            (lane: LiveLane, isMeant: (owner: CallId | SessionId) => boolean) =>
+            (lane: SessionState, isMeant: (owner: CallId | SessionId) => boolean) =>
               lane.durable.processes.live.flatMap(({ id, owner }) => (isMeant(owner) ? [id] : [])),
             at.param(0),
             at.param(1),

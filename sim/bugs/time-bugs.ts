@@ -2,7 +2,7 @@
 
 import type { Seq } from "../../src/core/model/ids.ts";
 import type { Lane } from "../../src/core/model/lane.ts";
-import type { Entry, LiveLane } from "../../src/engine/log/session-state.ts";
+import type { Pending, SessionState } from "../../src/engine/log/session-state.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Page } from "../../src/ports/store.ts";
 import { mistake } from "../../test/mistakes/mistake.ts";
@@ -130,7 +130,7 @@ const LEFT: readonly Bug[] = [
     "A stop that arrives while a batch is on its way is decided when the store has answered.",
     (at, other) => {
       const waits = inline(
-        (lane: LiveLane, entry: Entry) => lane.flight !== undefined && entry.command?.type.startsWith("cancel-"),
+        (lane: SessionState, entry: Pending) => lane.flight !== undefined && entry.command?.type.startsWith("cancel-"),
         at.param(0),
         at.param(1),
       );

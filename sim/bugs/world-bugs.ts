@@ -4,8 +4,8 @@ import type { CancelReason, Outcome } from "../../src/core/model/cancel.ts";
 import type { Event, Recorded } from "../../src/core/model/event.ts";
 import type { Run } from "../../src/core/model/run.ts";
 import type { CallEnd, TurnEnd } from "../../src/core/policy/decide-run.ts";
-import type { Consequences } from "../../src/engine/log/commit-listener.ts";
-import type { Flight, LiveLane } from "../../src/engine/log/session-state.ts";
+import type { CommitListener } from "../../src/engine/log/commit-listener.ts";
+import type { Flight, SessionState } from "../../src/engine/log/session-state.ts";
 import type { Ended } from "../../src/engine/work/scope.ts";
 import { type Edit, mistake } from "../../test/mistakes/mistake.ts";
 import { inline } from "../../test/mistakes/place.ts";
@@ -30,7 +30,7 @@ const ofAnother: Edit = (at) => {
 const toldTooEarly: Edit = (at, other) => {
   const batch = at.value().right().target().arg(0, 1);
   const tell = inline(
-    (then: Consequences, lane: LiveLane, { events, at: now }: Flight) => {
+    (then: CommitListener, lane: SessionState, { events, at: now }: Flight) => {
       const facts = events.map((event, index): Recorded => ({ ...event, seq: lane.durable.head + 1 + index, at: now }));
       then.recorded(lane, facts);
     },
@@ -64,7 +64,7 @@ export const WORLD_BUGS: readonly Bug[] = [
     "A receipt is given when the batch is sent to the store, not when it has arrived.",
     (at) =>
       at.after(
-        `${inline((lane: LiveLane) => {
+        `${inline((lane: SessionState) => {
           for (const entry of lane.flight?.entries ?? []) entry.resolve(entry.answer);
         }, at.param(0))};`,
       ),

@@ -12,11 +12,11 @@ import { repeat } from "../core/policy/decide.ts";
 import type { Ids } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Commit } from "./log/commit.ts";
-import type { Lanes } from "./log/session-registry.ts";
-import type { LiveLane } from "./log/session-state.ts";
+import type { SessionRegistry } from "./log/session-registry.ts";
+import type { SessionState } from "./log/session-state.ts";
 import { closing } from "./shutdown-errors.ts";
 
-export interface Asked {
+export interface PromptRequest {
   readonly prompt: Prompt;
   readonly delivery: Delivery;
   readonly key: string | undefined;
@@ -43,10 +43,10 @@ interface Parts {
   readonly store: Store;
   readonly ids: Ids;
   readonly commit: Commit;
-  readonly lanes: Lanes;
+  readonly lanes: SessionRegistry;
   readonly open: () => boolean;
   /** A session was created and is driven from here, or its claim has failed and may have been made all the same. */
-  readonly claimed: (lane: LiveLane) => void;
+  readonly claimed: (lane: SessionState) => void;
   readonly unclaimed: (session: SessionId) => void;
 }
 
@@ -64,7 +64,7 @@ export class Acceptance {
   }
 
   /** A prompt in a session of its own, both recorded together. In a session that exists, it joins that one. */
-  promptIn(session: SessionId | undefined, made: Made, asked: Asked): Begun {
+  promptIn(session: SessionId | undefined, made: Made, asked: PromptRequest): Begun {
     if (!this.#parts.open()) return { sessionId: session ?? this.newSession(), ...this.#refused() };
     const lane = this.#laneOf(session);
     // Refused together with the prompt, which says why.
@@ -72,11 +72,11 @@ export class Acceptance {
     return { sessionId: lane.id, ...this.prompt(lane.id, { ...asked, made }) };
   }
 
-  prompt(session: SessionId, asked: Asked): Prompted {
+  prompt(session: SessionId, asked: PromptRequest): Prompted {
     const { ids, commit, lanes } = this.#parts;
     if (!this.#parts.open()) return this.#refused();
     const runId = ids.make("run_") as RunId;
-    lanes.moveIn(runId, session);
+    lanes.indexRun(runId, session);
     const { prompt, delivery, key, actor } = asked;
     const bound = key === undefined ? undefined : { key, content: this.#content(asked) };
     const command: CommandOf<"accept"> = {
@@ -107,12 +107,12 @@ export class Acceptance {
     return { runId: this.#parts.ids.make("run_") as RunId, accepted: Promise.reject(closing()) };
   }
 
-  #laneOf(session: SessionId | undefined): LiveLane {
+  #laneOf(session: SessionId | undefined): SessionState {
     const { lanes } = this.#parts;
     return session === undefined ? lanes.fresh(this.newSession()) : lanes.get(session);
   }
 
-  async #create(lane: LiveLane, made: Made): Promise<Created> {
+  async #create(lane: SessionState, made: Made): Promise<Created> {
     const { commit, lanes, claimed, unclaimed } = this.#parts;
     const created = await commit.submit(lane, { type: "create", ...made });
     // A session that was absent had no lease to take.
@@ -127,15 +127,15 @@ export class Acceptance {
     return created;
   }
 
-  #content({ delivery, prompt, made = {} }: Asked): string {
+  #content({ delivery, prompt, made = {} }: PromptRequest): string {
     const within = Object.keys(made).length === 0 ? [] : [made];
     return this.#parts.ids.digest(canonical([delivery, prompt.text, prompt.data, ...within]));
   }
 
   /** The caller's own answer; a prompt that would be refused may be a repeat that only the store remembers. */
-  async #accepted(lane: LiveLane, command: CommandOf<"accept">, answer: Accepted | Refused): Promise<Accepted> {
+  async #accepted(lane: SessionState, command: CommandOf<"accept">, answer: Accepted | Refused): Promise<Accepted> {
     const { lanes, store } = this.#parts;
-    if (answer.kind === "refused" || answer.runId !== command.runId) lanes.moveOut(command.runId);
+    if (answer.kind === "refused" || answer.runId !== command.runId) lanes.unindexRun(command.runId);
     if (answer.kind === "accepted") return answer;
     const { key, content } = command;
     const row = key === undefined ? undefined : await store.run({ session: lane.id, key });

@@ -14,8 +14,8 @@ import type { Answer, Command, Refused } from "../core/model/command.ts";
 import { type CallId, type ProcessId, type RunId, runOf, type SessionId, sessionOf } from "../core/model/ids.ts";
 import { answeredBefore } from "../core/policy/decide-once.ts";
 import type { Store } from "../ports/store.ts";
-import type { Lanes } from "./log/session-registry.ts";
-import type { LiveLane } from "./log/session-state.ts";
+import type { SessionRegistry } from "./log/session-registry.ts";
+import type { SessionState } from "./log/session-state.ts";
 
 /** `background: "keep"`: background processes go on. */
 export interface SessionStop extends Pick<NamedPrompts, "prompts" | "actor"> {
@@ -27,11 +27,11 @@ export type PromptReceipt = CancelReceipt & { readonly runId?: RunId };
 
 interface Parts {
   readonly store: Store;
-  readonly lanes: Lanes;
+  readonly lanes: SessionRegistry;
   /** Resolves when what the log says of this lane is known here. */
-  readonly load: (lane: LiveLane) => Promise<unknown>;
+  readonly load: (lane: SessionState) => Promise<unknown>;
   /** With an idempotency key, the same request again gets the same answer and cancels nothing newer. */
-  readonly submit: <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
+  readonly submit: <C extends Command>(lane: SessionState, command: C, key: string | undefined) => Promise<Answer<C>>;
 }
 
 export class Cancels {
@@ -57,7 +57,7 @@ export class Cancels {
   }
 
   async run(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
-    const here = this.#parts.lanes.home(runId);
+    const here = this.#parts.lanes.sessionOf(runId);
     if (here === undefined) return this.#elsewhere(runId, reason, key);
     const receipt = await this.#parts.submit(this.#parts.lanes.get(here), { type: "cancel-run", runId, reason }, key);
     return receipt.kind === "unknown" ? this.#settled(runId) : receipt;
@@ -75,7 +75,7 @@ export class Cancels {
 
   async call(callId: CallId, { reason, remind }: Stop, key?: string): Promise<CancelReceipt> {
     const { lanes, store } = this.#parts;
-    const session = lanes.home(runOf(callId)) ?? (await store.run(runOf(callId)))?.session;
+    const session = lanes.sessionOf(runOf(callId)) ?? (await store.run(runOf(callId)))?.session;
     if (session === undefined) return { kind: "unknown" };
     const lane = lanes.get(session);
     // @fault no-reminder-by-key
@@ -97,7 +97,7 @@ export class Cancels {
   }
 
   /** Whether this key was used before: then it is answered as it was, although the run has ended meanwhile. */
-  async #wasAsked(lane: LiveLane, key: string | undefined): Promise<boolean> {
+  async #wasAsked(lane: SessionState, key: string | undefined): Promise<boolean> {
     if (key === undefined) return false;
     await this.#parts.load(lane);
     return answeredBefore(lane.decided, key) !== undefined;

@@ -89,7 +89,7 @@ describe("what is kept in mind", () => {
     const house = engineHouse();
     const { engine } = house;
     const { sessionId, runId, turn } = await live(house);
-    expect(engine.lanes.home(runId)).toBe(sessionId);
+    expect(engine.lanes.sessionOf(runId)).toBe(sessionId);
     expect(engine.held).toBe(1);
     const outcome = engine.outcome(runId);
     expect(engine.held).toBe(2);
@@ -273,7 +273,7 @@ describe("with another worker", () => {
     const again = await there.agent.nextTurn();
     engine.commit.fence(engine.lanes.get(sessionId));
     expect(turn.given.signal.aborted).toBe(true);
-    expect([engine.lanes.peek(sessionId), engine.lanes.home(runId)]).toEqual([undefined, undefined]);
+    expect([engine.lanes.peek(sessionId), engine.lanes.sessionOf(runId)]).toEqual([undefined, undefined]);
     expect((await house.agent.nextTurn()).given.sessionId).toBe(other);
     again.complete();
     await clock.advance(1_000);
@@ -413,7 +413,7 @@ describe("a house that closes", () => {
     const { sessionId, runId } = await live(house);
     const heard = follow(house, sessionId);
     const outcome = watch(engine.outcome(runId));
-    const chronicle = engine.chronicle.watch({ after: undefined, prefix: "", signal: undefined });
+    const chronicle = engine.allSessionsFeed.watch({ after: undefined, prefix: "", signal: undefined });
     await chronicle.next();
     const watched = watch(chronicle.next());
     await settled();

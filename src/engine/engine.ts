@@ -16,50 +16,50 @@ import type { Agent } from "../ports/agent.ts";
 import type { Clock, Ids } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
-import { Acceptance, type Asked, type Begun, type Made, type Prompted } from "./acceptance.ts";
+import { Acceptance, type PromptRequest, type Begun, type Made, type Prompted } from "./acceptance.ts";
 import { Cancels } from "./cancels.ts";
 import { awaitedOutcome } from "./ends/end-waiter.ts";
 import { Waiters } from "./ends/waiters.ts";
-import { Ends } from "./ends/work-ends.ts";
+import { WorkEnds } from "./ends/work-ends.ts";
 import type { EngineParts, Tap } from "./engine-parts.ts";
 import { isRefused, requestOf } from "./keyed-request.ts";
-import { Chronicle } from "./log/all-sessions-feed.ts";
-import { look } from "./log/barrier.ts";
+import { AllSessionsFeed } from "./log/all-sessions-feed.ts";
+import { readBarrier } from "./log/barrier.ts";
 import { BoundedStore } from "./log/bounded-store.ts";
 import { Commit } from "./log/commit.ts";
-import type { Consequences } from "./log/commit-listener.ts";
+import type { CommitListener } from "./log/commit-listener.ts";
 import { Feeds } from "./log/feed.ts";
-import { type Following, followPages, type Heard } from "./log/follow.ts";
-import { Attendance } from "./log/lease-keeper.ts";
-import { oneByOne } from "./log/paged-items.ts";
-import { Lanes } from "./log/session-registry.ts";
-import type { LiveLane } from "./log/session-state.ts";
+import { type Following, followPages, type FollowItem } from "./log/follow.ts";
+import { LeaseKeeper } from "./log/lease-keeper.ts";
+import { pagedItems } from "./log/paged-items.ts";
+import { SessionRegistry } from "./log/session-registry.ts";
+import type { SessionState } from "./log/session-state.ts";
 import type { Stoppable } from "./log/stoppable-generator.ts";
 import { loopWatch } from "./loop-watch.ts";
 import { type Modes, modesOf } from "./modes.ts";
 import type { LiveProcess } from "./process/live-process.ts";
 import type { ProcessHost } from "./process/process-handle.ts";
-import { type Begin, Processes } from "./process/process-manager.ts";
+import { type BeginProcess, ProcessManager } from "./process/process-manager.ts";
 import { closing, elsewhere, gone, leaving } from "./shutdown-errors.ts";
 import { Removal } from "./upkeep/removal.ts";
 import { type RetentionLoop, startRetention } from "./upkeep/retention.ts";
 import { StoreCheck } from "./upkeep/store-check.ts";
 import { StoreSize } from "./upkeep/store-size.ts";
 import { AbortQueue } from "./work/abort-queue.ts";
-import { Dispatch } from "./work/dispatcher.ts";
-import { Drive } from "./work/driver.ts";
+import { Dispatcher } from "./work/dispatcher.ts";
+import { Driver } from "./work/driver.ts";
 import { HookRunner } from "./work/hooks.ts";
 import { Questions } from "./work/questions.ts";
 import { RunLimits } from "./work/run-limits.ts";
 import type { WorkHost } from "./work/run-work.ts";
 import { noteTimes } from "./work/start-times.ts";
-import { KeptStops } from "./work/unrecorded-stops.ts";
-import { makeWorld } from "./work/work-starter.ts";
+import { UnrecordedStops } from "./work/unrecorded-stops.ts";
+import { makeWorkStarter } from "./work/work-starter.ts";
 import { LoopBudget, YieldGate } from "./yield-gate.ts";
 
 type From = Pick<Following, "after" | "signal" | "deltas">;
 
-export class Engine implements Consequences, WorkHost {
+export class Engine implements CommitListener, WorkHost {
   readonly agent: Agent;
   readonly store: Store;
   readonly clock: Clock;
@@ -70,25 +70,25 @@ export class Engine implements Consequences, WorkHost {
   readonly budget: LoopBudget;
   readonly storeCheck: StoreCheck;
   readonly storeSize: StoreSize;
-  readonly chronicle: Chronicle;
+  readonly allSessionsFeed: AllSessionsFeed;
   readonly feeds = new Feeds();
   readonly hooks: HookRunner;
   readonly commit: Commit;
-  readonly lanes: Lanes;
+  readonly lanes: SessionRegistry;
   readonly cancel: Cancels;
   readonly questions: Questions;
-  readonly processes: Processes;
-  readonly ends: Ends;
+  readonly processes: ProcessManager;
+  readonly ends: WorkEnds;
   readonly handles: ProcessHost;
-  readonly drive: Drive;
-  readonly dispatch: Dispatch;
+  readonly drive: Driver;
+  readonly dispatch: Dispatcher;
   readonly removal: Removal;
   readonly #ids: Ids;
   readonly #tap: Tap | undefined;
-  readonly #keptStops = new KeptStops();
+  readonly #keptStops = new UnrecordedStops();
   readonly #aborts: AbortQueue;
   readonly #acceptance: Acceptance;
-  readonly #attendance: Attendance;
+  readonly #leaseKeeper: LeaseKeeper;
   readonly #limits: RunLimits;
   readonly #retention: Retention | undefined;
   phase: "open" | "closing" | "parking" | "closed" = "open";
@@ -101,7 +101,7 @@ export class Engine implements Consequences, WorkHost {
   constructor(parts: EngineParts) {
     const { clock, ids, graceMs, agent } = parts;
     const isClosed = (): boolean => this.phase === "closed";
-    const store = new BoundedStore(parts.store, clock, (session) => this.#attendance.left(session), isClosed);
+    const store = new BoundedStore(parts.store, clock, (session) => this.#leaseKeeper.left(session), isClosed);
     const notify: Notify = (notice) => {
       if (notice.type === "late") this.late += 1;
       parts.notify(notice);
@@ -120,43 +120,43 @@ export class Engine implements Consequences, WorkHost {
     this.storeCheck = new StoreCheck(store, clock);
     this.storeSize = new StoreSize(store, clock);
     this.#retention = parts.retention;
-    this.chronicle = new Chronicle(this.worker);
+    this.allSessionsFeed = new AllSessionsFeed(this.worker);
     this.hooks = new HookRunner(parts.hooks, clock, notify);
     const { worker, feeds } = this;
     const redact = parts.redact === undefined ? {} : { redact: parts.redact };
     const commit = new Commit({ store, clock, notify, consequences: this, ...redact });
     this.commit = commit;
-    const lanes = new Lanes({
+    const lanes = new SessionRegistry({
       ...{ store, clock, worker, commit, open, resume: agent.onCrash ?? parts.resume },
       stopped: (lane) => this.#keptStops.submit(lane, commit),
       ready: (lane) => this.#ready(lane),
       release: (session) => feeds.reset(session),
-      unloaded: (session, { retryable }) => this.#attendance.retry(session, "ours", retryable),
+      unloaded: (session, { retryable }) => this.#leaseKeeper.retry(session, "ours", retryable),
     });
     this.lanes = lanes;
-    const fence = (lane: LiveLane): void => commit.fence(lane);
-    this.#attendance = new Attendance({ store, clock, worker, lanes, open, fence });
+    const fence = (lane: SessionState): void => commit.fence(lane);
+    this.#leaseKeeper = new LeaseKeeper({ store, clock, worker, lanes, open, fence });
     this.#acceptance = new Acceptance({
       ...{ store, ids, commit, lanes, open },
       claimed: (lane) => this.#changed(lane),
-      unclaimed: (session) => this.#attendance.retry(session, "ours", true),
+      unclaimed: (session) => this.#leaseKeeper.retry(session, "ours", true),
     });
     const submit: Submit = (lane, command, key) => this.#submit(lane, command, key);
-    const load = async (lane: LiveLane): Promise<unknown> => this.phase !== "closed" && commit.barrier(lane);
+    const load = async (lane: SessionState): Promise<unknown> => this.phase !== "closed" && commit.barrier(lane);
     this.cancel = new Cancels({ store, lanes, submit, load });
     this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });
     const waiters = new Waiters();
     this.questions = new Questions({ store, clock, commit, lanes, submit, waiters });
-    const over: Drive["processOver"] = (lane, call) => this.drive.processOver(lane, call);
-    const processes = new Processes({ store, clock, graceMs, feeds, commit, over, spawner: parts.spawner });
+    const over: Driver["processOver"] = (lane, call) => this.drive.processOver(lane, call);
+    const processes = new ProcessManager({ store, clock, graceMs, feeds, commit, over, spawner: parts.spawner });
     this.processes = processes;
-    this.ends = new Ends({ store, lanes, waiters, processes, pages: (session, from) => this.pages(session, from) });
+    this.ends = new WorkEnds({ store, lanes, waiters, processes, pages: (session, from) => this.pages(session, from) });
     this.handles = this.#processHost();
     this.#aborts = new AbortQueue(clock);
-    const world = makeWorld(this, (lane) => open() && this.dispatch.hasSlot(lane));
-    this.drive = new Drive({ clock, graceMs, world, aborts: this.#aborts });
-    this.dispatch = new Dispatch({ slotsMax: parts.liveRunsMax, commit, begin: (lane) => this.drive.satisfy(lane) });
-    this.removal = new Removal(this, (session) => this.#attendance.removed(session));
+    const world = makeWorkStarter(this, (lane) => open() && this.dispatch.hasSlot(lane));
+    this.drive = new Driver({ clock, graceMs, world, aborts: this.#aborts });
+    this.dispatch = new Dispatcher({ slotsMax: parts.liveRunsMax, commit, begin: (lane) => this.drive.satisfy(lane) });
+    this.removal = new Removal(this, (session) => this.#leaseKeeper.removed(session));
   }
 
   /** What handles of processes use. */
@@ -175,7 +175,7 @@ export class Engine implements Consequences, WorkHost {
 
   /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
   async start(): Promise<void> {
-    await this.#attendance.start();
+    await this.#leaseKeeper.start();
     const { store, clock, removal } = this;
     if (this.#retention !== undefined) this.retention = startRetention(this.#retention, { store, clock, removal });
   }
@@ -184,16 +184,16 @@ export class Engine implements Consequences, WorkHost {
     return this.#acceptance.session(session, made);
   }
 
-  begin(session: SessionId | undefined, made: Made, asked: Asked): Begun {
+  begin(session: SessionId | undefined, made: Made, asked: PromptRequest): Begun {
     return this.#acceptance.promptIn(session, made, asked);
   }
 
-  prompt(session: SessionId, asked: Asked): Prompted {
+  prompt(session: SessionId, asked: PromptRequest): Prompted {
     return this.#acceptance.prompt(session, asked);
   }
 
   /** A process for the session itself. */
-  async beginProcess(session: SessionId, begin: Begin): Promise<LiveProcess> {
+  async beginProcess(session: SessionId, begin: BeginProcess): Promise<LiveProcess> {
     this.#refuseWhenClosing();
     return this.processes.begin(this.lanes.get(session), begin);
   }
@@ -220,9 +220,9 @@ export class Engine implements Consequences, WorkHost {
   }
 
   /** The lane once all it decided is durable, or as it is if the store is in trouble. Undefined: no such session. */
-  async loaded(session: SessionId): Promise<LiveLane | undefined> {
+  async loaded(session: SessionId): Promise<SessionState | undefined> {
     const lane = this.lanes.get(session);
-    await look(lane, this);
+    await readBarrier(lane, this);
     return lane.durable.phase === "absent" ? undefined : lane;
   }
 
@@ -258,21 +258,21 @@ export class Engine implements Consequences, WorkHost {
     return this.lanes.homes + this.ends.waiters.size + this.feeds.size;
   }
 
-  follow(session: SessionId, from: From): AsyncGenerator<Heard, void> {
-    return oneByOne(this.pages(session, () => from));
+  follow(session: SessionId, from: From): AsyncGenerator<FollowItem, void> {
+    return pagedItems(this.pages(session, () => from));
   }
 
   /** The same, as many at a time as there are. Where to begin is asked for with the first page. */
-  pages(session: SessionId, from: () => From): Stoppable<readonly Heard[]> {
+  pages(session: SessionId, from: () => From): Stoppable<readonly FollowItem[]> {
     const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
-    const said = (): ReturnType<LiveLane["said"]> => this.lanes.peek(session)?.said();
+    const said = (): ReturnType<SessionState["said"]> => this.lanes.peek(session)?.said();
     return followPages(this.store, this.feeds, session, () => ({ ...from(), drives, said }));
   }
 
   // What follows from a decision (Consequences).
 
   /** A stop is carried out in the tick of its decision, even if the store cannot record it. All else waits for that. */
-  decided(lane: LiveLane, command: Command, covered: Coverage | undefined): void {
+  decided(lane: SessionState, command: Command, covered: Coverage | undefined): void {
     if (covered !== undefined && "reason" in command) {
       const deadline = this.drive.deadline();
       this.drive.stopAll(lane, covered.work, command.reason, deadline); // @fault stop-waits-for-the-disk
@@ -283,20 +283,20 @@ export class Engine implements Consequences, WorkHost {
     this.dispatch.note(lane); // @fault queue-stranded-after-failure:decided, queue-stranded-after-cancel:decided
   }
 
-  recorded(lane: LiveLane, events: readonly Recorded[]): void {
+  recorded(lane: SessionState, events: readonly Recorded[]): void {
     // It landed after its session was loaded again: the lane that drives the session now reads it in the log.
     if (lane.phase === "gone" && this.lanes.readOn(lane.id, events.at(-1)?.seq ?? 0)) return; // @fault landed-twice
     for (const event of events) {
       // Also one whose acceptance was never answered, and one that nobody has asked for: a cancel finds it at once.
       // @fault caught-up-run-without-a-home
-      if (event.type === "run.accepted" && lane.phase !== "gone") this.lanes.moveIn(event.runId, lane.id);
-      if (event.type === "run.settled") this.lanes.moveOut(event.runId); // @fault run-kept-in-mind
+      if (event.type === "run.accepted" && lane.phase !== "gone") this.lanes.indexRun(event.runId, lane.id);
+      if (event.type === "run.settled") this.lanes.unindexRun(event.runId); // @fault run-kept-in-mind
     }
     noteTimes(lane, events);
     lane.transcript?.note(events); // @fault transcript-stands-still:note
     if (lane.durable.live === undefined && lane.transcript?.isLarge === true) lane.transcript = undefined;
     this.feeds.push(lane.id, events);
-    this.chronicle.push(lane.id, events);
+    this.allSessionsFeed.push(lane.id, events);
     this.#tap?.(lane.id, events);
     this.ends.waiters.recorded(events);
     this.processes.recorded(events);
@@ -305,15 +305,15 @@ export class Engine implements Consequences, WorkHost {
     this.#changed(lane, events); // @fault queue-stranded-after-failure:recorded, queue-stranded-after-cancel:recorded
   }
 
-  caughtUp(lane: LiveLane): void {
+  caughtUp(lane: SessionState): void {
     this.#changed(lane);
   }
 
-  rested(lane: LiveLane): void {
+  rested(lane: SessionState): void {
     this.lanes.note(lane);
   }
 
-  fenced(lane: LiveLane, kept: readonly Command[]): void {
+  fenced(lane: SessionState, kept: readonly Command[]): void {
     this.lanes.forget(lane);
     lane.epoch = undefined;
     this.dispatch.forget(lane);
@@ -324,7 +324,7 @@ export class Engine implements Consequences, WorkHost {
     this.ends.fenced(lane);
     this.processes.fenced(lane); // @fault fenced-lane-leaves-children
     this.drive.release(lane);
-    this.#attendance.left(lane.id);
+    this.#leaseKeeper.left(lane.id);
     if (kept.length === 0) return; // @fault unrecorded-stop-lost-with-the-lease
     this.#keptStops.add(lane.id, kept);
     if (this.phase === "open") this.lanes.get(lane.id);
@@ -335,7 +335,7 @@ export class Engine implements Consequences, WorkHost {
     this.phase = phase;
     this.dispatch.stop();
     this.retention?.stop();
-    this.#attendance.stop();
+    this.#leaseKeeper.stop();
   }
 
   /** The last thing: whoever still waits or follows is let go. */
@@ -348,7 +348,7 @@ export class Engine implements Consequences, WorkHost {
     this.budget.watch?.close();
     this.ends.waiters.close();
     this.feeds.closeAll();
-    this.chronicle.close();
+    this.allSessionsFeed.close();
   }
 
   /** The store is closed: callers that still wait for it are answered, and work that has not stopped is abandoned. */
@@ -358,14 +358,14 @@ export class Engine implements Consequences, WorkHost {
     for (const lane of lanes) this.drive.abandonAll(lane);
   }
 
-  #ready(lane: LiveLane): void {
-    this.#attendance.loaded(lane.id);
+  #ready(lane: SessionState): void {
+    this.#leaseKeeper.loaded(lane.id);
     this.feeds.reset(lane.id);
     this.#changed(lane);
   }
 
   /** `events`: nothing else has changed. */
-  #changed(lane: LiveLane, events?: readonly Recorded[]): void {
+  #changed(lane: SessionState, events?: readonly Recorded[]): void {
     if (lane.refused.length > 0) this.ends.waiters.leave(this.lanes.forgetRefused(lane), "absent");
     this.drive.satisfy(lane, events); // @fault child-stop-waits-for-the-disk:drive
     this.processes.satisfy(lane);
@@ -373,7 +373,7 @@ export class Engine implements Consequences, WorkHost {
     this.lanes.note(lane);
   }
 
-  async #submit<C extends Command>(lane: LiveLane, command: C, key: string | undefined): Promise<Answer<C>> {
+  async #submit<C extends Command>(lane: SessionState, command: C, key: string | undefined): Promise<Answer<C>> {
     if (this.phase === "closed") throw closing();
     if (key === undefined) return this.commit.submit(lane, command);
     const content = this.#ids.digest(canonical(requestOf(command)));
@@ -387,6 +387,6 @@ export class Engine implements Consequences, WorkHost {
   }
 }
 
-type Submit = <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
+type Submit = <C extends Command>(lane: SessionState, command: C, key: string | undefined) => Promise<Answer<C>>;
 
 export type QueueChange = Extract<Command, { readonly type: "edit" | "move" | "withdraw" | "steer" }>;

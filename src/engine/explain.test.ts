@@ -16,7 +16,7 @@ import {
 import type { CallId, RunId } from "../core/model/ids.ts";
 import { type Given, given } from "../testing/given.ts";
 import { explain } from "./explain.ts";
-import { LiveLane } from "./log/session-state.ts";
+import { SessionState } from "./log/session-state.ts";
 import { LiveCall } from "./work/live-call.ts";
 import type { WorkHost } from "./work/run-work.ts";
 
@@ -100,7 +100,7 @@ test("G36: a session that waits for a slot, and one that is closed, say that", a
 describe("G36: in one sentence", () => {
   /** What the worker that drives it says, or another one. */
   function said({ lane }: Given, by: "driver" | "other" = "driver") {
-    const live = new LiveLane("ses_1");
+    const live = new SessionState("ses_1");
     live.durable = lane;
     live.epoch = by === "driver" ? 1 : undefined;
     return explain(live, { worker: "wrk_1", processes: [], times: new Map(), mode: undefined, hasSlot: true });
@@ -168,7 +168,7 @@ describe("G36: in one sentence", () => {
 });
 
 test("G36: what a call waits for before it begins is told by the worker that carries it out", () => {
-  const lane = new LiveLane("ses_1");
+  const lane = new SessionState("ses_1");
   lane.durable = given(...running("run_a"), call("call_a.1"), call("call_a.2")).lane;
   const request = { name: "tool", input: null, execute: () => 1 };
   const make = (id: CallId): LiveCall => new LiveCall({} as WorkHost, lane, id, "tool", request);
@@ -178,7 +178,7 @@ test("G36: what a call waits for before it begins is told by the worker that car
 });
 
 test("G36: everything that goes on is told with its time, also by a worker that carries nothing of it out", () => {
-  const lane = new LiveLane("ses_1");
+  const lane = new SessionState("ses_1");
   const past = given(...running("run_a"), call("call_a.1", "build"), ask("turn_a.1", plainQuestion));
   lane.durable = past.and(accept("run_b", { prompt: { text: "later" } })).lane;
   const times = new Map<RunId | CallId, number>([
@@ -196,7 +196,7 @@ test("G36: everything that goes on is told with its time, also by a worker that 
 });
 
 test("G36: a run that was live before and waits for a slot is said to wait", () => {
-  const lane = new LiveLane("ses_1");
+  const lane = new SessionState("ses_1");
   lane.durable = given(...running("run_a")).lane;
   lane.epoch = 1;
   const beside = { worker: "wrk_1", processes: [], times: new Map(), mode: undefined } as const;

@@ -6,7 +6,7 @@ import type { Run } from "../core/model/run.ts";
 import type { LiveExplained } from "../core/read/explained.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { ProcessInfo } from "../ports/spawner.ts";
-import type { LiveLane } from "./log/session-state.ts";
+import type { SessionState } from "./log/session-state.ts";
 import type { Times } from "./work/start-times.ts";
 
 /** What the state of a lane alone does not tell. */
@@ -19,7 +19,7 @@ export interface Beside {
   readonly hasSlot: boolean;
 }
 
-export function explain(lane: LiveLane, { worker, processes, times, mode, hasSlot }: Beside): Explanation {
+export function explain(lane: SessionState, { worker, processes, times, mode, hasSlot }: Beside): Explanation {
   const state = lane.durable;
   return {
     sessionId: state.id,
@@ -35,7 +35,7 @@ export function explain(lane: LiveLane, { worker, processes, times, mode, hasSlo
   };
 }
 
-function liveExplained({ durable: { live: run }, works, blocked }: LiveLane, times: Times): LiveExplained | undefined {
+function liveExplained({ durable: { live: run }, works, blocked }: SessionState, times: Times): LiveExplained | undefined {
   if (run === undefined) return undefined;
   return {
     runId: run.id,

@@ -124,7 +124,7 @@ const nameOf = ({ sessionId, runId, name }: Watched): string => `${name} of ${ru
 /** Works that are named if none was entered since the last beat. */
 const NAMED_MAX = 8;
 
-interface House {
+interface WatchedEngine {
   readonly clock: Clock;
   readonly notify: Notify;
   /** The session in memory. */
@@ -136,7 +136,7 @@ interface House {
 /** Names what held up the event loop in a notice, and in the explanation of its session. */
 export function loopWatch(
   start: StartWatch | undefined,
-  { clock, notify, lane: laneOf }: House,
+  { clock, notify, lane: laneOf }: WatchedEngine,
 ): LoopWatch | undefined {
   if (start === undefined) return undefined;
   const blocked = (works: readonly Watched[], elapsedMs: number): void => {

@@ -1,7 +1,7 @@
 // An orderly end: refuse, stop or park, settle, flush; all within one limit.
 import type { SessionId } from "../core/model/ids.ts";
 import type { Engine } from "./engine.ts";
-import type { LiveLane } from "./log/session-state.ts";
+import type { SessionState } from "./log/session-state.ts";
 import { closing } from "./shutdown-errors.ts";
 
 /**
@@ -65,7 +65,7 @@ async function release(engine: Engine): Promise<void> {
 /** What the store may take to put down its last page, on top of the limit, before we leave anyway. */
 const CLOSE_MS = 1_000;
 
-async function park(engine: Engine, lane: LiveLane): Promise<void> {
+async function park(engine: Engine, lane: SessionState): Promise<void> {
   // A run that is already being stopped is not set down; it ends.
   const parks = lane.decided.live?.phase === "running";
   const ended = engine.processes.park(lane); // @fault shutdown-leaves-children:park
@@ -87,7 +87,7 @@ async function park(engine: Engine, lane: LiveLane): Promise<void> {
   await engine.commit.drained(lane);
 }
 
-async function cancel(engine: Engine, lane: LiveLane): Promise<void> {
+async function cancel(engine: Engine, lane: SessionState): Promise<void> {
   // A store in trouble refuses the receipt, not the stop; there is nobody here to show either.
   await engine.cancel.session(lane.id, { reason: { kind: "shutdown" } }).catch(() => undefined);
   await engine.drive.still(lane);

@@ -117,7 +117,7 @@ export async function home(engine: Engine, id: string): Promise<SessionId | unde
   if (isProcessId(id)) return (await engine.store.session(sessionOf(id)))?.id;
   if (!isRunId(id) && !isCallId(id) && !isQuestionId(id)) return undefined;
   const run = isRunId(id) ? id : runOf(id);
-  return engine.lanes.home(run) ?? (await engine.store.run(run))?.session;
+  return engine.lanes.sessionOf(run) ?? (await engine.store.run(run))?.session;
 }
 
 /** Whatever is not known to be idle: also what is still being loaded. */

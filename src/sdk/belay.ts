@@ -291,7 +291,7 @@ export class Belay implements BelayControl {
     const { after, signal, tenant, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
     if (after !== undefined && typeof after !== "string") throw invalid("`after` is the cursor of an event.");
-    return this.#engine.chronicle.watch({ after, signal, prefix: sessionPrefix(tenant) });
+    return this.#engine.allSessionsFeed.watch({ after, signal, prefix: sessionPrefix(tenant) });
   }
 
   async status(): Promise<Status> {

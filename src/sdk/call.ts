@@ -45,7 +45,7 @@ export async function cancelSessionCall(
   options: CancelOptions,
 ): Promise<CancelReceipt & AwaitedOutcome> {
   // Looked up first and alone: it needs no store for what is live, and a stop must not wait for one.
-  if (isCallId(given) && engine.lanes.home(runOf(given)) === session) return cancelCall(engine, given, options);
+  if (isCallId(given) && engine.lanes.sessionOf(runOf(given)) === session) return cancelCall(engine, given, options);
   try {
     return await cancelCall(engine, (await sessionCall(engine, session, given)).id, options);
   } catch (error) {
@@ -72,7 +72,7 @@ export async function sessionCall(engine: Engine, session: SessionId, given: str
 }
 
 function liveTool(engine: Engine, callId: CallId): string | undefined {
-  const session = engine.lanes.home(runOf(callId));
+  const session = engine.lanes.sessionOf(runOf(callId));
   const run = session === undefined ? undefined : engine.lanes.peek(session)?.decided.live;
   return run?.live.find(({ id }) => id === callId)?.name;
 }

@@ -5,7 +5,7 @@ import { checkLimit, invalid, optionsOf, rejectUnknown } from "../core/input.ts"
 import type { Seq, SessionId } from "../core/model/ids.ts";
 import type { ProcessRow } from "../core/model/rows.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { LiveLane } from "../engine/log/session-state.ts";
+import type { SessionState } from "../engine/log/session-state.ts";
 import { findProcess, ProcessHandle } from "../engine/process/process-handle.ts";
 import { checkCommand, checkStart } from "../engine/process/validate-process.ts";
 import type { ProcessesControl } from "../ports/control.ts";
@@ -50,7 +50,7 @@ export class SessionProcesses implements ProcessesControl {
     return this.#engine.store.processes(this.#session, { before, limit: checkLimit(limit) });
   }
 
-  async #lane(): Promise<LiveLane> {
+  async #lane(): Promise<SessionState> {
     const lane = await this.#engine.loaded(this.#session);
     if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.#session}.`);
     return lane;

@@ -31,12 +31,12 @@ import { transcript } from "../core/read/transcript-builder.ts";
 import type { PromptReceipt, SessionStop } from "../engine/cancels.ts";
 import type { Engine, QueueChange } from "../engine/engine.ts";
 import { explain } from "../engine/explain.ts";
-import { oneByOne } from "../engine/log/paged-items.ts";
+import { pagedItems } from "../engine/log/paged-items.ts";
 import { readAll } from "../engine/log/replay.ts";
-import type { LiveLane } from "../engine/log/session-state.ts";
+import type { SessionState } from "../engine/log/session-state.ts";
 import type { Stoppable } from "../engine/log/stoppable-generator.ts";
 import { ignoreUnhandled } from "../engine/process/process-handle.ts";
-import { since } from "../engine/work/start-times.ts";
+import { runningSince } from "../engine/work/start-times.ts";
 import type {
   CancelOptions,
   EventsOptions,
@@ -143,7 +143,7 @@ export class Session implements SessionControl {
 
   /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
   events(options: EventsOptions = {}): AsyncGenerator<Recorded | Delta | Gap, void> {
-    return oneByOne(this.#pages(options));
+    return pagedItems(this.#pages(options));
   }
 
   /** The same, as many at a time as there are. */
@@ -208,7 +208,7 @@ export class Session implements SessionControl {
   async explain(): Promise<Explanation> {
     const lane = await this.#lane();
     const { store, worker, processes, modes, dispatch } = this.#engine;
-    const times = await since(store, lane);
+    const times = await runningSince(store, lane);
     const mode = modes.inForce(lane.durable.mode);
     return explain(lane, { worker, times, mode, processes: processes.list(lane), hasSlot: dispatch.hasSlot(lane) });
   }
@@ -247,7 +247,7 @@ export class Session implements SessionControl {
     return this.#engine.store.runs(this.id, { before, limit: checked });
   }
 
-  async #lane(): Promise<LiveLane> {
+  async #lane(): Promise<SessionState> {
     const lane = await this.#engine.loaded(this.id);
     if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.id}.`);
     return lane;

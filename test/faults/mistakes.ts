@@ -1,6 +1,6 @@
 // Known mistakes in the handling of a store in trouble, as edits of the source. The faults must find each.
 import { CRASH_BUGS } from "../../sim/bugs/crash-bugs.ts";
-import type { Entry } from "../../src/engine/log/session-state.ts";
+import type { Pending } from "../../src/engine/log/session-state.ts";
 import { type Mistake, mistake } from "../mistakes/mistake.ts";
 import { named } from "../mistakes/named.ts";
 import { inline } from "../mistakes/place.ts";
@@ -26,7 +26,7 @@ export const MISTAKES: readonly Mistake[] = [
     (at) =>
       at
         .whenTrue()
-        .become(`${inline((entry: Entry) => entry.resolve(entry.answer), at.whenTrue().value().arg(0, 2))};`),
+        .become(`${inline((entry: Pending) => entry.resolve(entry.answer), at.whenTrue().value().arg(0, 2))};`),
   ),
   mistake(
     "reported-stop-behind-an-end",

@@ -101,7 +101,7 @@ export function left({ life, prompts, notices }: Stage): readonly string[] {
   if (life.engine.processes.count > 0) found.push(`G33: ${life.engine.processes.count} processes are left.`);
   if (life.busyTimers > 0) found.push(`G33: ${life.busyTimers} timers are left.`);
   for (const { runId } of prompts) {
-    if (life.engine.lanes.home(runId) !== undefined) found.push(`G33: ${runId} is over and still has a home.`);
+    if (life.engine.lanes.sessionOf(runId) !== undefined) found.push(`G33: ${runId} is over and still has a home.`);
   }
   for (const notice of notices) if (notice.type === "bug") found.push(`a bug was noticed: ${String(notice.error)}`);
   return found;

@@ -14,7 +14,7 @@ import { given } from "../../testing/given.ts";
 import { type ManualClock, manualClock, settled } from "../../testing/manual-clock.ts";
 import { sequentialIds } from "../../testing/sequential-ids.ts";
 import { Engine } from "../engine.ts";
-import type { Lanes } from "../log/session-registry.ts";
+import type { SessionRegistry } from "../log/session-registry.ts";
 import { awaitedOutcome } from "./end-waiter.ts";
 import { Waiters } from "./waiters.ts";
 
@@ -97,7 +97,7 @@ describe("whoever waits for a run", () => {
     awaitedOutcome("run_a", {
       waiters,
       store: { run } as Partial<Store> as Store,
-      lanes: { home: () => (home ? "ses_1" : undefined) } as Partial<Lanes> as Lanes,
+      lanes: { sessionOf: () => (home ? "ses_1" : undefined) } as Partial<SessionRegistry> as SessionRegistry,
       loaded: async () => lane && { durable: lane },
       release: (runId) => new ControlError("unavailable", `${runId} was let go of.`),
     }).then(

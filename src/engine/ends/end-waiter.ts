@@ -11,13 +11,13 @@ import type { CallId, ProcessId, RunId, SessionId } from "../../core/model/ids.t
 import type { Lane } from "../../core/model/lane.ts";
 import type { ProcessResult } from "../../ports/spawner.ts";
 import type { Store } from "../../ports/store.ts";
-import { isOpen, type Lanes } from "../log/session-registry.ts";
+import { isOpen, type SessionRegistry } from "../log/session-registry.ts";
 import type { RemoteEnds } from "./remote-ends.ts";
 import type { Waiters } from "./waiters.ts";
 
 interface Parts {
   readonly store: Store;
-  readonly lanes: Lanes;
+  readonly lanes: SessionRegistry;
   readonly waiters: Waiters;
   /** Everything decided so far of a session, durable; undefined if there is none. */
   readonly loaded: (session: SessionId) => Promise<{ readonly durable: Lane } | undefined>;
@@ -36,7 +36,7 @@ export async function awaitedOutcome(runId: RunId, parts: Parts): Promise<Outcom
   });
   // It may be let go while we still look it up.
   coming.catch(ignore); // @fault rejection-unheard
-  if (parts.lanes.home(runId) !== undefined) return coming;
+  if (parts.lanes.sessionOf(runId) !== undefined) return coming;
   try {
     const ended = await lookUp(runId, parts);
     if (ended.kind === "open") return coming;

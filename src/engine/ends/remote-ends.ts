@@ -7,7 +7,7 @@
 import type { Recorded } from "../../core/model/event.ts";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Following, Heard } from "../log/follow.ts";
+import type { Following, FollowItem } from "../log/follow.ts";
 import type { Stoppable } from "../log/stoppable-generator.ts";
 import type { Waiters } from "./waiters.ts";
 
@@ -17,7 +17,7 @@ export interface RemoteParts {
   readonly pages: (
     session: SessionId,
     from: () => Pick<Following, "after" | "signal" | "deltas">,
-  ) => Stoppable<readonly Heard[]>;
+  ) => Stoppable<readonly FollowItem[]>;
   readonly drives: (session: SessionId) => boolean;
 }
 
@@ -29,7 +29,7 @@ export interface RemoteWaiter {
 
 interface Watched {
   readonly waiters: Set<RemoteWaiter>;
-  pages: Stoppable<readonly Heard[]> | undefined;
+  pages: Stoppable<readonly FollowItem[]> | undefined;
   /** Resolves when everything recorded later is read by the follower. */
   ready: Promise<unknown>;
 }
@@ -74,7 +74,7 @@ export class RemoteEnds {
     void this.#read(watched, pages);
   }
 
-  async #read(watched: Watched, pages: Stoppable<readonly Heard[]>): Promise<void> {
+  async #read(watched: Watched, pages: Stoppable<readonly FollowItem[]>): Promise<void> {
     try {
       for await (const page of pages) {
         this.#parts.waiters.recorded(page.filter(isRecorded));
@@ -96,5 +96,5 @@ export class RemoteEnds {
   }
 }
 
-const isRecorded = (heard: Heard): heard is Recorded => "seq" in heard;
+const isRecorded = (heard: FollowItem): heard is Recorded => "seq" in heard;
 const ignore = (): void => {};

@@ -4,23 +4,23 @@ import { type CallId, type ProcessId, runOf, type SessionId, sessionOf } from ".
 import type { Lane } from "../../core/model/lane.ts";
 import type { ProcessResult } from "../../ports/spawner.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Lanes } from "../log/session-registry.ts";
-import type { LiveLane } from "../log/session-state.ts";
-import type { Processes } from "../process/process-manager.ts";
+import type { SessionRegistry } from "../log/session-registry.ts";
+import type { SessionState } from "../log/session-state.ts";
+import type { ProcessManager } from "../process/process-manager.ts";
 import { awaitedEnd } from "./end-waiter.ts";
 import { RemoteEnds, type RemoteParts } from "./remote-ends.ts";
 import type { Waiters } from "./waiters.ts";
 
 interface Parts {
   readonly store: Store;
-  readonly lanes: Lanes;
+  readonly lanes: SessionRegistry;
   /** Also of runs and questions. */
   readonly waiters: Waiters;
-  readonly processes: Processes;
+  readonly processes: ProcessManager;
   readonly pages: RemoteParts["pages"];
 }
 
-export class Ends {
+export class WorkEnds {
   readonly waiters: Waiters;
   readonly #parts: Parts;
   readonly #remote: RemoteEnds;
@@ -38,7 +38,7 @@ export class Ends {
   /** Resolves with the end of a call, once it is durable. Undefined: `signal` aborted, or there is no such call. */
   async call(id: CallId, signal: AbortSignal): Promise<Outcome | undefined> {
     const { store, lanes } = this.#parts;
-    const session = lanes.home(runOf(id)) ?? (await store.run(runOf(id)))?.session;
+    const session = lanes.sessionOf(runOf(id)) ?? (await store.run(runOf(id)))?.session;
     if (session === undefined) return undefined;
     const isLive = (): boolean => this.#driven(session)?.live?.live.some((call) => call.id === id) === true;
     const lookUp = async (): Promise<Outcome | undefined> => (await store.call(id))?.outcome;
@@ -54,7 +54,7 @@ export class Ends {
   }
 
   /** Another worker drives this lane now, and records how its work ends. */
-  fenced({ id, durable }: LiveLane): void {
+  fenced({ id, durable }: SessionState): void {
     this.#remote.fenced(id, durable.head);
   }
 

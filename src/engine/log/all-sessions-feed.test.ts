@@ -6,7 +6,7 @@ import type { Recorded } from "../../core/model/event.ts";
 import { heapBytes } from "../../core/size.ts";
 import type { AllSessionsEvent } from "../../ports/control.ts";
 import { settled } from "../../testing/manual-clock.ts";
-import { Chronicle } from "./all-sessions-feed.ts";
+import { AllSessionsFeed } from "./all-sessions-feed.ts";
 
 const event = (seq: number, text = ""): Recorded => ({
   ...({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1" } as const),
@@ -23,7 +23,7 @@ async function next(watch: AsyncGenerator<AllSessionsEvent, void>): Promise<AllS
 test("a watcher hears first where it stands, and then everything of every session, in order", {
   meta: { id: "G29/all-sessions-in-order" },
 }, async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   const watch = chronicle.watch(started());
   const here = await next(watch);
   expect(here).toEqual({ type: "here", cursor: "wrk_1.0" });
@@ -44,7 +44,7 @@ test("a watcher hears first where it stands, and then everything of every sessio
 test("G35: a watcher of one tenant hears nothing of another's", {
   meta: { id: "G35/watcher-sees-own-tenant-only" },
 }, async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   const watch = chronicle.watch({ after: undefined, prefix: "ses_acme.", signal: undefined });
   await next(watch);
   chronicle.push("ses_other.1", [event(1)]);
@@ -57,7 +57,7 @@ test.each(["wrk_0.1", "wrk_1.99", "wrk_1.-1", "wrk_1.x", "", ".", "wrk_1.1e3"])(
   "G30: a cursor that means nothing here is told that something was missed: %j",
   { meta: { id: "G30/meaningless-cursor-reports-gap" } },
   async (after) => {
-    const chronicle = new Chronicle("wrk_1");
+    const chronicle = new AllSessionsFeed("wrk_1");
     await next(chronicle.watch(started()));
     chronicle.push("ses_a", [event(1)]);
     const watch = chronicle.watch({ after, prefix: "ses_", signal: undefined });
@@ -68,7 +68,7 @@ test.each(["wrk_0.1", "wrk_1.99", "wrk_1.-1", "wrk_1.x", "", ".", "wrk_1.1e3"])(
 );
 
 test("G31: a watcher that does not read is told once that it missed something; what is kept is bounded", async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   const watch = chronicle.watch(started());
   await next(watch);
   for (let seq = 1; seq <= 3 * CHRONICLE_EVENTS_MAX; seq += 1) chronicle.push("ses_a", [event(seq)]);
@@ -82,7 +82,7 @@ test("G31: a watcher that does not read is told once that it missed something; w
 });
 
 test("what is larger than all that may be kept is told to nobody, and said to be missed", async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   const watch = chronicle.watch(started());
   await next(watch);
   chronicle.push("ses_a", [event(1, "x".repeat(CHRONICLE_CHARS_MAX + 1))]);
@@ -90,7 +90,7 @@ test("what is larger than all that may be kept is told to nobody, and said to be
 });
 
 test("a watcher ends with its signal and with the house, also while it waits", async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   const stop = new AbortController();
   const one = chronicle.watch(started(stop.signal));
   const other = chronicle.watch(started());
@@ -103,7 +103,7 @@ test("a watcher ends with its signal and with the house, also while it waits", a
 });
 
 test("a watcher that waits hears of what happens next", async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   const watch = chronicle.watch(started(new AbortController().signal));
   await next(watch);
   const heard = next(watch);
@@ -113,7 +113,7 @@ test("a watcher that waits hears of what happens next", async () => {
 });
 
 test("a watcher that is stopped hears nothing more of what is kept, and holds on to nothing", async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   const [stop, other] = [new AbortController(), new AbortController()];
   const [stopped, left] = [chronicle.watch(started(stop.signal)), chronicle.watch(started(other.signal))];
   await Promise.all([next(stopped), next(left)]);
@@ -126,14 +126,14 @@ test("a watcher that is stopped hears nothing more of what is kept, and holds on
 });
 
 test.each(["wrk_1.0", "wrk_1.2"])("a cursor at either end of what is kept has missed nothing: %s", async (after) => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   await next(chronicle.watch(started()));
   chronicle.push("ses_a", [event(1), event(2)]);
   expect(await next(chronicle.watch({ ...started(), after }))).toEqual({ type: "here", cursor: after });
 });
 
 test("G31: as much as may be kept is kept; one more, and the older half goes", async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   await next(chronicle.watch(started()));
   const many = Array.from({ length: CHRONICLE_EVENTS_MAX }, (_, index) => event(index + 1));
   chronicle.push("ses_a", many);
@@ -143,7 +143,7 @@ test("G31: as much as may be kept is kept; one more, and the older half goes", a
 });
 
 test("G31: the same by size", async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   await next(chronicle.watch(started()));
   const sized = (chars: number) => event(1, "x".repeat(chars - heapBytes(event(1)) / 2));
   chronicle.push("ses_a", [sized(CHRONICLE_CHARS_MAX / 2), sized(CHRONICLE_CHARS_MAX / 2)]);
@@ -153,13 +153,13 @@ test("G31: the same by size", async () => {
 });
 
 test("before anybody has asked nothing is kept", () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   chronicle.push("ses_a", [event(1)]);
   expect(chronicle.kept).toBe(0);
 });
 
 test("a watcher that has left is given nothing more, also while it waits", async () => {
-  const chronicle = new Chronicle("wrk_1");
+  const chronicle = new AllSessionsFeed("wrk_1");
   const stop = new AbortController();
   const watch = chronicle.watch(started(stop.signal));
   await next(watch);

@@ -25,7 +25,7 @@ export interface Watching {
   readonly signal: AbortSignal | undefined;
 }
 
-export class Chronicle {
+export class AllSessionsFeed {
   readonly #life: string;
   #kept: Kept[] = [];
   #chars = 0;

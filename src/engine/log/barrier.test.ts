@@ -5,17 +5,17 @@ import { emptyLane } from "../../core/model/lane.ts";
 import { Gate } from "../../testing/gate.ts";
 import { given } from "../../testing/given.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
-import { LOOK_MS_MAX, look } from "./barrier.ts";
+import { BARRIER_MS_MAX, readBarrier } from "./barrier.ts";
 import type { Commit } from "./commit.ts";
-import { type Entry, LiveLane } from "./session-state.ts";
+import { type Pending, SessionState } from "./session-state.ts";
 
 /** Somebody looks at a lane in this state; `answer` and `fail` are the store's. */
-function looking(phase: LiveLane["phase"], { exists = true, busy = false } = {}) {
+function looking(phase: SessionState["phase"], { exists = true, busy = false } = {}) {
   const clock = manualClock();
-  const lane = new LiveLane("ses_1");
+  const lane = new SessionState("ses_1");
   lane.phase = phase;
   lane.durable = exists ? given(...running("run_a")).lane : emptyLane("ses_1");
-  if (busy) lane.pending.push({} as Entry);
+  if (busy) lane.pending.push({} as Pending);
   const answered = new Gate();
   let fail = (_: unknown): void => {};
   const failing = new Promise<never>((_, reject) => {
@@ -23,7 +23,7 @@ function looking(phase: LiveLane["phase"], { exists = true, busy = false } = {})
   });
   const barrier = () => Promise.race([answered.opened, failing]);
   let seen: unknown = "not yet";
-  look(lane, { clock, commit: { barrier } as Partial<Commit> as Commit }).then(
+  readBarrier(lane, { clock, commit: { barrier } as Partial<Commit> as Commit }).then(
     () => {
       seen = "seen";
     },
@@ -36,8 +36,8 @@ function looking(phase: LiveLane["phase"], { exists = true, busy = false } = {})
 
 test("G28: what is durable of a session is seen after a second, however long the store takes", async () => {
   const { clock, seen } = looking("ready", { busy: true });
-  expect(clock.pending).toEqual([{ inMs: LOOK_MS_MAX, idle: true }]);
-  await clock.advance(LOOK_MS_MAX - 1);
+  expect(clock.pending).toEqual([{ inMs: BARRIER_MS_MAX, idle: true }]);
+  await clock.advance(BARRIER_MS_MAX - 1);
   expect(seen()).toBe("not yet");
   await clock.advance(1);
   expect(seen()).toBe("seen");
@@ -61,19 +61,19 @@ test("a session of which nothing is on its way is looked at without a timer", as
   expect(seen()).toBe("seen");
 });
 
-test.each<readonly [what: string, phase: LiveLane["phase"], exists: boolean]>([
+test.each<readonly [what: string, phase: SessionState["phase"], exists: boolean]>([
   ["that is being loaded", "loading", false],
   ["that is being created", "ready", false],
 ])("a session %s is waited for, and not taken for one that does not exist", async (_, phase, exists) => {
   const { clock, answer, seen } = looking(phase, { exists, busy: true });
-  await clock.advance(10 * LOOK_MS_MAX);
+  await clock.advance(10 * BARRIER_MS_MAX);
   expect(seen()).toBe("not yet");
   answer();
   await settled();
   expect(seen()).toBe("seen");
 });
 
-test.each<readonly [what: string, phase: LiveLane["phase"], exists: boolean, then: "seen" | "refused"]>([
+test.each<readonly [what: string, phase: SessionState["phase"], exists: boolean, then: "seen" | "refused"]>([
   ["in memory is seen as it is", "ready", true, "seen"],
   ["that could not be loaded is not", "loading", false, "refused"],
   ["that could not be created is not", "ready", false, "refused"],

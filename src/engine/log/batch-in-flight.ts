@@ -4,15 +4,15 @@ import { PAGE_EVENTS_MAX, SNAPSHOT_EVENTS } from "../../core/limits.ts";
 import type { Event, Recorded } from "../../core/model/event.ts";
 import { memoName } from "../../core/model/memo.ts";
 import type { Batch, Store } from "../../ports/store.ts";
-import type { Entry, Flight, LiveLane } from "./session-state.ts";
+import type { Pending, Flight, SessionState } from "./session-state.ts";
 
 /** Whether it carries the state: now and then, and when that is asked for. */
-export const hasSnapshot = ({ snapshotAt }: LiveLane, { after, entries }: Flight): boolean =>
+export const hasSnapshot = ({ snapshotAt }: SessionState, { after, entries }: Flight): boolean =>
   after.head - snapshotAt >= SNAPSHOT_EVENTS || asksForSnapshot(entries);
 
-export const asksForSnapshot = (entries: readonly Entry[]): boolean => entries.some(({ also }) => also === "snapshot");
+export const asksForSnapshot = (entries: readonly Pending[]): boolean => entries.some(({ also }) => also === "snapshot");
 
-export function batchOf(lane: LiveLane, flight: Flight): Batch {
+export function batchOf(lane: SessionState, flight: Flight): Batch {
   const { entries, events, memos, after, at } = flight;
   const unless = entries.flatMap(unknownMemos);
   return {
@@ -28,7 +28,7 @@ export function batchOf(lane: LiveLane, flight: Flight): Batch {
 }
 
 /** The memos that an entry was decided without: another worker may have kept them. */
-function unknownMemos({ command, events, memos }: Entry): readonly string[] {
+function unknownMemos({ command, events, memos }: Pending): readonly string[] {
   if (command === undefined || events.length + memos.length === 0) return [];
   const { once } = command;
   const answer = once === undefined ? [] : [memoName({ kind: "answer", key: once.key })];
@@ -39,13 +39,13 @@ function unknownMemos({ command, events, memos }: Entry): readonly string[] {
 }
 
 /** Its events as the log has them. */
-export function numbered(lane: LiveLane, { events, at }: Flight): readonly Recorded[] {
+export function numbered(lane: SessionState, { events, at }: Flight): readonly Recorded[] {
   const first = lane.durable.head + 1;
   return events.map((event, index): Recorded => ({ ...event, seq: first + index, at }));
 }
 
 /** What is in the log after the last position known here. */
-export async function readNews(store: Store, lane: LiveLane): Promise<readonly Recorded[]> {
+export async function readNews(store: Store, lane: SessionState): Promise<readonly Recorded[]> {
   const answered = [...(lane.flight?.entries ?? []), ...lane.pending]
     .flatMap(({ flights = [] }) => flights)
     .filter(({ isAnswered }) => isAnswered);
@@ -67,7 +67,7 @@ export async function readNews(store: Store, lane: LiveLane): Promise<readonly R
  * A batch is written as a whole, as it was sent: since then, its commands may have been decided in another order, and
  * sent with others.
  */
-export function answerWritten(entries: readonly Entry[], news: readonly Recorded[]): readonly Entry[] {
+export function answerWritten(entries: readonly Pending[], news: readonly Recorded[]): readonly Pending[] {
   const sent = entries.flatMap(({ flights = [] }) => flights); // @fault late-batch-sought-as-sent-last
   const [landed] = sent.filter((flight) => isIn(news, flight)).sort((a, b) => b.events.length - a.events.length);
   if (landed === undefined) return entries; // @fault lost-answer-decided-again

@@ -2,14 +2,14 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Notify } from "../../ports/hooks.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Consequences } from "./commit-listener.ts";
+import type { CommitListener } from "./commit-listener.ts";
 import { type Redact } from "./error-text.ts";
 
 export interface Ports {
   readonly store: Store;
   readonly clock: Clock;
   readonly notify: Notify;
-  readonly consequences: Consequences;
+  readonly consequences: CommitListener;
   readonly redact?: Redact;
 }
 

@@ -20,7 +20,7 @@ import type { Appended, Store } from "../../ports/store.ts";
 import { closing, drivenByAnother, unanswered } from "../shutdown-errors.ts";
 import { answerWritten, asksForSnapshot, batchOf, hasSnapshot, numbered, readNews } from "./batch-in-flight.ts";
 import { noAnswer } from "./bounded-store.ts";
-import type { Consequences } from "./commit-listener.ts";
+import type { CommitListener } from "./commit-listener.ts";
 import { NONE, type Ports } from "./commit-parts.ts";
 import { type Redact, redacted } from "./error-text.ts";
 import { afterFailure, type Health, isUnwritten, maySend, takesCommands, WELL } from "./health.ts";
@@ -41,16 +41,16 @@ import {
   stopsBeforeEnds,
   withKnownKey,
 } from "./pending-commands.ts";
-import type { Entry, Flight, LiveLane } from "./session-state.ts";
-import { Unanswered } from "./unanswered-batches.ts";
+import type { Pending, Flight, SessionState } from "./session-state.ts";
+import { UnansweredBatches } from "./unanswered-batches.ts";
 
 export class Commit {
   readonly #redact: Redact | undefined;
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #notify: Notify;
-  readonly #then: Consequences; // @fault told-before-durable:then
-  readonly #unanswered: Unanswered; // No caller waits longer for the store. Its answer still counts when it comes.
+  readonly #then: CommitListener; // @fault told-before-durable:then
+  readonly #unanswered: UnansweredBatches; // No caller waits longer for the store. Its answer still counts when it comes.
   #stopped = false;
 
   constructor({ store, clock, notify, consequences, redact }: Ports) {
@@ -59,19 +59,19 @@ export class Commit {
     this.#clock = clock;
     this.#notify = notify;
     this.#then = consequences;
-    this.#unanswered = new Unanswered(clock, (lane, flight) => {
+    this.#unanswered = new UnansweredBatches(clock, (lane, flight) => {
       if (lane.flight === flight && lane.phase !== "gone") this.#failed(lane, noAnswer());
     });
   }
 
   /** No retries from now on. */
-  stop(lanes: Iterable<LiveLane>): void {
+  stop(lanes: Iterable<SessionState>): void {
     this.#stopped = true;
     for (const lane of lanes) lane.cancelRetry();
   }
 
   /** Belay has closed: every caller that still waits is answered. What was sent may have been written. */
-  leave(lanes: Iterable<LiveLane>): void {
+  leave(lanes: Iterable<SessionState>): void {
     for (const lane of lanes) {
       const unclear = lane.health.kind === "unknown";
       for (const entry of lane.flight?.entries ?? []) entry.reject(unanswered(lane.id));
@@ -85,21 +85,21 @@ export class Commit {
   }
 
   /** Decides a command in this tick, and calls `decided`. Resolves when it is durable; rejects if it cannot be. */
-  submit<C extends Command>(lane: LiveLane, command: C, decided?: (answer: Answer<C>) => void): Promise<Answer<C>> {
+  submit<C extends Command>(lane: SessionState, command: C, decided?: (answer: Answer<C>) => void): Promise<Answer<C>> {
     return new Promise((resolve, reject) => {
-      this.#receive(lane, { ...NONE, command: redacted(command, this.#redact), resolve, reject, decided } as Entry);
+      this.#receive(lane, { ...NONE, command: redacted(command, this.#redact), resolve, reject, decided } as Pending);
     });
   }
 
   /** Resolves when everything decided before it is durable. */
-  barrier(lane: LiveLane, also?: "snapshot"): Promise<void> {
+  barrier(lane: SessionState, also?: "snapshot"): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#receive(lane, { ...NONE, also, resolve: () => resolve(), reject });
     });
   }
 
   /** The log has grown without this lane: it reads on with a batch, or, if the store refuses that, after its pause. */
-  readOn(lane: LiveLane): void {
+  readOn(lane: SessionState): void {
     this.barrier(lane, "snapshot").catch(() => {
       if (lane.phase !== "ready" || lane.health.kind !== "refusing") return;
       lane.health = { ...lane.health, kind: "unknown" };
@@ -109,7 +109,7 @@ export class Commit {
 
   /** Resolves when nothing of this lane is on its way to the store, even if more was decided meanwhile. */
   // @fault stop-behind-a-batch:drained
-  drained(lane: LiveLane): Promise<void> {
+  drained(lane: SessionState): Promise<void> {
     const isDrained = lane.pending.length === 0 && lane.flight === undefined && lane.health.kind !== "unknown";
     if (isDrained || lane.phase === "gone") return Promise.resolve();
     return new Promise((resolve) => {
@@ -118,17 +118,17 @@ export class Commit {
   }
 
   /** Whether commands about what has begun are taken now. */
-  takesCommands = (lane: LiveLane): boolean => takesCommands(lane.health, this.#clock.elapsed());
+  takesCommands = (lane: SessionState): boolean => takesCommands(lane.health, this.#clock.elapsed());
 
   /** The lane is loaded: what was received meanwhile is decided, in order, before anything begins. */
-  loaded(lane: LiveLane): void {
+  loaded(lane: SessionState): void {
     const { received } = lane;
     lane.received = [];
     for (const entry of received) this.#receive(lane, entry);
   }
 
   // @fault stop-behind-a-batch:receive
-  #receive(lane: LiveLane, entry: Entry): void {
+  #receive(lane: SessionState, entry: Pending): void {
     const { health, phase } = lane;
     // @fault stop-behind-a-batch
     if (phase === "gone") entry.reject(drivenByAnother(lane.id));
@@ -140,7 +140,7 @@ export class Commit {
   }
 
   /** Decides a stop or an end that cannot be recorded yet. */
-  #keep(lane: LiveLane, entry: Entry, health: Exclude<Health, { kind: "well" }>): void {
+  #keep(lane: SessionState, entry: Pending, health: Exclude<Health, { kind: "well" }>): void {
     this.#decide(lane, entry);
     if (maySend(health, this.#clock.elapsed())) return;
     // An answer that needs no record is true now; any other is given when it is recorded.
@@ -151,7 +151,7 @@ export class Commit {
     } else if (isCancel(entry.command)) notRecorded(entry, health.error);
   }
 
-  #decide(lane: LiveLane, entry: Entry): void {
+  #decide(lane: SessionState, entry: Pending): void {
     const isUnstarted = dropStart(lane, entry.command, (one) => this.#tryApply(lane, one));
     const before = lane.decided;
     this.#tryApply(lane, entry);
@@ -166,7 +166,7 @@ export class Commit {
     this.#then.decided(lane, command, entry.covered);
   }
 
-  #tryApply(lane: LiveLane, entry: Entry): void {
+  #tryApply(lane: SessionState, entry: Pending): void {
     try {
       this.#apply(lane, entry);
       lane.pending.push(entry);
@@ -178,7 +178,7 @@ export class Commit {
     }
   }
 
-  #apply(lane: LiveLane, entry: Entry): void {
+  #apply(lane: SessionState, entry: Pending): void {
     if (entry.command === undefined) return;
     entry.command = asKnownHere(lane, entry.command);
     const { events, answer, memos = NONE.memos } = decide(lane.decided, withKnownKey(lane, entry.command));
@@ -188,11 +188,11 @@ export class Commit {
   }
 
   /** In a microtask, so that what is decided in one tick is one batch. */
-  #flushSoon(lane: LiveLane): void {
+  #flushSoon(lane: SessionState): void {
     queueMicrotask(() => this.#flush(lane));
   }
 
-  #flush(lane: LiveLane): void {
+  #flush(lane: SessionState): void {
     if (lane.flight !== undefined || lane.pending.length === 0) return;
     if (lane.health.kind !== "well" && !maySend(lane.health, this.#clock.elapsed())) return;
     const entries = lane.pending.splice(0);
@@ -207,7 +207,7 @@ export class Commit {
     this.#send(lane, { entries, events, memos, after: lane.decided });
   }
 
-  #send(lane: LiveLane, batch: Pick<Flight, "entries" | "events" | "memos" | "after">): void {
+  #send(lane: SessionState, batch: Pick<Flight, "entries" | "events" | "memos" | "after">): void {
     const answers = batch.entries.map(({ answer }) => answer);
     const flight: Flight = { ...batch, answers, at: this.#clock.now(), sentAt: this.#clock.elapsed() };
     lane.flight = flight; // @fault answered-before-durable
@@ -222,7 +222,7 @@ export class Commit {
     );
   }
 
-  #answered(lane: LiveLane, flight: Flight, appended: Appended): void {
+  #answered(lane: SessionState, flight: Flight, appended: Appended): void {
     flight.isAnswered = true;
     this.#unanswered.remove(flight);
     const { kind } = appended;
@@ -241,7 +241,7 @@ export class Commit {
     }
   }
 
-  #lost(lane: LiveLane, flight: Flight, error: unknown): void {
+  #lost(lane: SessionState, flight: Flight, error: unknown): void {
     flight.isAnswered = true;
     this.#unanswered.remove(flight);
     const failed = toControlError(error);
@@ -249,7 +249,7 @@ export class Commit {
     if (lane.flight === flight && lane.phase !== "gone") this.#failed(lane, failed); // @fault fault-swallowed
   }
 
-  #landed(lane: LiveLane, flight: Flight, events: readonly Recorded[]): void {
+  #landed(lane: SessionState, flight: Flight, events: readonly Recorded[]): void {
     lane.flight = undefined;
     lane.durable = flight.after;
     lane.moves = 0;
@@ -263,7 +263,7 @@ export class Commit {
   }
 
   /** Another writer was faster: read on, and decide everything again that was decided on an old log. */
-  async #moved(lane: LiveLane, flight: Flight): Promise<void> {
+  async #moved(lane: SessionState, flight: Flight): Promise<void> {
     lane.moves += 1;
     try {
       if (lane.moves > COMMIT_ATTEMPTS_MAX) {
@@ -282,19 +282,19 @@ export class Commit {
   }
 
   /** The log has been read. That proves nothing about writing: if the next batch fails, the pauses go on growing. */
-  #known(lane: LiveLane): void {
+  #known(lane: SessionState): void {
     if (lane.health.kind !== "unknown") return;
     lane.health = { ...lane.health, kind: "refusing", scope: "new", until: 0 };
     lane.cancelRetry();
   }
 
-  #note(lane: LiveLane, news: readonly Recorded[]): void {
+  #note(lane: SessionState, news: readonly Recorded[]): void {
     if (news.length === 0) return;
     lane.durable = news.reduce<Lane>(evolve, lane.durable);
     this.#then.recorded(lane, news);
   }
 
-  #again(lane: LiveLane, entries: readonly Entry[]): void {
+  #again(lane: SessionState, entries: readonly Pending[]): void {
     lane.flight = undefined;
     lane.pending = [];
     lane.decided = lane.durable;
@@ -305,7 +305,7 @@ export class Commit {
   }
 
   /** The store could not. `unread`: the log has moved on and could not be read. */
-  #failed(lane: LiveLane, error: ControlError, log: "read" | "unread" = "read"): void {
+  #failed(lane: SessionState, error: ControlError, log: "read" | "unread" = "read"): void {
     this.#notify({ type: "store", session: lane.id, code: error.code, message: error.message });
     const { flight } = lane;
     const scope = refusedIn(flight?.entries ?? []);
@@ -314,7 +314,7 @@ export class Commit {
     const unknown = lane.health.kind === "unknown" ? flight : undefined;
     if (unknown === undefined) lane.flight = undefined;
     const entries = [...(flight?.entries ?? []), ...lane.pending];
-    const isKept = lane.health.kind === "refusing" && scope === "new" ? (one: Entry) => !isBeginning(one) : isLasting;
+    const isKept = lane.health.kind === "refusing" && scope === "new" ? (one: Pending) => !isBeginning(one) : isLasting;
     const isSent = maySend(lane.health, this.#clock.elapsed());
     for (const entry of entries) {
       if (!isKept(entry)) entry.reject(error);
@@ -325,7 +325,7 @@ export class Commit {
     lane.pending = [];
     // @fault refused-prompt-stays-decided, refused-stays-decided
     lane.decided = unknown === undefined ? lane.durable : unknown.after;
-    const stays = (entry: Entry): boolean => isKept(entry) || mayLand(entry);
+    const stays = (entry: Pending): boolean => isKept(entry) || mayLand(entry);
     // @fault refused-and-recorded
     for (const entry of stopsBeforeEnds(again)) if (stays(entry)) this.#tryApply(lane, entry);
     this.#flushSoon(lane);
@@ -334,7 +334,7 @@ export class Commit {
     this.#retryLater(lane);
   }
 
-  #retryLater(lane: LiveLane): void {
+  #retryLater(lane: SessionState): void {
     if (this.#stopped || lane.health.kind === "well") return;
     const pause = Math.max(0, lane.health.until - this.#clock.elapsed());
     lane.cancelRetry();
@@ -343,7 +343,7 @@ export class Commit {
     lane.retry = this.#clock.after(pause, () => void this.#retry(lane), kind); // @fault never-tried-again
   }
 
-  async #retry(lane: LiveLane): Promise<void> {
+  async #retry(lane: SessionState): Promise<void> {
     lane.retry = undefined;
     if (lane.phase !== "ready" || lane.health.kind === "well") return;
     if (lane.health.kind === "unknown") return this.#resolve(lane);
@@ -355,7 +355,7 @@ export class Commit {
   }
 
   /** Reads the log, and so learns what became of the batch in doubt. */
-  async #resolve(lane: LiveLane): Promise<void> {
+  async #resolve(lane: SessionState): Promise<void> {
     const { flight, health } = lane;
     let news: readonly Recorded[];
     try {
@@ -374,7 +374,7 @@ export class Commit {
   }
 
   /** Another worker drives this lane, or may soon: every caller that waits for it here is rejected. */
-  fence(lane: LiveLane): void {
+  fence(lane: SessionState): void {
     const entries = [...(lane.flight?.entries ?? []), ...lane.takeUnsent()];
     lane.phase = "gone";
     // What is on its way may still land, and is then passed on to followers.
@@ -385,7 +385,7 @@ export class Commit {
     this.#then.fenced(lane, entries.flatMap(exactStops));
   }
 
-  #rest(lane: LiveLane): void {
+  #rest(lane: SessionState): void {
     lane.releaseWaiters();
     this.#then.rested(lane);
   }

@@ -12,8 +12,8 @@ import type { Store } from "../../ports/store.ts";
 import { MemoryStore } from "../../store/memory/memory-store.ts";
 import { settled } from "../../testing/manual-clock.ts";
 import { Feeds } from "./feed.ts";
-import { type Following, followPages, type Heard } from "./follow.ts";
-import { oneByOne } from "./paged-items.ts";
+import { type Following, followPages, type FollowItem } from "./follow.ts";
+import { pagedItems } from "./paged-items.ts";
 
 const event = (seq: Seq): Recorded => ({ type: "run.started", runId: "run_a", seq, at: 1 });
 const turn = (seq: Seq, number: number): Recorded => ({
@@ -55,7 +55,7 @@ function house(following: Partial<Following> = {}, log: Recorded[] = [], gapTo?:
   return { feeds, grown, pages, record };
 }
 
-async function next(pages: AsyncGenerator<readonly Heard[], void>): Promise<readonly Heard[]> {
+async function next(pages: AsyncGenerator<readonly FollowItem[], void>): Promise<readonly FollowItem[]> {
   const page = await pages.next();
   if (page.done === true) throw new Error("The following has ended.");
   return page.value;
@@ -243,8 +243,8 @@ describe("a follower whose signal has aborted", () => {
 
   test("is given nothing more of the page it has begun", async () => {
     const stop = new AbortController();
-    const events = oneByOne(house({ signal: stop.signal }, log).pages);
-    const seen: Heard[] = [];
+    const events = pagedItems(house({ signal: stop.signal }, log).pages);
+    const seen: FollowItem[] = [];
     for await (const one of events) {
       seen.push(one);
       if (seen.length === 3) stop.abort();
@@ -288,7 +288,7 @@ describe("a follower that is not read any more", () => {
 
   test("ends at once if it leaves while it waits for an event", async () => {
     const { feeds, pages } = house({}, [event(1)]);
-    const events = oneByOne(pages);
+    const events = pagedItems(pages);
     expect((await events.next()).value).toEqual(event(1));
     const waits = events.next();
     await settled();

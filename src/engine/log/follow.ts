@@ -30,7 +30,7 @@ export interface Following {
 }
 
 /** What a follower is given: events in their order, with deltas between them. */
-export type Heard = Recorded | Delta | Gap;
+export type FollowItem = Recorded | Delta | Gap;
 
 /** Yields events as many at a time as there are, until `signal` aborts. */
 export function followPages(
@@ -38,7 +38,7 @@ export function followPages(
   feeds: Feeds,
   session: SessionId,
   following: () => Following,
-): Stoppable<readonly Heard[]> {
+): Stoppable<readonly FollowItem[]> {
   return new Stoppable((stop) => pages(store, feeds, session, following(), stop));
 }
 
@@ -48,7 +48,7 @@ async function* pages(
   session: SessionId,
   following: Following,
   stop: Stop,
-): AsyncGenerator<readonly Heard[], void> {
+): AsyncGenerator<readonly FollowItem[], void> {
   stop.when(following.signal);
   if (stop.stopped) return;
   // Subscribed before the first read, so nothing falls between history and live tail.
@@ -133,10 +133,10 @@ function withDeltas(
   events: readonly Recorded[],
   deltas: DeltaBuffer | undefined,
   which: "between" | "all" = "between",
-): readonly Heard[] {
+): readonly FollowItem[] {
   if (deltas === undefined || deltas.empty) return events;
   if (events.length === 0) return which === "all" ? deltas.take() : events;
-  const heard: Heard[] = [];
+  const heard: FollowItem[] = [];
   for (const event of events) heard.push(...deltas.take(event.seq), event);
   if (which === "all") heard.push(...deltas.take());
   return heard;

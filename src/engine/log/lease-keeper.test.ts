@@ -4,12 +4,12 @@ import type { SessionId } from "../../core/model/ids.ts";
 import type { Store } from "../../ports/store.ts";
 import { Gate } from "../../testing/gate.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
-import { Attendance } from "./lease-keeper.ts";
-import type { Lanes } from "./session-registry.ts";
-import { type Entry, LiveLane } from "./session-state.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import type { SessionRegistry } from "./session-registry.ts";
+import { type Pending, SessionState } from "./session-state.ts";
 
 /** A worker with these lanes, over a store that answers when the test says so, and what became of them. */
-function worker(lanes: readonly LiveLane[], { workers, unattended = [] }: Given = {}) {
+function worker(lanes: readonly SessionState[], { workers, unattended = [] }: Given = {}) {
   const clock = manualClock();
   const renewed = { until: new Gate(), open: true, attended: 0 };
   renewed.until.open();
@@ -29,14 +29,14 @@ function worker(lanes: readonly LiveLane[], { workers, unattended = [] }: Given 
     all: () => lanes,
     peek: (id: SessionId) => lanes.find((lane) => lane.id === id),
     get: (id: SessionId) => taken?.push(id),
-    forget: ({ id }: LiveLane) => forgotten?.push(id),
-  } as Partial<Record<keyof Lanes, unknown>> as Lanes;
-  const fence = (lane: LiveLane): void => {
+    forget: ({ id }: SessionState) => forgotten?.push(id),
+  } as Partial<Record<keyof SessionRegistry, unknown>> as SessionRegistry;
+  const fence = (lane: SessionState): void => {
     lane.epoch = undefined;
     fenced?.push(lane.id);
   };
   const open = (): boolean => renewed.open;
-  const attendance = new Attendance({ ...{ store, clock, worker: "wrk_1", lanes: known, open, fence } });
+  const attendance = new LeaseKeeper({ ...{ store, clock, worker: "wrk_1", lanes: known, open, fence } });
   return { attendance, clock, renewed, fenced, forgotten, taken };
 }
 
@@ -45,16 +45,16 @@ interface Given {
   readonly unattended?: readonly SessionId[] | (() => Promise<readonly SessionId[]>);
 }
 
-function lane(id: SessionId, epoch?: number): LiveLane {
-  return Object.assign(new LiveLane(id), { phase: "ready", epoch });
+function lane(id: SessionId, epoch?: number): SessionState {
+  return Object.assign(new SessionState(id), { phase: "ready", epoch });
 }
 
 /** A worker whose only lane is told, by the answer to a renewal, that its lease is gone. */
-async function toldThatItIsGone(taken: "before it was asked" | "since"): Promise<readonly LiveLane[]> {
+async function toldThatItIsGone(taken: "before it was asked" | "since"): Promise<readonly SessionState[]> {
   const clock = manualClock();
   const answered = new Gate();
-  const lane = new LiveLane("ses_1");
-  const fenced: LiveLane[] = [];
+  const lane = new SessionState("ses_1");
+  const fenced: SessionState[] = [];
   const store = {
     unattended: () => Promise.resolve([]),
     renew: async (): Promise<readonly SessionId[]> => {
@@ -62,8 +62,8 @@ async function toldThatItIsGone(taken: "before it was asked" | "since"): Promise
       return ["ses_1"];
     },
   } as Partial<Store> as Store;
-  const lanes = { all: () => [lane], peek: () => lane } as Partial<Lanes> as Lanes;
-  const attendance = new Attendance({
+  const lanes = { all: () => [lane], peek: () => lane } as Partial<SessionRegistry> as SessionRegistry;
+  const attendance = new LeaseKeeper({
     ...{ store, clock, worker: "wrk_1", lanes, open: () => true },
     fence: (one) => void fenced.push(one),
   });
@@ -117,7 +117,7 @@ test("G26: what could not be renewed for two thirds of the term is let go of, an
 
 test("G26: a session without a driver is loaded again, unless commands of it are on their way", async () => {
   const busy = lane("ses_busy");
-  busy.pending = [{} as Entry];
+  busy.pending = [{} as Pending];
   const all = [lane("ses_ours", 1), busy, lane("ses_left")];
   const { attendance, forgotten, taken } = worker(all, {
     unattended: ["ses_ours", "ses_busy", "ses_left", "ses_new"],
@@ -129,7 +129,7 @@ test("G26: a session without a driver is loaded again, unless commands of it are
 
 test("G24: a session whose lease came late is loaded again as soon as nothing of it is on its way", async () => {
   const busy = lane("ses_busy");
-  busy.pending = [{} as Entry];
+  busy.pending = [{} as Pending];
   const { attendance, clock, forgotten, taken } = worker([busy]);
   await attendance.start();
   attendance.left("ses_busy");
@@ -240,7 +240,7 @@ describe("a session that could not be loaded", () => {
 
   test("is loaded in place of one that was loaded without a lease, but only when that is at rest", async () => {
     const one = lane("ses_1");
-    one.pending = [{} as Entry];
+    one.pending = [{} as Pending];
     const { attendance, clock, taken, forgotten } = worker([one]);
     attendance.retry("ses_1", "ours", false);
     await clock.advance(RETRY_LAST_MS);

@@ -7,17 +7,17 @@ import { LEASE_RENEW_MS, LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS } from 
 import type { SessionId, WorkerId } from "../../core/model/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Lanes } from "./session-registry.ts";
-import type { LiveLane } from "./session-state.ts";
+import type { SessionRegistry } from "./session-registry.ts";
+import type { SessionState } from "./session-state.ts";
 
 interface Parts {
   readonly store: Store;
   readonly clock: Clock;
   readonly worker: WorkerId;
-  readonly lanes: Lanes;
+  readonly lanes: SessionRegistry;
   readonly open: () => boolean;
   /** This lane is not ours any more. */
-  readonly fence: (lane: LiveLane) => void;
+  readonly fence: (lane: SessionState) => void;
 }
 
 interface Unloaded {
@@ -27,7 +27,7 @@ interface Unloaded {
   readonly cancelTimer: (() => void) | undefined;
 }
 
-export class Attendance {
+export class LeaseKeeper {
   readonly #parts: Parts;
   #renewedAt = 0;
   #dispose: (() => void) | undefined;

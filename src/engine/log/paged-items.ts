@@ -4,7 +4,7 @@ import type { Stoppable } from "./stoppable-generator.ts";
 type Step<T> = IteratorResult<T, void>;
 
 /** Yields each item of each page. Once the pages have been stopped it yields nothing more, not even of the last one. */
-export const oneByOne = <T>(pages: Stoppable<readonly T[]>): AsyncGenerator<T, void> => new OneByOne(pages);
+export const pagedItems = <T>(pages: Stoppable<readonly T[]>): AsyncGenerator<T, void> => new OneByOne(pages);
 
 /** Not an async generator: an item that is there costs one promise, and not the whole way through two of them. */
 class OneByOne<T> implements AsyncGenerator<T, void> {

@@ -15,11 +15,11 @@ import {
   withKnownKey,
   withProcessId,
 } from "./pending-commands.ts";
-import type { Entry, Flight } from "./session-state.ts";
+import type { Pending, Flight } from "./session-state.ts";
 
 const user: CancelReason = { kind: "user" };
 
-function entryOf(command: Command | undefined, more: Partial<Entry> = {}): Entry {
+function entryOf(command: Command | undefined, more: Partial<Pending> = {}): Pending {
   const caller = { resolve: () => {}, reject: () => {}, decided: undefined };
   return { command, ...caller, events: [], memos: [], answer: undefined, ...more };
 }
@@ -123,7 +123,7 @@ describe("exactStops(): the stops of what a stop covered when it was decided", (
 });
 
 describe("withKnownKey(): a prompt whose key was used by one that is not durable yet", () => {
-  const accepted = (runId: RunId, key: string): Entry =>
+  const accepted = (runId: RunId, key: string): Pending =>
     entryOf(keyed(runId, key), {
       events: [
         { type: "session.mode_set", mode: "plan" },

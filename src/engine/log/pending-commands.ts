@@ -8,7 +8,7 @@ import type { Json } from "../../core/model/prompt.ts";
 import type { KeyedRun, StoreKnows } from "../../core/model/rows.ts";
 import { covers } from "../../core/policy/covers.ts";
 import { type Health, type Refused, takesBeginnings, takesCommands } from "./health.ts";
-import type { Entry, LiveLane } from "./session-state.ts";
+import type { Pending, SessionState } from "./session-state.ts";
 
 /** Not that of a question: whether there is still one to withdraw is known only from the log. */
 export const isCancel = (command: Command | undefined): boolean =>
@@ -18,24 +18,24 @@ export const isCancel = (command: Command | undefined): boolean =>
 
 /** Requests to stop, and facts about the world: refusing them would not make them untrue. */
 // @fault cancel-refused-with-the-rest
-export const isLasting = ({ command }: Pick<Entry, "command">): boolean =>
+export const isLasting = ({ command }: Pick<Pending, "command">): boolean =>
   command !== undefined && (isCancel(command) || LASTING.has(command.type));
 
 /** Whether a batch with it may be in the log, or may still be written. */
 // @fault doubtful-batch-dropped
-export const mayLand = ({ flights = [] }: Pick<Entry, "flights">): boolean =>
+export const mayLand = ({ flights = [] }: Pick<Pending, "flights">): boolean =>
   flights.some(({ isUnwritten }) => isUnwritten !== true);
 
 /** Commands with which something new begins: a disk that is nearly full refuses these first. */
-export const isBeginning = ({ command }: Pick<Entry, "command">): boolean =>
+export const isBeginning = ({ command }: Pick<Pending, "command">): boolean =>
   command?.type === "accept" || command?.type === "create" || command?.type === "begin-process";
 
 /** Whether a command that can be refused is decided now. */
-export const isTaken = (entry: Entry, health: Health, now: number): boolean =>
+export const isTaken = (entry: Pending, health: Health, now: number): boolean =>
   isBeginning(entry) ? takesBeginnings(health, now) : takesCommands(health, now);
 
 /** What of a refused batch was refused, as far as its entries tell. */
-export function refusedIn(entries: readonly Entry[]): Refused {
+export function refusedIn(entries: readonly Pending[]): Refused {
   const refusable = entries.filter((entry) => !isLasting(entry) && !mayLand(entry));
   if (refusable.some(isBeginning)) return "new";
   return refusable.length === 0 ? "all" : "refusable";
@@ -53,7 +53,7 @@ const LASTING: ReadonlySet<Command["type"]> = new Set([
 ]);
 
 /** Rejects the caller of a stop that could not be recorded yet; the stop itself is kept. */
-export function notRecorded(entry: Entry, error: ControlError): void {
+export function notRecorded(entry: Pending, error: ControlError): void {
   const { runs = [], work = [], processes = [] } = entry.covered ?? {};
   // One that found nothing to stop, as far as is known here, was not carried out.
   const isCarriedOut = isEffective(entry) || runs.length + work.length + processes.length > 0;
@@ -73,19 +73,19 @@ export const unrecordedStop = (error: ControlError): ControlError =>
  * is recorded in front of the ends of the run that was live then, even those received before it. Without a request that
  * was never written, such an end could settle the run before its stop.
  */
-export function stopsBeforeEnds(entries: readonly Entry[]): readonly Entry[] {
+export function stopsBeforeEnds(entries: readonly Pending[]): readonly Pending[] {
   if (!entries.some(({ isReported }) => isReported)) return entries; // @fault reported-stop-behind-an-end
-  const ordered: Entry[] = [];
+  const ordered: Pending[] = [];
   for (const entry of entries) ordered.splice(placeOf(entry, ordered), 0, entry);
   return ordered;
 }
 
 /** In front of the ends that it has only ends and stops without effect in between. */
-function placeOf({ isReported, liveRun, covered }: Entry, before: readonly Entry[]): number {
+function placeOf({ isReported, liveRun, covered }: Pending, before: readonly Pending[]): number {
   let place = before.length;
   if (isReported !== true || liveRun === undefined || covered?.runs.length === 0) return place;
   for (let at = before.length - 1; at >= 0; at -= 1) {
-    const other = before[at] as Entry;
+    const other = before[at] as Pending;
     if (isEndIn(liveRun, other.command)) place = at;
     else if (!isCancel(other.command) || other.isReported === true || isEffective(other)) break;
   }
@@ -93,7 +93,7 @@ function placeOf({ isReported, liveRun, covered }: Entry, before: readonly Entry
 }
 
 /** Whether it changes more than which requests are answered. */
-const isEffective = ({ events, memos }: Entry): boolean =>
+const isEffective = ({ events, memos }: Pending): boolean =>
   events.some(({ type }) => type !== "request.answered") || memos.some(({ type }) => type === "keep");
 
 function isEndIn(run: RunId, command: Command | undefined): boolean {
@@ -102,7 +102,7 @@ function isEndIn(run: RunId, command: Command | undefined): boolean {
 }
 
 /** The stops of exactly what a stop covered when it was decided: they can be recorded later, in a log that moved on. */
-export function exactStops({ command, covered, answer }: Entry): readonly Command[] {
+export function exactStops({ command, covered, answer }: Pending): readonly Command[] {
   if (command === undefined || covered === undefined || !("reason" in command)) return [];
   const { reason } = command;
   // A time limit belongs to this worker; the next driver of the session measures its own.
@@ -129,7 +129,7 @@ export function exactStops({ command, covered, answer }: Entry): readonly Comman
  * Takes back the start of a run that a stop covers, if it is not sent yet: it has not happened, and the run is
  * withdrawn. What was decided behind it is decided again without it. Answers whether there was one.
  */
-export function dropStart(lane: LiveLane, command: Command | undefined, decide: (entry: Entry) => void): boolean {
+export function dropStart(lane: SessionState, command: Command | undefined, decide: (entry: Pending) => void): boolean {
   if (command === undefined || !isCancel(command)) return false;
   const start = lane.pending.find((entry) => entry.command?.type === "start" && entry.events.length > 0);
   if (start === undefined || !covers(lane.decided, command).runs.includes(start.answer as RunId)) return false;
@@ -142,7 +142,7 @@ export function dropStart(lane: LiveLane, command: Command | undefined, decide: 
 }
 
 /** A prompt whose key was used by one that is not durable yet, even if that has settled already. */
-export function withKnownKey(lane: LiveLane, command: Command): Command {
+export function withKnownKey(lane: SessionState, command: Command): Command {
   // @fault key-of-a-withdrawn-prompt-forgotten, duplicate-key-runs-twice:looked-up
   if (command.type !== "accept" || command.key === undefined || command.earlier !== undefined) return command;
   let seq = lane.durable.head;
@@ -157,7 +157,7 @@ export function withKnownKey(lane: LiveLane, command: Command): Command {
 }
 
 /** With what only the worker knows. Stays the same if it is decided again. */
-export function asKnownHere(lane: LiveLane, command: Command): Command {
+export function asKnownHere(lane: SessionState, command: Command): Command {
   if (command.type === "begin-process") return withProcessId(lane, command);
   return command.type === "cancel-call" || command.type === "cancel-question" ? withBegun(lane, command) : command;
 }
@@ -166,24 +166,24 @@ export function asKnownHere(lane: LiveLane, command: Command): Command {
  * Whether a call had begun is known where it is carried out. Looked at when its stop is decided: in the same tick it is
  * told to stop, so one that has not begun by then never will.
  */
-function withBegun(lane: LiveLane, command: CommandOf<"cancel-call" | "cancel-question">): Command {
+function withBegun(lane: SessionState, command: CommandOf<"cancel-call" | "cancel-question">): Command {
   const owner = command.type === "cancel-call" ? command.callId : askerOf(lane, command.questionId);
   const begun = command.begun ?? (owner === undefined ? undefined : lane.work(owner)?.begun);
   return begun === false ? { ...command, begun } : command;
 }
 
-const askerOf = (lane: LiveLane, id: QuestionId): Work | undefined =>
+const askerOf = (lane: SessionState, id: QuestionId): Work | undefined =>
   lane.decided.live?.questions.find((question) => question.id === id)?.owner;
 
 /** Ids of processes are never used twice here, not even that of one whose request was refused by the store. */
-export function withProcessId(lane: LiveLane, command: CommandOf<"begin-process">): CommandOf<"begin-process"> {
+export function withProcessId(lane: SessionState, command: CommandOf<"begin-process">): CommandOf<"begin-process"> {
   if (command.processId !== undefined) return command;
   lane.processOrdinal = Math.max(lane.processOrdinal, lane.decided.processes.count) + 1;
   return { ...command, processId: processId(lane.id, lane.processOrdinal) };
 }
 
 /** Brings a lane and its commands to what the store knows, before they are decided again. */
-export function learn(lane: LiveLane, entries: readonly Entry[], known: StoreKnows): readonly Entry[] {
+export function learn(lane: SessionState, entries: readonly Pending[], known: StoreKnows): readonly Pending[] {
   if (known.kind === "taken") repeatTaken(entries, known.runs);
   else if (known.kind === "recalled") {
     const memos = known.memos.map(keep).reduce(remember, lane.durable.memos);
@@ -203,7 +203,7 @@ const isNaming = (command: Command): command is CommandOf<"cancel-session" | "ca
   (command.type === "cancel-session" || command.type === "cancel-key") && command.prompts !== undefined;
 
 /** These keys have a run: their prompts repeat it, and commands that name those prompts mean that run. */
-export function repeatTaken(entries: readonly Entry[], runs: readonly KeyedRun[]): void {
+export function repeatTaken(entries: readonly Pending[], runs: readonly KeyedRun[]): void {
   const aliases = new Map<RunId, RunId>();
   for (const entry of entries) {
     if (entry.command !== undefined && isNaming(entry.command)) {
@@ -230,9 +230,9 @@ export function renamed(command: Command, aliases: ReadonlyMap<RunId, RunId>): C
 
 /** The driver alone could stop what this begins, and learn how it ended. */
 // @fault begun-without-the-lease
-export const needsLease = ({ command }: Entry): boolean => command?.type === "begin-process";
+export const needsLease = ({ command }: Pending): boolean => command?.type === "begin-process";
 
-export const drivenElsewhere = ({ id }: LiveLane): ControlError =>
+export const drivenElsewhere = ({ id }: SessionState): ControlError =>
   new ControlError("unavailable", `Session ${id} is driven by another worker: nothing can be started for it here.`, {
     hint: "Try again: it is taken over when that worker is gone.",
   });

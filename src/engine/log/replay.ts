@@ -14,7 +14,7 @@ import type { CallDetails, CallOptions, CallResult } from "../../ports/agent.ts"
 import type { Store } from "../../ports/store.ts";
 import { toResult } from "../work/call-result.ts";
 
-interface Asked {
+interface RecordedCall {
   readonly name: string;
   readonly input: string;
   readonly idempotent: boolean;
@@ -22,7 +22,7 @@ interface Asked {
   readonly turn: number;
 }
 
-interface Made extends Asked {
+interface Made extends RecordedCall {
   readonly result: CallResult;
 }
 
@@ -58,7 +58,7 @@ export async function readReplay(store: Store, session: SessionId, turnId: TurnI
 class Past {
   readonly made: Made[] = [];
   readonly #run: RunId;
-  readonly #asked = new Map<CallId, Asked>();
+  readonly #asked = new Map<CallId, RecordedCall>();
   #turns = 0;
   #end: Outcome | undefined;
 
@@ -95,7 +95,7 @@ class Past {
   }
 }
 
-const isSame = (one: Pick<Asked, "name" | "input">, other: Pick<Asked, "name" | "input">): boolean =>
+const isSame = (one: Pick<RecordedCall, "name" | "input">, other: Pick<RecordedCall, "name" | "input">): boolean =>
   one.name === other.name && one.input === other.input;
 
 /** A call as it was asked for. */

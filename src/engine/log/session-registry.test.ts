@@ -329,7 +329,7 @@ test("G24: a session that another drives is left to it; once it is ours, all of 
   const here = neighbour(made);
   const head = (await here.engine.loaded(sessionId))?.durable.head;
   expect((await made.log.load(sessionId))?.head).toBe(head);
-  const homes = [runId, queued.runId, steers.runId].map((run) => here.engine.lanes.home(run));
+  const homes = [runId, queued.runId, steers.runId].map((run) => here.engine.lanes.sessionOf(run));
   expect(homes).toEqual([sessionId, sessionId, sessionId]);
 });
 

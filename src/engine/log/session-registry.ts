@@ -15,7 +15,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Loaded, Store } from "../../ports/store.ts";
 import { orLimit } from "../process/process-handle.ts";
 import type { Commit } from "./commit.ts";
-import { LiveLane } from "./session-state.ts";
+import { SessionState } from "./session-state.ts";
 
 interface Parts {
   readonly store: Store;
@@ -26,18 +26,18 @@ interface Parts {
   /** While we shut down, what another worker left is the next one's to recover. */
   readonly open: () => boolean;
   /** Submits the stops that were carried out before it was lost and are not recorded. */
-  readonly stopped: (lane: LiveLane) => void;
-  readonly ready: (lane: LiveLane) => void;
+  readonly stopped: (lane: SessionState) => void;
+  readonly ready: (lane: SessionState) => void;
   /** For room. Another worker may go on with it, and nobody here would be told. */
   readonly release: (session: SessionId) => void;
   /** The store could not load this session. Its lease may be this worker's, so that no other worker takes it up. */
   readonly unloaded: (session: SessionId, error: ControlError) => void;
 }
 
-export class Lanes {
+export class SessionRegistry {
   readonly #parts: Parts;
-  readonly #lanes = new Map<SessionId, LiveLane>();
-  readonly #idle = new Set<LiveLane>();
+  readonly #lanes = new Map<SessionId, SessionState>();
+  readonly #idle = new Set<SessionState>();
   /** What lanes that were let go still have on its way to the store: a last batch, or the release of the lease. */
   readonly #leaving = new Map<SessionId, Promise<unknown>>();
   /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
@@ -50,10 +50,10 @@ export class Lanes {
   }
 
   /** The session's lane; if it is not in memory it is loaded, and receives commands meanwhile. */
-  get(session: SessionId): LiveLane {
+  get(session: SessionId): SessionState {
     const known = this.#lanes.get(session);
     if (known !== undefined && known.phase !== "gone") return known;
-    const lane = new LiveLane(session);
+    const lane = new SessionState(session);
     lane.processOrdinal = this.#ordinals.get(session) ?? 0;
     this.#lanes.set(session, lane);
     void this.#load(lane, this.#leaving.get(session));
@@ -61,14 +61,14 @@ export class Lanes {
   }
 
   /** A session nobody can have written to yet, since its id was made just now: there is nothing to load. */
-  fresh(session: SessionId): LiveLane {
-    const lane = new LiveLane(session);
+  fresh(session: SessionId): SessionState {
+    const lane = new SessionState(session);
     this.#lanes.set(session, lane);
     void this.#begin(lane);
     return lane;
   }
 
-  async #begin(lane: LiveLane): Promise<void> {
+  async #begin(lane: SessionState): Promise<void> {
     try {
       await this.claim(lane);
     } catch (error) {
@@ -80,11 +80,11 @@ export class Lanes {
     this.#parts.commit.loaded(lane);
   }
 
-  peek(session: SessionId): LiveLane | undefined {
+  peek(session: SessionId): SessionState | undefined {
     return this.#lanes.get(session);
   }
 
-  all(): Iterable<LiveLane> {
+  all(): Iterable<SessionState> {
     return this.#lanes.values();
   }
 
@@ -95,7 +95,7 @@ export class Lanes {
     return lane !== undefined;
   }
 
-  home(run: RunId): SessionId | undefined {
+  sessionOf(run: RunId): SessionId | undefined {
     return this.#homes.get(run);
   }
 
@@ -104,11 +104,11 @@ export class Lanes {
     return this.#homes.size;
   }
 
-  moveIn(run: RunId, session: SessionId): void {
+  indexRun(run: RunId, session: SessionId): void {
     this.#homes.set(run, session);
   }
 
-  moveOut(run: RunId): void {
+  unindexRun(run: RunId): void {
     this.#homes.delete(run);
   }
 
@@ -120,26 +120,26 @@ export class Lanes {
   }
 
   /** A prompt was not acknowledged. While it may still be in the log, a cancel by its id has to find it. */
-  refused(lane: LiveLane, run: RunId): void {
+  refused(lane: SessionState, run: RunId): void {
     const isUnclear = lane.health.kind === "unknown" && lane.phase === "ready" && mayBeWritten(lane, run);
     if (isUnclear) lane.refused = [...lane.refused, run];
-    else this.moveOut(run);
+    else this.unindexRun(run);
   }
 
   /** What is in the log is known again: prompts that are not in it are forgotten. Returns those. */
-  forgetRefused(lane: LiveLane): readonly RunId[] {
+  forgetRefused(lane: SessionState): readonly RunId[] {
     if (lane.health.kind === "unknown") return [];
     const isDurable = (run: RunId): boolean => isOpen(lane.durable, run);
     // One that is sent again may turn out to repeat an earlier one.
     const left = lane.refused.filter((run) => !isDurable(run) && mayBeWritten(lane, run));
     const absent = lane.refused.filter((run) => !isDurable(run) && !left.includes(run));
     lane.refused = left;
-    for (const run of absent) this.moveOut(run);
+    for (const run of absent) this.unindexRun(run);
     return absent;
   }
 
   /** Lets idle lanes go, oldest first, beyond what may stay in memory. */
-  note(lane: LiveLane): void {
+  note(lane: SessionState): void {
     this.#idle.delete(lane);
     if (!lane.idle) return;
     if (lane.durable.phase === "absent") {
@@ -158,7 +158,7 @@ export class Lanes {
     }
   }
 
-  forget(lane: LiveLane): void {
+  forget(lane: SessionState): void {
     lane.phase = "gone";
     const { id } = lane;
     const landing = lane.flight?.landing;
@@ -178,7 +178,7 @@ export class Lanes {
     this.#leaving.set(id, all);
   }
 
-  async #load(lane: LiveLane, leaving: Promise<unknown> | undefined): Promise<void> {
+  async #load(lane: SessionState, leaving: Promise<unknown> | undefined): Promise<void> {
     try {
       // What was on its way when the lane was let go is in what is read. If it lands later, this lane reads it then.
       if (leaving !== undefined) await orLimit(this.#parts.clock, leaving, { limitMs: STORE_WAIT_MS });
@@ -202,12 +202,12 @@ export class Lanes {
   }
 
   /** Lets a lane go together with the commands it has received. */
-  drop(lane: LiveLane, error: ControlError): void {
+  drop(lane: SessionState, error: ControlError): void {
     this.forget(lane);
     for (const entry of lane.received.splice(0)) entry.reject(error);
   }
 
-  #becomeReady(lane: LiveLane): void {
+  #becomeReady(lane: SessionState): void {
     for (const run of [...lane.durable.queue, ...lane.durable.steers]) this.#homes.set(run.id, lane.id);
     if (lane.durable.live !== undefined) this.#homes.set(lane.durable.live.id, lane.id);
     lane.phase = "recovering";
@@ -222,7 +222,7 @@ export class Lanes {
   }
 
   /** False: its state contradicts itself. Then nothing of it is begun: what has been begun before is not known. */
-  #recover(lane: LiveLane): boolean {
+  #recover(lane: SessionState): boolean {
     let isDecided = false;
     const recover = { type: "recover", resume: this.#parts.resume } as const;
     const recovered = this.#parts.commit.submit(lane, recover, () => {
@@ -237,14 +237,14 @@ export class Lanes {
   }
 
   /** Takes the right to drive it, unless another worker has it. */
-  async claim(lane: LiveLane): Promise<void> {
+  async claim(lane: SessionState): Promise<void> {
     // A worker that leaves takes nothing up: whoever comes next would have to wait until its lease has run out.
     if (!this.#parts.open()) return; // @fault leaving-worker-takes-the-lease
     const claim = await this.#parts.store.claim(lane.id, this.#parts.worker, LEASE_TTL_MS);
     lane.epoch = claim.kind === "claimed" ? claim.epoch : undefined;
   }
 
-  async #release(lane: LiveLane): Promise<void> {
+  async #release(lane: SessionState): Promise<void> {
     lane.epoch = undefined;
     const released = this.#parts.store.release(lane.id, this.#parts.worker);
     this.#awaitedBySuccessor(lane.id, released);
@@ -256,7 +256,7 @@ export class Lanes {
 export const isOpen = ({ live, queue, steers }: Lane, runId: RunId): boolean =>
   live?.id === runId || [...queue, ...steers].some(({ id }) => id === runId);
 
-const mayBeWritten = ({ flight, pending }: LiveLane, run: RunId): boolean =>
+const mayBeWritten = ({ flight, pending }: SessionState, run: RunId): boolean =>
   [...(flight?.entries ?? []), ...pending].some(({ events }) =>
     events.some((event) => event.type === "run.accepted" && event.runId === run),
   );

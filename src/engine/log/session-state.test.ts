@@ -6,9 +6,9 @@ import { ControlError } from "../../core/errors.ts";
 import { Gate } from "../../testing/gate.ts";
 import { given } from "../../testing/given.ts";
 import { settled } from "../../testing/manual-clock.ts";
-import type { Entry, Flight, LiveLane } from "./session-state.ts";
+import type { Pending, Flight, SessionState } from "./session-state.ts";
 
-const entry = {} as Entry;
+const entry = {} as Pending;
 const flight = { entries: [entry] } as Partial<Flight> as Flight;
 const trouble = { error: new ControlError("store_full", "The disk is full."), until: 50, failures: 1 };
 const process = { type: "begin-process", owner: "ses_1", command: "sleep 9", feedback: "silent" } as const;
@@ -17,7 +17,7 @@ test("a lane is idle, and at rest, if nothing is going on in it and nothing is o
   expect([readyLane().idle, readyLane().atRest]).toEqual([true, true]);
 });
 
-test.each<readonly [string, Partial<LiveLane>]>([
+test.each<readonly [string, Partial<SessionState>]>([
   ["is not loaded", { phase: "loading" }],
   ["was let go of", { phase: "gone" }],
   ["does not know what was written", { health: { kind: "unknown", ...trouble } }],

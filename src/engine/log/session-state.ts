@@ -18,7 +18,7 @@ import { type Health, WELL } from "./health.ts";
 import type { LiveTranscript } from "./live-transcript.ts";
 
 /** A command, and the caller that waits for its answer. */
-export interface Entry {
+export interface Pending {
   /** Undefined: a barrier, which decides nothing and is answered in its turn. */
   command: Command | undefined;
   resolve: (answer: unknown) => void;
@@ -42,7 +42,7 @@ export interface Entry {
 /** A batch on its way to the store. */
 export interface Flight {
   /** The commands it records, in order. */
-  entries: readonly Entry[];
+  entries: readonly Pending[];
   /** What these are answered once it is written; decided again, a command may have another answer. */
   readonly answers: readonly unknown[];
   readonly events: readonly Event[];
@@ -64,7 +64,7 @@ export interface Flight {
 const NO_WAITERS: readonly (() => void)[] = [];
 const NO_RUNS: readonly RunId[] = [];
 
-export class LiveLane {
+export class SessionState {
   readonly id: SessionId;
   /**
    * `loading`: commands wait in `received`. `recovering`: commands are decided, and nothing begins. `gone`: lost to
@@ -74,9 +74,9 @@ export class LiveLane {
   decided: Lane;
   durable: Lane;
   /** Received while the lane is loading, in order. */
-  received: Entry[] = [];
+  received: Pending[] = [];
   /** Decided, not yet sent. */
-  pending: Entry[] = [];
+  pending: Pending[] = [];
   /** Decided, and on its way to the store; or sent, and it is not known what became of it. */
   flight: Flight | undefined = undefined;
   health: Health = WELL;
@@ -142,7 +142,7 @@ export class LiveLane {
   }
 
   /** Takes out the commands that were not sent. */
-  takeUnsent(): readonly Entry[] {
+  takeUnsent(): readonly Pending[] {
     return [...this.pending.splice(0), ...this.received.splice(0)];
   }
 

@@ -2,21 +2,21 @@
 import { STORE_WAIT_MS } from "../../core/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreLimit } from "./bounded-store.ts";
-import type { Flight, LiveLane } from "./session-state.ts";
+import type { Flight, SessionState } from "./session-state.ts";
 
-export class Unanswered {
+export class UnansweredBatches {
   readonly #clock: Clock;
-  readonly #overdue: (lane: LiveLane, flight: Flight) => void;
-  readonly #flights = new Map<Flight, LiveLane>();
+  readonly #overdue: (lane: SessionState, flight: Flight) => void;
+  readonly #flights = new Map<Flight, SessionState>();
   #limit: StoreLimit | undefined = undefined;
 
   /** `overdue`: called once for each batch that the store has not answered in time. Its answer may still come. */
-  constructor(clock: Clock, overdue: (lane: LiveLane, flight: Flight) => void) {
+  constructor(clock: Clock, overdue: (lane: SessionState, flight: Flight) => void) {
     this.#clock = clock;
     this.#overdue = overdue;
   }
 
-  add(lane: LiveLane, flight: Flight): void {
+  add(lane: SessionState, flight: Flight): void {
     this.#flights.set(flight, lane);
     if (this.#flights.size === 1) this.#watchOldest();
   }

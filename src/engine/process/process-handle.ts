@@ -18,13 +18,13 @@ import type {
   ProcessTree,
 } from "../../ports/spawner.ts";
 import { GatedPages, type YieldGate } from "../yield-gate.ts";
-import type { Processes } from "./process-manager.ts";
+import type { ProcessManager } from "./process-manager.ts";
 import { checkSize } from "./validate-process.ts";
 
 /** As much of the engine as handles use. */
 export interface ProcessHost {
   readonly clock: Clock;
-  readonly processes: Processes;
+  readonly processes: ProcessManager;
   /** For handles of the host. */
   readonly gate: YieldGate;
   info(id: ProcessId): ProcessInfo | undefined;
@@ -136,11 +136,11 @@ export class ProcessHandle implements Handle {
     return this.#gate.settle(async () => (await this.#output())?.read(wish));
   }
 
-  follow(wish: FollowWish = {}): AsyncGenerator<OutputPage, void> {
+  follow(wish: FollowOptions = {}): AsyncGenerator<OutputPage, void> {
     return new GatedPages(this.#gate, this.#follow(wish));
   }
 
-  async *#follow(wish: FollowWish): AsyncGenerator<OutputPage, void> {
+  async *#follow(wish: FollowOptions): AsyncGenerator<OutputPage, void> {
     const live = await this.#live();
     if (live !== undefined) {
       yield* live.follow(wish);
@@ -184,7 +184,7 @@ export async function findProcess(
   });
 }
 
-type FollowWish = NonNullable<Parameters<Handle["follow"]>[0]>;
+type FollowOptions = NonNullable<Parameters<Handle["follow"]>[0]>;
 
 /** The output of a process, read through the gate of what holds its handle. */
 class GatedOutput implements OutputFile {

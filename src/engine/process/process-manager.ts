@@ -23,7 +23,7 @@ import type {
 import type { Store } from "../../ports/store.ts";
 import type { Commit } from "../log/commit.ts";
 import type { Feeds } from "../log/feed.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 import { type Deadline, makeDeadline } from "../work/deadline.ts";
 import { LiveProcess, noteOf, type ProcessListener, type StopWithin } from "./live-process.ts";
 
@@ -34,13 +34,13 @@ interface Parts {
   readonly feeds: Feeds;
   readonly commit: Commit;
   /** A process of this call is recorded as ended, or is late. */
-  readonly over: (lane: LiveLane, call: CallId) => void;
+  readonly over: (lane: SessionState, call: CallId) => void;
   /** Opened when it is first needed: most programs start no processes. */
   readonly spawner: (() => Promise<Spawner>) | undefined;
 }
 
 /** What is asked for, checked. */
-export interface Begin {
+export interface BeginProcess {
   readonly owner: CallId | SessionId;
   readonly command: CommandLine;
   readonly options: StartOptions;
@@ -53,7 +53,7 @@ export interface Begin {
   readonly refusal?: () => ControlError | undefined;
 }
 
-export class Processes {
+export class ProcessManager {
   readonly #parts: Parts;
   readonly #live = new Map<ProcessId, LiveProcess>();
   /** Results nobody could be told, because their session had ended. */
@@ -75,7 +75,7 @@ export class Processes {
   }
 
   /** Registers a process in this tick, so that a stop that follows covers it, and starts it once that is durable. */
-  async begin(lane: LiveLane, begin: Begin): Promise<LiveProcess> {
+  async begin(lane: SessionState, begin: BeginProcess): Promise<LiveProcess> {
     if (this.#parts.spawner === undefined) throw NO_SPAWNER();
     const refused = begin.refusal?.();
     if (refused !== undefined) throw refused;
@@ -95,7 +95,7 @@ export class Processes {
     return live;
   }
 
-  async #request(lane: LiveLane, { owner, by, command, options, feedback, share }: Begin): Promise<LiveProcess> {
+  async #request(lane: SessionState, { owner, by, command, options, feedback, share }: BeginProcess): Promise<LiveProcess> {
     const { cwd, lasting } = options;
     const request: CommandOf<"begin-process"> = {
       ...{ type: "begin-process", owner, command, feedback },
@@ -123,7 +123,7 @@ export class Processes {
     }
   }
 
-  async #start(lane: LiveLane, live: LiveProcess, { command, options }: Begin): Promise<Child> {
+  async #start(lane: SessionState, live: LiveProcess, { command, options }: BeginProcess): Promise<Child> {
     const { id } = live;
     const { timeoutMs: _, feedback: __, lasting: ___, ...rest } = options;
     const spawner = live.starting.aborted ? undefined : await this.spawner();
@@ -136,18 +136,18 @@ export class Processes {
     return spawner.spawn({ ...rest, ...home, id, sessionId: lane.id, command, signal: live.starting });
   }
 
-  #note(lane: LiveLane, processId: ProcessId, { pid, tier, profile }: Child): void {
+  #note(lane: SessionState, processId: ProcessId, { pid, tier, profile }: Child): void {
     // Only for people: a store in trouble may refuse it.
     this.#parts.commit.submit(lane, { type: "note-process", processId, pid, tier, profile }).catch(ignore);
   }
 
   /** Refused only by a store in trouble, which keeps it, or by a lane that is not ours any more. */
-  #cancel(lane: LiveLane, processId: ProcessId, reason: CancelReason): void {
+  #cancel(lane: SessionState, processId: ProcessId, reason: CancelReason): void {
     this.#parts.commit.submit(lane, { type: "cancel-process", processId, reason }).catch(ignore);
   }
 
   /** Stops what the state demands to be stopped, and settles what is in the log and was never started. */
-  satisfy(lane: LiveLane): void {
+  satisfy(lane: SessionState): void {
     const { decided, durable } = lane;
     if (decided.processes.live.length === 0) return;
     const deadline = this.#deadline();
@@ -165,7 +165,7 @@ export class Processes {
   }
 
   /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
-  stopAll({ decided }: LiveLane, ids: readonly ProcessId[], within: StopWithin): void {
+  stopAll({ decided }: SessionState, ids: readonly ProcessId[], within: StopWithin): void {
     for (const id of ids) {
       const owner = decided.processes.live.find((one) => one.id === id)?.owner;
       this.#live.get(id)?.stop(within, owner !== undefined && isCall(owner) ? "with-call" : undefined);
@@ -173,7 +173,7 @@ export class Processes {
   }
 
   /** From now on it is the session's. False: it has ended, or is being stopped. */
-  async detach(lane: LiveLane, processId: ProcessId, feedback: Feedback): Promise<boolean> {
+  async detach(lane: SessionState, processId: ProcessId, feedback: Feedback): Promise<boolean> {
     const live = this.#live.get(processId);
     await this.#parts.commit.submit(lane, { type: "detach-process", processId, feedback });
     // By what is recorded, not by the answer: after trouble with the store it may have been decided twice.
@@ -181,7 +181,7 @@ export class Processes {
   }
 
   /** Whether a process of this call is not over: neither recorded as ended, nor past its deadline. */
-  hasPending({ decided, durable }: LiveLane, call: CallId): boolean {
+  hasPending({ decided, durable }: SessionState, call: CallId): boolean {
     if (decided.processes.live.length === 0 && durable.processes.live.length === 0) return false;
     const isPending = ({ id, owner }: Process): boolean => owner === call && this.#live.get(id)?.isLate === false;
     if (decided.processes.live.some(isPending)) return true;
@@ -191,11 +191,11 @@ export class Processes {
   }
 
   /** A call has returned: processes that it has left are stopped. Resolves when they are over. */
-  async endOf(lane: LiveLane, call: CallId): Promise<void> {
+  async endOf(lane: SessionState, call: CallId): Promise<void> {
     await this.#endAll(lane, (owner) => owner === call, { kind: "parent", id: call });
   }
 
-  async #endAll(lane: LiveLane, isMeant: (owner: CallId | SessionId) => boolean, reason: CancelReason): Promise<void> {
+  async #endAll(lane: SessionState, isMeant: (owner: CallId | SessionId) => boolean, reason: CancelReason): Promise<void> {
     const deadline = this.#deadline();
     // Each is waited for once: then its end is recorded, or it is late.
     const waited = new Set<LiveProcess>();
@@ -216,13 +216,13 @@ export class Processes {
   }
 
   /** Somebody else drives this lane: nothing of it may go on here. */
-  fenced(lane: LiveLane): void {
+  fenced(lane: SessionState): void {
     for (const { id } of [...lane.decided.processes.live, ...lane.durable.processes.live])
       this.#live.get(id)?.stop("at once");
   }
 
   /** At a shutdown: what goes on in the background ends, and that is recorded. */
-  async park(lane: LiveLane): Promise<void> {
+  async park(lane: SessionState): Promise<void> {
     await this.#endAll(lane, () => true, { kind: "shutdown" });
   }
 
@@ -269,7 +269,7 @@ export class Processes {
       .catch(ignore);
   }
 
-  list(lane: LiveLane): readonly ProcessInfo[] {
+  list(lane: SessionState): readonly ProcessInfo[] {
     return lane.durable.processes.live.map(({ id, owner, title, phase, feedback }) => ({
       ...{ id, owner, title, phase, feedback },
       ...this.#seen(id),
@@ -298,7 +298,7 @@ export class Processes {
     return row.outcome === undefined ? undefined : { processId: id, outcome: row.outcome };
   }
 
-  #listener(lane: LiveLane): ProcessListener {
+  #listener(lane: SessionState): ProcessListener {
     return {
       clock: this.#parts.clock,
       settle: (end, waiters) => this.#settle(lane, end, waiters),
@@ -307,7 +307,7 @@ export class Processes {
     };
   }
 
-  async #settle(lane: LiveLane, end: ProcessEnd, waiters: readonly Work[]): Promise<ProcessResult> {
+  async #settle(lane: SessionState, end: ProcessEnd, waiters: readonly Work[]): Promise<ProcessResult> {
     const { processId } = end;
     try {
       // @fault end-told-before-durable
@@ -321,7 +321,7 @@ export class Processes {
     }
   }
 
-  #over(lane: LiveLane, owner: CallId | SessionId): void {
+  #over(lane: SessionState, owner: CallId | SessionId): void {
     if (isCall(owner)) this.#parts.over(lane, owner);
   }
 
@@ -329,7 +329,7 @@ export class Processes {
     return makeDeadline(this.#parts.clock, this.#parts.graceMs);
   }
 
-  #tell(lane: LiveLane, live: LiveProcess, output: Output): void {
+  #tell(lane: SessionState, live: LiveProcess, output: Output): void {
     const note = noteOf(output);
     if (note === undefined) return;
     const { bytes, tail } = note;
@@ -351,7 +351,7 @@ const UNBEGUN = {
 } as const;
 
 /** Whether a stop of it is decided that can still be refused, or the log may hold one that is not known here. */
-function isInDoubt({ phase, health, decided, durable }: LiveLane, id: ProcessId): boolean {
+function isInDoubt({ phase, health, decided, durable }: SessionState, id: ProcessId): boolean {
   if (phase === "gone") return false;
   return health.kind === "unknown" || isStopRefusable(decided, durable, id);
 }

@@ -13,11 +13,11 @@ import type { ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/mode
 import type { SessionDeleted, Trimmed, Upkeep } from "../../core/model/upkeep.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Ends } from "../ends/work-ends.ts";
+import type { WorkEnds } from "../ends/work-ends.ts";
 import type { Commit } from "../log/commit.ts";
 import type { Feeds } from "../log/feed.ts";
-import type { LiveLane } from "../log/session-state.ts";
-import type { Processes } from "../process/process-manager.ts";
+import type { SessionState } from "../log/session-state.ts";
+import type { ProcessManager } from "../process/process-manager.ts";
 
 /** What a removal needs of its engine. */
 export interface RemovalHost {
@@ -26,9 +26,9 @@ export interface RemovalHost {
   readonly commit: Commit;
   readonly worker: WorkerId;
   readonly feeds: Pick<Feeds, "remove">;
-  readonly processes: Pick<Processes, "discard">;
-  readonly ends: Pick<Ends, "process">;
-  loaded(session: SessionId): Promise<LiveLane | undefined>;
+  readonly processes: Pick<ProcessManager, "discard">;
+  readonly ends: Pick<WorkEnds, "process">;
+  loaded(session: SessionId): Promise<SessionState | undefined>;
   outcome(runId: RunId): Promise<unknown>;
 }
 
@@ -83,7 +83,7 @@ export class Removal {
     return this.#removeIdle(lane, requireUpkeep(this.#host.store));
   }
 
-  async #removeIdle(lane: LiveLane, upkeep: Upkeep): Promise<"done" | "busy"> {
+  async #removeIdle(lane: SessionState, upkeep: Upkeep): Promise<"done" | "busy"> {
     await this.#snapshot(lane, lane.durable.head + 1);
     const processes = await this.#processes(lane.id);
     for (;;) {
@@ -97,7 +97,7 @@ export class Removal {
   }
 
   /** Nothing of it stays in memory, and its followers end. */
-  #removed(lane: LiveLane): void {
+  #removed(lane: SessionState): void {
     const { store, commit, feeds, worker } = this.#host;
     feeds.remove(lane.id);
     commit.fence(lane);
@@ -106,18 +106,18 @@ export class Removal {
     store.release(lane.id, worker).catch(() => {});
   }
 
-  async #loaded(session: SessionId): Promise<LiveLane> {
+  async #loaded(session: SessionId): Promise<SessionState> {
     const lane = await this.#host.loaded(session);
     if (lane === undefined) throw new ControlError("not_found", `There is no session ${session}.`);
     return lane;
   }
 
   /** What is removed must be part of a snapshot: the next load starts from there. */
-  async #snapshot(lane: LiveLane, before: Seq): Promise<void> {
+  async #snapshot(lane: SessionState, before: Seq): Promise<void> {
     if (lane.snapshotAt < before - 1) await this.#host.commit.barrier(lane, "snapshot");
   }
 
-  async #atRest(lane: LiveLane): Promise<void> {
+  async #atRest(lane: SessionState): Promise<void> {
     const limit = new AbortController();
     const cancelTimer = this.#host.clock.after(DELETE_WAIT_MS, () => limit.abort(), "idle");
     await this.#ends(lane, limit.signal).finally(cancelTimer);
@@ -125,7 +125,7 @@ export class Removal {
   }
 
   /** Resolves when its runs and processes have ended, or `signal` aborts. */
-  async #ends({ decided }: LiveLane, signal: AbortSignal): Promise<void> {
+  async #ends({ decided }: SessionState, signal: AbortSignal): Promise<void> {
     const limit = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     const runs = [...(decided.live === undefined ? [] : [decided.live]), ...decided.queue, ...decided.steers];
     const ends = [

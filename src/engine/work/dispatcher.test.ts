@@ -8,33 +8,33 @@ import type { Lane } from "../../core/model/lane.ts";
 import { given } from "../../testing/given.ts";
 import { settled } from "../../testing/manual-clock.ts";
 import type { Commit } from "../log/commit.ts";
-import type { LiveLane } from "../log/session-state.ts";
-import { Dispatch } from "./dispatcher.ts";
+import type { SessionState } from "../log/session-state.ts";
+import { Dispatcher } from "./dispatcher.ts";
 
 const IDLE: Lane = given().lane;
 const WAITS: Lane = given(accept("run_1"), accept("run_2")).lane;
 const LIVE: Lane = given(accept("run_1"), accept("run_2"), { type: "start" }).lane;
 
-function lane(decided: Lane): LiveLane {
+function lane(decided: Lane): SessionState {
   return Object.assign(readyLane(), { decided, epoch: 1 });
 }
 
-type Start = (one: LiveLane) => void | Promise<void>;
+type Start = (one: SessionState) => void | Promise<void>;
 
 /** A dispatcher over a fake `Commit`: `start` is the decision of a start, made in the tick in which it is submitted. */
 function dispatching(slotsMax: number, start: Start = (one) => become(one, LIVE)) {
-  const started: LiveLane[] = [];
-  const begun: LiveLane[] = [];
-  const refusing = new Set<LiveLane>();
-  const submit = async (one: LiveLane): Promise<void> => {
+  const started: SessionState[] = [];
+  const begun: SessionState[] = [];
+  const refusing = new Set<SessionState>();
+  const submit = async (one: SessionState): Promise<void> => {
     started.push(one);
     const recorded = start(one);
     // As after every decision.
     dispatch.note(one);
     await recorded;
   };
-  const takesCommands = (one: LiveLane): boolean => !refusing.has(one);
-  const dispatch = new Dispatch({
+  const takesCommands = (one: SessionState): boolean => !refusing.has(one);
+  const dispatch = new Dispatcher({
     slotsMax,
     commit: { submit, takesCommands } as unknown as Commit,
     begin: (one) => void begun.push(one),
@@ -42,7 +42,7 @@ function dispatching(slotsMax: number, start: Start = (one) => become(one, LIVE)
   return { started, begun, refusing, dispatch };
 }
 
-const become = (one: LiveLane, decided: Lane): void => void Object.assign(one, { decided });
+const become = (one: SessionState, decided: Lane): void => void Object.assign(one, { decided });
 
 test("G10: sessions take turns for the slots; one whose run has ended goes behind those that wait", () => {
   const { dispatch, started } = dispatching(1);
@@ -86,7 +86,7 @@ test("a session that is loaded with a live run uses a slot; one that another wor
   expect(started).toEqual([]);
 });
 
-test.each<readonly [string, Partial<LiveLane>]>([
+test.each<readonly [string, Partial<SessionState>]>([
   ["has an empty queue", { decided: IDLE }],
   ["has a live run", { decided: LIVE }],
   ["another worker drives", { epoch: undefined }],

@@ -6,21 +6,21 @@
 // 3. A session whose log cannot be written starts nothing until its health allows it.
 // 4. A run that an earlier life, or another worker, has left live begins its work when there is a slot for it.
 import type { Commit } from "../log/commit.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 
 interface Parts {
   readonly slotsMax: number;
   readonly commit: Commit;
   /** Begins the work of a run that was live already. */
-  readonly begin: (lane: LiveLane) => void;
+  readonly begin: (lane: SessionState) => void;
 }
 
-export class Dispatch {
+export class Dispatcher {
   readonly #slotsMax: number;
   readonly #commit: Commit;
-  readonly #begin: (lane: LiveLane) => void;
-  readonly #waiting = new Set<LiveLane>();
-  readonly #live = new Set<LiveLane>();
+  readonly #begin: (lane: SessionState) => void;
+  readonly #waiting = new Set<SessionState>();
+  readonly #live = new Set<SessionState>();
   #stopped = false;
 
   constructor(parts: Parts) {
@@ -35,7 +35,7 @@ export class Dispatch {
   }
 
   /** Looks at a session that has changed. Calling it twice is harmless. */
-  note(lane: LiveLane): void {
+  note(lane: SessionState): void {
     // @fault slot-not-given-back
     if (lane.decided.live === undefined || lane.epoch === undefined) this.#live.delete(lane);
     if (this.#wantsSlot(lane)) this.#waiting.add(lane);
@@ -44,7 +44,7 @@ export class Dispatch {
   }
 
   /** Whether the work of its live run may begin. */
-  hasSlot(lane: LiveLane): boolean {
+  hasSlot(lane: SessionState): boolean {
     return this.#live.has(lane);
   }
 
@@ -54,7 +54,7 @@ export class Dispatch {
     this.#waiting.clear();
   }
 
-  forget(lane: LiveLane): void {
+  forget(lane: SessionState): void {
     this.#waiting.delete(lane);
     this.#live.delete(lane);
     this.#fill();
@@ -72,13 +72,13 @@ export class Dispatch {
     }
   }
 
-  #start(lane: LiveLane): void {
+  #start(lane: SessionState): void {
     // Decided in this tick, and then the session is noted again. A store in trouble says so in its own notice.
     this.#commit.submit(lane, { type: "start" }).catch(() => {});
     if (lane.decided.live === undefined) this.#live.delete(lane);
   }
 
-  #wantsSlot(lane: LiveLane): boolean {
+  #wantsSlot(lane: SessionState): boolean {
     return (
       lane.phase === "ready" &&
       lane.epoch !== undefined &&

@@ -17,9 +17,9 @@ import type { CancelReason } from "../../core/model/cancel.ts";
 import type { Work } from "../../core/model/ids.ts";
 import { type Given, given } from "../../testing/given.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
-import { LiveLane } from "../log/session-state.ts";
+import { SessionState } from "../log/session-state.ts";
 import { AbortQueue } from "./abort-queue.ts";
-import { Drive } from "./driver.ts";
+import { Driver } from "./driver.ts";
 import { LiveWork } from "./live-work.ts";
 
 const GRACE_MS = 1_000;
@@ -34,7 +34,7 @@ const interrupted = inTurn.and(accept("run_b", { delivery: "interrupt" }));
 function stage(decided: Given, durable: Given = decided) {
   const clock = manualClock();
   const done: string[] = [];
-  const lane = new LiveLane("ses_1");
+  const lane = new SessionState("ses_1");
   Object.assign(lane, { phase: "ready", epoch: 1, decided: decided.lane, durable: durable.lane });
   const world = { opens: true, unknown: [] as Work[], processes: 0 };
   class ScriptedWork extends LiveWork {
@@ -51,7 +51,7 @@ function stage(decided: Given, durable: Given = decided) {
     lane.works.push(work);
     return work;
   };
-  const drive = new Drive({
+  const drive = new Driver({
     clock,
     aborts: new AbortQueue(clock),
     graceMs: GRACE_MS,

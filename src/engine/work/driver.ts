@@ -15,32 +15,32 @@ import type { Lane } from "../../core/model/lane.ts";
 import { mayBegin, mayStop } from "../../core/policy/covers.ts";
 import { demand, demandAfter } from "../../core/policy/demand.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 import type { AbortQueue } from "./abort-queue.ts";
 import { type Deadline, makeDeadline } from "./deadline.ts";
 import type { LiveWork } from "./live-work.ts";
 
-export interface World {
+export interface WorkStarter {
   /** False once the worker leaves, and while the session waits for a slot: nothing new begins then. */
-  begins(lane: LiveLane): boolean;
+  begins(lane: SessionState): boolean;
   /** The handle of a piece of work the state demands; made when it is first met. Undefined: nobody here can do it. */
-  handle(lane: LiveLane, work: Work): LiveWork | undefined;
+  handle(lane: SessionState, work: Work): LiveWork | undefined;
   /** A call whose request is in the log although whoever asked was refused: the answer of the store was lost. */
-  unbegun(lane: LiveLane, work: Work): void;
+  unbegun(lane: SessionState, work: Work): void;
   /** Whether processes of this call are not over: neither recorded as ended, nor past their deadline. */
-  hasProcesses(lane: LiveLane, call: CallId): boolean;
+  hasProcesses(lane: SessionState, call: CallId): boolean;
 }
 
-export class Drive {
+export class Driver {
   readonly #clock: Clock;
   readonly #graceMs: number;
-  readonly #world: World;
+  readonly #world: WorkStarter;
   readonly #aborts: AbortQueue;
 
   constructor(parts: {
     readonly clock: Clock;
     readonly graceMs: number;
-    readonly world: World;
+    readonly world: WorkStarter;
     readonly aborts: AbortQueue;
   }) {
     this.#clock = parts.clock;
@@ -53,7 +53,7 @@ export class Drive {
    * Begins and stops what the state demands. What is already live, or already stopping, is left alone. `events`: only
    * these were recorded since the last time, so that only what they touch is looked at.
    */
-  satisfy(lane: LiveLane, events?: readonly Event[]): void {
+  satisfy(lane: SessionState, events?: readonly Event[]): void {
     const run = lane.decided.live;
     // Without the lease it is another worker's to carry out, or nobody's until the lease has run out.
     if (run === undefined || lane.epoch === undefined) return; // @fault bystander-drives
@@ -77,7 +77,7 @@ export class Drive {
   }
 
   /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
-  stopAll(lane: LiveLane, ids: readonly Work[], reason: CancelReason, deadline: Deadline): void {
+  stopAll(lane: SessionState, ids: readonly Work[], reason: CancelReason, deadline: Deadline): void {
     for (const id of ids) {
       const work = lane.work(id);
       if (work !== undefined) this.stop(lane, work, reason, deadline);
@@ -85,7 +85,7 @@ export class Drive {
   }
 
   /** Asks a piece of work to stop, in this very tick. Never waits; a second request can only shorten its time. */
-  stop(lane: LiveLane, work: LiveWork, reason: CancelReason, deadline = this.deadline()): void {
+  stop(lane: SessionState, work: LiveWork, reason: CancelReason, deadline = this.deadline()): void {
     switch (work.phase) {
       case "waiting":
         work.phase = "abandoned";
@@ -111,18 +111,18 @@ export class Drive {
   }
 
   /** Somebody else drives this lane: all that goes on here is stopped. What has ended may still wait for an answer. */
-  release(lane: LiveLane): void {
+  release(lane: SessionState): void {
     for (const work of [...lane.works]) this.stop(lane, work, { kind: "shutdown" });
     this.leave(lane);
   }
 
   /** Nobody is left who could wait for it: it is told to stop, also if nothing had told it so far, and that is all. */
-  leave(lane: LiveLane): void {
+  leave(lane: SessionState): void {
     for (const work of [...lane.works]) work.scope.cancel({ kind: "shutdown" });
   }
 
   /** This worker has closed: nothing is waited for, and no timer is left. */
-  abandonAll(lane: LiveLane): void {
+  abandonAll(lane: SessionState): void {
     for (const work of [...lane.works]) {
       work.stopping?.cancelTimer(); // @fault grace-outlives-the-worker
       if (isGoingOn(work)) this.#abandon(lane, work, { kind: "shutdown" });
@@ -130,7 +130,7 @@ export class Drive {
   }
 
   /** Its own end arrived. False: it comes too late to count. */
-  ended(lane: LiveLane, work: LiveWork): boolean {
+  ended(lane: SessionState, work: LiveWork): boolean {
     work.stopping?.cancelTimer();
     const counts = work.phase === "live" || work.phase === "stopping"; // @fault late-result-applied:ended
     if (counts) work.phase = "ended";
@@ -143,7 +143,7 @@ export class Drive {
    * demands it, and would otherwise have it begun again.
    */
   // @fault begun-again:forget
-  forget(lane: LiveLane, work: LiveWork): void {
+  forget(lane: SessionState, work: LiveWork): void {
     const at = lane.works.indexOf(work); // @fault cleanup-removes-another
     if (at !== -1) lane.works.splice(at, 1);
     this.#noteStill(lane);
@@ -151,13 +151,13 @@ export class Drive {
   }
 
   /** It has ended, and nothing is recorded of it: its run is parked. */
-  park(lane: LiveLane, work: LiveWork): void {
+  park(lane: SessionState, work: LiveWork): void {
     work.isParked = true;
     this.#answered(lane, work);
   }
 
   /** A process of this call is over: its end is recorded, or its deadline has passed. */
-  processOver(lane: LiveLane, call: CallId): void {
+  processOver(lane: SessionState, call: CallId): void {
     const work = lane.work(call);
     if (work !== undefined) this.#waited(lane, work);
   }
@@ -168,14 +168,14 @@ export class Drive {
   }
 
   /** Resolves when nothing of this lane is going on in the world. */
-  still(lane: LiveLane): Promise<void> {
+  still(lane: SessionState): Promise<void> {
     if (!lane.works.some(isGoingOn)) return Promise.resolve();
     return new Promise((resolve) => {
       lane.still = [...lane.still, resolve];
     });
   }
 
-  #noteStill(lane: LiveLane): void {
+  #noteStill(lane: SessionState): void {
     if (lane.still.length === 0 || lane.works.some(isGoingOn)) return;
     const waiting = lane.still;
     lane.still = [];
@@ -183,18 +183,18 @@ export class Drive {
   }
 
   /** The turn that waits for a call may have been waiting for this one alone. */
-  #answered(lane: LiveLane, { id }: LiveWork): void {
+  #answered(lane: SessionState, { id }: LiveWork): void {
     if (isCall(id)) for (const other of lane.works) if (!isCall(other.id)) this.#waited(lane, other);
   }
 
-  #waited(lane: LiveLane, work: LiveWork): void {
+  #waited(lane: SessionState, work: LiveWork): void {
     if (work.phase !== "stopping" || work.stopping === undefined) return;
     work.stopping.waitedUntil = this.#clock.elapsed();
     this.#watch(lane, work);
   }
 
   /** Gives a piece of work up when its time is over. While it waits for others, that is reviewed when they are. */
-  #watch(lane: LiveLane, work: LiveWork): void {
+  #watch(lane: SessionState, work: LiveWork): void {
     const { stopping } = work;
     if (stopping === undefined) return;
     stopping.cancelTimer();
@@ -207,12 +207,12 @@ export class Drive {
     stopping.cancelTimer = this.#clock.after(leftMs, () => this.#abandon(lane, work, reason));
   }
 
-  #waits(lane: LiveLane, { id }: LiveWork): boolean {
+  #waits(lane: SessionState, { id }: LiveWork): boolean {
     if (isCall(id)) return this.#world.hasProcesses(lane, id);
     return lane.works.some((other) => isCall(other.id) && runOf(other.id) === runOf(id) && !other.isParked);
   }
 
-  #abandon(lane: LiveLane, work: LiveWork, reason: CancelReason): void {
+  #abandon(lane: SessionState, work: LiveWork, reason: CancelReason): void {
     work.phase = "abandoned";
     work.abandon(reason, "abandoned");
     this.#noteStill(lane);
@@ -224,19 +224,19 @@ const isCall = (id: Work): id is CallId => id.startsWith("call_");
 const isGoingOn = (work: LiveWork): boolean => work.phase !== "ended" && work.phase !== "abandoned";
 
 /** A call that waits for an approval does nothing: its stop can wait until it is known that no answer came before. */
-function onlyWaits(lane: LiveLane, { id, waits, phase }: LiveWork): boolean {
+function onlyWaits(lane: SessionState, { id, waits, phase }: LiveWork): boolean {
   const idle = waits === "approval" || phase === "waiting";
   return idle && goesOn(lane) && lane.durable.live?.live.find((call) => call.id === id)?.phase === "running";
 }
 
 /** A run whose stop can still be refused goes on like any other. */
-function goesOn({ decided, durable }: LiveLane): boolean {
+function goesOn({ decided, durable }: SessionState): boolean {
   const run = decided.live;
   return run?.phase === "running" || (run?.phase === "stopping" && !mayStop(decided, durable, run.reason));
 }
 
 /** The log may hold a stop that is not known here: then nothing begins before it has been read. */
-const begins = ({ health, decided, durable }: LiveLane, work: Work): boolean =>
+const begins = ({ health, decided, durable }: SessionState, work: Work): boolean =>
   health.kind !== "unknown" && mayBegin(decided, durable, work);
 
 const asksFor = (lane: Lane, work: Work): boolean => lane.live?.live.some((call) => call.id === work) === true;

@@ -15,7 +15,7 @@ import type { CallRequest } from "../../ports/agent.ts";
 import type { HookedCall, Hooks, Notice } from "../../ports/hooks.ts";
 import { given } from "../../testing/given.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
-import { LiveLane } from "../log/session-state.ts";
+import { SessionState } from "../log/session-state.ts";
 import { HookRunner } from "./hooks.ts";
 import { LiveCall } from "./live-call.ts";
 import type { WorkHost } from "./run-work.ts";
@@ -35,13 +35,13 @@ const past = given(
 const log = past.events.map((event, index): Recorded => ({ ...event, seq: index + 1, at: 0 }));
 
 /** A lane in whose world these calls go on. */
-function laneWith(...calls: readonly (readonly [`call_${string}`, name: string])[]): LiveLane {
-  const lane = new LiveLane("ses_1");
+function laneWith(...calls: readonly (readonly [`call_${string}`, name: string])[]): SessionState {
+  const lane = new SessionState("ses_1");
   const request: CallRequest = { name: "", input: null, execute: () => 1 };
   for (const [id, name] of calls) lane.works.push(new LiveCall({} as WorkHost, lane, id, name, request));
   return lane;
 }
-const lane = (): LiveLane => laneWith(["call_a.1", "build"], ["call_a.2", "test"]);
+const lane = (): SessionState => laneWith(["call_a.1", "build"], ["call_a.2", "test"]);
 
 const hookedCall = (sessionId: HookedCall["sessionId"] = "ses_1"): HookedCall => ({
   ...{ callId: "call_a.1", name: "build", input: null, runId: "run_a", sessionId },

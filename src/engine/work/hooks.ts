@@ -6,7 +6,7 @@ import type { Recorded } from "../../core/model/event.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HookedCall, Hooks, Notify, Verdict } from "../../ports/hooks.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 
 export class HookRunner {
   readonly #hooks: Hooks;
@@ -39,7 +39,7 @@ export class HookRunner {
   }
 
   /** These facts are durable: whoever wanted to hear of them is told. */
-  recorded(lane: LiveLane, events: readonly Recorded[]): void {
+  recorded(lane: SessionState, events: readonly Recorded[]): void {
     const { afterCall, onCancel, onOutcome, onSessionEnd } = this.#hooks;
     if (!afterCall && !onCancel && !onOutcome && !onSessionEnd) return;
     const sessionId = lane.id;
@@ -59,7 +59,7 @@ export class HookRunner {
     }
   }
 
-  #settled(lane: LiveLane, { callId, outcome, result }: Recorded & { type: "call.settled" }): void {
+  #settled(lane: SessionState, { callId, outcome, result }: Recorded & { type: "call.settled" }): void {
     const call = lane.work(callId)?.hooked();
     // Undefined: a call of an earlier life, whose end was not known.
     if (call === undefined) return;

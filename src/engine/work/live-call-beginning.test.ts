@@ -8,7 +8,7 @@ import type { CallOptions, Execute, Slots } from "../../ports/agent.ts";
 import { given } from "../../testing/given.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { WELL } from "../log/health.ts";
-import { LiveLane } from "../log/session-state.ts";
+import { SessionState } from "../log/session-state.ts";
 import { LoopBudget } from "../yield-gate.ts";
 import { LiveCall } from "./live-call.ts";
 import type { WorkHost } from "./run-work.ts";
@@ -37,7 +37,7 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     const begun: string[] = [];
     const execute: Execute = () => void begun.push("begun");
     const request = { ...options, name: "tool", input: null, execute };
-    const lane = new LiveLane("ses_1");
+    const lane = new SessionState("ses_1");
     const state = given(...running("run_1"), wanted("call_1.1")).lane;
     Object.assign(lane, { phase: "ready", decided: state, durable: state });
     const live = new LiveCall(hostWith(own), lane, "call_1.1", "tool", request);

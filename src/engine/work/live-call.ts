@@ -13,11 +13,11 @@ import type { CallEnd } from "../../core/policy/decide-run.ts";
 import type { Approval, CallRequest, CallResult, ApprovalOption } from "../../ports/agent.ts";
 import type { HookedCall, Verdict } from "../../ports/hooks.ts";
 import type { ProcessResult } from "../../ports/spawner.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 import { CallProcesses } from "../process/work-processes.ts";
 import { CallFacade } from "./call-facade.ts";
 import { failure, stoppedLike, toResult } from "./call-result.ts";
-import { keptResult } from "./recordable-result.ts";
+import { recordableResult } from "./recordable-result.ts";
 import { RunWork, type WorkHost } from "./run-work.ts";
 import type { Ended } from "./scope.ts";
 import { checkApproval } from "./validate-question.ts";
@@ -40,7 +40,7 @@ export class LiveCall extends RunWork {
   #answer: (result: CallResult) => void = ignore;
   #fail: (error: unknown) => void = ignore;
 
-  constructor(host: WorkHost, lane: LiveLane, id: CallId, name: string, request: Request, mayHaveBegun = false) {
+  constructor(host: WorkHost, lane: SessionState, id: CallId, name: string, request: Request, mayHaveBegun = false) {
     super(host, lane, id, name);
     this.begun = mayHaveBegun ? undefined : false;
     this.#request = request;
@@ -76,7 +76,7 @@ export class LiveCall extends RunWork {
 
   begin(): void {
     // @fault end-call-carried-out-twice
-    void this.scope.carryOut(() => this.#carryOut()).then((ended) => this.#ended(ended));
+    void this.scope.execute(() => this.#execute()).then((ended) => this.#ended(ended));
   }
 
   abandon(reason: CancelReason, how: "unbegun" | "abandoned"): void {
@@ -88,7 +88,7 @@ export class LiveCall extends RunWork {
   }
 
   keepPartial(result: Json): void {
-    this.#partial = keptResult(result, `The partial result of ${this.name}`);
+    this.#partial = recordableResult(result, `The partial result of ${this.name}`);
   }
 
   noteChange(what: string): void {
@@ -110,11 +110,11 @@ export class LiveCall extends RunWork {
   /** What a process had said when the call was stopped, unless the tool has put something aside itself. */
   keep(kept: Omit<ProcessResult, "outcome"> & { readonly outcome?: unknown }): void {
     const { outcome: _, ...result } = kept;
-    this.#partial ??= keptResult({ ...result }, `What ${this.name} left`);
+    this.#partial ??= recordableResult({ ...result }, `What ${this.name} left`);
   }
 
   /** Hook, approval, slot, and then the tool itself. A stop is heard at each of them. */
-  async #carryOut(): Promise<unknown> {
+  async #execute(): Promise<unknown> {
     const isResumed = typeof this.#request === "function";
     const request = await this.#requested();
     if (this.host.hooks.beforeCalls || request.approval !== undefined) await this.#admit(request);
@@ -316,7 +316,7 @@ export class LiveCall extends RunWork {
     }
     if (ended.kind === "failed") return { outcome: failure(ended.error), result: this.#partial };
     const { value } = ended;
-    const result = value === undefined ? undefined : keptResult(value, `The result of ${this.name}`);
+    const result = value === undefined ? undefined : recordableResult(value, `The result of ${this.name}`);
     return { outcome: { kind: "completed" }, result };
   }
 

@@ -13,7 +13,7 @@ import type { Message } from "../../core/read/transcript.ts";
 import type { CallOptions, CallRequest, CallResult, Execute } from "../../ports/agent.ts";
 import { LiveTranscript } from "../log/live-transcript.ts";
 import { type Replay, readReplay } from "../log/replay.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 import { TurnProcesses } from "../process/work-processes.ts";
 import { failure, stoppedLike, toResult } from "./call-result.ts";
 import { LiveCall } from "./live-call.ts";
@@ -47,7 +47,7 @@ export class LiveTurn extends RunWork {
   #cancelExtend: (() => void) | undefined = undefined;
   #meter: () => unknown = nothing;
 
-  constructor(host: WorkHost, lane: LiveLane, run: Run, id: TurnId) {
+  constructor(host: WorkHost, lane: SessionState, run: Run, id: TurnId) {
     super(host, lane, id, "turn");
     this.run = run;
     this.#came = run.taken;
@@ -59,7 +59,7 @@ export class LiveTurn extends RunWork {
       const { watch } = this.host.budget;
       watch?.began(this);
       void this.scope
-        .carryOut(() => this.#carryOut())
+        .execute(() => this.#execute())
         .then((ended) => {
           watch?.ended(this);
           this.#ended(ended);
@@ -67,7 +67,7 @@ export class LiveTurn extends RunWork {
     });
   }
 
-  async #carryOut(): Promise<unknown> {
+  async #execute(): Promise<unknown> {
     try {
       return await this.host.agent(new TurnFacade(this));
     } finally {

@@ -106,7 +106,7 @@ describe("whoever asks", () => {
 
   test("for what was allowed for the whole session hears a yes, and nobody is asked", async () => {
     const { engine, runId } = await asking();
-    const lane = engine.lanes.get(engine.lanes.home(runId) ?? "ses_none");
+    const lane = engine.lanes.get(engine.lanes.sessionOf(runId) ?? "ses_none");
     const [turn] = lane.works;
     if (turn === undefined) throw new Error("There is no turn.");
     const ask = () =>

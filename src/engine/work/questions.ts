@@ -11,18 +11,18 @@ import type { Store } from "../../ports/store.ts";
 import type { Waiters } from "../ends/waiters.ts";
 import type { Commit } from "../log/commit.ts";
 import { readAll } from "../log/replay.ts";
-import type { Lanes } from "../log/session-registry.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionRegistry } from "../log/session-registry.ts";
+import type { SessionState } from "../log/session-state.ts";
 import type { Scope } from "./scope.ts";
 
 interface Parts {
   readonly store: Store;
   readonly clock: Clock;
   readonly commit: Commit;
-  readonly lanes: Lanes;
+  readonly lanes: SessionRegistry;
   readonly waiters: Waiters;
   /** With an idempotency key, the same request again gets the same answer. */
-  readonly submit: <C extends Command>(lane: LiveLane, command: C, key: string | undefined) => Promise<Answer<C>>;
+  readonly submit: <C extends Command>(lane: SessionState, command: C, key: string | undefined) => Promise<Answer<C>>;
 }
 
 export interface Inquiry {
@@ -39,7 +39,7 @@ export class Questions {
   }
 
   /** Asks, and waits for the end of the question, but not longer than `scope`. */
-  async ask(lane: LiveLane, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<QuestionOutcome> {
+  async ask(lane: SessionState, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<QuestionOutcome> {
     const command: CommandOf<"ask"> = { type: "ask", owner, about, deadlineMs };
     const waiter = new Waiter(this.#parts.waiters);
     let cancelTimer: (() => void) | undefined;
@@ -89,11 +89,11 @@ export class Questions {
   }
 
   async #sessionOf(id: QuestionId): Promise<SessionId | undefined> {
-    return this.#parts.lanes.home(runOf(id)) ?? (await this.#parts.store.run(runOf(id)))?.session;
+    return this.#parts.lanes.sessionOf(runOf(id)) ?? (await this.#parts.store.run(runOf(id)))?.session;
   }
 
   /** Read off the log: rare, and as long as the run. */
-  async #ended(lane: LiveLane, id: QuestionId): Promise<QuestionOutcome | undefined> {
+  async #ended(lane: SessionState, id: QuestionId): Promise<QuestionOutcome | undefined> {
     const row = await this.#parts.store.run(runOf(id));
     if (row === undefined) return undefined;
     for await (const event of readAll(this.#parts.store, lane.id, row.acceptedAt)) {
@@ -103,7 +103,7 @@ export class Questions {
     return undefined;
   }
 
-  #expire(lane: LiveLane, questionId: QuestionId, limitMs: number): void {
+  #expire(lane: SessionState, questionId: QuestionId, limitMs: number): void {
     // Kept through a store's trouble, and refused only by a lane that another worker has taken over.
     this.#parts.commit.submit(lane, { type: "expire", questionId, limitMs }).catch(ignore);
   }

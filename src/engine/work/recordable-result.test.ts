@@ -1,7 +1,7 @@
 // What is kept of a result that is not JSON, or too large.
 import { expect, test } from "vitest";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX, RESULT_CHARS_KEPT, RESULT_ITEMS_MAX } from "../../core/limits.ts";
-import { keptResult } from "./recordable-result.ts";
+import { recordableResult } from "./recordable-result.ts";
 
 class Point {
   readonly x = 1;
@@ -61,27 +61,27 @@ test.each([
   ["half a character", { a: "\ud800", n: 1n }, { a: "\ufffd", n: "1" }],
   ["what cannot be read", locked, "[The call has finished. It cannot be read.]"],
 ])("%s", (_, given, kept) => {
-  expect(keptResult(given, "It")).toEqual(kept);
+  expect(recordableResult(given, "It")).toEqual(kept);
 });
 
 test("the same object in two places is no circle", () => {
   const one = { n: 1n };
-  expect(keptResult([one, one], "It")).toEqual([{ n: "1" }, { n: "1" }]);
+  expect(recordableResult([one, one], "It")).toEqual([{ n: "1" }, { n: "1" }]);
 });
 
 test("what is nested too deeply is cut where it is", () => {
-  expect(JSON.stringify(keptResult(deep(JSON_DEPTH_MAX + 5), "It"))).toContain("[nested deeper than 64 levels]");
+  expect(JSON.stringify(recordableResult(deep(JSON_DEPTH_MAX + 5), "It"))).toContain("[nested deeper than 64 levels]");
 });
 
 test("G33: an object that leads to everything is not walked to its end", () => {
   const many = Array.from({ length: RESULT_ITEMS_MAX + 5 }, () => ({ n: 1n }));
-  const kept = keptResult(many, "It");
+  const kept = recordableResult(many, "It");
   expect(Array.isArray(kept) && kept.at(-1)).toBe(`[more than ${RESULT_ITEMS_MAX} objects]`);
 });
 
 test("G33: a large object is kept as the beginning and the end of its JSON, within the limit, escapes included", () => {
   for (const given of [{ text: "\u0001".repeat(CALL_BYTES_MAX) }, "\u0001".repeat(CALL_BYTES_MAX)]) {
-    const kept = keptResult(given, "It");
+    const kept = recordableResult(given, "It");
     expect(kept).toMatch(
       /^\[The call has finished\. It has \d+ bytes; 1048576 are kept\. \d+ characters in the middle/,
     );

@@ -6,7 +6,7 @@ import { CALL_BYTES_MAX, JSON_DEPTH_MAX, RESULT_CHARS_KEPT, RESULT_ITEMS_MAX } f
 import { type Json, utf8Bytes } from "../../core/model/prompt.ts";
 
 /** As it is, if it is JSON of a size that is kept; otherwise the nearest JSON to it, or a sentence. Never throws. */
-export function keptResult(given: unknown, what: string): Json {
+export function recordableResult(given: unknown, what: string): Json {
   try {
     return checkCallJson(given, what);
   } catch {

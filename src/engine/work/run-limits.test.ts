@@ -11,7 +11,7 @@ import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { sequentialIds } from "../../testing/sequential-ids.ts";
 import type { Cancels } from "../cancels.ts";
 import { Engine } from "../engine.ts";
-import { LiveLane } from "../log/session-state.ts";
+import { SessionState } from "../log/session-state.ts";
 import { RunLimits } from "./run-limits.ts";
 
 test("G34: the time of a run that was let go of does not end it when it is taken up again", async () => {
@@ -50,7 +50,7 @@ describe("the time of a run", () => {
       throw new Error("The store is in trouble.");
     };
     const limits = new RunLimits({ clock, limitMs, cancel: { run } as Partial<Cancels> as Cancels });
-    const lane = new LiveLane("ses_1");
+    const lane = new SessionState("ses_1");
     lane.epoch = 1;
     let known = 0;
     /** What was done since the last time is recorded. */

@@ -3,7 +3,7 @@ import type { Recorded } from "../../core/model/event.ts";
 import type { RunId, SessionId } from "../../core/model/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Cancels } from "../cancels.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 
 export class RunLimits {
   readonly #clock: Clock;
@@ -18,7 +18,7 @@ export class RunLimits {
     this.#cancel = parts.cancel;
   }
 
-  recorded(lane: LiveLane, events: readonly Recorded[]): void {
+  recorded(lane: SessionState, events: readonly Recorded[]): void {
     // Also what lands in a lane that was let go of meanwhile: whoever takes the run up counts for itself.
     if (this.#limitMs === undefined || lane.epoch === undefined) return; // @fault limit-begun-for-another
     for (const event of events) {

@@ -8,11 +8,11 @@ import type { Notify } from "../../ports/hooks.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Commit } from "../log/commit.ts";
 import type { Feeds } from "../log/feed.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 import { modeInForce } from "../modes.ts";
 import type { ProcessHost } from "../process/process-handle.ts";
 import { type LoopBudget, YieldGate } from "../yield-gate.ts";
-import type { Drive } from "./driver.ts";
+import type { Driver } from "./driver.ts";
 import type { HookRunner } from "./hooks.ts";
 import { LiveWork } from "./live-work.ts";
 import type { Questions } from "./questions.ts";
@@ -32,7 +32,7 @@ export interface WorkHost {
   readonly questions: Pick<Questions, "ask">;
   readonly handles: ProcessHost;
   readonly commit: Commit;
-  readonly drive: Drive;
+  readonly drive: Driver;
   /** While a worker is parking its runs, work that was stopped for it has not ended: it is parked. */
   readonly phase: "open" | "closing" | "parking" | "closed";
   digest(text: string): string;
@@ -40,14 +40,14 @@ export interface WorkHost {
 
 export abstract class RunWork extends LiveWork {
   readonly host: WorkHost;
-  readonly lane: LiveLane;
+  readonly lane: SessionState;
   /** The agent or tool has returned. */
   hasReturned = false;
   /** Processes whose end it has received: no later turn is given them. */
   protected heard: ProcessId[] | undefined = undefined;
   #gate: YieldGate | undefined = undefined;
 
-  constructor(host: WorkHost, lane: LiveLane, id: Work, name: string) {
+  constructor(host: WorkHost, lane: SessionState, id: Work, name: string) {
     super(id, name);
     this.host = host;
     this.lane = lane;

@@ -57,7 +57,7 @@ test("nobody waits for anything below a scope that is cancelled, or was before",
 
 test("work that finished although it was asked to stop has finished", async () => {
   const scope = new Scope();
-  const ended = scope.carryOut(async (self) => {
+  const ended = scope.execute(async (self) => {
     self.cancel(user);
     return "done";
   });
@@ -68,9 +68,9 @@ test("an error of work that nobody asked to stop is a failure, whatever it looks
   meta: { id: "G15/scope-abort-error-is-failure" },
 }, async () => {
   const error = new DOMException("aborted", "AbortError");
-  expect(await new Scope().carryOut(() => Promise.reject(error))).toEqual({ kind: "failed", error });
+  expect(await new Scope().execute(() => Promise.reject(error))).toEqual({ kind: "failed", error });
   expect(
-    await new Scope().carryOut(() => {
+    await new Scope().execute(() => {
       throw error;
     }),
   ).toEqual({ kind: "failed", error });

@@ -106,14 +106,14 @@ export class Scope implements Firing {
     this.#children ??= new Set();
     this.#children.add(child);
     try {
-      return await child.carryOut(work);
+      return await child.execute(work);
     } finally {
       this.#children.delete(child);
     }
   }
 
   /** Carries out work as this scope itself. Never rejects. */
-  async carryOut<T>(work: (scope: Scope) => Promise<T> | T): Promise<Ended<T>> {
+  async execute<T>(work: (scope: Scope) => Promise<T> | T): Promise<Ended<T>> {
     if (this.#reason !== undefined) return { kind: "cancelled", reason: this.#reason };
     try {
       // Work that finished although it was asked to stop has finished: completion beats cancel.

@@ -16,16 +16,16 @@ import { PAGE_EVENTS_MAX } from "../../core/limits.ts";
 import type { Event } from "../../core/model/event.ts";
 import { type CallId, type RunId, turnId } from "../../core/model/ids.ts";
 import { type Given, given } from "../../testing/given.ts";
-import { LiveLane } from "../log/session-state.ts";
-import { since } from "./start-times.ts";
+import { SessionState } from "../log/session-state.ts";
+import { runningSince } from "./start-times.ts";
 
-function laneOf({ lane }: Given, head = lane.head): LiveLane {
-  const live = new LiveLane(lane.id);
+function laneOf({ lane }: Given, head = lane.head): SessionState {
+  const live = new SessionState(lane.id);
   live.durable = { ...lane, head };
   return live;
 }
 
-const times = async (past: Given) => Object.fromEntries(await since(logStore(past.events).store, laneOf(past)));
+const times = async (past: Given) => Object.fromEntries(await runningSince(logStore(past.events).store, laneOf(past)));
 
 const at = ({ events }: Given, type: Event["type"]): number =>
   timeAt(events.findLastIndex((one) => one.type === type) + 1);
@@ -33,7 +33,7 @@ const at = ({ events }: Given, type: Event["type"]): number =>
 test("G36: a session that does nothing has no times, and nobody reads its log for them", async () => {
   const past = given(...running("run_a"), settleTurn("turn_a.1"));
   const { store, reads } = logStore(past.events);
-  expect(await since(store, laneOf(past))).toEqual(new Map());
+  expect(await runningSince(store, laneOf(past))).toEqual(new Map());
   expect(reads).toEqual([]);
 });
 
@@ -55,9 +55,9 @@ test("G36: a run that was taken up again goes on since then", async () => {
 test("G36: what retention has removed, or a log that ends early, costs the times and nothing else", async () => {
   const past = given(...running("run_a"), call("call_a.1"));
   const { events } = past;
-  expect([...(await since(logStore(events, 4).store, laneOf(past))).keys()]).toEqual(["call_a.1"]);
-  expect(await since(logStore(events, events.length).store, laneOf(past))).toEqual(new Map());
-  expect(await since(logStore([]).store, laneOf(past))).toEqual(new Map());
+  expect([...(await runningSince(logStore(events, 4).store, laneOf(past))).keys()]).toEqual(["call_a.1"]);
+  expect(await runningSince(logStore(events, events.length).store, laneOf(past))).toEqual(new Map());
+  expect(await runningSince(logStore([]).store, laneOf(past))).toEqual(new Map());
 });
 
 /** More than is looked at from the end of a log. */
@@ -75,7 +75,7 @@ test("G36: a run with a long log is read at its beginning and its end: calls in 
   const events = [...begun.events, asked("call_a.1"), ...more, asked("call_a.2"), ...more, asked("call_a.3")];
   const live = begun.and(call("call_a.1"), call("call_a.2"), call("call_a.3"));
   const { store, reads } = logStore(events);
-  const found = await since(store, laneOf(live, events.length));
+  const found = await runningSince(store, laneOf(live, events.length));
   expect([...found.keys()]).toEqual(["run_a", "call_a.1", "call_a.3"]);
   expect(found.get("call_a.3")).toBe(timeAt(events.length));
   // Its first page, and sixteen from the end.
@@ -89,6 +89,6 @@ test("G36: a run that has let a long one go before it is told with its own begin
   const before = [...waits.events, ...much("run_b"), ...ended];
   const startedAt = before.findLastIndex(({ type }) => type === "run.started") + 1;
   const events = [...before, ...much("run_a")];
-  const found = await since(logStore(events).store, laneOf(begun, events.length));
+  const found = await runningSince(logStore(events).store, laneOf(begun, events.length));
   expect(found).toEqual(new Map([["run_a", timeAt(startedAt)]]));
 });

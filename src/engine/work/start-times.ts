@@ -6,7 +6,7 @@ import type { Recorded } from "../../core/model/event.ts";
 import type { CallId, RunId, Seq } from "../../core/model/ids.ts";
 import type { Run } from "../../core/model/run.ts";
 import type { Store } from "../../ports/store.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 
 /** Wall clock, ms. */
 export type Times = ReadonlyMap<RunId | CallId, number>;
@@ -15,7 +15,7 @@ export type Times = ReadonlyMap<RunId | CallId, number>;
 const LOOK_BACK_EVENTS = 16 * PAGE_EVENTS_MAX;
 
 /** Notes the times of what was recorded, and forgets those of what has ended. */
-export function noteTimes(lane: LiveLane, events: readonly Recorded[]): void {
+export function noteTimes(lane: SessionState, events: readonly Recorded[]): void {
   for (const event of events) {
     if (event.type === "run.started" || event.type === "run.recovered") lane.times.set(event.runId, event.at);
     else if (event.type === "call.requested") lane.times.set(event.callId, event.at);
@@ -25,7 +25,7 @@ export function noteTimes(lane: LiveLane, events: readonly Recorded[]): void {
 }
 
 /** A store in trouble costs the times, not the explanation. */
-export async function since(store: Store, lane: LiveLane): Promise<Times> {
+export async function runningSince(store: Store, lane: SessionState): Promise<Times> {
   const { live } = lane.durable;
   if (live === undefined || lane.times.has(live.id)) return lane.times;
   const times = new Map<RunId | CallId, number>();
@@ -33,7 +33,7 @@ export async function since(store: Store, lane: LiveLane): Promise<Times> {
   return times;
 }
 
-async function readTimes(store: Store, { id, durable }: LiveLane, times: Map<RunId | CallId, number>): Promise<void> {
+async function readTimes(store: Store, { id, durable }: SessionState, times: Map<RunId | CallId, number>): Promise<void> {
   const { live, head } = durable;
   if (live === undefined) return;
   const wanted = new Set<CallId>(live.live.map((call) => call.id));

@@ -3,16 +3,16 @@
 import type { Command } from "../../core/model/command.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import type { Commit } from "../log/commit.ts";
-import type { LiveLane } from "../log/session-state.ts";
+import type { SessionState } from "../log/session-state.ts";
 
-export class KeptStops {
+export class UnrecordedStops {
   readonly #stops = new Map<SessionId, readonly Command[]>();
 
   add(session: SessionId, stops: readonly Command[]): void {
     this.#stops.set(session, [...(this.#stops.get(session) ?? []), ...stops]);
   }
 
-  submit(lane: LiveLane, commit: Commit): void {
+  submit(lane: SessionState, commit: Commit): void {
     const stops = this.#stops.get(lane.id) ?? [];
     this.#stops.delete(lane.id);
     // Their callers were answered; a store in trouble keeps them again.

@@ -6,13 +6,13 @@ import { type CallId, runOf, type TurnId, type Work } from "../../core/model/ids
 import type { Run } from "../../core/model/run.ts";
 import type { CallRequest } from "../../ports/agent.ts";
 import { readCall } from "../log/replay.ts";
-import type { LiveLane } from "../log/session-state.ts";
-import type { World } from "./driver.ts";
+import type { SessionState } from "../log/session-state.ts";
+import type { WorkStarter } from "./driver.ts";
 import { LiveCall } from "./live-call.ts";
 import { LiveTurn } from "./live-turn.ts";
 import type { WorkHost } from "./run-work.ts";
 
-export function makeWorld(host: WorkHost, begins: World["begins"]): World {
+export function makeWorkStarter(host: WorkHost, begins: WorkStarter["begins"]): WorkStarter {
   return {
     begins,
     handle(lane, id) {
@@ -49,7 +49,7 @@ function survives(run: Run, id: CallId): boolean {
   return run.recoveries > 0 && run.live.some((call) => call.id === id && call.byEnd === true);
 }
 
-function resumed(host: WorkHost, lane: LiveLane, run: Run, id: CallId): LiveCall {
+function resumed(host: WorkHost, lane: SessionState, run: Run, id: CallId): LiveCall {
   const call = run.live.find((one) => one.id === id);
   // One that may not be repeated was kept because it waited for an approval: it has done nothing.
   const mayHaveBegun = call?.idempotent === true;
@@ -57,7 +57,7 @@ function resumed(host: WorkHost, lane: LiveLane, run: Run, id: CallId): LiveCall
 }
 
 /** What a call was that an earlier life asked for: the log has it, and the agent knows how it is carried out. */
-async function resume({ store, agent }: WorkHost, lane: LiveLane, callId: CallId): Promise<CallRequest> {
+async function resume({ store, agent }: WorkHost, lane: SessionState, callId: CallId): Promise<CallRequest> {
   const row = await store.run(runOf(callId));
   const asked = row === undefined ? undefined : await readCall(store, lane.id, callId, row.acceptedAt);
   const request = asked === undefined ? undefined : agent.resume?.(asked);
