@@ -6,24 +6,24 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { manualClock, settled } from "../testing/manual-clock.ts";
-import type { Held, Leftover } from "./containment/containment.ts";
+import type { HeldTree, Leftover } from "./containment/containment.ts";
 import { type Exit, type Started, Status } from "./launch/start.ts";
 import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS } from "./limits.ts";
-import { LiveChild, type LiveChildOptions } from "./live-tree.ts";
+import { LiveTree, type LiveTreeOptions } from "./live-tree.ts";
 import { Capture } from "./output/capture.ts";
 import type { OpenSink } from "./output/kept-file.ts";
 import { FLUSH_MS_MAX } from "./output/limits.ts";
-import { PROC_SIGHT } from "./tree/proc-process-table.ts";
-import type { Sight } from "./tree/process-table.ts";
+import { PROC_PROCESS_TABLE } from "./tree/proc-process-table.ts";
+import type { ProcessTable } from "./tree/process-table.ts";
 
 const PID = 4711;
 
 /** Somebody of the tree, besides the command. */
 const other = (pid: number, asked = false): Leftover => ({ pid, asked });
 
-interface Staging extends Partial<Omit<LiveChildOptions, "held" | "sight">> {
-  readonly held?: Partial<Held>;
-  readonly sight?: Partial<Sight>;
+interface Staging extends Partial<Omit<LiveTreeOptions, "held" | "processTable">> {
+  readonly held?: Partial<HeldTree>;
+  readonly processTable?: Partial<ProcessTable>;
   readonly openSink?: OpenSink;
 }
 
@@ -42,7 +42,7 @@ function staged(more: Staging = {}) {
   const left: Leftover[] = [];
   const waits: number[] = [];
   const at = (what: string): void => void told.push(`${what} at ${clock.elapsed() - began}`);
-  const held: Held = {
+  const held: HeldTree = {
     pid: PID,
     identity: { pid: PID, startTime: 1, bootId: "boot" },
     ask: () => at("asked"),
@@ -54,15 +54,15 @@ function staged(more: Staging = {}) {
     },
     ...more.held,
   };
-  const sight: Sight = { ...PROC_SIGHT, openFile: (_, fd) => `pipe:${fd}`, hasOpen: () => false, ...more.sight };
+  const processTable: ProcessTable = { ...PROC_PROCESS_TABLE, openFile: (_, fd) => `pipe:${fd}`, hasOpen: () => false, ...more.processTable };
   const capture: Capture = new Capture({ dir, clock, onDrain: () => child.drained(), openSink: more.openSink });
   const started = { stdin, stdout, stderr, control, liveness, status: new Status(status), exited: exited.promise };
-  const child: LiveChild = new LiveChild({
+  const child: LiveTree = new LiveTree({
     started: started as unknown as Started,
     ...{ capture, clock, tier: "group", mechanism: "group", profile: "none", graceMs: 1_000 },
     ...{ hear: undefined, resize: undefined, onEnded: () => at("over") },
     ...more,
-    ...{ held, sight },
+    ...{ held, processTable },
   });
   return {
     ...{ child, clock, told, left, waits, stdin, stdout, stderr, control, liveness, capture },
@@ -129,7 +129,7 @@ describe("a tree that ends by itself", () => {
       asked.push([pid, files]);
       return true;
     };
-    const { child, clock, told, left, say, hangUp } = staged({ sight: { hasOpen } });
+    const { child, clock, told, left, say, hangUp } = staged({ processTable: { hasOpen } });
     left.push(other(12));
     say("exit 0");
     await clock.advance(EXIT_DRAIN_MS - 1);
@@ -142,7 +142,7 @@ describe("a tree that ends by itself", () => {
   });
 
   test("whose others leave by themselves has left nobody", async () => {
-    const { child, clock, told, left, say, hangUp } = staged({ sight: { hasOpen: () => true } });
+    const { child, clock, told, left, say, hangUp } = staged({ processTable: { hasOpen: () => true } });
     left.push(other(12));
     say("exit 0");
     await clock.advance(100);
@@ -155,7 +155,7 @@ describe("a tree that ends by itself", () => {
 
   test("where files cannot be seen lets others speak for as long as anybody holds the pipes", async () => {
     for (const last of ["stdout", "stderr"] as const) {
-      const stage = staged({ sight: { kind: "ps" } });
+      const stage = staged({ processTable: { kind: "ps" } });
       const { child, clock, told, left, say } = stage;
       left.push(other(12));
       say("exit 0");
@@ -187,7 +187,7 @@ describe("a tree that ends by itself", () => {
 
   test("is looked at again when its pipe is released, and when its leader has ended", async () => {
     const woken: string[] = [];
-    const verify: Held["verify"] = async (_, wakes) => {
+    const verify: HeldTree["verify"] = async (_, wakes) => {
       await Promise.all(wakes.map((wake) => wake.then(() => woken.push("woken"))));
       return { killed: 0, left: [] };
     };
@@ -293,7 +293,7 @@ describe("a stop", () => {
   });
 
   test("gives none to those whom it could not ask, also if they speak", async () => {
-    const { child, clock, told, left, say, hangUp } = staged({ sight: { hasOpen: () => true } });
+    const { child, clock, told, left, say, hangUp } = staged({ processTable: { hasOpen: () => true } });
     left.push(other(12, false));
     child.stop(500);
     say("exit 143");

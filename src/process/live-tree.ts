@@ -9,23 +9,23 @@ import type { Readable } from "node:stream";
 import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Child, ChildEnd, Mechanism, Output, Profile, Tier } from "../ports/spawner.ts";
-import type { Held, Leftover, Verified } from "./containment/containment.ts";
+import type { HeldTree, Leftover, Verified } from "./containment/containment.ts";
 import { GO } from "./launch/gate.ts";
 import type { Exit, Started } from "./launch/start.ts";
 import { Input } from "./launch/stdin.ts";
 import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS } from "./limits.ts";
 import type { Capture } from "./output/capture.ts";
 import { until, within } from "./tree/poll-until.ts";
-import type { Sight } from "./tree/process-table.ts";
-import { Ladder } from "./tree/stop-ladder.ts";
+import type { ProcessTable } from "./tree/process-table.ts";
+import { StopLadder } from "./tree/stop-ladder.ts";
 import { Subtree } from "./tree/subtree.ts";
 
-export interface LiveChildOptions {
+export interface LiveTreeOptions {
   readonly started: Started;
-  readonly held: Held;
+  readonly held: HeldTree;
   readonly capture: Capture;
   readonly clock: Clock;
-  readonly sight: Sight;
+  readonly processTable: ProcessTable;
   readonly tier: Tier;
   readonly mechanism: Mechanism;
   readonly profile: Profile;
@@ -38,7 +38,7 @@ export interface LiveChildOptions {
   readonly onEnded: (end: ChildEnd, unsure: boolean) => void;
 }
 
-export class LiveChild implements Child {
+export class LiveTree implements Child {
   readonly pid: number;
   readonly tier: Tier;
   readonly mechanism: Mechanism;
@@ -47,8 +47,8 @@ export class LiveChild implements Child {
   readonly output: Output;
   readonly tree: Subtree;
   readonly ended: Promise<ChildEnd>;
-  readonly #options: LiveChildOptions;
-  readonly #ladder: Ladder;
+  readonly #options: LiveTreeOptions;
+  readonly #ladder: StopLadder;
   readonly #input: Input;
   /** The command's ends of its output pipes, as /proc names them. None where files cannot be seen. */
   readonly #pipes: readonly string[];
@@ -59,8 +59,8 @@ export class LiveChild implements Child {
   /** The leader has died without a word. */
   #leaderless = false;
 
-  constructor(options: LiveChildOptions) {
-    const { started, held, capture, clock, sight } = options;
+  constructor(options: LiveTreeOptions) {
+    const { started, held, capture, clock, processTable: sight } = options;
     this.#options = options;
     this.pid = held.pid;
     this.tier = options.tier;
@@ -68,10 +68,10 @@ export class LiveChild implements Child {
     this.profile = options.profile;
     this.startedAt = clock.now();
     this.output = capture;
-    this.tree = new Subtree({ held, sight, clock });
+    this.tree = new Subtree({ held, processTable: sight, clock });
     this.#input = new Input(started.stdin);
     this.#pipes = [1, 2].flatMap((fd) => sight.openFile(held.pid, fd) ?? []);
-    this.#ladder = new Ladder({
+    this.#ladder = new StopLadder({
       clock,
       send: (signal) => this.#send(signal),
       escaped: () => this.#escaped.resolve({ code: undefined, signal: undefined }),
@@ -129,7 +129,7 @@ export class LiveChild implements Child {
       left: left + verified.killed,
       escaped: verified.left,
     };
-    onEnded(end, verified.unsure === true);
+    onEnded(end, verified.unverified === true);
     return end;
   }
 
@@ -179,7 +179,7 @@ export class LiveChild implements Child {
 
   /** Whether it holds the pipes. Where that cannot be seen: whether anybody does. */
   #isHeard(pid: number): boolean {
-    const { sight, started } = this.#options;
+    const { processTable: sight, started } = this.#options;
     if (sight.kind === "ps") return !started.stdout.closed || !started.stderr.closed;
     return sight.hasOpen(pid, this.#pipes);
   }

@@ -4,11 +4,11 @@ import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Child, ChildEnd, Mechanism, Output, Profile, Tier, TreeEnd, TreeMember } from "../ports/spawner.ts";
 import { ESCAPED_AFTER_MS } from "./limits.ts";
-import type { LiveChild } from "./live-tree.ts";
+import type { LiveTree } from "./live-tree.ts";
 import type { Capture } from "./output/capture.ts";
 
 export interface PartialChildOptions {
-  readonly whole: Pick<LiveChild, "pid" | "tier" | "mechanism" | "profile" | "tree" | "ended">;
+  readonly whole: Pick<LiveTree, "pid" | "tier" | "mechanism" | "profile" | "tree" | "ended">;
   readonly kept: readonly TreeMember[];
   /** Records which processes were ended. */
   readonly capture: Capture;

@@ -13,8 +13,8 @@ import { type Ledger, openLedger } from "./tree/ledger.ts";
 import type { Intent } from "./tree/ledger-entry.ts";
 import { until } from "./tree/poll-until.ts";
 import { type Identity, identityOf } from "./tree/proc.ts";
-import { PROC_SIGHT } from "./tree/proc-process-table.ts";
-import type { Sight } from "./tree/process-table.ts";
+import { PROC_PROCESS_TABLE } from "./tree/proc-process-table.ts";
+import type { ProcessTable } from "./tree/process-table.ts";
 
 let home: string;
 let dir: string;
@@ -95,13 +95,13 @@ describe("of a process that nobody could see the end of", () => {
 
   async function unseen(more: Partial<SpawnerOptions>): Promise<{ readonly id: string; readonly escaped: number }> {
     let blind = false;
-    const everybody: typeof PROC_SIGHT.everybody = (meet) =>
-      blind ? Promise.reject(new Error("The table cannot be read.")) : PROC_SIGHT.everybody(meet);
+    const everybody: typeof PROC_PROCESS_TABLE.listProcesses = (meet) =>
+      blind ? Promise.reject(new Error("The table cannot be read.")) : PROC_PROCESS_TABLE.listProcesses(meet);
     // On /proc nobody looks by way of what was given.
-    const sight: Sight = { ...PROC_SIGHT, kind: "ps", everybody };
+    const processTable: ProcessTable = { ...PROC_PROCESS_TABLE, kind: "ps", listProcesses: everybody };
     // What is found out about the machine takes its time.
-    await (await openSpawner({ dir, workspace: home, clock: systemClock, mechanism: "group", sight })).close();
-    const spawner = await open({ clock: hasty, sight, ...more });
+    await (await openSpawner({ dir, workspace: home, clock: systemClock, mechanism: "group", processTable })).close();
+    const spawner = await open({ clock: hasty, processTable, ...more });
     const wish = request();
     const child = await spawner.spawn(wish);
     blind = true;
@@ -165,16 +165,16 @@ describe("of what an earlier server has left", () => {
       if (at < 2) ledger.spawned(id, child(nobody + at));
     }
     const asked: (number | string)[] = [];
-    const isStill: typeof PROC_SIGHT.isStill = (one) => {
-      if (one.pid < nobody) return PROC_SIGHT.isStill(one);
+    const isStill: typeof PROC_PROCESS_TABLE.isStill = (one) => {
+      if (one.pid < nobody) return PROC_PROCESS_TABLE.isStill(one);
       asked.push(one.pid);
       return asked.length < 3;
     };
-    const everybody: typeof PROC_SIGHT.everybody = (meet) => {
+    const everybody: typeof PROC_PROCESS_TABLE.listProcesses = (meet) => {
       if (!asked.includes("everybody")) asked.push("everybody");
-      return PROC_SIGHT.everybody(meet);
+      return PROC_PROCESS_TABLE.listProcesses(meet);
     };
-    const { swept } = await open({ sight: { ...PROC_SIGHT, isStill, everybody } });
+    const { swept } = await open({ processTable: { ...PROC_PROCESS_TABLE, isStill, listProcesses: everybody } });
     expect(asked.slice(0, 4)).toEqual([nobody, nobody, nobody, "everybody"]);
     expect(swept).toHaveLength(3);
   });

@@ -8,9 +8,9 @@ import type { Child, SpawnRequest } from "../ports/spawner.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { lookAtMachine } from "./containment/machine.ts";
 import { type OpenSpawner, openSpawner, type SpawnerOptions } from "./spawner.ts";
-import { everybody } from "./tree/proc.ts";
-import { PROC_SIGHT } from "./tree/proc-process-table.ts";
-import type { Sight } from "./tree/process-table.ts";
+import { listProcesses } from "./tree/proc.ts";
+import { PROC_PROCESS_TABLE } from "./tree/proc-process-table.ts";
+import type { ProcessTable } from "./tree/process-table.ts";
 
 let home: string;
 let dir: string;
@@ -48,7 +48,7 @@ function abortedAtLook(number: number): { readonly signal: AbortSignal; readonly
 }
 
 async function carriersOf(id: string): Promise<readonly number[]> {
-  const all = await everybody({ cookies: true });
+  const all = await listProcesses({ cookies: true });
   return all.filter(({ cookies }) => cookies.some((one) => one.startsWith(`${id}:`))).map(({ pid }) => pid);
 }
 
@@ -114,9 +114,9 @@ const belays = (): readonly string[] => readdirSync(lookAtMachine().cgroup ?? "/
 describe("a start whose leader", () => {
   test("has died before it was held is told, and leaves nothing", async () => {
     let blind = false;
-    const identityOf: Sight["identityOf"] = (pid) =>
-      blind && pid !== process.pid ? undefined : PROC_SIGHT.identityOf(pid);
-    const spawner = await open({ sight: { ...PROC_SIGHT, identityOf } });
+    const identityOf: ProcessTable["identityOf"] = (pid) =>
+      blind && pid !== process.pid ? undefined : PROC_PROCESS_TABLE.identityOf(pid);
+    const spawner = await open({ processTable: { ...PROC_PROCESS_TABLE, identityOf } });
     blind = true;
     const wish = request();
     await expect(spawner.spawn(wish)).rejects.toMatchObject({
@@ -129,8 +129,8 @@ describe("a start whose leader", () => {
 
   test("has no command is told, with what was wrong, and leaves nothing", async () => {
     let blind = false;
-    const childrenOf: Sight["childrenOf"] = (pid) => (blind ? [] : PROC_SIGHT.childrenOf(pid));
-    const spawner = await open({ sight: { ...PROC_SIGHT, childrenOf } });
+    const childrenOf: ProcessTable["childrenOf"] = (pid) => (blind ? [] : PROC_PROCESS_TABLE.childrenOf(pid));
+    const spawner = await open({ processTable: { ...PROC_PROCESS_TABLE, childrenOf } });
     blind = true;
     const wish = request();
     await expect(spawner.spawn(wish)).rejects.toMatchObject({
@@ -148,11 +148,11 @@ describe("a start whose leader", () => {
     const look = async (): Promise<void> => {
       looks += 1;
     };
-    const childrenOf: Sight["childrenOf"] = (pid) => {
+    const childrenOf: ProcessTable["childrenOf"] = (pid) => {
       seen.push(looks);
-      return PROC_SIGHT.childrenOf(pid);
+      return PROC_PROCESS_TABLE.childrenOf(pid);
     };
-    const spawner = await open({ sight: { ...PROC_SIGHT, look, childrenOf } });
+    const spawner = await open({ processTable: { ...PROC_PROCESS_TABLE, look, childrenOf } });
     [looks, seen] = [0, []];
     await (await spawner.spawn(request())).ended;
     expect(seen[0]).toBe(1);
@@ -165,11 +165,11 @@ describe("a start that goes well", () => {
     const wish = request({ command: "read x", stdin: "open" });
     const child: Child = await spawner.spawn(wish);
     const file = join(dir, "ledger", `${wish.id}.json`);
-    const leader = PROC_SIGHT.statOf(child.pid);
+    const leader = PROC_PROCESS_TABLE.statOf(child.pid);
     if (typeof leader === "string") throw new Error("It is there.");
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
       ...{ id: wish.id, sessionId: "ses_test", mechanism: "group", phase: "spawned" },
-      child: PROC_SIGHT.identityOf(leader.parent),
+      child: PROC_PROCESS_TABLE.identityOf(leader.parent),
     });
     child.endInput();
     await child.ended;
@@ -203,7 +203,7 @@ describe("a start that goes well", () => {
 
 describe("where processes are seen by ps", () => {
   test("no pipes with names are made, and a terminal is refused, with what to do", async () => {
-    const spawner = await open({ dir: join(home, "ps"), sight: { ...PROC_SIGHT, kind: "ps" } });
+    const spawner = await open({ dir: join(home, "ps"), processTable: { ...PROC_PROCESS_TABLE, kind: "ps" } });
     const pipes = readdirSync(join(home, "ps")).filter((name) => name.startsWith("pipes-"));
     expect(pipes.flatMap((name) => readdirSync(join(home, "ps", name)))).toEqual([]);
     await expect(spawner.spawn(request({ terminal: { columns: 80, rows: 24 } }))).rejects.toMatchObject({

@@ -24,12 +24,12 @@ import type {
   Tier,
 } from "../ports/spawner.ts";
 import { endCgroup } from "./containment/cgroup.ts";
-import type { Containment, Held, Plan, Wrapped } from "./containment/containment.ts";
+import type { Containment, HeldTree, LaunchPlan, Wrapped } from "./containment/containment.ts";
 import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } from "./containment/cpu-share.ts";
 import { type Diagnosis, diagnose } from "./containment/doctor.ts";
 import { noteMechanism } from "./containment/last-tier.ts";
 import { lookAtMachine, type Machine } from "./containment/machine.ts";
-import { elsewhere, sightOn } from "./containment/platform.ts";
+import { elsewhere, processTableOn } from "./containment/platform.ts";
 import { type Choice, choose } from "./containment/tiers.ts";
 import { toArguments } from "./launch/command-line.ts";
 import { yieldTo } from "./launch/command-priority.ts";
@@ -41,15 +41,15 @@ import { abandon, gone, NO_ROOM, reachGate, type Started, type Starting, start }
 import { inTerminal, resizeTerminal } from "./launch/terminal.ts";
 import { checkSessionDirectory, checkWorkingDirectory } from "./launch/working-directory.ts";
 import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT, SHORTAGE_NOTICE_MS } from "./limits.ts";
-import { LiveChild } from "./live-tree.ts";
+import { LiveTree } from "./live-tree.ts";
 import { Capture } from "./output/capture.ts";
-import { OutputShelf } from "./output/output-directory.ts";
+import { OutputDirectory } from "./output/output-directory.ts";
 import { openOutput } from "./output/saved-output.ts";
 import { PartialChild } from "./partial-tree.ts";
 import { type Ledger, openLedger, type Swept } from "./tree/ledger.ts";
 import { until } from "./tree/poll-until.ts";
 import type { Identity } from "./tree/proc.ts";
-import type { Sight } from "./tree/process-table.ts";
+import type { ProcessTable } from "./tree/process-table.ts";
 
 export interface SpawnerOptions {
   /** For the ledger, the output, and what was found out about this machine. Made if it is not there. */
@@ -75,7 +75,7 @@ export interface SpawnerOptions {
   /** Tests the mechanisms again, whatever was found out before. */
   readonly fresh?: boolean;
   /** How processes are seen. Default as this platform has it. */
-  readonly sight?: Sight;
+  readonly processTable?: ProcessTable;
   /** Something for the operator. Must not throw. */
   readonly onNotice?: (text: string) => void;
 }
@@ -95,7 +95,7 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
       hint: "Open it in the main thread, and ask it from there.",
     });
   }
-  const { clock, sight = sightOn(process.platform, clock) } = options;
+  const { clock, processTable: sight = processTableOn(process.platform, clock) } = options;
   if (sight === undefined) {
     throw new ControlError("uncontained", `Processes cannot be held on ${process.platform}, so none are started.`, {
       hint: elsewhere(process.platform),
@@ -105,35 +105,35 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
   const dir = realpathSync(options.dir);
   const workspace = await checkWorkingDirectory(undefined, options.workspace);
   const machine = lookAtMachine(options.cgroup);
-  const ledger = openLedger({ dir: join(dir, "ledger"), clock, sight, endCgroup: (path) => endCgroup(path, clock) });
+  const ledger = openLedger({ dir: join(dir, "ledger"), clock, processTable: sight, endCgroup: (path) => endCgroup(path, clock) });
   const swept = await sweep(ledger, clock, sight);
-  const choice = await choose({ ...options, sight, machine, stateDir: dir, workspace });
+  const choice = await choose({ ...options, processTable: sight, machine, stateDir: dir, workspace });
   const change = noteMechanism(dir, choice.containment.mechanism);
   if (change !== undefined) options.onNotice?.(change);
   const pipes = new PipePool(pipesDirectory(dir, ledger.owner, sight), sight.kind === "ps");
   await pipes.fill();
   // Whatever is still in the ledger is somebody's.
   const isLive = (id: ProcessId): boolean => existsSync(join(dir, "ledger", `${id}.json`));
-  const shelf = new OutputShelf(join(dir, "output"), { isLive });
-  return new TreeSpawner({ ...options, dir, workspace }, { machine, sight, ledger, swept, choice, pipes, shelf });
+  const shelf = new OutputDirectory(join(dir, "output"), { isLive });
+  return new TreeSpawner({ ...options, dir, workspace }, { machine, processTable: sight, ledger, swept, choice, pipes, shelf });
 }
 
 /** Ends what earlier servers have left. Anchors know better than we do what is below them, so they are let finish. */
-async function sweep(ledger: Ledger, clock: Clock, sight: Sight): Promise<readonly Swept[]> {
+async function sweep(ledger: Ledger, clock: Clock, processTable: ProcessTable): Promise<readonly Swept[]> {
   const { entries } = ledger.leftovers();
   const anchors = entries.flatMap((one) => (one.mechanism === "anchor" && one.phase === "spawned" ? [one.child] : []));
-  await until(() => !anchors.some((one) => sight.isStill(one)), { clock, waitMs: FORCE_WAIT_MS });
+  await until(() => !anchors.some((one) => processTable.isStill(one)), { clock, waitMs: FORCE_WAIT_MS });
   return ledger.sweep(entries);
 }
 
 /** One for each server: several may share a directory. Those of servers that are gone are removed. */
-function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity, sight: Sight): string {
+function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity, processTable: ProcessTable): string {
   const names = readdirSync(dir);
   // After the reading: whoever had made one by then is seen, if it is alive.
-  sight.lookNow?.();
+  processTable.lookNow?.();
   for (const name of names) {
     const [, thePid, theTime] = /^pipes-(\d+)-(\d+)$/.exec(name) ?? [];
-    if (thePid === undefined || sight.isStill({ pid: Number(thePid), startTime: Number(theTime), bootId })) continue;
+    if (thePid === undefined || processTable.isStill({ pid: Number(thePid), startTime: Number(theTime), bootId })) continue;
     rmSync(join(dir, name), { recursive: true, force: true });
   }
   return join(dir, `pipes-${pid}-${startTime}`);
@@ -141,12 +141,12 @@ function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity, sight
 
 interface Parts {
   readonly machine: Machine;
-  readonly sight: Sight;
+  readonly processTable: ProcessTable;
   readonly ledger: Ledger;
   readonly swept: readonly Swept[];
   readonly choice: Choice;
   readonly pipes: PipePool;
-  readonly shelf: OutputShelf;
+  readonly shelf: OutputDirectory;
 }
 
 class TreeSpawner implements OpenSpawner {
@@ -158,7 +158,7 @@ class TreeSpawner implements OpenSpawner {
   readonly #containment: Containment;
   /** Where each tree gets a share of the processor. Undefined: its niceness is enough, or all there is. */
   readonly #cpuGroups: CpuGroups | undefined;
-  readonly #live = new Map<ProcessId, { readonly child: LiveChild; readonly held: Held }>();
+  readonly #live = new Map<ProcessId, { readonly child: LiveTree; readonly held: HeldTree }>();
   /** Starts that are under way. */
   readonly #starting = new Set<Promise<unknown>>();
   #shortageAt = Number.NEGATIVE_INFINITY;
@@ -203,7 +203,7 @@ class TreeSpawner implements OpenSpawner {
     return diagnose({
       ...this.#options,
       machine: this.#parts.machine,
-      sight: this.#parts.sight,
+      processTable: this.#parts.processTable,
       stateDir: this.#options.dir,
     });
   }
@@ -223,7 +223,7 @@ class TreeSpawner implements OpenSpawner {
     const plan = await this.#plan(request);
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
     const wrapped = this.#containment.wrap(plan);
-    const { ledger, shelf, pipes, sight } = this.#parts;
+    const { ledger, shelf, pipes, processTable: sight } = this.#parts;
     const { clock } = this.#options;
     const { mechanism } = this;
     const cgroup = wrapped.cgroup === undefined ? {} : { cgroup: wrapped.cgroup };
@@ -264,9 +264,9 @@ class TreeSpawner implements OpenSpawner {
   }
 
   /** In one tick: held, written down, let through the gate. */
-  #hold(on: OnTheWay): LiveChild {
+  #hold(on: OnTheWay): LiveTree {
     const { request, plan, wrapped, started, dir } = on;
-    const { ledger, shelf, machine, sight } = this.#parts;
+    const { ledger, shelf, machine, processTable: sight } = this.#parts;
     // The last look, in the tick in which the command would begin.
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
     const identity = sight.identityOf(started.child.pid);
@@ -280,8 +280,8 @@ class TreeSpawner implements OpenSpawner {
       streams: plan.terminal ? "one" : "apart",
       onDrain: () => child.drained(),
     });
-    const child: LiveChild = new LiveChild({
-      ...{ started, held, capture, sight, clock: this.#options.clock },
+    const child: LiveTree = new LiveTree({
+      ...{ started, held, capture, processTable: sight, clock: this.#options.clock },
       ...{ tier: this.tier, mechanism: this.mechanism, profile: plan.profile },
       graceMs: request.graceMs ?? this.#options.graceMs ?? GRACE_MS,
       hear: request.hear,
@@ -310,7 +310,7 @@ class TreeSpawner implements OpenSpawner {
     this.#options.onNotice?.(`Commands cannot be started. ${error.message} ${NO_ROOM}`);
   }
 
-  async #plan(request: SpawnRequest): Promise<Plan> {
+  async #plan(request: SpawnRequest): Promise<LaunchPlan> {
     const { limits = {}, env } = this.#options;
     if (!isProcessId(request.id)) throw new ControlError("invalid", "A process has an id that begins with proc_.");
     const argv = toArguments(request.command);
@@ -336,7 +336,7 @@ class TreeSpawner implements OpenSpawner {
 
   /** Elsewhere it is a program of the same name that takes other words. */
   #terminalMaker(): string | undefined {
-    const { machine, sight } = this.#parts;
+    const { machine, processTable: sight } = this.#parts;
     if (sight.kind === "proc") return machine.programs.script;
     throw new ControlError("not_started", "A terminal was asked for, and these are made on Linux only.", {
       hint: "Start it without a terminal.",
@@ -363,12 +363,12 @@ const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): 
     ? `What held ${id} (pid ${pids.join(", ")}) was killed: whether some of its tree is left is not known.`
     : `${id} has escaped: ${pids.join(", ")} outlived every signal.`;
 
-const stoppedBefore = (plan: Plan): ControlError =>
+const stoppedBefore = (plan: LaunchPlan): ControlError =>
   new ControlError("not_started", `"${plan.argv[0]}" was not started: it was stopped before it could begin.`);
 
 interface OnTheWay {
   readonly request: SpawnRequest;
-  readonly plan: Plan;
+  readonly plan: LaunchPlan;
   readonly wrapped: Wrapped;
   readonly started: Started;
   readonly dir: string;

@@ -9,7 +9,7 @@ import { selfTest } from "../../src/process/containment/self-test.ts";
 import { gateArguments, leaderScript, READY, SHELL, STATUS_FD } from "../../src/process/launch/gate.ts";
 import { findProgram } from "../../src/process/launch/program-lookup.ts";
 import { childrenOf } from "../../src/process/tree/proc.ts";
-import { PsSight } from "../../src/process/tree/ps-process-table.ts";
+import { PsProcessTable } from "../../src/process/tree/ps-process-table.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 
 /** `gate`: the command has not begun. The others: the hostile process is up, in the trial of a stop or of a death. */
@@ -41,7 +41,7 @@ const hanging: Containment = {
 };
 
 const sight =
-  tested === "ps" ? new PsSight({ clock, program: findProgram("ps") ?? "ps", dialect: "linux" }) : undefined;
+  tested === "ps" ? new PsProcessTable({ clock, program: findProgram("ps") ?? "ps", dialect: "linux" }) : undefined;
 const seen = sight === undefined ? {} : { sight };
 
 function made(): Containment | undefined {

@@ -12,7 +12,7 @@ const [dir = "", mechanism = "group", first = "0", which = "all"] = process.argv
 
 const spawner = await openSpawner({
   ...{ dir, workspace: dir, clock: systemClock, mechanism: mechanism as Mechanism },
-  ...(which === "ps" ? { sight: psHere() } : {}),
+  ...(which === "ps" ? { processTable: psHere() } : {}),
 });
 const shapes = SHAPES.map((shape, index) => ({ shape, mark: markOf(Number(first) + index), index }));
 

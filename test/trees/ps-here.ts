@@ -1,8 +1,8 @@
 // Processes as a Mac would see them, on this machine: with `ps` alone, without /proc.
 
 import { findProgram } from "../../src/process/launch/program-lookup.ts";
-import { PsSight } from "../../src/process/tree/ps-process-table.ts";
+import { PsProcessTable } from "../../src/process/tree/ps-process-table.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 
-export const psHere = (): PsSight =>
-  new PsSight({ clock: systemClock, dialect: "linux", program: findProgram("ps") ?? "ps" });
+export const psHere = (): PsProcessTable =>
+  new PsProcessTable({ clock: systemClock, dialect: "linux", program: findProgram("ps") ?? "ps" });

@@ -13,7 +13,7 @@ import { ESCAPES_PS, marked, markOf, SHAPES, survivorsOf } from "./shapes.ts";
 let marks = (process.pid % 10_000) * 10_000 + 7_000;
 const home = mkdtempSync(join(tmpdir(), "belay-ps-trees-"));
 const open = (dir: string): Promise<OpenSpawner> =>
-  openSpawner({ dir, workspace: home, clock: systemClock, sight: psHere() });
+  openSpawner({ dir, workspace: home, clock: systemClock, processTable: psHere() });
 
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 

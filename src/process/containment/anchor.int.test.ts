@@ -9,12 +9,12 @@ import { systemClock } from "../../system/system-clock.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { COOKIE_NAME } from "../launch/environment.ts";
 import { descendantsOf, type Identity, identityOf } from "../tree/proc.ts";
-import { Census } from "../tree/shared-scan.ts";
+import { SharedScan } from "../tree/shared-scan.ts";
 import { send } from "../tree/signal.ts";
 import { anchor } from "./anchor.ts";
-import type { Held, Leader, Plan } from "./containment.ts";
+import type { HeldTree, Leader, LaunchPlan } from "./containment.ts";
 
-const plan: Plan = {
+const plan: LaunchPlan = {
   ...{ id: "proc_anchor.1", cookie: "proc_anchor.1:x", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
   ...{ profile: "none", limits: { processesMax: 100 }, terminal: false },
 };
@@ -41,26 +41,26 @@ async function tree(cookie: string) {
 
 interface Staging {
   readonly clock?: Clock;
-  readonly census?: Census;
+  readonly sharedScan?: SharedScan;
   readonly cookie?: string;
 }
 
 /** Holds a tree by a leader that does nothing but remember. */
-function holding(identity: Identity, { clock = manualClock(), census = new Census(), cookie = plan.cookie }: Staging) {
+function holding(identity: Identity, { clock = manualClock(), sharedScan: census = new SharedScan(), cookie = plan.cookie }: Staging) {
   const told: string[] = [];
   const leader: Leader & { exit: Leader["exit"] } = {
     ...{ identity, exit: undefined, released: true },
     kill: (signal) => void told.push(signal),
     tell: (text) => void told.push(text),
   };
-  const contained = anchor({ perl: "/usr/bin/perl", arch: "x64", census, clock });
+  const contained = anchor({ perl: "/usr/bin/perl", arch: "x64", sharedScan: census, clock });
   if (contained === undefined) throw new Error("Everybody knows the number of this architecture.");
-  const held: Held = contained.hold(leader, { ...plan, cookie });
+  const held: HeldTree = contained.hold(leader, { ...plan, cookie });
   return { held, leader, told };
 }
 
 test("there is no anchor on an architecture whose number nobody knows", () => {
-  const options = { perl: "/usr/bin/perl", census: new Census(), clock: manualClock() };
+  const options = { perl: "/usr/bin/perl", sharedScan: new SharedScan(), clock: manualClock() };
   expect(anchor({ ...options, arch: "mips" })).toBeUndefined();
   expect(anchor({ ...options, arch: "arm64" })?.wrap(plan).args[2]).toBe("167");
 });
@@ -94,7 +94,7 @@ describe("a tree at an anchor", () => {
   test("is gone when the anchor says so by how it ends, and nobody is looked for", async () => {
     const { identity } = await tree(plan.cookie);
     const clock = manualClock();
-    const { held, leader, told } = holding(identity, { clock, census: new Census(() => Promise.reject(new Error())) });
+    const { held, leader, told } = holding(identity, { clock, sharedScan: new SharedScan(() => Promise.reject(new Error())) });
     const verified = held.verify(200, []);
     await clock.advance(50);
     leader.exit = { code: 77, signal: null };
@@ -122,11 +122,11 @@ describe("a tree at an anchor", () => {
     // It is not the first thing that this clock sees.
     clock.tick(70);
     let looks = 0;
-    const census = new Census(() => {
+    const sharedScan = new SharedScan(() => {
       looks += 1;
       return Promise.reject(new Error("out of files"));
     });
-    const { held, told } = holding(identity, { clock, census });
+    const { held, told } = holding(identity, { clock, sharedScan });
     const verified = held.verify(200, []);
     await clock.advance(99);
     expect(looks).toBe(0);

@@ -10,13 +10,13 @@ import { MarkedTree } from "../tree/marked-tree.ts";
 import { askTerminal } from "../tree/polite-signal.ts";
 import { until } from "../tree/poll-until.ts";
 import { childrenOf, descendantsOf, identityOf, statOf } from "../tree/proc.ts";
-import type { Census } from "../tree/shared-scan.ts";
-import type { Containment, Held, Leader, Plan, Verified } from "./containment.ts";
+import type { SharedScan } from "../tree/shared-scan.ts";
+import type { Containment, HeldTree, Leader, LaunchPlan, Verified } from "./containment.ts";
 
 export interface AnchorOptions {
   readonly perl: string;
   readonly arch: NodeJS.Architecture;
-  readonly census: Census;
+  readonly sharedScan: SharedScan;
   readonly clock: Clock;
 }
 
@@ -26,7 +26,7 @@ export interface AnchorOptions {
  */
 export function anchor(
   options: AnchorOptions,
-  joining: (plan: Plan) => readonly string[] = () => [],
+  joining: (plan: LaunchPlan) => readonly string[] = () => [],
 ): Containment | undefined {
   const prctl = PRCTL[options.arch];
   if (prctl === undefined) return undefined;
@@ -50,7 +50,7 @@ const PRCTL: Partial<Record<NodeJS.Architecture, number>> = {
 /** How much of the wait is the anchor's. After that we do it ourselves. */
 const ANCHOR_SHARE = 0.5;
 
-function holdAnchored(leader: Leader, plan: Plan, options: AnchorOptions): Held {
+function holdAnchored(leader: Leader, plan: LaunchPlan, options: AnchorOptions): HeldTree {
   const { clock } = options;
   const [pid] = childrenOf(leader.identity.pid);
   const command = pid === undefined ? undefined : identityOf(pid);
@@ -84,7 +84,7 @@ function holdAnchored(leader: Leader, plan: Plan, options: AnchorOptions): Held 
       leader.kill("SIGKILL");
       // The anchor itself stands for what could not be looked for in time: it has ended.
       const { pid } = leader.identity;
-      return unsure && verified.left.every((one) => one === pid) ? { ...verified, left: [pid], unsure } : verified;
+      return unsure && verified.left.every((one) => one === pid) ? { ...verified, left: [pid], unverified: unsure } : verified;
     },
   };
 }

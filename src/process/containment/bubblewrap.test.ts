@@ -5,7 +5,7 @@ import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { countsPerNamespace } from "../tree/namespace-tree.ts";
 import { type BubblewrapOptions, bubblewrap, bwrapArguments } from "./bubblewrap.ts";
-import type { Plan } from "./containment.ts";
+import type { LaunchPlan } from "./containment.ts";
 import { unshareArguments } from "./unshare.ts";
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), "belay-bwrap-")));
@@ -20,7 +20,7 @@ const root: BubblewrapOptions = {
 };
 const user: BubblewrapOptions = { ...root, userNamespace: true, root: false };
 
-const plan: Plan = {
+const plan: LaunchPlan = {
   ...{
     id: "proc_a.1",
     cookie: "proc_a.1:x",
@@ -32,7 +32,7 @@ const plan: Plan = {
   },
   ...{ limits: { processesMax: 100 }, terminal: false },
 };
-const inWorkspace: Plan = { ...plan, profile: "workspace" };
+const inWorkspace: LaunchPlan = { ...plan, profile: "workspace" };
 
 const textOf = (args: readonly string[]): string => args.join(" ");
 
@@ -110,7 +110,7 @@ describe("what bubblewrap is told", () => {
     const ours = mkdtempSync(join(home, "tmp-"));
     Object.assign(process.env, { HOME: account, TMPDIR: ours });
     const own = join(account, "work");
-    const mounts = (options: BubblewrapOptions, more: Partial<Plan> = {}): string => {
+    const mounts = (options: BubblewrapOptions, more: Partial<LaunchPlan> = {}): string => {
       const args = bwrapArguments(options, { ...inWorkspace, workspace: own, cwd: own, ...more });
       return textOf(args.slice(0, args.indexOf("--chdir")));
     };
@@ -240,7 +240,7 @@ describe("what bubblewrap is told", () => {
   test("G38: each directory above a hidden one is a mount point, so that none can be renamed away", () => {
     const deep = join(home, "account/.local/state/belay");
     mkdirSync(deep, { recursive: true });
-    const pins = (options: BubblewrapOptions, one: Plan): readonly string[] =>
+    const pins = (options: BubblewrapOptions, one: LaunchPlan): readonly string[] =>
       textOf(bwrapArguments(options, one)).match(/--(?:dev-)?bind (?!\/ )\S+ \S+/g) ?? [];
     const full = pins({ ...user, hidden: [deep] }, plan);
     const above = ["account", "account/.local", "account/.local/state"].map((path) => join(home, path));

@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { FILTER_FD, gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
 import { isWithin } from "../launch/working-directory.ts";
 import { capLine, dropRights, dropUndoing, holdNamespace, UNDOING } from "../tree/namespace-tree.ts";
-import type { Containment, Plan } from "./containment.ts";
+import type { Containment, LaunchPlan } from "./containment.ts";
 import { hiddenPaths, isDirectory, realPath } from "./hidden-paths.ts";
 import { socketFilter } from "./socket-filter.ts";
 
@@ -46,7 +46,7 @@ export function bubblewrap(options: BubblewrapOptions): Containment {
 /** Where the second view of /proc is, for as long as the leader needs it: in a directory that is the tree's own. */
 const SECOND_PROC = "/run/belay-proc";
 
-export function bwrapArguments(options: BubblewrapOptions, plan: Plan, filtered = false): readonly string[] {
+export function bwrapArguments(options: BubblewrapOptions, plan: LaunchPlan, filtered = false): readonly string[] {
   const rights = rightsFor(options, plan);
   return [
     ...["--die-with-parent", "--new-session", "--unshare-pid", "--as-pid-1"],
@@ -71,7 +71,7 @@ const fullMounts = ({ hidden }: BubblewrapOptions): readonly string[] => [
  * Covers what is hidden, and shows the workspace again should it lie inside: outermost first, so that each mount is on
  * top of the one around it. In `workspace` all else is read-only, and only directories inside it need to be pinned.
  */
-function hidingMounts({ hidden, exposed }: BubblewrapOptions, plan: Plan): readonly string[] {
+function hidingMounts({ hidden, exposed }: BubblewrapOptions, plan: LaunchPlan): readonly string[] {
   const { directories, files, pinned } = hiddenPaths(hidden);
   const inWorkspace = plan.profile === "workspace";
   const inside = pinned.filter((path) => inWorkspace && path !== plan.workspace && isWithin(plan.workspace, path));
@@ -108,7 +108,7 @@ const CAP_RIGHTS = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
  * against accidents only. In `workspace` root gives all of them up, and what its uid alone could still write to is
  * mounted read-only: so the leader needs a second view of /proc for the cap, and takes it away.
  */
-function rightsFor(options: BubblewrapOptions, plan: Plan): Rights {
+function rightsFor(options: BubblewrapOptions, plan: LaunchPlan): Rights {
   const cap = options.caps ? capLine(plan.limits.processesMax) : "";
   const drop = options.setpriv === undefined ? undefined : dropRights(options.setpriv);
   if (!options.root || options.userNamespace) {
@@ -130,7 +130,7 @@ function rightsFor(options: BubblewrapOptions, plan: Plan): Rights {
   return { flags: [], before, drop, secondProc: true };
 }
 
-function workspaceMounts(options: BubblewrapOptions, plan: Plan, secondProc: boolean): readonly string[] {
+function workspaceMounts(options: BubblewrapOptions, plan: LaunchPlan, secondProc: boolean): readonly string[] {
   const { workspace } = plan;
   if (isSystem(workspace)) throw tooWide(workspace);
   const tmp = [...new Set(["/tmp", "/var/tmp", realPath(tmpdir()) ?? "/tmp"])].filter(isDirectory);

@@ -10,9 +10,9 @@ import { rememberingWatchdog } from "../../../test/fixtures/remembering-watchdog
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { FORCE_WAIT_MS } from "../limits.ts";
 import { childrenOf, identityOf, type Seen } from "../tree/proc.ts";
-import { Census } from "../tree/shared-scan.ts";
+import { SharedScan } from "../tree/shared-scan.ts";
 import { cgroup, countsProcesses, endCgroup } from "./cgroup.ts";
-import type { Leader, Plan } from "./containment.ts";
+import type { Leader, LaunchPlan } from "./containment.ts";
 
 let parent: string;
 beforeEach(() => {
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-const plan: Plan = {
+const plan: LaunchPlan = {
   ...{ id: "proc_cg.1", cookie: "proc_cg.1:abc", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
   ...{ profile: "none", limits: { processesMax: 77 }, terminal: false },
 };
@@ -28,12 +28,12 @@ const plan: Plan = {
 function made(setpriv?: string, look: () => Promise<readonly Seen[]> = async () => []) {
   const clock = manualClock();
   const { watchdog, wards, told } = rememberingWatchdog();
-  const census = new Census(look);
+  const sharedScan = new SharedScan(look);
   return {
     clock,
     wards,
     told,
-    containment: cgroup({ parent, setpriv, perl: undefined, arch: process.arch, watchdog, census, clock }),
+    containment: cgroup({ parent, setpriv, perl: undefined, arch: process.arch, watchdog, sharedScan, clock }),
   };
 }
 

@@ -17,11 +17,11 @@ import { MarkedTree } from "../tree/marked-tree.ts";
 import { askGroup, askTerminal } from "../tree/polite-signal.ts";
 import { until } from "../tree/poll-until.ts";
 import { childrenOf, identityOf, statOf } from "../tree/proc.ts";
-import type { Census } from "../tree/shared-scan.ts";
+import type { SharedScan } from "../tree/shared-scan.ts";
 import { send, sendGroup } from "../tree/signal.ts";
 import type { Watchdog } from "../tree/watchdog.ts";
 import { anchor } from "./anchor.ts";
-import type { Containment, Held, Leader, Plan, Wrapped } from "./containment.ts";
+import type { Containment, HeldTree, Leader, LaunchPlan, Wrapped } from "./containment.ts";
 
 export interface CgroupOptions {
   /** The directory in which the groups of trees are made. */
@@ -31,14 +31,14 @@ export interface CgroupOptions {
   readonly perl: string | undefined;
   readonly arch: NodeJS.Architecture;
   readonly watchdog: Watchdog;
-  readonly census: Census;
+  readonly sharedScan: SharedScan;
   readonly clock: Clock;
 }
 
 export function cgroup(options: CgroupOptions): Containment {
   letCount(options.parent);
   const { perl } = options;
-  const joining = (plan: Plan): readonly string[] => [SHELL, "-c", `${enter(options, plan)}\nexec "$@"`, "belay"];
+  const joining = (plan: LaunchPlan): readonly string[] => [SHELL, "-c", `${enter(options, plan)}\nexec "$@"`, "belay"];
   const anchored = perl === undefined ? undefined : anchor({ ...options, perl }, joining);
   return {
     mechanism: "cgroup",
@@ -54,23 +54,23 @@ export function cgroup(options: CgroupOptions): Containment {
 }
 
 /** The cookie's random part makes the name one that was never used. */
-const pathOf = (parent: string, plan: Plan): string => join(parent, `belay.${plan.cookie.replace(":", ".")}`);
+const pathOf = (parent: string, plan: LaunchPlan): string => join(parent, `belay.${plan.cookie.replace(":", ".")}`);
 
 /** How the leader ends if it cannot join its group. */
 const NOT_JOINED = 126;
 
 /** The line that enters the group. */
-const enter = ({ parent }: CgroupOptions, plan: Plan): string =>
+const enter = ({ parent }: CgroupOptions, plan: LaunchPlan): string =>
   `echo 0 >${quote([`${pathOf(parent, plan)}/cgroup.procs`])} || exit ${NOT_JOINED}`;
 
-function shellLeader(options: CgroupOptions, plan: Plan): Pick<Wrapped, "file" | "args"> {
+function shellLeader(options: CgroupOptions, plan: LaunchPlan): Pick<Wrapped, "file" | "args"> {
   const { setpriv } = options;
   const shell = [SHELL, "-c", leaderScript(enter(options, plan)), "belay", ...gateArguments(plan)] as const;
   const [file, ...args] = setpriv === undefined ? shell : ([setpriv, "--pdeathsig", "KILL", "--", ...shell] as const);
   return { file, args };
 }
 
-function group({ parent }: CgroupOptions, plan: Plan): Omit<Wrapped, "file" | "args"> {
+function group({ parent }: CgroupOptions, plan: LaunchPlan): Omit<Wrapped, "file" | "args"> {
   const path = pathOf(parent, plan);
   return {
     cgroup: path,
@@ -89,7 +89,7 @@ function group({ parent }: CgroupOptions, plan: Plan): Omit<Wrapped, "file" | "a
 }
 
 /** The anchor holds what has left the group, and the group what has killed the anchor. */
-function holdAnchored(leader: Leader, plan: Plan, options: CgroupOptions, held: Held): Held {
+function holdAnchored(leader: Leader, plan: LaunchPlan, options: CgroupOptions, held: HeldTree): HeldTree {
   const { clock, watchdog, parent } = options;
   const path = pathOf(parent, plan);
   const livenessLink = undefined;
@@ -107,19 +107,19 @@ function holdAnchored(leader: Leader, plan: Plan, options: CgroupOptions, held: 
         until(() => isEnded(path), { clock, waitMs: end - clock.elapsed(), wakes }),
       ]);
       if (!empty) return { killed: verified.killed, left: membersOf(path) };
-      if (verified.left.length === 0 || verified.unsure === true) forget();
+      if (verified.left.length === 0 || verified.unverified === true) forget();
       return verified;
     },
   };
 }
 
-function holdCgroup(leader: Leader, plan: Plan, { parent, watchdog, census, clock }: CgroupOptions): Held {
+function holdCgroup(leader: Leader, plan: LaunchPlan, { parent, watchdog, sharedScan: census, clock }: CgroupOptions): HeldTree {
   const { identity } = leader;
   const path = pathOf(parent, plan);
   const [pid] = childrenOf(identity.pid);
   const command = pid === undefined ? undefined : identityOf(pid);
   if (command === undefined) throw new Error("The tree has ended before it was held.");
-  const marked = new MarkedTree(leader, plan.cookie, { census, clock });
+  const marked = new MarkedTree(leader, plan.cookie, { sharedScan: census, clock });
   const { livenessLink } = marked;
   const forget = watchdog.watch({ pid: identity.pid, cookie: plan.cookie, livenessLink, cgroup: path });
   return {

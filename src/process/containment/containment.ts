@@ -9,7 +9,7 @@ import type { Mechanism, ProcessLimits, Profile, Tier } from "../../ports/spawne
 import type { Identity } from "../tree/proc.ts";
 
 /** A request that was checked: everything in it exists and may be used. */
-export interface Plan {
+export interface LaunchPlan {
   readonly id: ProcessId;
   readonly cookie: string;
   /** The program is a path. With a terminal, it is the one that makes it. */
@@ -65,11 +65,11 @@ export interface Verified {
   /** Who is still there, by pid. */
   readonly left: readonly number[];
   /** What held the tree has died before its time: whether a process is left is not known, and reported as such. */
-  readonly unsure?: true;
+  readonly unverified?: true;
 }
 
 /** A tree, held. */
-export interface Held {
+export interface HeldTree {
   /** Of the command, as this machine counts. */
   readonly pid: number;
   /** What proves, in a later life, that the pid is still this tree's. */
@@ -93,9 +93,9 @@ export interface Containment {
   readonly tier: Tier;
   readonly profiles: readonly Profile[];
   /** Throws a ControlError if this plan is not one for it. */
-  wrap(plan: Plan): Wrapped;
+  wrap(plan: LaunchPlan): Wrapped;
   /** Called when the leader has said that the command waits at its gate. Throws if the tree is not there. */
-  hold(leader: Leader, plan: Plan): Held;
+  hold(leader: Leader, plan: LaunchPlan): HeldTree;
   /** Once, when no tree is left. */
   close?(): void;
 }

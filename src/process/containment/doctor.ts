@@ -1,14 +1,14 @@
 // What holds processes on this machine, how that was tested, what it cannot do, and how to get something better.
 // Plain data: whoever shows it decides how.
 import type { Mechanism, Profile, Tier } from "../../ports/spawner.ts";
-import type { Sight } from "../tree/process-table.ts";
+import type { ProcessTable } from "../tree/process-table.ts";
 import { unenforced } from "./attacks.ts";
 import { countsProcesses } from "./cgroup.ts";
 import { findCpuGroups, sharesBySession } from "./cpu-share.ts";
 import { fixFor } from "./fixes.ts";
 import type { Machine } from "./machine.ts";
 import { MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
-import { notesOnPlatform, sightOn } from "./platform.ts";
+import { notesOnPlatform, processTableOn } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
 import { Tests } from "./tiers.ts";
 
@@ -39,7 +39,7 @@ export interface Diagnosis {
 
 /** Tests all of them; those that were tested before only if asked to. */
 export async function diagnose(given: Surroundings & { readonly fresh?: boolean }): Promise<Diagnosis> {
-  const { machine, sight = sightOn(machine.platform, given.clock) } = given;
+  const { machine, processTable: sight = processTableOn(machine.platform, given.clock) } = given;
   const around = sight === undefined ? given : { ...given, sight };
   const tests = new Tests(around);
   const mechanisms: Finding[] = [];
@@ -64,15 +64,15 @@ export async function diagnose(given: Surroundings & { readonly fresh?: boolean 
 }
 
 /** What it does not do, from the table of attacks and from what this machine lacks. */
-function limitsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefined): readonly string[] {
+function limitsOf(mechanism: Mechanism, machine: Machine, processTable: ProcessTable | undefined): readonly string[] {
   const reach = unenforced(mechanism, mechanism !== "unshare" || machine.programs.mount !== undefined);
   const can = reach.length === 0 ? [] : [`A command can ${reach.join("; or ")}.`, SEPARATE_USER];
-  return [...gapsOf(mechanism, machine, sight), ...can];
+  return [...gapsOf(mechanism, machine, processTable), ...can];
 }
 
 const SEPARATE_USER = "To keep commands away from Belay, install bubblewrap, or run Belay as a separate user.";
 
-function gapsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefined): readonly string[] {
+function gapsOf(mechanism: Mechanism, machine: Machine, processTable: ProcessTable | undefined): readonly string[] {
   switch (mechanism) {
     case "bubblewrap":
       return [...capLimits(machine), "sudo and other set-user-ID programs get no rights inside."];
@@ -94,7 +94,7 @@ function gapsOf(mechanism: Mechanism, machine: Machine, sight: Sight | undefined
       return [
         SEES_ALL,
         NO_CAP,
-        ...(sight?.kind === "ps" ? PS_LEAKS : [SHEDS]),
+        ...(processTable?.kind === "ps" ? PS_LEAKS : [SHEDS]),
         "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
       ];
   }

@@ -4,25 +4,25 @@ import { describe, expect, test } from "vitest";
 import { rememberingWatchdog } from "../../../test/fixtures/remembering-watchdog.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import type { Identity } from "../tree/proc.ts";
-import { PROC_SIGHT } from "../tree/proc-process-table.ts";
-import type { Sight } from "../tree/process-table.ts";
-import { Census } from "../tree/shared-scan.ts";
-import type { Leader, Plan } from "./containment.ts";
+import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
+import type { ProcessTable } from "../tree/process-table.ts";
+import { SharedScan } from "../tree/shared-scan.ts";
+import type { Leader, LaunchPlan } from "./containment.ts";
 import { group } from "./group.ts";
 
 const LEADER: Identity = { pid: 5_002_000, startTime: 7, bootId: "boot" };
 const COMMAND: Identity = { pid: 5_002_001, startTime: 8, bootId: "boot" };
 
-const plan: Plan = {
+const plan: LaunchPlan = {
   ...{ id: "proc_group.1", cookie: "proc_group.1:x", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
   ...{ profile: "none", limits: { processesMax: 100 }, terminal: false },
 };
 
-function machine(more: Partial<Sight> = {}, census = new Census(async () => [])) {
+function machine(more: Partial<ProcessTable> = {}, sharedScan = new SharedScan(async () => [])) {
   const clock = manualClock();
   const { watchdog, wards, told } = rememberingWatchdog();
-  const sight: Sight = {
-    ...PROC_SIGHT,
+  const processTable: ProcessTable = {
+    ...PROC_PROCESS_TABLE,
     childrenOf: (pid) => (pid === LEADER.pid ? [COMMAND.pid] : []),
     identityOf: (pid) => (pid === COMMAND.pid ? COMMAND : undefined),
     openFile: () => "pipe:[99]",
@@ -35,7 +35,7 @@ function machine(more: Partial<Sight> = {}, census = new Census(async () => []))
   const leader: Leader = {
     ...{ identity: LEADER, kill: () => undefined, tell: () => undefined, exit: undefined, released: true },
   };
-  const containment = group({ watchdog, census, clock, sight });
+  const containment = group({ watchdog, sharedScan, clock, processTable });
   return { clock, wards, told, containment, hold: () => containment.hold(leader, plan) };
 }
 
@@ -83,8 +83,8 @@ describe("a tree in a group", () => {
   });
 
   test("that is not known to be gone is kept by the watchdog", async () => {
-    const census = new Census(() => Promise.reject(new Error("out of files")));
-    const { hold, told, clock } = machine({}, census);
+    const sharedScan = new SharedScan(() => Promise.reject(new Error("out of files")));
+    const { hold, told, clock } = machine({}, sharedScan);
     const verified = hold().verify(200, []);
     await clock.advance(2_000);
     expect(await verified).toEqual({ killed: 0, left: [LEADER.pid] });

@@ -7,17 +7,17 @@ import type { Clock } from "../../ports/clock.ts";
 import { gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
 import { MarkedTree } from "../tree/marked-tree.ts";
 import { askGroup, askTerminal } from "../tree/polite-signal.ts";
-import type { Sight } from "../tree/process-table.ts";
-import type { Census } from "../tree/shared-scan.ts";
+import type { ProcessTable } from "../tree/process-table.ts";
+import type { SharedScan } from "../tree/shared-scan.ts";
 import { sendGroup } from "../tree/signal.ts";
 import type { Watchdog } from "../tree/watchdog.ts";
-import type { Containment, Held, Leader, Plan } from "./containment.ts";
+import type { Containment, HeldTree, Leader, LaunchPlan } from "./containment.ts";
 
 export interface GroupOptions {
   readonly watchdog: Watchdog;
-  readonly census: Census;
+  readonly sharedScan: SharedScan;
   readonly clock: Clock;
-  readonly sight: Sight;
+  readonly processTable: ProcessTable;
 }
 
 export function group(options: GroupOptions): Containment {
@@ -31,12 +31,12 @@ export function group(options: GroupOptions): Containment {
   };
 }
 
-function holdGroup(leader: Leader, plan: Plan, { watchdog, census, clock, sight }: GroupOptions): Held {
+function holdGroup(leader: Leader, plan: LaunchPlan, { watchdog, sharedScan: census, clock, processTable: sight }: GroupOptions): HeldTree {
   const { identity } = leader;
   const [pid] = sight.childrenOf(identity.pid);
   const command = pid === undefined ? undefined : sight.identityOf(pid);
   if (command === undefined) throw new Error("The tree has ended before it was held.");
-  const marked = new MarkedTree(leader, plan.cookie, { census, clock, sight });
+  const marked = new MarkedTree(leader, plan.cookie, { sharedScan: census, clock, processTable: sight });
   const { livenessLink } = marked;
   const { pid: leaderPid, startTime } = identity;
   const forget = watchdog.watch({ pid: leaderPid, startTime, cookie: plan.cookie, livenessLink, cgroup: undefined });

@@ -14,10 +14,10 @@ import { SHELL } from "../launch/gate.ts";
 import { findProgram } from "../launch/program-lookup.ts";
 import { type OpenSpawner, openSpawner } from "../spawner.ts";
 import { childrenOf } from "../tree/proc.ts";
-import { PROC_SIGHT } from "../tree/proc-process-table.ts";
-import type { Sight } from "../tree/process-table.ts";
-import { PsSight } from "../tree/ps-process-table.ts";
-import type { Plan } from "./containment.ts";
+import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
+import type { ProcessTable } from "../tree/process-table.ts";
+import { PsProcessTable } from "../tree/ps-process-table.ts";
+import type { LaunchPlan } from "./containment.ts";
 import { lookAtMachine, type Machine } from "./machine.ts";
 import { isAtLeast, MECHANISMS, makeContainment, TIER_OF, TIERS } from "./mechanisms.ts";
 
@@ -106,7 +106,7 @@ test("tiers are in an order, and every mechanism has its own", () => {
 });
 
 describe("what a mechanism is made of", () => {
-  const plan: Plan = {
+  const plan: LaunchPlan = {
     ...{ id: "proc_m.1", cookie: "proc_m.1:x", argv: ["/bin/true"], env: {}, cwd: "/tmp", workspace: "/tmp" },
     ...{ profile: "contain", limits: { processesMax: 100 }, terminal: false },
   };
@@ -135,14 +135,14 @@ describe("what a mechanism is made of", () => {
   });
 
   test.each([
-    ["/proc", (): Sight => PROC_SIGHT],
-    ["ps", (): Sight => new PsSight({ clock: systemClock, dialect: "linux", program: findProgram("ps") ?? "ps" })],
+    ["/proc", (): ProcessTable => PROC_PROCESS_TABLE],
+    ["ps", (): ProcessTable => new PsProcessTable({ clock: systemClock, dialect: "linux", program: findProgram("ps") ?? "ps" })],
   ])("tells whoever wants to hear it that a watchdog was killed, where %s shows processes", async (_, see) => {
-    const sight = see();
+    const processTable = see();
     // One of its own: the watchdog of the row before may still be looking for its own.
     const cookie = makeCookie(plan.id, randomBytes(9).toString("base64url"));
     const heard = Promise.withResolvers<string>();
-    const around = { machine: rich, stateDir: "/state", workspace: "/tmp", clock: systemClock, sight };
+    const around = { machine: rich, stateDir: "/state", workspace: "/tmp", clock: systemClock, sight: processTable };
     const containment = makeContainment("group", { ...around, onNotice: heard.resolve });
     const child = spawn(SHELL, ["-c", "sleep 8000603 & echo up; wait"], {
       ...{ detached: true, stdio: ["ignore", "pipe", "ignore"] },
@@ -155,8 +155,8 @@ describe("what a mechanism is made of", () => {
     if (child.stdout === null) throw new Error("It did not start.");
     await once(child.stdout, "data");
     const gone = once(child.stdout.resume(), "close");
-    await sight.look?.();
-    const identity = sight.identityOf(child.pid ?? 0);
+    await processTable.look?.();
+    const identity = processTable.identityOf(child.pid ?? 0);
     if (identity === undefined) throw new Error("It is not there.");
     const before = childrenOf(process.pid);
     const leader = { identity, released: false, exit: undefined, kill: () => undefined, tell: () => undefined };

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Clock } from "../../ports/clock.ts";
 import type { Mechanism, Tier } from "../../ports/spawner.ts";
 import { isWithin } from "../launch/working-directory.ts";
-import type { Sight } from "../tree/process-table.ts";
-import { Census } from "../tree/shared-scan.ts";
+import type { ProcessTable } from "../tree/process-table.ts";
+import { SharedScan } from "../tree/shared-scan.ts";
 import { Watchdog } from "../tree/watchdog.ts";
 import { anchor } from "./anchor.ts";
 import { bubblewrap } from "./bubblewrap.ts";
@@ -13,7 +13,7 @@ import type { Containment } from "./containment.ts";
 import { group } from "./group.ts";
 import { isDirectory, realPath } from "./hidden-paths.ts";
 import type { Machine } from "./machine.ts";
-import { sightOn } from "./platform.ts";
+import { processTableOn } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
 import { unshare } from "./unshare.ts";
 
@@ -40,7 +40,7 @@ export interface Surroundings {
   readonly workspace: string;
   readonly clock: Clock;
   /** How processes are seen. Default as this platform has it. */
-  readonly sight?: Sight;
+  readonly processTable?: ProcessTable;
   readonly onNotice?: (text: string) => void;
   /** Whether a mechanism works here. Default: it is tried out (`self-test.ts`). */
   readonly test?: (mechanism: Mechanism) => Promise<TestResult>;
@@ -48,7 +48,7 @@ export interface Surroundings {
 
 /** Undefined: this machine lacks what it is made of. Whether it works is another question (`self-test.ts`). */
 export function makeContainment(mechanism: Mechanism, around: Surroundings): Containment | undefined {
-  const { machine, clock, sight = sightOn(machine.platform, clock) } = around;
+  const { machine, clock, processTable: sight = processTableOn(machine.platform, clock) } = around;
   if (sight?.kind !== "proc")
     return mechanism === "group" && sight !== undefined ? makePsGroup(around, sight) : undefined;
   const { setpriv, perl } = machine.programs;
@@ -62,19 +62,19 @@ export function makeContainment(mechanism: Mechanism, around: Surroundings): Con
         ? undefined
         : cgroup({
             ...{ parent: machine.cgroup, setpriv, perl, arch: process.arch, clock },
-            ...{ watchdog: makeWatchdog(around), census: new Census() },
+            ...{ watchdog: makeWatchdog(around), sharedScan: new SharedScan() },
           });
     case "anchor":
-      return perl === undefined ? undefined : anchor({ perl, arch: process.arch, census: new Census(), clock });
+      return perl === undefined ? undefined : anchor({ perl, arch: process.arch, sharedScan: new SharedScan(), clock });
     case "group":
-      return group({ watchdog: makeWatchdog(around), census: new Census(), clock, sight });
+      return group({ watchdog: makeWatchdog(around), sharedScan: new SharedScan(), clock, processTable: sight });
   }
 }
 
 /** All that is to be had without /proc. */
-function makePsGroup({ clock, onNotice }: Surroundings, sight: Sight): Containment {
-  const watchdog = new Watchdog(onNotice ?? (() => undefined), sight.breed);
-  return group({ watchdog, census: new Census(() => sight.everybody()), clock, sight });
+function makePsGroup({ clock, onNotice }: Surroundings, processTable: ProcessTable): Containment {
+  const watchdog = new Watchdog(onNotice ?? (() => undefined), processTable.watchdogKind);
+  return group({ watchdog, sharedScan: new SharedScan(() => processTable.listProcesses()), clock, processTable });
 }
 
 function makeBubblewrap(around: Surroundings): Containment | undefined {

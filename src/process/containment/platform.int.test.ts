@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../testing/manual-clock.ts";
-import { elsewhere, notesOnPlatform, sightOn } from "./platform.ts";
+import { elsewhere, notesOnPlatform, processTableOn } from "./platform.ts";
 
 test("processes are seen by /proc on Linux, and elsewhere but on a Mac not at all", () => {
-  expect(sightOn("linux", manualClock())?.kind).toBe("proc");
-  expect([sightOn("win32", manualClock()), sightOn("freebsd", manualClock())]).toEqual([undefined, undefined]);
-  expect(sightOn("darwin", manualClock())?.kind).toBe("ps");
+  expect(processTableOn("linux", manualClock())?.kind).toBe("proc");
+  expect([processTableOn("win32", manualClock()), processTableOn("freebsd", manualClock())]).toEqual([undefined, undefined]);
+  expect(processTableOn("darwin", manualClock())?.kind).toBe("ps");
 });
 
 test("each platform is told what it cannot have, and where to go for it", () => {

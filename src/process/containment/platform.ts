@@ -1,15 +1,15 @@
 // Which platforms processes can be held on, and how they are seen there.
 import type { Clock } from "../../ports/clock.ts";
 import { findProgram } from "../launch/program-lookup.ts";
-import { PROC_SIGHT } from "../tree/proc-process-table.ts";
-import type { Sight } from "../tree/process-table.ts";
-import { PsSight } from "../tree/ps-process-table.ts";
+import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
+import type { ProcessTable } from "../tree/process-table.ts";
+import { PsProcessTable } from "../tree/ps-process-table.ts";
 
 /** Undefined: processes cannot be held there. */
-export function sightOn(platform: NodeJS.Platform, clock: Clock): Sight | undefined {
-  if (platform === "linux") return PROC_SIGHT;
+export function processTableOn(platform: NodeJS.Platform, clock: Clock): ProcessTable | undefined {
+  if (platform === "linux") return PROC_PROCESS_TABLE;
   const program = platform === "darwin" ? findProgram("ps") : undefined;
-  return program === undefined ? undefined : new PsSight({ clock, program, dialect: "macos" });
+  return program === undefined ? undefined : new PsProcessTable({ clock, program, dialect: "macos" });
 }
 
 /** What to do where processes cannot be held, or not surely enough. */

@@ -9,9 +9,9 @@ import { PROCESSES_MAX_DEFAULT } from "../limits.ts";
 import { MarkedTree } from "../tree/marked-tree.ts";
 import { until } from "../tree/poll-until.ts";
 import { carrying, childrenOf, identityOf, statOf } from "../tree/proc.ts";
-import { PROC_SIGHT } from "../tree/proc-process-table.ts";
-import { Census } from "../tree/shared-scan.ts";
-import type { Containment, Leader, Plan, Verified } from "./containment.ts";
+import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
+import { SharedScan } from "../tree/shared-scan.ts";
+import type { Containment, Leader, LaunchPlan, Verified } from "./containment.ts";
 import { lookAtMachine } from "./machine.ts";
 import { MECHANISMS, makeContainment } from "./mechanisms.ts";
 import { selfTest } from "./self-test.ts";
@@ -29,7 +29,7 @@ function careless(onEnd: () => void): Containment {
     ...{ mechanism: "group", tier: "anchor", profiles: ["none"] },
     wrap: (plan) => ({ file: SHELL, args: ["-c", leaderScript(), "belay", ...gateArguments(plan)] }),
     hold: (leader, plan) => {
-      const marked = new MarkedTree(leader, plan.cookie, { census: new Census(), clock: systemClock });
+      const marked = new MarkedTree(leader, plan.cookie, { sharedScan: new SharedScan(), clock: systemClock });
       return {
         ...{ pid: childrenOf(leader.identity.pid)[0] ?? 0, identity: leader.identity },
         ...{ ask: () => undefined, left: () => [] },
@@ -45,7 +45,7 @@ function careless(onEnd: () => void): Containment {
 }
 
 /** One whose leader is this script. It holds nobody. */
-const led = (script: string, meet: (plan: Plan) => void = () => undefined): Containment => ({
+const led = (script: string, meet: (plan: LaunchPlan) => void = () => undefined): Containment => ({
   ...careless(() => undefined),
   wrap: (plan) => {
     meet(plan);
@@ -130,8 +130,8 @@ describe("the self-test", () => {
     expect(await selfTest({ clock: systemClock, workspace, make: throwing })).toEqual({
       ...{ kind: "failed", why: "no room for a group" },
     });
-    const sight = { ...PROC_SIGHT, childrenOf: () => [] };
-    expect(await selfTest({ clock: systemClock, workspace, make: makerOf(), sight })).toEqual({
+    const processTable = { ...PROC_PROCESS_TABLE, childrenOf: () => [] };
+    expect(await selfTest({ clock: systemClock, workspace, make: makerOf(), processTable })).toEqual({
       ...{ kind: "failed", why: "what holds the process has died" },
     });
   });
@@ -169,10 +169,10 @@ describe("the self-test", () => {
   });
 
   test("holds a tree like any other, and has it shed its environment where it can be found without", async () => {
-    const plans: Plan[] = [];
+    const plans: LaunchPlan[] = [];
     const make = (): Containment => led("exit 1", (plan) => plans.push(plan));
     await selfTest({ clock: systemClock, workspace, make });
-    await selfTest({ clock: systemClock, workspace, make, sight: { ...PROC_SIGHT, kind: "ps" } });
+    await selfTest({ clock: systemClock, workspace, make, processTable: { ...PROC_PROCESS_TABLE, kind: "ps" } });
     expect(plans.map(({ argv }) => argv.join(" ").includes("env -i"))).toEqual([true, true, false, false]);
     for (const plan of plans) {
       expect(plan).toMatchObject({ profile: "none", terminal: false, limits: { processesMax: PROCESSES_MAX_DEFAULT } });

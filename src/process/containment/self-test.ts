@@ -19,10 +19,10 @@ import { isForkFailure, isShortage, Status, spawned } from "../launch/start.ts";
 import { FORCE_WAIT_MS, PROCESSES_MAX_DEFAULT } from "../limits.ts";
 import { until, within } from "../tree/poll-until.ts";
 import type { Identity } from "../tree/proc.ts";
-import { PROC_SIGHT } from "../tree/proc-process-table.ts";
-import type { Sight } from "../tree/process-table.ts";
+import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
+import type { ProcessTable } from "../tree/process-table.ts";
 import { send } from "../tree/signal.ts";
-import type { Containment, Held, Leader, Plan } from "./containment.ts";
+import type { Containment, HeldTree, Leader, LaunchPlan } from "./containment.ts";
 
 /** `shortage`: the machine had no room for the test, so it says nothing about the mechanism. */
 export type TestResult =
@@ -69,7 +69,7 @@ export interface Testing {
   /** Makes one that nobody else uses: it is closed as a dying server would close it. */
   readonly make: () => Containment | undefined;
   /** Default /proc. */
-  readonly sight?: Sight;
+  readonly processTable?: ProcessTable;
 }
 
 /** Never rejects. */
@@ -111,10 +111,10 @@ const DEED: Readonly<Record<Way, string>> = {
 
 interface TrialParts {
   readonly containment: Containment;
-  readonly plan: Plan;
+  readonly plan: LaunchPlan;
   readonly server: ChildProcess;
   readonly release: (() => void) | undefined;
-  readonly sight: Sight;
+  readonly processTable: ProcessTable;
   readonly clock: Clock;
   readonly way: Way;
 }
@@ -124,23 +124,23 @@ class Trial {
   /** Resolves when nobody holds the output of the tree any more. */
   readonly gone: Promise<true>;
   readonly #containment: Containment;
-  readonly #plan: Plan;
+  readonly #plan: LaunchPlan;
   readonly #way: Way;
-  readonly #sight: Sight;
+  readonly #processTable: ProcessTable;
   readonly #server: ChildProcess;
   readonly #control: Writable;
   readonly #liveness: Readable;
   readonly #status: Status;
   readonly #release: (() => void) | undefined;
   readonly #clock: Clock;
-  #held: Held | undefined;
+  #held: HeldTree | undefined;
   #identity: Identity | undefined;
   #said = "";
   #complaint = "";
 
   /** Rejects if the machine has no room for it. */
   static async begin(containment: Containment, testing: Testing, way: Way): Promise<Trial> {
-    const { workspace, clock, sight = PROC_SIGHT } = testing;
+    const { workspace, clock, processTable: sight = PROC_PROCESS_TABLE } = testing;
     const plan = planOf(workspace, sight);
     const { file, args, prepare, release } = containment.wrap(plan);
     prepare?.();
@@ -158,14 +158,14 @@ class Trial {
       containment.close?.();
       throw error;
     }
-    return new Trial({ containment, plan, server, release, sight, clock, way });
+    return new Trial({ containment, plan, server, release, processTable: sight, clock, way });
   }
 
-  private constructor({ containment, plan, server, release, sight, clock, way }: TrialParts) {
+  private constructor({ containment, plan, server, release, processTable: sight, clock, way }: TrialParts) {
     this.#clock = clock;
     this.#containment = containment;
     this.#way = way;
-    this.#sight = sight;
+    this.#processTable = sight;
     this.#plan = plan;
     this.#server = server;
     this.#release = release;
@@ -190,7 +190,7 @@ class Trial {
     const first = await Promise.race([this.#status.ready.then(() => "ready"), this.gone]);
     const complaint = `${this.#complaint.trim()} ${this.#status.complaint}`.trim();
     if (first !== "ready") return `it did not start${complaint === "" ? "" : `: ${complaint}`}`;
-    await this.#sight.look?.();
+    await this.#processTable.look?.();
     this.#held = this.#containment.hold(this.#leader(), this.#plan);
     this.#control.write(GO);
     while (!this.#said.includes("up")) {
@@ -222,26 +222,26 @@ class Trial {
     this.#liveness.destroy();
     // A leader that ends by itself when its pipe does, as an anchor, is waited for: a test leaves nothing behind.
     const leader = this.#identity;
-    const isGone = (): boolean => leader === undefined || !this.#sight.isStill(leader);
+    const isGone = (): boolean => leader === undefined || !this.#processTable.isStill(leader);
     await until(isGone, { clock: this.#clock, waitMs: FORCE_WAIT_MS });
     this.#release?.();
     this.#containment.close?.();
   }
 
   #leader(): Leader {
-    const sight = this.#sight;
-    const [pid] = sight.childrenOf(this.#server.pid ?? 0);
-    const identity = pid === undefined ? undefined : sight.identityOf(pid);
+    const processTable = this.#processTable;
+    const [pid] = processTable.childrenOf(this.#server.pid ?? 0);
+    const identity = pid === undefined ? undefined : processTable.identityOf(pid);
     if (identity === undefined) throw new Error("what holds the process has died");
     this.#identity = identity;
     const liveness = this.#liveness;
     return {
       identity,
       kill: (signal) => {
-        send(identity, signal, sight.means());
+        send(identity, signal, processTable.means());
       },
       get exit() {
-        return sight.isStill(identity) ? undefined : { code: null, signal: "SIGKILL" };
+        return processTable.isStill(identity) ? undefined : { code: null, signal: "SIGKILL" };
       },
       get released() {
         return liveness.closed;
@@ -253,14 +253,14 @@ class Trial {
   }
 }
 
-function planOf(workspace: string, sight: Sight): Plan {
+function planOf(workspace: string, processTable: ProcessTable): LaunchPlan {
   const id = "proc_selftest.1";
   // One of its own each time: a watchdog of the trial before may still be looking for its own.
   const cookie = makeCookie(id, randomBytes(9).toString("base64url"));
   const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   return {
     ...{ id, cookie, cwd: workspace, workspace, profile: "none", terminal: false, tether: TETHER_FD },
-    argv: sight.kind === "ps" ? [SHELL, "-c", MARKED, process.execPath] : [SHELL, "-c", HOSTILE],
+    argv: processTable.kind === "ps" ? [SHELL, "-c", MARKED, process.execPath] : [SHELL, "-c", HOSTILE],
     env: { PATH: path, [COOKIE_NAME]: cookie },
     limits: { processesMax: PROCESSES_MAX_DEFAULT },
   };

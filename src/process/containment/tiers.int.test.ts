@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "v
 import { ControlError } from "../../core/errors.ts";
 import type { Mechanism } from "../../ports/spawner.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
-import { PROC_SIGHT } from "../tree/proc-process-table.ts";
+import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
 import { unenforced } from "./attacks.ts";
 import { type Diagnosis, diagnose } from "./doctor.ts";
 import type { Machine } from "./machine.ts";
@@ -33,7 +33,7 @@ const rich = (): Machine => ({
 function on(machine: Machine, ...passed: readonly Mechanism[]): Choosing {
   const test = async (one: Mechanism): Promise<TestResult> =>
     passed.includes(one) ? { kind: "passed" } : { kind: "failed", why: `no ${one}` };
-  return { machine, stateDir: dir, workspace: dir, clock: manualClock(), sight: PROC_SIGHT, test };
+  return { machine, stateDir: dir, workspace: dir, clock: manualClock(), processTable: PROC_PROCESS_TABLE, test };
 }
 
 describe("the mechanism", () => {

@@ -8,11 +8,11 @@
 import { ControlError } from "../../core/errors.ts";
 import type { Mechanism, Tier } from "../../ports/spawner.ts";
 import { NO_ROOM } from "../launch/start.ts";
-import type { Sight } from "../tree/process-table.ts";
+import type { ProcessTable } from "../tree/process-table.ts";
 import type { Containment } from "./containment.ts";
 import { fixFor } from "./fixes.ts";
 import { isAtLeast, MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
-import { sightOn } from "./platform.ts";
+import { processTableOn } from "./platform.ts";
 import { selfTest, type TestResult } from "./self-test.ts";
 
 export type TestResults = Readonly<Partial<Record<Mechanism, TestResult>>>;
@@ -60,22 +60,22 @@ const passed = new Set<string>();
 export class Tests {
   readonly #around: Surroundings;
   readonly #fresh: boolean;
-  readonly #sight: Sight | undefined;
+  readonly #processTable: ProcessTable | undefined;
 
   constructor(choosing: Surroundings & { readonly fresh?: boolean }) {
     this.#around = choosing;
     this.#fresh = choosing.fresh === true;
-    this.#sight = choosing.sight ?? sightOn(choosing.machine.platform, choosing.clock);
+    this.#processTable = choosing.processTable ?? processTableOn(choosing.machine.platform, choosing.clock);
   }
 
   async of(mechanism: Mechanism): Promise<TestResult> {
     const { clock, workspace, machine, test } = this.#around;
     if (test !== undefined) return test(mechanism);
-    const key = JSON.stringify([mechanism, this.#sight?.kind, machine]);
+    const key = JSON.stringify([mechanism, this.#processTable?.kind, machine]);
     if (passed.has(key) && !this.#fresh) return { kind: "passed" };
     const make = (): Containment | undefined => makeContainment(mechanism, this.#around);
-    const sight = this.#sight === undefined ? {} : { sight: this.#sight };
-    const result = await selfTest({ clock, workspace, make, ...sight });
+    const processTable = this.#processTable === undefined ? {} : { processTable: this.#processTable };
+    const result = await selfTest({ clock, workspace, make, ...processTable });
     if (result.kind === "passed") passed.add(key);
     else passed.delete(key);
     return result;

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { gateArguments } from "../launch/gate.ts";
 import { dropRights, dropUndoing } from "../tree/namespace-tree.ts";
-import type { Plan } from "./containment.ts";
+import type { LaunchPlan } from "./containment.ts";
 import { unshareArguments } from "./unshare.ts";
 
-const plan: Plan = {
+const plan: LaunchPlan = {
   ...{ id: "proc_un.1", cookie: "proc_un.1:x", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
   ...{ profile: "none", limits: { processesMax: 100 }, terminal: false },
 };

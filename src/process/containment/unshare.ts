@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { quote } from "../launch/command-line.ts";
 import { gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
 import { capLine, dropRights, dropUndoing, holdNamespace } from "../tree/namespace-tree.ts";
-import type { Containment, Plan } from "./containment.ts";
+import type { Containment, LaunchPlan } from "./containment.ts";
 import { hiddenPaths } from "./hidden-paths.ts";
 
 export interface UnshareOptions {
@@ -35,7 +35,7 @@ export function unshare(options: UnshareOptions): Containment {
   };
 }
 
-export function unshareArguments(options: UnshareOptions, plan: Plan): readonly string[] {
+export function unshareArguments(options: UnshareOptions, plan: LaunchPlan): readonly string[] {
   const { userNamespace, caps, setpriv } = options;
   const hiding = hidingLines(options, plan);
   const keeps = caps || hiding.length > 0;
@@ -53,7 +53,7 @@ export function unshareArguments(options: UnshareOptions, plan: Plan): readonly 
 }
 
 /** Lines of the leader. If one of them fails, the command is not started. */
-function hidingLines({ hidden, mount, exposed }: UnshareOptions, plan: Plan): readonly string[] {
+function hidingLines({ hidden, mount, exposed }: UnshareOptions, plan: LaunchPlan): readonly string[] {
   if (mount === undefined) return [];
   const { directories, files, pinned } = hiddenPaths(hidden);
   if (directories.length === 0 && files.length === 0) return [];

@@ -1,18 +1,18 @@
 // Gives commands a lower priority than the server, so that a storm of them does not hold up a stop.
 import { getPriority, setPriority } from "node:os";
-import type { Held, Plan } from "../containment/containment.ts";
+import type { HeldTree, LaunchPlan } from "../containment/containment.ts";
 import { type CpuGroups, CpuShare } from "../containment/cpu-share.ts";
 import { COMMAND_NICENESS } from "../limits.ts";
 
 export interface Yielding {
-  readonly held: Held;
+  readonly held: HeldTree;
   readonly share: CpuShare | undefined;
 }
 
 /**
  * What the command forks has its priority too. It still waits at its gate, so it has no children yet.
  */
-export function yieldTo(held: Held, { cookie }: Plan, groups: CpuGroups | undefined): Yielding {
+export function yieldTo(held: HeldTree, { cookie }: LaunchPlan, groups: CpuGroups | undefined): Yielding {
   try {
     setPriority(held.pid, Math.max(getPriority(held.pid), COMMAND_NICENESS));
   } catch {

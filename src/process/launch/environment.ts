@@ -14,7 +14,7 @@ import {
 /** The variable by which a child is found again, wherever it has gone. */
 export const COOKIE_NAME = "BELAY_PROCESS";
 
-export interface EnvironmentWish {
+export interface EnvironmentOptions {
   /** What this one child gets on top. */
   readonly given?: Readonly<Record<string, string>> | undefined;
   /** Everything of the server's environment, or of this one, that is not Belay's own. */
@@ -29,7 +29,7 @@ export interface EnvironmentWish {
 }
 
 /** The environment of one child. Throws `invalid` for names and values that no child can have. */
-export function childEnvironment(wish: EnvironmentWish): Readonly<Record<string, string>> {
+export function childEnvironment(wish: EnvironmentOptions): Readonly<Record<string, string>> {
   const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
   const patterns = [...ALLOWED, ...(wish.allow ?? []).map(checkAllowed)];
   const { inherit = "listed", from } = wish;
@@ -48,7 +48,7 @@ export function childEnvironment(wish: EnvironmentWish): Readonly<Record<string,
   return Object.fromEntries(env);
 }
 
-function take(env: Map<string, string>, from: EnvironmentWish["from"], isMeant: (name: string) => boolean): void {
+function take(env: Map<string, string>, from: EnvironmentOptions["from"], isMeant: (name: string) => boolean): void {
   for (const [name, value] of Object.entries(from)) {
     if (value !== undefined && value !== "" && isMeant(name)) env.set(name, value);
   }

@@ -3,11 +3,11 @@ import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
 import { expect, test } from "vitest";
 import type { ProcessLimits } from "../../ports/spawner.ts";
-import type { Plan } from "../containment/containment.ts";
+import type { LaunchPlan } from "../containment/containment.ts";
 import { gateArguments, leaderScript } from "./gate.ts";
 import { covered, inheritedDescriptors } from "./inherited-descriptors.ts";
 
-const planned = (limits: ProcessLimits, ...argv: readonly string[]): Plan => ({
+const planned = (limits: ProcessLimits, ...argv: readonly string[]): LaunchPlan => ({
   ...{ id: "proc_gate.1", cookie: "proc_gate.1:x", env: {}, cwd: "/", workspace: "/", profile: "none" },
   argv: ["/bin/echo", ...argv],
   limits: { processesMax: 100, ...limits },

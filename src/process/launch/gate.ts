@@ -8,7 +8,7 @@
 // Both are given these file descriptors, and the command gets none of the first two:
 //   3 control, from the server   4 status, to the server   5 liveness, held open by everybody who inherits it
 import type { ProcessLimits } from "../../ports/spawner.ts";
-import type { Plan } from "../containment/containment.ts";
+import type { LaunchPlan } from "../containment/containment.ts";
 
 export const CONTROL_FD = 3;
 export const STATUS_FD = 4;
@@ -49,7 +49,7 @@ export function leaderScript(before = ""): string {
 }
 
 /** The arguments that start the gate, and through it the command. */
-export function gateArguments(plan: Plan): readonly string[] {
+export function gateArguments(plan: LaunchPlan): readonly string[] {
   const script = [
     `exec ${LIVENESS_FD_OF_COMMAND}>&${LIVENESS_FD} ${LIVENESS_FD}>&-`,
     descriptorCheck(plan.tether),

@@ -10,7 +10,7 @@ import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { ControlError } from "../../core/errors.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
-import type { Plan, Wrapped } from "../containment/containment.ts";
+import type { LaunchPlan, Wrapped } from "../containment/containment.ts";
 import { childrenOf, identityOf, isStill } from "../tree/proc.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";
 import { type Pipe, PipePool } from "./pipe-pool.ts";
@@ -23,13 +23,13 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const plan: Plan = {
+const plan: LaunchPlan = {
   ...{ id: "proc_start.1", cookie: "proc_start.1:x", argv: ["/bin/sh", "-c", "echo begun"], cwd: home },
   workspace: home,
   ...{ env: { PATH: "/usr/bin:/bin" }, profile: "none", limits: { processesMax: 100 }, terminal: false },
 };
 
-const starting = (wrapped: Wrapped, more: Partial<Plan> = {}): Starting => ({
+const starting = (wrapped: Wrapped, more: Partial<LaunchPlan> = {}): Starting => ({
   ...{ plan: { ...plan, ...more }, wrapped, openInput: false, pipes, clock: systemClock },
 });
 

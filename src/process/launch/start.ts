@@ -5,7 +5,7 @@ import { closeSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { ControlError, messageOf } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Plan, Wrapped } from "../containment/containment.ts";
+import type { LaunchPlan, Wrapped } from "../containment/containment.ts";
 import { within } from "../tree/poll-until.ts";
 import { signalName } from "../tree/signal.ts";
 import { FILES_OF_COMMAND, isShortOfFiles } from "./file-limit.ts";
@@ -50,7 +50,7 @@ export interface Exit {
 }
 
 export interface Starting {
-  readonly plan: Plan;
+  readonly plan: LaunchPlan;
   readonly wrapped: Wrapped;
   readonly openInput: boolean;
   readonly pipes: PipePool;
@@ -286,7 +286,7 @@ export const isShortage = (error: unknown): boolean => ["EAGAIN", "EMFILE", "ENF
 
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
-function toControlError(error: unknown, plan: Plan): ControlError {
+function toControlError(error: unknown, plan: LaunchPlan): ControlError {
   if (error instanceof ControlError) return error;
   const program = plan.argv[0];
   const code = codeOf(error);

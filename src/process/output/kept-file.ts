@@ -38,7 +38,7 @@ const createNew: OpenSink = (path) => open(path, "wx", 0o600);
 
 export class KeptFile {
   readonly #options: KeptFileOptions;
-  #flying: Block[] = [];
+  #inFlight: Block[] = [];
   #filling: Block[] = [];
   #accepted = 0;
   #written = 0;
@@ -66,7 +66,7 @@ export class KeptFile {
 
   /** The memory that takes. */
   get heldBytes(): number {
-    return [...this.#flying, ...this.#filling].reduce((sum, block) => sum + block.bytes.length, 0);
+    return [...this.#inFlight, ...this.#filling].reduce((sum, block) => sum + block.bytes.length, 0);
   }
 
   /** Why the file ends before its limit, if it does. */
@@ -86,7 +86,7 @@ export class KeptFile {
   /** What waits of [from, to), beginning exactly at `from`. */
   pending(from: number, to: number): Uint8Array | undefined {
     if (from < this.#written || from >= this.#accepted) return undefined;
-    for (const blocks of [this.#flying, this.#filling]) {
+    for (const blocks of [this.#inFlight, this.#filling]) {
       const block = blocks.find((one) => from < one.from + one.used);
       // Not a copy: what is used of a block is never written again.
       if (block !== undefined) return block.bytes.subarray(from - block.from, Math.min(to - block.from, block.used));
@@ -137,13 +137,13 @@ export class KeptFile {
     try {
       this.#sink ??= await (this.#options.openSink ?? createNew)(this.path);
       while (this.#filling.length > 0) {
-        this.#flying = this.#filling;
+        this.#inFlight = this.#filling;
         this.#filling = [];
         await this.#writeAll(
           this.#sink,
-          this.#flying.map((block) => block.bytes.subarray(0, block.used)),
+          this.#inFlight.map((block) => block.bytes.subarray(0, block.used)),
         );
-        this.#flying = [];
+        this.#inFlight = [];
         this.#options.onChange();
       }
     } catch (error) {
@@ -168,7 +168,7 @@ export class KeptFile {
     this.#full = true;
     this.#trouble ??= message;
     this.#accepted = this.#written;
-    this.#flying = [];
+    this.#inFlight = [];
     this.#filling = [];
     this.#options.onChange();
   }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ProcessId } from "../../core/model/ids.ts";
-import { OutputShelf } from "./output-directory.ts";
+import { OutputDirectory } from "./output-directory.ts";
 
 let home: string;
 beforeEach(() => {
@@ -16,7 +16,7 @@ const id = (n: number): ProcessId => `proc_shelf.${n}`;
 describe("the shelf of outputs", () => {
   test("keeps the newest, and removes the oldest beyond a number", async () => {
     const dir = join(home, "count");
-    const shelf = new OutputShelf(dir, { countMax: 3 });
+    const shelf = new OutputDirectory(dir, { countMax: 3 });
     for (const n of [1, 2, 3, 4, 5]) {
       shelf.make(id(n));
       shelf.ended(id(n));
@@ -27,7 +27,7 @@ describe("the shelf of outputs", () => {
 
   test("keeps to a number of bytes", { meta: { id: "G33/kept-output-bounded" } }, async () => {
     const dir = join(home, "bytes");
-    const shelf = new OutputShelf(dir, { bytesMax: 250 });
+    const shelf = new OutputDirectory(dir, { bytesMax: 250 });
     for (const n of [1, 2, 3]) {
       writeFileSync(join(shelf.make(id(n)), "all.log"), "x".repeat(100));
       shelf.ended(id(n));
@@ -38,7 +38,7 @@ describe("the shelf of outputs", () => {
 
   test("never removes what is going on", async () => {
     const dir = join(home, "live");
-    const shelf = new OutputShelf(dir, { countMax: 1 });
+    const shelf = new OutputDirectory(dir, { countMax: 1 });
     shelf.make(id(1));
     for (const n of [2, 3]) {
       shelf.make(id(n));
@@ -51,7 +51,7 @@ describe("the shelf of outputs", () => {
   test("never removes what is going on in another server that shares the directory", async () => {
     const dir = join(home, "shared");
     for (const n of [1, 2]) mkdirSync(join(dir, id(n)), { recursive: true });
-    const shelf = new OutputShelf(dir, { countMax: 0, isLive: (one) => one === id(1) });
+    const shelf = new OutputDirectory(dir, { countMax: 0, isLive: (one) => one === id(1) });
     await shelf.settled();
     expect(readdirSync(dir)).toEqual([id(1)]);
   });
@@ -63,20 +63,20 @@ describe("the shelf of outputs", () => {
       utimesSync(join(dir, id(n)), 1_000 - n, 1_000 - n);
     }
     writeFileSync(join(dir, "somebody's"), "");
-    const shelf = new OutputShelf(dir, { countMax: 1 });
+    const shelf = new OutputDirectory(dir, { countMax: 1 });
     await shelf.settled();
     expect(readdirSync(dir).toSorted()).toEqual([id(1), "somebody's"]);
   });
 
   test("gives no directory twice", () => {
-    const shelf = new OutputShelf(join(home, "twice"));
+    const shelf = new OutputDirectory(join(home, "twice"));
     shelf.make(id(1));
     expect(() => shelf.make(id(1))).toThrow(expect.objectContaining({ code: "conflict" }));
   });
 
   test("a start that came to nothing leaves no directory", () => {
     const dir = join(home, "nothing");
-    const shelf = new OutputShelf(dir);
+    const shelf = new OutputDirectory(dir);
     shelf.make(id(1));
     shelf.remove(id(1));
     expect(readdirSync(dir)).toEqual([]);
@@ -84,7 +84,7 @@ describe("the shelf of outputs", () => {
 
   test("has no place where none can be made, and says what to do", () => {
     const dir = join(home, "full");
-    const shelf = new OutputShelf(dir);
+    const shelf = new OutputDirectory(dir);
     rmSync(dir, { recursive: true });
     writeFileSync(dir, "");
     expect(() => shelf.make(id(1))).toThrow(
@@ -98,20 +98,20 @@ describe("the shelf of outputs", () => {
 
   test("that was removed with everything in it is made again", () => {
     const dir = join(home, "removed");
-    const shelf = new OutputShelf(dir);
+    const shelf = new OutputDirectory(dir);
     rmSync(dir, { recursive: true });
     expect(readdirSync(shelf.make(id(1)))).toEqual([]);
   });
 
   test("is for nobody else to read", () => {
     const dir = join(home, "private");
-    const shelf = new OutputShelf(dir);
+    const shelf = new OutputDirectory(dir);
     expect([dir, shelf.make(id(1))].map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o700]);
   });
 
   test("keeps exactly as many bytes as it may", async () => {
     const dir = join(home, "exact");
-    const shelf = new OutputShelf(dir, { bytesMax: 200 });
+    const shelf = new OutputDirectory(dir, { bytesMax: 200 });
     for (const n of [1, 2]) {
       writeFileSync(join(shelf.make(id(n)), "all.log"), "x".repeat(100));
       shelf.ended(id(n));
@@ -122,7 +122,7 @@ describe("the shelf of outputs", () => {
 
   test("does not count what came to nothing, nor what was never begun", async () => {
     const dir = join(home, "came");
-    const shelf = new OutputShelf(dir, { countMax: 1 });
+    const shelf = new OutputDirectory(dir, { countMax: 1 });
     shelf.make(id(1));
     shelf.ended(id(1));
     shelf.make(id(2));
@@ -140,12 +140,12 @@ describe("the shelf of outputs", () => {
     mkdirSync(dir);
     symlinkSync("nowhere", join(dir, id(1)));
     mkdirSync(join(dir, id(2)));
-    const shelf = new OutputShelf(dir, { countMax: 1 });
+    const shelf = new OutputDirectory(dir, { countMax: 1 });
     await shelf.settled();
     expect(readdirSync(dir)).toEqual([id(2)]);
     symlinkSync("nowhere", join(dir, id(1)));
     writeFileSync(join(dir, id(2), "all.log"), "x".repeat(100));
-    await new OutputShelf(dir, { bytesMax: 50 }).settled();
+    await new OutputDirectory(dir, { bytesMax: 50 }).settled();
     expect(readdirSync(dir)).toEqual([]);
   });
 });

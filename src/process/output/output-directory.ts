@@ -15,7 +15,7 @@ export const OUTPUTS_MAX = 1_000; // @fault small-shelf
 /** Bytes of all of them together. */
 export const OUTPUTS_BYTES_MAX = 2 * 1024 * 1024 * 1024;
 
-export interface ShelfOptions {
+export interface OutputDirectoryOptions {
   readonly countMax?: number;
   readonly bytesMax?: number;
   /** Whether it is going on elsewhere: several servers may share a directory. */
@@ -27,7 +27,7 @@ interface Kept {
   readonly bytes: number;
 }
 
-export class OutputShelf {
+export class OutputDirectory {
   readonly #dir: string;
   readonly #countMax: number;
   readonly #bytesMax: number;
@@ -37,7 +37,7 @@ export class OutputShelf {
   #kept: Kept[] = [];
   #tidying: Promise<void> = Promise.resolve();
 
-  constructor(dir: string, options: ShelfOptions = {}) {
+  constructor(dir: string, options: OutputDirectoryOptions = {}) {
     this.#dir = dir;
     this.#countMax = options.countMax ?? OUTPUTS_MAX;
     this.#bytesMax = options.bytesMax ?? OUTPUTS_BYTES_MAX;

@@ -97,12 +97,12 @@ function sequenceAt(text: string, at: number, page: Page): number {
   const between = behindRange(text, at, 0x30, 0x3f);
   const last = behindRange(text, between, 0x20, 0x2f);
   if (!isWithin(text, last, 0x40, 0x7e)) return last;
-  if (between === last) carryOut(text.charAt(last), text.slice(at, between), page);
+  if (between === last) applyControl(text.charAt(last), text.slice(at, between), page);
   return last + 1;
 }
 
 /** The few that programs draw a line again with. */
-function carryOut(final: string, parameters: string, page: Page): void {
+function applyControl(final: string, parameters: string, page: Page): void {
   const count = /^\d{0,9}$/.test(parameters) ? Number(parameters) : undefined;
   if (count === undefined) return;
   if (final === "G") page.moveTo(count - 1);

@@ -14,7 +14,7 @@ import {
   SCAN_PAUSE_MS_MAX,
   STORM_ROUNDS,
 } from "../limits.ts";
-import { type Identity, isStill, type Meet, nameOf } from "./proc.ts";
+import { type Identity, isStill, type Visit, nameOf } from "./proc.ts";
 import { type Sent, send } from "./signal.ts";
 
 export interface Ending {
@@ -22,7 +22,7 @@ export interface Ending {
    * Looks for whoever is to be ended, and answers them all; may name somebody twice, or somebody who is gone by then.
    * Those whom it tells of by `meet` are struck at on sight: whoever hops from pid to pid is gone when a look is over.
    */
-  readonly find: (meet: Meet) => Promise<readonly Identity[]>;
+  readonly find: (meet: Visit) => Promise<readonly Identity[]>;
   readonly clock: Clock;
   /** When it is given up. Default FORCE_WAIT_MS. */
   readonly deadlineMs?: number;
@@ -94,7 +94,7 @@ class Rounds {
     this.#roundsWithNewcomers = freezeFirst ? STORM_ROUNDS : 0;
   }
 
-  readonly meet: Meet = (one) => {
+  readonly meet: Visit = (one) => {
     this.#seen = true;
     if (this.#ended || this.#there.has(nameOf(one))) return;
     // Each death in a fork storm makes room for another fork. What is frozen forks no more and keeps its room, so the
@@ -141,7 +141,7 @@ class Rounds {
   }
 }
 
-async function look(find: Ending["find"], meet: Meet): Promise<readonly Identity[] | "failed"> {
+async function look(find: Ending["find"], meet: Visit): Promise<readonly Identity[] | "failed"> {
   try {
     return await find(meet);
   } catch {

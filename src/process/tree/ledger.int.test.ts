@@ -24,8 +24,8 @@ import { endAll } from "./kill-scan.ts";
 import { type LedgerOptions, openLedger } from "./ledger.ts";
 import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";
 import { carrying, type Identity, identityOf, type Seen } from "./proc.ts";
-import { PROC_SIGHT } from "./proc-process-table.ts";
-import type { Sight } from "./process-table.ts";
+import { PROC_PROCESS_TABLE } from "./proc-process-table.ts";
+import type { ProcessTable } from "./process-table.ts";
 import { send } from "./signal.ts";
 
 let dir: string;
@@ -155,15 +155,15 @@ describe("writing", () => {
     const refusal = expect.objectContaining({ code: "uncontained", message });
     expect(() => open({ root: join(dir, "nowhere") })).toThrow(refusal);
     const cause = new Error("no ps");
-    const sight: Sight = {
-      ...PROC_SIGHT,
+    const processTable: ProcessTable = {
+      ...PROC_PROCESS_TABLE,
       kind: "ps",
       bootId: () => undefined,
       lookNow: () => {
         throw cause;
       },
     };
-    expect(() => open({ sight })).toThrow(expect.objectContaining({ message: message.replace("/proc", "ps"), cause }));
+    expect(() => open({ processTable })).toThrow(expect.objectContaining({ message: message.replace("/proc", "ps"), cause }));
   });
 });
 
@@ -180,7 +180,7 @@ describe("leftovers", () => {
   });
 
   test("G21: our own are never left over, also if we cannot see ourselves", () => {
-    const ledger = open({ sight: { ...PROC_SIGHT, isStill: () => false } });
+    const ledger = open({ processTable: { ...PROC_PROCESS_TABLE, isStill: () => false } });
     ledger.intend(intent("ours"));
     expect(ledger.leftovers()).toMatchObject({ entries: [], live: 1 });
   });
@@ -394,9 +394,9 @@ describe("G20: a sweep", () => {
   test("that nobody could look at the table for removes nothing: nobody is said to be gone", async () => {
     const before = open({ owner: dead() });
     before.intend(intent("a"));
-    const sight: Sight = { ...PROC_SIGHT, everybody: () => Promise.reject(new Error("out of files")) };
+    const processTable: ProcessTable = { ...PROC_PROCESS_TABLE, listProcesses: () => Promise.reject(new Error("out of files")) };
     const clock = manualClock();
-    const ledger = open({ sight, clock });
+    const ledger = open({ processTable, clock });
     const swept = ledger.sweep(ledger.leftovers().entries);
     await clock.advance(10_000);
     expect(await swept).toMatchObject([{ killed: [], escaped: [], sure: false }]);
@@ -421,12 +421,12 @@ describe("G20: a sweep", () => {
       ...(isGone(clock.elapsed()) ? [] : [seen(5_000_001, easy.cookie)]),
       seen(5_000_002, hard.cookie),
     ];
-    const sight: Sight = {
-      ...PROC_SIGHT,
-      everybody: async () => there(),
+    const processTable: ProcessTable = {
+      ...PROC_PROCESS_TABLE,
+      listProcesses: async () => there(),
       isStill: ({ pid }) => there().some((one) => one.pid === pid),
     };
-    const ledger = open({ sight, clock, sweepMs: 1_000, send: () => "refused", endCgroup: async () => undefined });
+    const ledger = open({ processTable, clock, sweepMs: 1_000, send: () => "refused", endCgroup: async () => undefined });
     const entries = [easy, hard].map(({ id }) => entryOf(id)).filter((entry) => entry !== undefined);
     const sweeping = ledger.sweep(entries);
     await clock.advance(1_000);
@@ -447,12 +447,12 @@ describe("G20: a sweep", () => {
       ...{ state: "S", parent: 1, group: 1, session: 1, threads: 1, kernel: false, blank: false },
       ...{ pid: identity.pid, startTime: identity.startTime, identity, cookies: [one.cookie] },
     };
-    const sight: Sight = {
-      ...PROC_SIGHT,
-      everybody: async () => (clock.elapsed() < 100 ? [seen] : []),
+    const processTable: ProcessTable = {
+      ...PROC_PROCESS_TABLE,
+      listProcesses: async () => (clock.elapsed() < 100 ? [seen] : []),
       isStill: () => true,
     };
-    const ledger = open({ sight, clock, sweepMs: 1_000, send: () => "refused" });
+    const ledger = open({ processTable, clock, sweepMs: 1_000, send: () => "refused" });
     const entry = entryOf(one.id);
     if (entry === undefined) throw new Error("It was not written.");
     const sweeping = ledger.sweep([entry]);
@@ -467,16 +467,16 @@ describe("G20: a sweep", () => {
     before.intend(one);
     const { identity } = await tree(one, "echo up; exec sleep 4711");
     const told: string[] = [];
-    const sight: Sight = {
-      ...PROC_SIGHT,
-      everybody: async (meet) => {
-        const all = await PROC_SIGHT.everybody(meet);
+    const processTable: ProcessTable = {
+      ...PROC_PROCESS_TABLE,
+      listProcesses: async (meet) => {
+        const all = await PROC_PROCESS_TABLE.listProcesses(meet);
         told.push("looked");
         return all;
       },
     };
     const ledger = open({
-      sight,
+      processTable,
       send: (to, signal) => {
         told.push(`${to.pid} ${signal}`);
         return send(to, signal);

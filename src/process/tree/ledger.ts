@@ -19,8 +19,8 @@ import { LEDGER_FILE_BYTES_MAX, LEDGER_FILES_MAX, SCAN_PAUSE_MS, SWEEP_MS_MAX } 
 import { type Ending, endAll } from "./kill-scan.ts";
 import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";
 import { below, type Identity, isSame, nameOf, type Seen } from "./proc.ts";
-import { procSight } from "./proc-process-table.ts";
-import type { Sight } from "./process-table.ts";
+import { procProcessTable } from "./proc-process-table.ts";
+import type { ProcessTable } from "./process-table.ts";
 import { send } from "./signal.ts";
 
 export interface LedgerOptions {
@@ -34,7 +34,7 @@ export interface LedgerOptions {
   /** How long a sweep may take. Default SWEEP_MS_MAX. */
   readonly sweepMs?: number;
   /** How processes are seen. Default /proc. */
-  readonly sight?: Sight;
+  readonly processTable?: ProcessTable;
   /** Where the table of processes is, and how its members are signalled. Default the real ones. */
   readonly root?: string;
   readonly send?: NonNullable<Ending["send"]>;
@@ -67,8 +67,8 @@ export interface Swept {
 }
 
 export function openLedger(options: LedgerOptions): Ledger {
-  const sight = options.sight ?? procSight(options.root);
-  const owner = options.owner ?? ownerBy(sight);
+  const processTable = options.processTable ?? procProcessTable(options.root);
+  const owner = options.owner ?? ownerBy(processTable);
   try {
     makePrivate(options.dir);
   } catch (error) {
@@ -78,19 +78,19 @@ export function openLedger(options: LedgerOptions): Ledger {
       cause: error,
     });
   }
-  return new Ledger(options, sight, owner);
+  return new Ledger(options, processTable, owner);
 }
 
-function ownerBy(sight: Sight): Identity {
+function ownerBy(processTable: ProcessTable): Identity {
   let cause: unknown;
   try {
-    sight.lookNow?.();
+    processTable.lookNow?.();
   } catch (error) {
     cause = error;
   }
-  const owner = sight.bootId() === undefined ? undefined : sight.identityOf(process.pid);
+  const owner = processTable.bootId() === undefined ? undefined : processTable.identityOf(process.pid);
   if (owner !== undefined) return owner;
-  const table = sight.kind === "ps" ? "ps" : "/proc";
+  const table = processTable.kind === "ps" ? "ps" : "/proc";
   throw new ControlError("uncontained", `${table} does not tell who we are, so a later server could not tell either.`, {
     cause,
   });
@@ -99,16 +99,16 @@ function ownerBy(sight: Sight): Identity {
 export class Ledger {
   readonly owner: Identity;
   readonly #options: LedgerOptions;
-  readonly #sight: Sight;
+  readonly #processTable: ProcessTable;
   readonly #namespace: string | undefined;
   /** What we have written and not removed. */
   readonly #own = new Map<ProcessId, Entry>();
 
-  constructor(options: LedgerOptions, sight: Sight, owner: Identity) {
+  constructor(options: LedgerOptions, processTable: ProcessTable, owner: Identity) {
     this.#options = options;
-    this.#sight = sight;
+    this.#processTable = processTable;
     this.owner = owner;
-    this.#namespace = sight.namespace();
+    this.#namespace = processTable.namespace();
   }
 
   /** Before the start. Throws `not_started` if it cannot be written: what cannot be found again is not started. */
@@ -156,7 +156,7 @@ export class Ledger {
     const entries: Entry[] = [];
     const read = names.slice(0, LEDGER_FILES_MAX).map((name) => ({ name, entry: this.#read(name) }));
     // After the reading: whoever had written an entry by then is seen, if it is alive.
-    this.#sight.lookNow?.();
+    this.#processTable.lookNow?.();
     for (const { name, entry } of read) {
       const standing = this.#standingOf(name, entry);
       if (typeof standing !== "string") entries.push(standing);
@@ -169,16 +169,16 @@ export class Ledger {
   async sweep(entries: readonly Entry[]): Promise<readonly Swept[]> {
     if (entries.length === 0) return [];
     const { clock, sweepMs = SWEEP_MS_MAX } = this.#options;
-    const means = this.#sight.means();
+    const means = this.#processTable.means();
     const trace = new Trace(entries, clock);
     const [stuck, ended] = await Promise.all([
       this.#endCgroups(entries, sweepMs),
       endAll({
-        find: async (meet) => trace.find(await this.#sight.everybody((one) => trace.knows(one) && meet(one.identity))),
+        find: async (meet) => trace.find(await this.#processTable.listProcesses((one) => trace.knows(one) && meet(one.identity))),
         clock,
         freezeFirst: true,
         deadlineMs: sweepMs,
-        isStill: (identity) => this.#sight.isStill(identity),
+        isStill: (identity) => this.#processTable.isStill(identity),
         send: this.#options.send ?? ((identity, signal) => send(identity, signal, means)),
       }),
     ]);
@@ -222,14 +222,14 @@ export class Ledger {
       return "outdated";
     }
     if (entry.namespace !== this.#namespace) return "elsewhere";
-    return this.#sight.isStill(entry.owner) ? "live" : entry;
+    return this.#processTable.isStill(entry.owner) ? "live" : entry;
   }
 
   /** A draft is there for microseconds, unless its writer was killed in them. */
   #tidy(name: string): "foreign" | "none" {
     const [, pid, startTime] = DRAFT.exec(name) ?? [];
     const writer = { pid: Number(pid), startTime: Number(startTime), bootId: this.owner.bootId };
-    if (isSame(writer, this.owner) || this.#sight.isStill(writer)) return "none";
+    if (isSame(writer, this.owner) || this.#processTable.isStill(writer)) return "none";
     return this.#remove(name) ? "none" : "foreign";
   }
 

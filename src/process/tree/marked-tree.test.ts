@@ -3,9 +3,9 @@ import { manualClock } from "../../testing/manual-clock.ts";
 import type { Leader } from "../containment/containment.ts";
 import { MarkedTree } from "./marked-tree.ts";
 import type { Identity, Seen } from "./proc.ts";
-import { PROC_SIGHT } from "./proc-process-table.ts";
-import type { Sight } from "./process-table.ts";
-import { Census } from "./shared-scan.ts";
+import { PROC_PROCESS_TABLE } from "./proc-process-table.ts";
+import type { ProcessTable } from "./process-table.ts";
+import { SharedScan } from "./shared-scan.ts";
 
 const COOKIE = "proc_marked.1:x";
 const LEADER: Identity = { pid: 5_001_000, startTime: 7, bootId: "boot" };
@@ -21,12 +21,12 @@ const somebody = (made: Made): Seen => ({
 });
 
 /** A machine with these on it. Whoever is killed is gone. */
-function machine(made: readonly Made[], more: Partial<Sight> & { readonly released?: boolean } = {}) {
+function machine(made: readonly Made[], more: Partial<ProcessTable> & { readonly released?: boolean } = {}) {
   const all = new Map(made.map((one) => [one.pid, somebody(one)]));
   const killed: number[] = [];
   const clock = manualClock();
-  const sight: Sight = {
-    ...PROC_SIGHT,
+  const processTable: ProcessTable = {
+    ...PROC_PROCESS_TABLE,
     openFile: (pid, fd) => (pid === LEADER.pid && fd === 5 ? LINK : undefined),
     hasOpen: () => false,
     statOf: (pid) => all.get(pid) ?? "gone",
@@ -48,8 +48,8 @@ function machine(made: readonly Made[], more: Partial<Sight> & { readonly releas
     ...{ identity: LEADER, kill: () => undefined, tell: () => undefined, exit: undefined },
     released: more.released ?? true,
   };
-  const census = new Census(async () => [...all.values()]);
-  const tree = new MarkedTree(leader, COOKIE, { census, clock, sight });
+  const sharedScan = new SharedScan(async () => [...all.values()]);
+  const tree = new MarkedTree(leader, COOKIE, { sharedScan, clock, processTable });
   return { tree, all, killed, clock };
 }
 
@@ -150,7 +150,7 @@ describe("the end of a marked tree", () => {
   });
 
   test("names those who outlive it, and gives up in time", async () => {
-    const means = () => ({ ...PROC_SIGHT.means(), presenceOf: () => "unknown" as const });
+    const means = () => ({ ...PROC_PROCESS_TABLE.means(), presenceOf: () => "unknown" as const });
     const { tree, clock } = machine([leader, { pid: 5_000_012, group: LEADER.pid }], { means });
     const ended = tree.end(-100);
     await clock.advance(1_499);

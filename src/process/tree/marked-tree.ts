@@ -8,9 +8,9 @@ import type { Leader, Leftover, Verified } from "../containment/containment.ts";
 import { LIVENESS_FD } from "../launch/gate.ts";
 import { endAll } from "./kill-scan.ts";
 import { below, type Identity, type Seen } from "./proc.ts";
-import { PROC_SIGHT } from "./proc-process-table.ts";
-import type { Sight } from "./process-table.ts";
-import type { Census } from "./shared-scan.ts";
+import { PROC_PROCESS_TABLE } from "./proc-process-table.ts";
+import type { ProcessTable } from "./process-table.ts";
+import type { SharedScan } from "./shared-scan.ts";
 import { send } from "./signal.ts";
 
 /**
@@ -23,30 +23,30 @@ const CERTAINTY_MS = 1_500;
 const NEWEST = 32;
 
 export interface MarkedTreeOptions {
-  readonly census: Census;
+  readonly sharedScan: SharedScan;
   readonly clock: Clock;
   /** Default /proc. */
-  readonly sight?: Sight;
+  readonly processTable?: ProcessTable;
 }
 
 export class MarkedTree {
-  readonly #census: Census;
+  readonly #sharedScan: SharedScan;
   readonly #leader: Leader;
   readonly #cookie: string;
   readonly #clock: Clock;
-  readonly #sight: Sight;
+  readonly #processTable: ProcessTable;
   /** Whom only the marks have told from strangers: neither in the group nor in the session. */
-  readonly #strays = new Set<number>();
+  readonly #reparented = new Set<number>();
   /** The tree's end of the liveness pipe, as /proc names it. Undefined where no files can be seen. */
   readonly livenessLink: string | undefined;
 
   /** To be made while the leader is there. */
-  constructor(leader: Leader, cookie: string, { census, clock, sight = PROC_SIGHT }: MarkedTreeOptions) {
-    this.#census = census;
+  constructor(leader: Leader, cookie: string, { sharedScan: census, clock, processTable: sight = PROC_PROCESS_TABLE }: MarkedTreeOptions) {
+    this.#sharedScan = census;
     this.#leader = leader;
     this.#cookie = cookie;
     this.#clock = clock;
-    this.#sight = sight;
+    this.#processTable = sight;
     this.livenessLink = sight.openFile(leader.identity.pid, LIVENESS_FD);
   }
 
@@ -55,19 +55,19 @@ export class MarkedTree {
     const ended = await endAll({
       find: () => this.find(),
       clock: this.#clock,
-      send: (identity, signal) => send(identity, signal, this.#sight.means()),
-      isStill: (identity) => this.#sight.isStill(identity),
+      send: (identity, signal) => send(identity, signal, this.#processTable.means()),
+      isStill: (identity) => this.#processTable.isStill(identity),
       deadlineMs: Math.max(0, waitMs) + CERTAINTY_MS,
       ...(looks === undefined ? {} : { emptyScans: looks }),
     });
     const left = ended.left.map((one) => one.pid);
     // Nobody found and nobody sure: the table of processes could not be read. That is no proof of an end.
-    const killed = ended.killed.filter((one) => this.#strays.has(one.pid)).length;
+    const killed = ended.killed.filter((one) => this.#reparented.has(one.pid)).length;
     return { killed, left: left.length === 0 && !ended.sure ? [this.#leader.identity.pid] : left };
   }
 
   async find(): Promise<readonly Identity[]> {
-    const all = (await this.#census.take()).filter((one) => one.pid !== process.pid);
+    const all = (await this.#sharedScan.take()).filter((one) => one.pid !== process.pid);
     const isOurs = this.#numberIsOurs();
     const { pid } = this.#leader.identity;
     const isMember = (one: Seen): boolean =>
@@ -76,7 +76,7 @@ export class MarkedTree {
     if (members.length === 0) return this.#holders();
     const pids = members.map((one) => one.pid);
     const found = [...members, ...below(all, pids)];
-    for (const one of found) if (one.group !== pid && one.session !== pid) this.#strays.add(one.pid);
+    for (const one of found) if (one.group !== pid && one.session !== pid) this.#reparented.add(one.pid);
     return found.map((one) => one.identity);
   }
 
@@ -85,9 +85,9 @@ export class MarkedTree {
     const { pid } = this.#leader.identity;
     if (this.#leader.released || !this.#numberIsOurs()) return [];
     // Where a look takes time this is told by the last one, and the next is begun for whoever asks again.
-    this.#sight.look?.().catch(() => undefined);
-    return this.#sight.pids().flatMap((one) => {
-      const stat = one === pid || one === command ? "gone" : this.#sight.statOf(one);
+    this.#processTable.look?.().catch(() => undefined);
+    return this.#processTable.pids().flatMap((one) => {
+      const stat = one === pid || one === command ? "gone" : this.#processTable.statOf(one);
       if (typeof stat === "string" || stat.state === "Z" || stat.state === "X") return [];
       return stat.group === pid || stat.session === pid ? [{ pid: one, asked: stat.group === pid }] : [];
     });
@@ -99,17 +99,17 @@ export class MarkedTree {
    */
   #holders(): readonly Identity[] {
     const link = this.livenessLink;
-    if (this.#leader.released || (link === undefined && this.#sight.kind === "proc")) return [];
+    if (this.#leader.released || (link === undefined && this.#processTable.kind === "proc")) return [];
     // Where files cannot be seen, somebody is there, and nobody knows who: it is told, and not ended.
     if (link === undefined) throw new Error(HELD);
-    const pids = this.#sight.pids().filter((pid) => pid !== process.pid);
+    const pids = this.#processTable.pids().filter((pid) => pid !== process.pid);
     const newest = pids.toSorted((one, other) => other - one);
     for (const some of [newest.slice(0, NEWEST), newest.slice(NEWEST)]) {
       const found = some
-        .filter((pid) => this.#sight.hasOpen(pid, [link]))
-        .flatMap((pid) => this.#sight.identityOf(pid) ?? []);
+        .filter((pid) => this.#processTable.hasOpen(pid, [link]))
+        .flatMap((pid) => this.#processTable.identityOf(pid) ?? []);
       if (found.length === 0) continue;
-      for (const { pid } of found) this.#strays.add(pid);
+      for (const { pid } of found) this.#reparented.add(pid);
       return found;
     }
     // Its end may be on its way to us, or whoever holds it hops too fast. Nobody is declared dead before it is here.
@@ -121,7 +121,7 @@ export class MarkedTree {
    * is that pid by now: then all members were gone, and those that follow are theirs.
    */
   #numberIsOurs(): boolean {
-    const stat = this.#sight.statOf(this.#leader.identity.pid);
+    const stat = this.#processTable.statOf(this.#leader.identity.pid);
     return typeof stat === "string" ? stat === "gone" : stat.startTime === this.#leader.identity.startTime;
   }
 }

@@ -6,12 +6,12 @@ import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { endsBetweenLooks } from "../../../test/fixtures/vanishing-process.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
-import type { Leader, Plan } from "../containment/containment.ts";
+import type { Leader, LaunchPlan } from "../containment/containment.ts";
 import { holdNamespace } from "./namespace-tree.ts";
 import { descendantsOf, type Identity, identityOf, isStill } from "./proc.ts";
 import { send } from "./signal.ts";
 
-const plan: Plan = {
+const plan: LaunchPlan = {
   ...{ id: "proc_ns.1", cookie: "proc_ns.1:x", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
   ...{ profile: "none", limits: { processesMax: 100 }, terminal: false },
 };

@@ -4,7 +4,7 @@
 // The chain, as this machine counts: leader (bwrap or unshare, our child) → first process of the namespace → command.
 // The kernel ends the first process when the leader dies, and the leader when the server does.
 import type { Clock } from "../../ports/clock.ts";
-import type { Held, Leader, Leftover, Plan, Verified } from "../containment/containment.ts";
+import type { HeldTree, Leader, Leftover, LaunchPlan, Verified } from "../containment/containment.ts";
 import { askGroup, askTerminal } from "./polite-signal.ts";
 import { until } from "./poll-until.ts";
 import { childrenOf, descendantsOf, type Identity, identityOf, presenceOf, statOf } from "./proc.ts";
@@ -14,7 +14,7 @@ import { sendGroup } from "./signal.ts";
 const PIDS_RESERVED = 300;
 
 /** Throws if the chain is not there: then something has died, and its leader's words say why. */
-export function holdNamespace(leader: Leader, plan: Plan, clock: Clock): Held {
+export function holdNamespace(leader: Leader, plan: LaunchPlan, clock: Clock): HeldTree {
   const first = onlyChildOf(leader.identity.pid);
   const command = onlyChildOf(first.pid);
   return {

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { endsBetweenLooks } from "../../../test/fixtures/vanishing-process.ts";
 import { askGroup, askTerminal } from "./polite-signal.ts";
 import { childrenOf, descendantsOf, identityOf, stateOf } from "./proc.ts";
-import { type Means, send } from "./signal.ts";
+import { type SignalPort, send } from "./signal.ts";
 
 /** A real program that has said `up`, and whose further lines are heard. All of its tree ends with the test. */
 async function spoken(script: string) {
@@ -26,7 +26,7 @@ async function spoken(script: string) {
 
 test("a group is asked, and then told to go on: who is stopped could not answer", () => {
   const sent: (readonly [number, string])[] = [];
-  const means: Means = {
+  const means: SignalPort = {
     ...{ presenceOf: () => "there", pinsGroup: () => "there", pid: 100, group: () => 90 },
     kill: (pid, signal) => void sent.push([pid, signal]),
   };

@@ -1,9 +1,9 @@
 // The polite signal: to a group, by its leader, or to what sits at a terminal.
 import { childrenOf, type Identity, identityOf } from "./proc.ts";
-import { type Means, send, sendGroup } from "./signal.ts";
+import { type SignalPort, send, sendGroup } from "./signal.ts";
 
 /** A stopped process cannot answer until it goes on, so each is told to, after it was asked. */
-export function askGroup(leader: Identity, means?: Means): void {
+export function askGroup(leader: Identity, means?: SignalPort): void {
   sendGroup(leader, "SIGTERM", means);
   sendGroup(leader, "SIGCONT", means);
 }

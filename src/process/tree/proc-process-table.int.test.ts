@@ -4,30 +4,30 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { COOKIE_NAME } from "../launch/environment.ts";
 import { bootIdOf, identityOf, namespaceOf, type Seen } from "./proc.ts";
-import { procSight } from "./proc-process-table.ts";
+import { procProcessTable } from "./proc-process-table.ts";
 import { REAL } from "./signal.ts";
 
 test("what /proc shows of us is what we are, by every question", async () => {
-  const sight = procSight();
+  const processTable = procProcessTable();
   const { pid, ppid } = process;
   const identity = identityOf(pid);
   if (identity === undefined) throw new Error("We are here.");
-  expect(sight).toMatchObject({ kind: "proc" });
-  expect([sight.bootId(), sight.namespace()]).toEqual([bootIdOf(), namespaceOf()]);
-  expect(sight.identityOf(pid)).toEqual(identity);
-  expect([sight.isStill(identity), sight.isStill({ ...identity, startTime: 1 })]).toEqual([true, false]);
-  expect(sight.statOf(pid)).toMatchObject({ pid, parent: ppid, startTime: identity.startTime });
-  expect(sight.childrenOf(ppid)).toContain(pid);
-  expect(sight.pids()).toContain(pid);
-  expect(sight.pids().filter((one) => !Number.isSafeInteger(one) || one < 1)).toEqual([]);
-  expect(sight.means()).toBe(REAL);
-  expect([sight.openFile(pid, 4_000_000), sight.hasOpen(4_194_305, ["x"])]).toEqual([undefined, false]);
+  expect(processTable).toMatchObject({ kind: "proc" });
+  expect([processTable.bootId(), processTable.namespace()]).toEqual([bootIdOf(), namespaceOf()]);
+  expect(processTable.identityOf(pid)).toEqual(identity);
+  expect([processTable.isStill(identity), processTable.isStill({ ...identity, startTime: 1 })]).toEqual([true, false]);
+  expect(processTable.statOf(pid)).toMatchObject({ pid, parent: ppid, startTime: identity.startTime });
+  expect(processTable.childrenOf(ppid)).toContain(pid);
+  expect(processTable.pids()).toContain(pid);
+  expect(processTable.pids().filter((one) => !Number.isSafeInteger(one) || one < 1)).toEqual([]);
+  expect(processTable.means()).toBe(REAL);
+  expect([processTable.openFile(pid, 4_000_000), processTable.hasOpen(4_194_305, ["x"])]).toEqual([undefined, false]);
   const met: Seen[] = [];
-  const all = await sight.everybody((one) => met.push(one));
+  const all = await processTable.listProcesses((one) => met.push(one));
   // At once those that carry a mark, and nothing else.
   expect(met.every(({ cookies }) => cookies.length > 0)).toBe(true);
   expect(all.find((one) => one.pid === pid)?.identity).toEqual(identity);
-  expect((await sight.everybody()).map((one) => one.pid)).toContain(pid);
+  expect((await processTable.listProcesses()).map((one) => one.pid)).toContain(pid);
 });
 
 test("whoever has a number for a name is somebody, and nobody else is; marks are read with the rest", async () => {
@@ -38,9 +38,9 @@ test("whoever has a number for a name is somebody, and nobody else is; marks are
   const numbers = [1, 7, 7, 0, -1, 0, 0, 0, 0, 0, 1, 2, 0, 0, 20, 0, 1, 0, 70, 9, 9];
   writeFileSync(join(root, "7/stat"), `7 (sh) S ${numbers.join(" ")}\n`);
   writeFileSync(join(root, "7/environ"), `${COOKIE_NAME}=proc_sight.1:x\0`);
-  const sight = procSight(root);
-  expect(sight.pids()).toEqual([7]);
+  const processTable = procProcessTable(root);
+  expect(processTable.pids()).toEqual([7]);
   const met: number[] = [];
-  expect(await sight.everybody(({ pid }) => met.push(pid))).toMatchObject([{ pid: 7, cookies: ["proc_sight.1:x"] }]);
+  expect(await processTable.listProcesses(({ pid }) => met.push(pid))).toMatchObject([{ pid: 7, cookies: ["proc_sight.1:x"] }]);
   expect(met).toEqual([7]);
 });

@@ -2,12 +2,12 @@
 import { readdirSync } from "node:fs";
 import { hasOpen, openFile } from "./open-files.ts";
 import { bootIdOf, childrenOf, identityOf, isStill, namespaceOf, PROC, statOf } from "./proc.ts";
-import type { Sight } from "./process-table.ts";
+import type { ProcessTable } from "./process-table.ts";
 import { PROCESS_SCANNER } from "./scan-thread.ts";
 import { REAL } from "./signal.ts";
 
 /** `root`: where the table is. Signals always go to the real processes. */
-export function procSight(root: string = PROC): Sight {
+export function procProcessTable(root: string = PROC): ProcessTable {
   return {
     kind: "proc",
     bootId: () => bootIdOf(root),
@@ -17,11 +17,11 @@ export function procSight(root: string = PROC): Sight {
     statOf: (pid) => statOf(pid, root),
     childrenOf: (pid) => childrenOf(pid, root),
     pids: () => readdirSync(root).flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : [])),
-    everybody: (meet) => PROCESS_SCANNER.look(root, meet),
+    listProcesses: (meet) => PROCESS_SCANNER.look(root, meet),
     means: () => REAL,
     openFile,
     hasOpen,
   };
 }
 
-export const PROC_SIGHT: Sight = procSight();
+export const PROC_PROCESS_TABLE: ProcessTable = procProcessTable();

@@ -12,7 +12,7 @@ import {
   carrying,
   childrenOf,
   descendantsOf,
-  everybody,
+  listProcesses,
   type Identity,
   identityOf,
   inGroup,
@@ -199,7 +199,7 @@ describe("descent", () => {
     for (const [pid, parent] of Object.entries({ 20: 1, 21: 20, 22: 21, 30: 1, 31: 30, 40: 40 })) {
       make(Number(pid), { parent });
     }
-    const all = await everybody({ cookies: false }, root);
+    const all = await listProcesses({ cookies: false }, root);
     const pids = (tops: readonly number[]) => below(all, tops).map((seen) => seen.pid);
     expect(pids([20]).toSorted()).toEqual([21, 22]);
     expect(pids([20, 30, 31, 40]).toSorted()).toEqual([21, 22]);
@@ -235,7 +235,7 @@ describe("looks at everybody", () => {
     mkdirSync(join(root, "self"));
     // One that vanishes between the listing and the reading looks like this.
     mkdirSync(join(root, "999"));
-    const seen = (await everybody({ cookies: true }, root)).map((one) => one.pid);
+    const seen = (await listProcesses({ cookies: true }, root)).map((one) => one.pid);
     expect(seen.toSorted((a, b) => a - b)).toEqual(pids);
   });
 
@@ -243,9 +243,9 @@ describe("looks at everybody", () => {
     make(20);
     rmSync(join(root, "20/environ"));
     mkdirSync(join(root, "20/environ"));
-    expect(await everybody({ cookies: false }, root)).toHaveLength(1);
-    await expect(everybody({ cookies: true }, root)).rejects.toThrow(/could not be read/);
-    await expect(everybody({ cookies: false }, join(root, "nowhere"))).rejects.toThrow();
+    expect(await listProcesses({ cookies: false }, root)).toHaveLength(1);
+    await expect(listProcesses({ cookies: true }, root)).rejects.toThrow(/could not be read/);
+    await expect(listProcesses({ cookies: false }, join(root, "nowhere"))).rejects.toThrow();
   });
 
   test("those who were born during the look are looked at too", async () => {
@@ -285,7 +285,7 @@ describe("looks at everybody", () => {
       writeFileSync(join(root, `${pid}/status`), `Name:\tsh\nTgid:\t${pid}\nPid:\t${pid}\n`);
       tell(after);
     };
-    const all = await everybody({ cookies: false, meet }, root);
+    const all = await listProcesses({ cookies: false, meet }, root);
     expect(all.map((one) => one.pid)).toEqual(found ? [20, pid] : [20]);
     expect(all[0]).toMatchObject({ cookies: [], blank: false });
   });
@@ -294,7 +294,7 @@ describe("looks at everybody", () => {
     const tell = (last: number): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
     tell(20);
     make(20);
-    const all = await everybody(
+    const all = await listProcesses(
       {
         cookies: false,
         meet: ({ pid }) => {
@@ -312,7 +312,7 @@ describe("looks at everybody", () => {
     make(20);
     rmSync(join(root, "sys"), { recursive: true });
     expect(identityOf(20, root)).toBeUndefined();
-    await expect(everybody({ cookies: false }, root)).rejects.toThrow(
+    await expect(listProcesses({ cookies: false }, root)).rejects.toThrow(
       "does not tell which start of the machine this is",
     );
   });
@@ -337,7 +337,7 @@ describe("looks at everybody", () => {
   test("one who was between two programs is looked at again", async () => {
     make(19);
     let looks = 0;
-    const all = await everybody(
+    const all = await listProcesses(
       {
         cookies: true,
         meet: () => {
@@ -354,7 +354,7 @@ describe("looks at everybody", () => {
     make(20);
     const text = readFileSync(join(root, "20/stat"), "utf8");
     writeFileSync(join(root, "20/stat"), text.replace(" 0 -1 0 ", ` 0 -1 ${0x0020_8040} `));
-    expect(await everybody({ cookies: true }, root)).toEqual([]);
+    expect(await listProcesses({ cookies: true }, root)).toEqual([]);
   });
 
   test("an environment of any length is read to its end", async () => {
@@ -372,7 +372,7 @@ describe("looks at everybody", () => {
     if (asAnother) process.seteuid?.(65_534);
     try {
       expect(await carrying("proc_a.1:x", root)).toEqual([]);
-      expect(await everybody({ cookies: true }, root)).toHaveLength(1);
+      expect(await listProcesses({ cookies: true }, root)).toHaveLength(1);
     } finally {
       if (asAnother) process.seteuid?.(0);
     }

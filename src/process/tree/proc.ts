@@ -121,7 +121,7 @@ export interface Looking {
  * All living processes, in one pass, without those of the kernel. Rejects if the table cannot be read to its end: a
  * part of it would look like death. `meet` is called at once for each.
  */
-export async function everybody(wish: Looking, root: string = PROC): Promise<readonly Seen[]> {
+export async function listProcesses(wish: Looking, root: string = PROC): Promise<readonly Seen[]> {
   const bootId = bootIdOf(root);
   if (bootId === undefined) throw new Error(`${root} does not tell which start of the machine this is.`);
   const seen = new Map<number, Seen>();
@@ -192,24 +192,24 @@ export function below<One extends Stat>(all: readonly One[], tops: readonly numb
  * Everybody whose environment carries the cookie. Whose environment may not be read is left out: somebody else's, or a
  * program with rights of its own. `meet` hears of each at once.
  */
-export const carrying = (cookie: string, root: string = PROC, meet?: Meet): Promise<readonly Identity[]> =>
+export const carrying = (cookie: string, root: string = PROC, meet?: Visit): Promise<readonly Identity[]> =>
   those((one) => one.cookies.includes(cookie), { cookies: true }, root, meet);
 
-export const inGroup = (group: number, root: string = PROC, meet?: Meet): Promise<readonly Identity[]> =>
+export const inGroup = (group: number, root: string = PROC, meet?: Visit): Promise<readonly Identity[]> =>
   those((one) => one.group === group, { cookies: false }, root, meet);
 
-export const inSession = (session: number, root: string = PROC, meet?: Meet): Promise<readonly Identity[]> =>
+export const inSession = (session: number, root: string = PROC, meet?: Visit): Promise<readonly Identity[]> =>
   those((one) => one.session === session, { cookies: false }, root, meet);
 
-export type Meet = (identity: Identity) => void;
+export type Visit = (identity: Identity) => void;
 
 async function those(
   wanted: (one: Seen) => boolean,
   wish: { readonly cookies: boolean },
   root: string,
-  meet: Meet | undefined,
+  meet: Visit | undefined,
 ): Promise<readonly Identity[]> {
-  const all = await everybody({ ...wish, meet: (one) => wanted(one) && meet?.(one.identity) }, root);
+  const all = await listProcesses({ ...wish, meet: (one) => wanted(one) && meet?.(one.identity) }, root);
   return all.filter(wanted).map((one) => one.identity);
 }
 

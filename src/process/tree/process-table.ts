@@ -5,13 +5,13 @@
 import type { Leader } from "../containment/containment.ts";
 import type { Identity, Seen } from "./proc.ts";
 import type { Stat } from "./proc-file.ts";
-import type { Means } from "./signal.ts";
-import type { Breed } from "./watchdog.ts";
+import type { SignalPort } from "./signal.ts";
+import type { WatchdogKind } from "./watchdog.ts";
 
-export interface Sight {
+export interface ProcessTable {
   readonly kind: "proc" | "ps";
   /** The watchdog that sees as we do. Undefined: the one of /proc. */
-  readonly breed?: Breed;
+  readonly watchdogKind?: WatchdogKind;
   /**
    * Where answers have an age: looks again. Afterwards they are no older than the call. Rejects if that cannot be done.
    * Undefined: every answer is of the moment in which it is asked for.
@@ -31,9 +31,9 @@ export interface Sight {
   childrenOf(pid: number): readonly number[];
   pids(): readonly number[];
   /** All living processes, by a look that begins now. `meet` is called at once for each that has a mark. */
-  everybody(meet?: (one: Seen) => void): Promise<readonly Seen[]>;
+  listProcesses(meet?: (one: Seen) => void): Promise<readonly Seen[]>;
   /** How signals go out: to the group of this leader, or to anybody else who is proven to be the one that is meant. */
-  means(leader?: Leader): Means;
+  means(leader?: Leader): SignalPort;
   /** A name for what a process has open. Undefined: it has not, or that cannot be seen from here. */
   openFile(pid: number, fd: number): string | undefined;
   hasOpen(pid: number, files: readonly string[]): boolean;

@@ -21,7 +21,7 @@ import type { Leader } from "../containment/containment.ts";
 import { diagnose } from "../containment/doctor.ts";
 import { lookAtMachine } from "../containment/machine.ts";
 import { makeContainment } from "../containment/mechanisms.ts";
-import { sightOn } from "../containment/platform.ts";
+import { processTableOn } from "../containment/platform.ts";
 import { selfTest } from "../containment/self-test.ts";
 import { COOKIE_NAME, makeCookie } from "../launch/environment.ts";
 import { SHELL } from "../launch/gate.ts";
@@ -30,7 +30,7 @@ import { openSpawner } from "../spawner.ts";
 import { openLedger } from "./ledger.ts";
 import { type Identity, identityOf } from "./proc.ts";
 import { PS_ENVIRONMENT } from "./ps-output.ts";
-import { PsSight } from "./ps-process-table.ts";
+import { PsProcessTable } from "./ps-process-table.ts";
 import { send, sendGroup } from "./signal.ts";
 import { Watchdog } from "./watchdog.ts";
 
@@ -38,7 +38,7 @@ const program = findProgram("ps") ?? "ps";
 const home = realpathSync(mkdtempSync(join(tmpdir(), "belay-ps-sight-")));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-const see = (clock = systemClock): PsSight => new PsSight({ clock, dialect: "linux", program });
+const see = (clock = systemClock): PsProcessTable => new PsProcessTable({ clock, dialect: "linux", program });
 const cookieNow = (): string => makeCookie("proc_ps.1", randomBytes(9).toString("base64url"));
 
 /** A tree that says `up`, and whose stdout ends when all of it is gone. */
@@ -60,31 +60,31 @@ async function tree(script: string, cookie = cookieNow()) {
 describe("a look", () => {
   test("G21: names a process by pid and second, the same each time, and not another", async () => {
     const { child, pid, gone } = await tree("echo up; exec sleep 8000401");
-    const sight = see();
-    await sight.look();
-    const identity = sight.identityOf(pid);
-    sight.lookNow();
-    expect(sight.identityOf(pid)).toEqual(identity);
-    expect(identity).toMatchObject({ pid, bootId: sight.bootId() });
+    const processTable = see();
+    await processTable.look();
+    const identity = processTable.identityOf(pid);
+    processTable.lookNow();
+    expect(processTable.identityOf(pid)).toEqual(identity);
+    expect(identity).toMatchObject({ pid, bootId: processTable.bootId() });
     const other: Identity = { pid, bootId: "", startTime: 0, ...identity };
-    expect(sight.isStill(other)).toBe(true);
-    expect(sight.isStill({ ...other, startTime: other.startTime - 1 })).toBe(false);
-    expect(sight.isStill({ ...other, bootId: "another" })).toBe(false);
-    expect(send({ ...other, startTime: other.startTime - 1 }, "SIGKILL", sight.means())).toBe("gone");
+    expect(processTable.isStill(other)).toBe(true);
+    expect(processTable.isStill({ ...other, startTime: other.startTime - 1 })).toBe(false);
+    expect(processTable.isStill({ ...other, bootId: "another" })).toBe(false);
+    expect(send({ ...other, startTime: other.startTime - 1 }, "SIGKILL", processTable.means())).toBe("gone");
     const exited = once(child, "exit");
-    expect(send(other, "SIGKILL", sight.means())).toBe("sent");
+    expect(send(other, "SIGKILL", processTable.means())).toBe("sent");
     await Promise.all([gone, exited]);
-    await sight.look();
-    expect(sight.isStill(other)).toBe(false);
+    await processTable.look();
+    expect(processTable.isStill(other)).toBe(false);
   });
 
   test("tells children, and who carries a cookie", async () => {
     const { pid, gone, cookie } = await tree("sleep 8000402 & echo up; wait");
-    const sight = see();
+    const processTable = see();
     const met: number[] = [];
-    const all = await sight.everybody((one) => met.push(one.pid));
+    const all = await processTable.listProcesses((one) => met.push(one.pid));
     const carriers = all.filter((one) => one.cookies.includes(cookie)).map((one) => one.pid);
-    expect(carriers).toEqual([pid, ...sight.childrenOf(pid)]);
+    expect(carriers).toEqual([pid, ...processTable.childrenOf(pid)]);
     expect(carriers).toHaveLength(2);
     expect(met).toEqual(all.map((one) => one.pid));
     process.kill(-pid, "SIGKILL");
@@ -94,22 +94,22 @@ describe("a look", () => {
   test("that has become old is made again before somebody is signalled by it", async () => {
     const { child, pid, gone } = await tree("echo up; exec sleep 8000403");
     const clock = manualClock();
-    const sight = see(clock);
-    await sight.look();
-    const identity = sight.identityOf(pid);
+    const processTable = see(clock);
+    await processTable.look();
+    const identity = processTable.identityOf(pid);
     if (identity === undefined) throw new Error("It is not there.");
     const exited = once(child, "exit");
     child.kill("SIGKILL");
     await Promise.all([gone, exited]);
-    expect(sight.isStill(identity)).toBe(true);
+    expect(processTable.isStill(identity)).toBe(true);
     await clock.advance(1_000);
-    expect(sight.isStill(identity)).toBe(false);
+    expect(processTable.isStill(identity)).toBe(false);
   });
 
   test("that fails proves nothing: nobody is gone, and nobody is signalled", async () => {
-    const broken = new PsSight({ clock: systemClock, dialect: "linux", program: "/bin/false" });
+    const broken = new PsProcessTable({ clock: systemClock, dialect: "linux", program: "/bin/false" });
     await expect(broken.look()).rejects.toThrow();
-    await expect(broken.everybody()).rejects.toThrow();
+    await expect(broken.listProcesses()).rejects.toThrow();
     const somebody = { pid: process.ppid, startTime: 1, bootId: broken.bootId() ?? "" };
     expect(broken.isStill(somebody)).toBe(true);
     expect(send(somebody, "SIGKILL", broken.means())).toBe("refused");
@@ -117,8 +117,8 @@ describe("a look", () => {
 
   test("a group is signalled by the handle of its leader, without a look at it", async () => {
     const { child, pid, gone } = await tree("sleep 8000404 & echo up; wait");
-    const sight = see();
-    await sight.look();
+    const processTable = see();
+    await processTable.look();
     const identity = { pid, startTime: 1, bootId: "not asked for" };
     const leader: Leader = {
       ...{ identity, released: false, kill: () => undefined, tell: () => undefined },
@@ -127,13 +127,13 @@ describe("a look", () => {
         return code === null && signal === null ? undefined : { code, signal };
       },
     };
-    expect(sendGroup(identity, "SIGKILL", sight.means())).toBe("refused");
+    expect(sendGroup(identity, "SIGKILL", processTable.means())).toBe("refused");
     const exited = once(child, "exit");
-    expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("sent");
-    expect(sight.means(leader).pinsGroup(identity)).toBe("there");
+    expect(sendGroup(identity, "SIGKILL", processTable.means(leader))).toBe("sent");
+    expect(processTable.means(leader).pinsGroup(identity)).toBe("there");
     await Promise.all([gone, exited]);
-    expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("gone");
-    expect(sight.means(leader).pinsGroup(identity)).toBe("gone");
+    expect(sendGroup(identity, "SIGKILL", processTable.means(leader))).toBe("gone");
+    expect(processTable.means(leader).pinsGroup(identity)).toBe("gone");
   });
 });
 
@@ -146,7 +146,7 @@ describe("a table", () => {
     put(lines);
     writeFileSync(fake, `#!/bin/sh\necho "$@" >>${dir}/asked\ncat ${dir}/table\n`, { mode: 0o755 });
     const asked = (): readonly string[] => readFileSync(join(dir, "asked"), "utf8").trim().split("\n");
-    return { sight: new PsSight({ clock, dialect: "linux", program: fake }), put, clock, asked };
+    return { processTable: new PsProcessTable({ clock, dialect: "linux", program: fake }), put, clock, asked };
   }
 
   const row = (pid: number, parent: number, state: string, rest = "sh"): string =>
@@ -154,7 +154,7 @@ describe("a table", () => {
   const START = 20_261_115_094_409;
 
   test("tells the living from the dead, and whose children they are", async () => {
-    const { sight } = printed([
+    const { processTable: sight } = printed([
       ...[row(7, 1, "Ss"), row(8, 7, "R+"), row(9, 7, "Z"), row(10, 7, "X"), row(11, 7, "x"), row(12, 8, "T")],
     ]);
     await sight.look();
@@ -163,22 +163,22 @@ describe("a table", () => {
     expect([7, 9, 10, 11, 13].map((pid) => sight.identityOf(pid)?.startTime)).toEqual([
       ...[START, undefined, undefined, undefined, undefined],
     ]);
-    expect((await sight.everybody()).map(({ pid }) => pid)).toEqual([7, 8, 12]);
+    expect((await sight.listProcesses()).map(({ pid }) => pid)).toEqual([7, 8, 12]);
     expect([sight.statOf(9), sight.statOf(13)]).toMatchObject([{ pid: 9, state: "Z" }, "gone"]);
     expect(sight.isStill({ pid: 9, startTime: START, bootId: sight.bootId() ?? "" })).toBe(false);
   });
 
   test("is asked for with environments only where marks are looked for", async () => {
-    const { sight, asked } = printed([row(7, 1, "S", `sh ${COOKIE_NAME}=proc_ps.1:x`)]);
+    const { processTable: sight, asked } = printed([row(7, 1, "S", `sh ${COOKIE_NAME}=proc_ps.1:x`)]);
     await sight.look();
     sight.lookNow();
-    const [one] = await sight.everybody();
+    const [one] = await sight.listProcesses();
     expect(one).toMatchObject({ pid: 7, cookies: ["proc_ps.1:x"], blank: false });
     expect(asked().map((line) => line.includes("command="))).toEqual([false, false, true]);
   });
 
   test("is looked at again when it is older than a quarter of a second, and not before", async () => {
-    const { sight, put, clock } = printed([row(7, 1, "S")]);
+    const { processTable: sight, put, clock } = printed([row(7, 1, "S")]);
     await sight.look();
     const identity = { pid: 7, startTime: START, bootId: sight.bootId() ?? "" };
     put([row(8, 1, "S")]);
@@ -189,7 +189,7 @@ describe("a table", () => {
   });
 
   test("that is no table is told as such, and the one before stays", async () => {
-    const { sight, put } = printed([row(7, 1, "S")]);
+    const { processTable: sight, put } = printed([row(7, 1, "S")]);
     await sight.look();
     put(["what is this"]);
     await expect(sight.look()).rejects.toThrow("no line of its table");
@@ -207,9 +207,9 @@ describe("a table", () => {
     const dir = mkdtempSync(join(home, "half-"));
     const fake = join(dir, "ps");
     writeFileSync(fake, `#!/bin/sh\necho "${row(7, 1, "S")}"\nexit 3\n`, { mode: 0o755 });
-    const sight = new PsSight({ clock: manualClock(), dialect: "linux", program: fake });
-    await expect(sight.everybody()).rejects.toThrow("Command failed");
-    expect(sight.pids()).toEqual([]);
+    const processTable = new PsProcessTable({ clock: manualClock(), dialect: "linux", program: fake });
+    await expect(processTable.listProcesses()).rejects.toThrow("Command failed");
+    expect(processTable.pids()).toEqual([]);
   });
 
   test("is not replaced by one whose look began before it, and the look itself is nobody", async () => {
@@ -220,25 +220,25 @@ describe("a table", () => {
     const itself = row(9, 1, "S").replace("9 1 9", () => "$$ 1 $$");
     writeFileSync(fake, ["#!/bin/sh", slow, `echo "${row(8, 1, "S")}"`, `echo "${itself}"`, ""].join("\n"));
     chmodSync(fake, 0o755);
-    const sight = new PsSight({ clock: manualClock(), dialect: "linux", program: fake });
-    const first = sight.look();
+    const processTable = new PsProcessTable({ clock: manualClock(), dialect: "linux", program: fake });
+    const first = processTable.look();
     await expect.poll(() => existsSync(join(dir, "first"))).toBe(true);
-    sight.lookNow();
+    processTable.lookNow();
     writeFileSync(join(dir, "gate"), "go\n");
     await first;
-    expect(sight.pids()[0]).toBe(8);
-    expect((await sight.everybody()).map(({ pid }) => pid)).toEqual([8]);
+    expect(processTable.pids()[0]).toBe(8);
+    expect((await processTable.listProcesses()).map(({ pid }) => pid)).toEqual([8]);
   });
 
   test("that was never made lets no group be signalled: our own is not known", () => {
-    const { sight } = printed([row(7, 1, "S")]);
+    const { processTable: sight } = printed([row(7, 1, "S")]);
     const identity = { pid: 4_194_305, startTime: START, bootId: "" };
     const leader = { identity, released: false, exit: undefined, kill: () => undefined, tell: () => undefined };
     expect(sendGroup(identity, "SIGKILL", sight.means(leader))).toBe("refused");
   });
 
   test("shows no files, and is named apart from what /proc shows", () => {
-    const { sight } = printed([row(7, 1, "S")]);
+    const { processTable: sight } = printed([row(7, 1, "S")]);
     expect([sight.openFile(), sight.hasOpen()]).toEqual([undefined, false]);
     expect(sight.namespace()).toMatch(/^ps pid:\[\d+\]$/);
   });
@@ -247,10 +247,10 @@ describe("a table", () => {
 describe("the watchdog that looks with ps", () => {
   async function watch(script: string, change: (startTime: number) => number = (same) => same) {
     const { child, pid, gone, cookie } = await tree(script);
-    const sight = see();
-    await sight.look();
-    const startTime = change(sight.identityOf(pid)?.startTime ?? 0);
-    return { dog: new Watchdog(() => undefined, sight.breed), child, pid, gone, cookie, startTime };
+    const processTable = see();
+    await processTable.look();
+    const startTime = change(processTable.identityOf(pid)?.startTime ?? 0);
+    return { dog: new Watchdog(() => undefined, processTable.watchdogKind), child, pid, gone, cookie, startTime };
   }
 
   test("G20: ends groups, and those who have left them but carry the cookie", async () => {
@@ -289,12 +289,12 @@ describe("the ledger, with ps", () => {
   test("G20: what a dead server has left is found by its cookie and ended", async () => {
     const { gone, cookie } = await tree("setsid sh -c '(sleep 8000409 &); echo up'");
     const dir = join(home, "sweep");
-    const sight = see();
-    sight.lookNow();
-    const myself = sight.identityOf(process.pid);
+    const processTable = see();
+    processTable.lookNow();
+    const myself = processTable.identityOf(process.pid);
     if (myself === undefined) throw new Error("We are not there.");
-    openLedger({ dir, clock: systemClock, sight, owner: { ...myself, startTime: 1 } }).intend(intent(cookie));
-    const ledger = openLedger({ dir, clock: systemClock, sight });
+    openLedger({ dir, clock: systemClock, processTable, owner: { ...myself, startTime: 1 } }).intend(intent(cookie));
+    const ledger = openLedger({ dir, clock: systemClock, processTable });
     const [swept] = await ledger.sweep(ledger.leftovers().entries);
     expect(swept).toMatchObject({ escaped: [], sure: true });
     expect(swept?.killed).toHaveLength(1);
@@ -304,8 +304,8 @@ describe("the ledger, with ps", () => {
 
   test("G21: what a living server has written is not touched, whichever way it sees", () => {
     const dir = mkdtempSync(join(home, "living-"));
-    openLedger({ dir, clock: systemClock, sight: see() }).intend(intent(cookieNow()));
-    expect(openLedger({ dir, clock: systemClock, sight: see() }).leftovers()).toMatchObject({ entries: [], live: 1 });
+    openLedger({ dir, clock: systemClock, processTable: see() }).intend(intent(cookieNow()));
+    expect(openLedger({ dir, clock: systemClock, processTable: see() }).leftovers()).toMatchObject({ entries: [], live: 1 });
     const owner = identityOf(process.ppid);
     if (owner === undefined) throw new Error("Our parent is not there.");
     expect(openLedger({ dir, clock: systemClock, owner }).leftovers()).toMatchObject({ entries: [], elsewhere: 1 });
@@ -336,14 +336,14 @@ describe("the platform", () => {
   }
 
   test("the self-test is passed with ps alone", async () => {
-    const sight = see();
-    const make = () => makeContainment("group", { ...around, machine: lookAtMachine(), sight });
-    expect(await selfTest({ clock: systemClock, workspace: home, make, sight })).toEqual({ kind: "passed" });
+    const processTable = see();
+    const make = () => makeContainment("group", { ...around, machine: lookAtMachine(), processTable });
+    expect(await selfTest({ clock: systemClock, workspace: home, make, processTable })).toEqual({ kind: "passed" });
   });
 
   test("the doctor says of a Mac that only the last tier is there, what escapes it, and who has tried it", async () => {
     const machine = { ...lookAtMachine(), platform: "darwin" as const };
-    const { mechanisms, best, notes } = await diagnose({ ...around, machine, sight: see(), fresh: true });
+    const { mechanisms, best, notes } = await diagnose({ ...around, machine, processTable: see(), fresh: true });
     expect(mechanisms.filter(({ available }) => available).map(({ mechanism }) => mechanism)).toEqual(["group"]);
     expect(best).toBe("group");
     expect(mechanisms.at(-1)?.limits.join(" ")).toContain("environment ps does not show");
@@ -357,25 +357,25 @@ describe("the platform", () => {
     ["nothing, where neither is told", "exit 1", undefined],
   ])("the start of a Mac is named by %s", (_, sysctl, bootId) => {
     onMac(sysctl);
-    expect(sightOn("darwin", manualClock())?.bootId()).toBe(bootId);
+    expect(processTableOn("darwin", manualClock())?.bootId()).toBe(bootId);
   });
 
   test("on a Mac whose start nobody tells, nobody is declared dead unseen, and nobody is signalled", () => {
     onMac("exit 1");
-    const sight = sightOn("darwin", manualClock());
-    sight?.lookNow?.();
-    const parent = sight?.identityOf(process.ppid);
-    if (sight === undefined || parent === undefined) throw new Error("Our parent is not there.");
-    expect(sight.isStill(parent)).toBe(true);
-    expect(send(parent, "SIGTERM", sight.means())).toBe("refused");
+    const processTable = processTableOn("darwin", manualClock());
+    processTable?.lookNow?.();
+    const parent = processTable?.identityOf(process.ppid);
+    if (processTable === undefined || parent === undefined) throw new Error("Our parent is not there.");
+    expect(processTable.isStill(parent)).toBe(true);
+    expect(send(parent, "SIGTERM", processTable.means())).toBe("refused");
   });
 
   test("on a Mac everybody is seen by its ps", async () => {
     onMac(`echo ${UUID}`);
-    const sight = sightOn("darwin", manualClock());
-    sight?.lookNow?.();
-    expect(sight?.identityOf(process.pid)).toMatchObject({ pid: process.pid, bootId: UUID });
-    expect((await sight?.everybody())?.map(({ pid }) => pid)).toContain(process.pid);
+    const processTable = processTableOn("darwin", manualClock());
+    processTable?.lookNow?.();
+    expect(processTable?.identityOf(process.pid)).toMatchObject({ pid: process.pid, bootId: UUID });
+    expect((await processTable?.listProcesses())?.map(({ pid }) => pid)).toContain(process.pid);
   });
 
   test("the doctor of a Mac sees by itself, and the last tier passes its test", async () => {

@@ -11,12 +11,12 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Leader } from "../containment/containment.ts";
 import { bootIdOf, type Identity, namespaceOf, type Presence, type Seen } from "./proc.ts";
 import type { Stat } from "./proc-file.ts";
-import type { Sight } from "./process-table.ts";
+import type { ProcessTable } from "./process-table.ts";
 import { type Dialect, PS_ENVIRONMENT, parseBoot, parseTable, psArguments, type Row } from "./ps-output.ts";
 import { psBreed } from "./ps-watchdog.ts";
-import { Census } from "./shared-scan.ts";
-import { type Means, REAL } from "./signal.ts";
-import type { Breed } from "./watchdog.ts";
+import { SharedScan } from "./shared-scan.ts";
+import { type SignalPort, REAL } from "./signal.ts";
+import type { WatchdogKind } from "./watchdog.ts";
 
 /** How long `ps` may take, on a machine that is very busy. It takes some twenty milliseconds. */
 const PS_MS_MAX = 5_000;
@@ -27,28 +27,28 @@ const PS_BYTES_MAX = 64 * 1024 * 1024;
 /** How old a table may be by which somebody is signalled. Right after a look, which is when it is done, it is newer. */
 const LOOK_AGE_MS_MAX = 250;
 
-export interface PsSightOptions {
+export interface PsProcessTableOptions {
   readonly clock: Clock;
   readonly dialect: Dialect;
   /** The path of `ps`. */
   readonly program: string;
 }
 
-export class PsSight implements Sight {
+export class PsProcessTable implements ProcessTable {
   readonly kind = "ps";
-  readonly breed: Breed;
-  readonly #options: PsSightOptions;
+  readonly watchdogKind: WatchdogKind;
+  readonly #options: PsProcessTableOptions;
   readonly #bootId: string | undefined;
-  readonly #plain = new Census(() => this.#read(false));
+  readonly #plain = new SharedScan(() => this.#read(false));
   #table: ReadonlyMap<number, Row> = new Map();
   #at = Number.NEGATIVE_INFINITY;
   /** Looks that have begun, and which of them the table is of. */
   #begun = 0;
   #shown = 0;
 
-  constructor(options: PsSightOptions) {
+  constructor(options: PsProcessTableOptions) {
     this.#options = options;
-    this.breed = psBreed(options.program, options.dialect);
+    this.watchdogKind = psBreed(options.program, options.dialect);
     this.#bootId = options.dialect === "macos" ? macosBootId() : bootIdOf();
   }
 
@@ -97,13 +97,13 @@ export class PsSight implements Sight {
     return [...this.#table.keys()];
   }
 
-  async everybody(meet?: (one: Seen) => void): Promise<readonly Seen[]> {
+  async listProcesses(meet?: (one: Seen) => void): Promise<readonly Seen[]> {
     const all = await this.#read(true);
     for (const one of all) meet?.(one);
     return all;
   }
 
-  means(leader?: Leader): Means {
+  means(leader?: Leader): SignalPort {
     return {
       ...REAL,
       presenceOf: (identity) => this.#presenceOf(identity),

@@ -6,9 +6,9 @@
 // Cookies are handed to `awk` as lines, never as arguments: in the table they would mark `awk` itself.
 import { COOKIE_NAME } from "../launch/environment.ts";
 import { type Dialect, PS_ENVIRONMENT, psArguments, startText } from "./ps-output.ts";
-import { type Breed, EMPTY_LOOKS, ROUNDS_MAX } from "./watchdog.ts";
+import { type WatchdogKind, EMPTY_LOOKS, ROUNDS_MAX } from "./watchdog.ts";
 
-export function psBreed(program: string, dialect: Dialect): Breed {
+export function psBreed(program: string, dialect: Dialect): WatchdogKind {
   return {
     script: scriptOf(`'${program}' ${psArguments(dialect, { cookies: true }).join(" ")}`),
     tell: ({ pid, startTime, cookie }) => `${pid} ${startTime === undefined ? "-" : startText(startTime)} ${cookie}`,

@@ -1,7 +1,7 @@
 // The thread of `scan-thread.ts`: reads the table of processes, and says how far it is.
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../../core/errors.ts";
-import { everybody } from "./proc.ts";
+import { listProcesses } from "./proc.ts";
 import { COUNT, type LookReply, type LookRequest, OVER, READING } from "./scan-thread.ts";
 
 const port = parentPort;
@@ -11,7 +11,7 @@ const reply = (one: LookReply): void => port.postMessage(one);
 
 port.on("message", ({ root, unread, progress }: LookRequest) => {
   Atomics.add(progress, COUNT, 1);
-  const look = everybody(
+  const look = listProcesses(
     {
       cookies: true,
       unread: new Set(unread),

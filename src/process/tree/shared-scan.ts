@@ -2,14 +2,14 @@
 //
 // Invariant: whoever asks is told of a look that began after they asked. An older one could have missed somebody.
 import type { Seen } from "./proc.ts";
-import { PROC_SIGHT } from "./proc-process-table.ts";
+import { PROC_PROCESS_TABLE } from "./proc-process-table.ts";
 
-export class Census {
+export class SharedScan {
   readonly #look: () => Promise<readonly Seen[]>;
   #current: Promise<readonly Seen[]> | undefined;
   #next: Promise<readonly Seen[]> | undefined;
 
-  constructor(look: () => Promise<readonly Seen[]> = () => PROC_SIGHT.everybody()) {
+  constructor(look: () => Promise<readonly Seen[]> = () => PROC_PROCESS_TABLE.listProcesses()) {
     this.#look = look;
   }
 

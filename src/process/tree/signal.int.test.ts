@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Identity, identityOf, type Presence } from "./proc.ts";
-import { type Means, send, sendGroup, signalName } from "./signal.ts";
+import { type SignalPort, send, sendGroup, signalName } from "./signal.ts";
 
 const someone: Identity = { pid: 4711, startTime: 1, bootId: "boot" };
 
 function means(presence: Presence, kill = vi.fn()) {
-  return { presenceOf: () => presence, pinsGroup: () => presence, kill, pid: 100, group: () => 90 } satisfies Means;
+  return { presenceOf: () => presence, pinsGroup: () => presence, kill, pid: 100, group: () => 90 } satisfies SignalPort;
 }
 
 function thrower(code: string) {

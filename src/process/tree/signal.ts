@@ -13,7 +13,7 @@ import { type Identity, type Presence, pinsGroup, presenceOf, statOf } from "./p
 export type Sent = "sent" | "gone" | "refused";
 
 /** How signals go out and identities are proven. Another platform, or a test, brings its own. */
-export interface Means {
+export interface SignalPort {
   readonly presenceOf: (identity: Identity) => Presence;
   /** Whether this identity is the leader of a group of its own number, which nobody else can get meanwhile. */
   readonly pinsGroup: (identity: Identity) => Presence;
@@ -24,7 +24,7 @@ export interface Means {
 }
 
 /** By /proc. */
-export const REAL: Means = {
+export const REAL: SignalPort = {
   presenceOf: (identity) => presenceOf(identity),
   pinsGroup: (identity) => pinsGroup(identity),
   kill: (pid, signal) => {
@@ -38,7 +38,7 @@ export const REAL: Means = {
 };
 
 /** To one process. */
-export function send(identity: Identity, signal: NodeJS.Signals, means: Means = REAL): Sent {
+export function send(identity: Identity, signal: NodeJS.Signals, means: SignalPort = REAL): Sent {
   if (!isOrdinary(identity.pid) || identity.pid === means.pid) return "refused";
   return deliver(identity.pid, signal, means.presenceOf(identity), means);
 }
@@ -47,7 +47,7 @@ export function send(identity: Identity, signal: NodeJS.Signals, means: Means = 
  * To all of a group, by its leader. The leader may have ended, as long as nobody has reaped it: until then its number
  * belongs to this group. Once it is reaped the number may be anybody's, and the answer is `gone`.
  */
-export function sendGroup(leader: Identity, signal: NodeJS.Signals, means: Means = REAL): Sent {
+export function sendGroup(leader: Identity, signal: NodeJS.Signals, means: SignalPort = REAL): Sent {
   const group = means.group();
   // Our own group not being known is a reason to signal none.
   if (!isOrdinary(leader.pid) || group === undefined) return "refused";
@@ -70,7 +70,7 @@ const NAMES: ReadonlyMap<number, string> = new Map(
 /** 0 and negative numbers mean groups to the kernel, -1 everybody, and 1 takes the machine with it. */
 const isOrdinary = (pid: number): boolean => Number.isSafeInteger(pid) && pid > 1;
 
-function deliver(target: number, signal: NodeJS.Signals, presence: Presence, means: Means): Sent {
+function deliver(target: number, signal: NodeJS.Signals, presence: Presence, means: SignalPort): Sent {
   if (presence !== "there") return presence === "gone" ? "gone" : "refused";
   try {
     means.kill(target, signal);

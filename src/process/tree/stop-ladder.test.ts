@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { ESCAPED_AFTER_MS, GRACE_MS, GRACE_MS_MAX } from "../limits.ts";
-import { Ladder, rungs } from "./stop-ladder.ts";
+import { StopLadder, rungs } from "./stop-ladder.ts";
 
 function climbing() {
   const clock = manualClock();
   const told: string[] = [];
-  const ladder = new Ladder({
+  const ladder = new StopLadder({
     clock,
     send: (signal) => told.push(`${signal} at ${clock.elapsed()}`),
     escaped: () => told.push(`escaped at ${clock.elapsed()}`),

@@ -25,7 +25,7 @@ export interface Climb {
   readonly escaped: () => void;
 }
 
-export class Ladder {
+export class StopLadder {
   readonly #climb: Climb;
   readonly #forced = Promise.withResolvers<void>();
   #on: Rung["signal"] | undefined;

@@ -6,18 +6,18 @@
 // 3. The command itself, and the programs that hold its tree, are never members.
 import type { Clock } from "../../ports/clock.ts";
 import type { ProcessTree, TreeEnd, TreeEndLimits, TreeMember } from "../../ports/spawner.ts";
-import type { Held } from "../containment/containment.ts";
+import type { HeldTree } from "../containment/containment.ts";
 import { DESCRIPTION_CHARS_MAX } from "../limits.ts";
 import { endAll } from "./kill-scan.ts";
 import { until } from "./poll-until.ts";
 import type { Identity } from "./proc.ts";
 import { readProc } from "./proc-file.ts";
-import type { Sight } from "./process-table.ts";
+import type { ProcessTable } from "./process-table.ts";
 import { send } from "./signal.ts";
 
 export interface SubtreeParts {
-  readonly held: Pick<Held, "identity" | "left" | "members">;
-  readonly sight: Pick<Sight, "kind" | "look" | "isStill" | "identityOf" | "means">;
+  readonly held: Pick<HeldTree, "identity" | "left" | "members">;
+  readonly processTable: Pick<ProcessTable, "kind" | "look" | "isStill" | "identityOf" | "means">;
   readonly clock: Clock;
 }
 
@@ -42,7 +42,7 @@ export class Subtree implements ProcessTree {
   }
 
   async endOthers(kept: readonly TreeMember[], { graceMs, limitMs }: TreeEndLimits): Promise<TreeEnd> {
-    const { clock, sight } = this.#parts;
+    const { clock, processTable: sight } = this.#parts;
     const deadline = clock.elapsed() + limitMs;
     const met = new Map<string, TreeMember>();
     const find = async (): Promise<readonly Identity[]> => {
@@ -66,7 +66,7 @@ export class Subtree implements ProcessTree {
   }
 
   async #find(): Promise<readonly Identity[]> {
-    const { held, sight } = this.#parts;
+    const { held, processTable: sight } = this.#parts;
     await sight.look?.();
     if (held.members === undefined) return this.#listed();
     const found = sight.isStill(held.identity) ? await held.members() : [];
@@ -75,7 +75,7 @@ export class Subtree implements ProcessTree {
 
   /** In this tick. Once the process that holds the tree is gone, its number may belong to a stranger. */
   #listed(): readonly Identity[] {
-    const { held, sight } = this.#parts;
+    const { held, processTable: sight } = this.#parts;
     if (!sight.isStill(held.identity)) return [];
     const found = held.left().flatMap(({ pid }) => sight.identityOf(pid) ?? []);
     return sight.isStill(held.identity) ? found : [];
@@ -83,7 +83,7 @@ export class Subtree implements ProcessTree {
 
   /** A stopped process receives SIGTERM only once it continues. */
   #ask(found: readonly Identity[]): readonly Identity[] {
-    const means = this.#parts.sight.means();
+    const means = this.#parts.processTable.means();
     for (const one of found) {
       send(one, "SIGTERM", means);
       send(one, "SIGCONT", means);
@@ -92,7 +92,7 @@ export class Subtree implements ProcessTree {
   }
 
   #toMember({ pid, startTime }: Identity): TreeMember {
-    return { pid, startTime, command: this.#parts.sight.kind === "proc" ? commandOf(pid) : "" };
+    return { pid, startTime, command: this.#parts.processTable.kind === "proc" ? commandOf(pid) : "" };
   }
 }
 

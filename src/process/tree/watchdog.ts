@@ -23,7 +23,7 @@ export interface Ward {
 }
 
 /** How it looks for whom it has to end. */
-export interface Breed {
+export interface WatchdogKind {
   /** Reads lines: `+ SLOT` and what `tell` says of a tree, `- SLOT`. At the end of them it ends those that are left. */
   readonly script: string;
   readonly tell: (ward: Ward) => string;
@@ -36,14 +36,14 @@ const RESTARTS_MAX = 100;
 export class Watchdog {
   readonly #wards: (Ward | undefined)[] = [];
   readonly #onNotice: (text: string) => void;
-  readonly #breed: Breed;
+  readonly #kind: WatchdogKind;
   #child: (ChildProcess & { readonly stdin: Writable }) | undefined;
   #restarts = 0;
   #closed = false;
 
-  constructor(onNotice: (text: string) => void, breed: Breed = PROC_BREED) {
+  constructor(onNotice: (text: string) => void, breed: WatchdogKind = PROC_BREED) {
     this.#onNotice = onNotice;
-    this.#breed = breed;
+    this.#kind = breed;
   }
 
   /** Answers how it is told that the tree is gone. Throws if there is no watchdog, and none can be had. */
@@ -72,9 +72,9 @@ export class Watchdog {
   }
 
   #start(): ChildProcess & { readonly stdin: Writable } {
-    const child = spawn(SHELL, ["-c", this.#breed.script, "belay-watchdog"], {
+    const child = spawn(SHELL, ["-c", this.#kind.script, "belay-watchdog"], {
       cwd: "/",
-      env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", ...this.#breed.env },
+      env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", ...this.#kind.env },
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],
     });
@@ -113,7 +113,7 @@ export class Watchdog {
   }
 
   #tell(slot: number, ward: Ward): void {
-    this.#child?.stdin.write(`+ ${slot} ${this.#breed.tell(ward)}\n`);
+    this.#child?.stdin.write(`+ ${slot} ${this.#kind.tell(ward)}\n`);
   }
 }
 
@@ -180,7 +180,7 @@ done
 `;
 
 /** By /proc. */
-const PROC_BREED: Breed = {
+const PROC_BREED: WatchdogKind = {
   script: WATCHDOG,
   tell: ({ pid, cookie, livenessLink, cgroup }) => `${pid} ${cookie} ${livenessLink ?? "-"} ${cgroup ?? "-"}`,
 };
