@@ -1,6 +1,6 @@
 // Mistakes of the loop over a model: what it asks, when it stops, what it reports, and what that has cost.
 import ts from "typescript";
-import type { Means } from "../../src/agent/model/ask-model.ts";
+import type { RequestContext } from "../../src/agent/model/ask-model.ts";
 import type { TranscriptResult } from "../../src/core/read/transcript.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { type Mistake, mistake } from "../../test/mistakes/mistake.ts";
@@ -30,7 +30,7 @@ const STOPS: readonly Bug[] = [
       const pause = at.value().value();
       return pause.become(
         inline(
-          (means: Means, ms: number) => new Promise<void>((resolve) => void means.turn.clock.after(ms, resolve)),
+          (means: RequestContext, ms: number) => new Promise<void>((resolve) => void means.turn.clock.after(ms, resolve)),
           at.param(1),
           pause.arg(0, 1),
         ),

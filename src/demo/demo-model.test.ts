@@ -6,14 +6,14 @@ import type { Message } from "../core/read/transcript.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { demoModel } from "./demo-model.ts";
 import { DEMO_LABEL, planFor } from "./script.ts";
-import { heard } from "./unanswered-input.ts";
+import { unansweredInput } from "./unanswered-input.ts";
 
 const user = (...texts: readonly string[]): LanguageModelV4Message => ({
   role: "user",
   content: texts.map((text) => ({ type: "text", text })),
 });
 
-const plan = (...prompt: LanguageModelV4Prompt) => planFor(heard(prompt));
+const plan = (...prompt: LanguageModelV4Prompt) => planFor(unansweredInput(prompt));
 const callsFor = (text: string): readonly string[] => plan(user(text)).calls.map(({ name }) => name);
 
 /** A conversation in which the run's one call has ended like this. */
@@ -26,7 +26,7 @@ function told(result: object, ...more: readonly Message[]): string {
     { role: "tool", runId: "run_1", results: [{ ...call, ...result } as never] },
     ...more,
   ];
-  return planFor(heard(providerPrompt(messages))).text;
+  return planFor(unansweredInput(providerPrompt(messages))).text;
 }
 
 describe("a stream", () => {
@@ -116,7 +116,7 @@ describe("words", () => {
 
   test("calls are numbered through the session, so that no name is used twice", () => {
     const asked = { type: "tool-call", toolCallId: "demo_1", toolName: "list_files", input: {} } as const;
-    expect(heard([user("list"), { role: "assistant", content: [asked] }, user("list")]).callsBefore).toBe(1);
+    expect(unansweredInput([user("list"), { role: "assistant", content: [asked] }, user("list")]).callsBefore).toBe(1);
   });
 });
 
@@ -163,14 +163,14 @@ describe("what it says of what it hears", () => {
       { role: "user", runId: "run_1", text: "Something has ended." },
       { role: "note", runId: "run_1", item },
     ]);
-    expect(planFor(heard(woken)).text).toBe(
+    expect(planFor(unansweredInput(woken)).text).toBe(
       "(demo) Nobody had to ask: proc_1.1 ended by itself with exit code 2 after 1.5 s. Its last words: and so.",
     );
     const odd = providerPrompt([
       { role: "user", runId: "run_1", text: "Something has ended." },
       { role: "note", runId: "run_1", item: { kind: "result", text: "The mail was sent." } },
     ]);
-    expect(planFor(heard(odd)).text).toBe("(demo) I was told: The mail was sent.");
+    expect(planFor(unansweredInput(odd)).text).toBe("(demo) I was told: The mail was sent.");
   });
 
   test("what was withdrawn is not asked for any more, and what else was said is", () => {
@@ -190,7 +190,7 @@ describe("what it says of what it hears", () => {
       { role: "tool", runId: "run_1", results: [{ callId: "call_1.1", name: "count_slowly", outcome: cancelled }] },
       { role: "user", runId: "run_2", text: "list" },
     ];
-    const { text, calls } = planFor(heard(providerPrompt(messages)));
+    const { text, calls } = planFor(unansweredInput(providerPrompt(messages)));
     expect(text.trimEnd()).toBe(
       "(demo) I know: my last answer was stopped by alice: too slow. It is incomplete. I call list_files.",
     );

@@ -11,8 +11,8 @@ import type {
 } from "@ai-sdk/provider";
 import type { Clock } from "../ports/clock.ts";
 import { DEMO_PACE, type DemoPace } from "./pace.ts";
-import { type Plan, type PlannedCall, planFor } from "./script.ts";
-import { heard } from "./unanswered-input.ts";
+import { type ScriptPlan, type PlannedCall, planFor } from "./script.ts";
+import { unansweredInput } from "./unanswered-input.ts";
 
 export interface DemoModelOptions {
   readonly clock: Clock;
@@ -27,7 +27,7 @@ export function demoModel({ clock, pace = DEMO_PACE }: DemoModelOptions): Langua
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error("The demo model only streams: use doStream.")),
     doStream: async ({ prompt, abortSignal }: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> => {
-      const told = heard(prompt);
+      const told = unansweredInput(prompt);
       const parts = partsOf(planFor(told), told.callsBefore);
       return { stream: spoken(parts, { clock, wordMs: pace.wordMs, signal: abortSignal ?? NEVER }) };
     },
@@ -86,7 +86,7 @@ function spoken(
 
 const isWord = ({ type }: LanguageModelV4StreamPart): boolean => type === "text-delta" || type === "reasoning-delta";
 
-function* partsOf({ thought, text, calls }: Plan, callsBefore: number): Generator<LanguageModelV4StreamPart, void> {
+function* partsOf({ thought, text, calls }: ScriptPlan, callsBefore: number): Generator<LanguageModelV4StreamPart, void> {
   yield { type: "stream-start", warnings: [] };
   if (thought !== undefined) {
     yield { type: "reasoning-start", id: "thought" };

@@ -1,11 +1,11 @@
 // What the demo model says and does next. Pure: a script, so that it needs no key, and is the same every time.
 import type { Json } from "../core/model/prompt.ts";
-import type { Heard, HeardNote, HeardResult } from "./unanswered-input.ts";
+import type { UnansweredInput, UnansweredNote, UnansweredResult } from "./unanswered-input.ts";
 
 /** Said once in every run: nobody shall take the script for a model. */
 export const DEMO_LABEL = "(demo)";
 
-export interface Plan {
+export interface ScriptPlan {
   /** What it thinks aloud before it speaks. */
   readonly thought: string | undefined;
   readonly text: string;
@@ -74,12 +74,12 @@ const WORDS: readonly Word[] = [
 /** All but the one that does not listen: that is for those who want to see it. */
 const EVERYTHING = "list, count, spawn, write, ask";
 
-export function planFor(heard: Heard): Plan {
+export function planFor(heard: UnansweredInput): ScriptPlan {
   return heard.results.length === 0 ? answer(heard) : goOn(heard);
 }
 
 /** The first answer to something that people ask for. */
-function answer({ said: [request = "", ...added], notes }: Heard): Plan {
+function answer({ said: [request = "", ...added], notes }: UnansweredInput): ScriptPlan {
   const calls = callsFor([request, ...added].join("\n"));
   const text = [DEMO_LABEL, ...noted(notes), ...added.map(acknowledged)];
   if (calls.length === 0) {
@@ -96,7 +96,7 @@ function answer({ said: [request = "", ...added], notes }: Heard): Plan {
 }
 
 /** After its calls: what came of them, and what people have said meanwhile. */
-function goOn({ results, said, notes }: Heard): Plan {
+function goOn({ results, said, notes }: UnansweredInput): ScriptPlan {
   const calls = callsFor(said.join("\n"));
   const text = [...results.map(sentence), ...noted(notes), ...said.map(acknowledged)];
   const thought = "Let me see what came of it.";
@@ -125,7 +125,7 @@ function friendly(request: string): readonly string[] {
   ];
 }
 
-function sentence({ name, output }: HeardResult): string {
+function sentence({ name, output }: UnansweredResult): string {
   switch (output.type) {
     case "text":
       return `${name} is done: ${short(output.value)}.`;
@@ -163,9 +163,9 @@ function stopped(name: string, told: string): string | undefined {
 const item = (line: string): string => line.replace(/^- /, "");
 
 /** What is heard twice is said once. */
-const noted = (notes: readonly HeardNote[]): readonly string[] => [...new Set(notes.map(remark))];
+const noted = (notes: readonly UnansweredNote[]): readonly string[] => [...new Set(notes.map(remark))];
 
-function remark({ kind, text }: HeardNote): string {
+function remark({ kind, text }: UnansweredNote): string {
   switch (kind) {
     case "reminder":
       return "I was reminded not to repeat what was stopped.";

@@ -1,22 +1,22 @@
 // What a request tells the demo model that it has not answered yet: results of its calls, words of people, notes.
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
 
-export interface Heard {
+export interface UnansweredInput {
   /** Results of the calls it has just asked for. None: it is asked something new. */
-  readonly results: readonly HeardResult[];
+  readonly results: readonly UnansweredResult[];
   /** What people have said, oldest first: the request, or what they add to it. */
   readonly said: readonly string[];
-  readonly notes: readonly HeardNote[];
+  readonly notes: readonly UnansweredNote[];
   /** How many calls were asked for before, in the whole session: the next one has a number of its own. */
   readonly callsBefore: number;
 }
 
-export interface HeardResult {
+export interface UnansweredResult {
   readonly name: string;
   readonly output: LanguageModelV4ToolResultOutput;
 }
 
-export interface HeardNote {
+export interface UnansweredNote {
   /**
    * `cut`: an earlier answer did not come to its end. `withdrawn`: what was said before it is not wanted any more.
    * `result`: of something that went on in the background.
@@ -25,12 +25,12 @@ export interface HeardNote {
   readonly text: string;
 }
 
-type Piece = { readonly said: string } | { readonly note: HeardNote };
+type Piece = { readonly said: string } | { readonly note: UnansweredNote };
 
-export function heard(prompt: LanguageModelV4Prompt): Heard {
+export function unansweredInput(prompt: LanguageModelV4Prompt): UnansweredInput {
   const last = prompt.findLastIndex(({ role }) => role === "assistant");
   const since = prompt.slice(last + 1);
-  const notes: HeardNote[] = [];
+  const notes: UnansweredNote[] = [];
   let results = since.flatMap(resultsOf);
   let said: readonly string[] = [];
   for (const piece of since.flatMap((message) => (message.role === "user" ? message.content.map(pieceOf) : []))) {
@@ -50,7 +50,7 @@ export function heard(prompt: LanguageModelV4Prompt): Heard {
 
 type Message = LanguageModelV4Prompt[number];
 
-function resultsOf(message: Message): readonly HeardResult[] {
+function resultsOf(message: Message): readonly UnansweredResult[] {
   if (message.role !== "tool") return [];
   return message.content.flatMap((part) =>
     part.type === "tool-result" ? [{ name: part.toolName, output: part.output }] : [],

@@ -9,8 +9,8 @@ import { ControlError } from "../../core/errors.ts";
 import { type RunId, runOf } from "../../core/model/ids.ts";
 import type { Message } from "../../core/read/transcript.ts";
 import type { Agent, CallDetails, Turn, TurnResult } from "../../ports/agent.ts";
-import { askModel, type Means } from "../model/ask-model.ts";
-import type { Answer } from "../model/model-answer.ts";
+import { askModel, type RequestContext } from "../model/ask-model.ts";
+import type { ModelAnswer } from "../model/model-answer.ts";
 import { ModelError } from "../model/model-error.ts";
 import { providerPrompt } from "../model/provider-prompt.ts";
 import { type ToolSet, toolSet } from "../tools/tool-set.ts";
@@ -19,8 +19,8 @@ import { compact, isTooLong } from "./compaction.ts";
 import { callsToMake, finishOf, requestCalls } from "./requested-calls.ts";
 import { circle, followsCalls, runProgress } from "./run-progress.ts";
 import { slotsByKey } from "./slots.ts";
-import { Stop } from "./turn-stop.ts";
-import { Meter } from "./usage-meter.ts";
+import { TurnStop } from "./turn-stop.ts";
+import { UsageMeter } from "./usage-meter.ts";
 
 /** An agent that puts each turn to a model, and has the calls made that the model asks for. */
 export function modelAgent(given: ModelAgentOptions): Agent {
@@ -53,7 +53,7 @@ class Loop {
   readonly #options: Checked;
   readonly #tools: ToolSet;
   readonly #turn: Turn;
-  readonly #means: Means;
+  readonly #means: RequestContext;
   /** Why there is no summary, if there should be one. */
   #uncompacted: unknown = undefined;
 
@@ -62,7 +62,7 @@ class Loop {
     this.#tools = tools;
     this.#turn = turn;
     const { idle, retry } = options;
-    this.#means = { turn, stop: new Stop(turn), meter: new Meter(), idle, retry };
+    this.#means = { turn, stop: new TurnStop(turn), meter: new UsageMeter(), idle, retry };
     turn.meter(() => this.#means.meter.read()); // @fault cost-lost-with-the-stop
   }
 
@@ -97,7 +97,7 @@ class Loop {
     return this.#result(await this.#answer(model, options));
   }
 
-  async #answer(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<Answer> {
+  async #answer(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<ModelAnswer> {
     const { emit } = this.#turn;
     try {
       return await askModel({ model, options, emit, whose: "turn" }, this.#means);
@@ -111,7 +111,7 @@ class Loop {
     }
   }
 
-  async #result(answer: Answer): Promise<TurnResult> {
+  async #result(answer: ModelAnswer): Promise<TurnResult> {
     const { stop, meter } = this.#means;
     // Known by now: an answer without it is thrown away by whoever reads it.
     const finished = answer.finished;

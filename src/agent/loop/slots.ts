@@ -7,7 +7,7 @@
 import { ControlError } from "../../core/errors.ts";
 import type { Slots } from "../../ports/agent.ts";
 
-interface Wish {
+interface SlotRequest {
   readonly taken: (giveBack: () => void) => void;
 }
 
@@ -17,7 +17,7 @@ export function slots(max: number): Slots {
     throw new ControlError("invalid", "The number of slots is a whole number of at least 1.");
   }
   // A set keeps the order, and what is taken back leaves it without a search.
-  const wishes = new Set<Wish>();
+  const wishes = new Set<SlotRequest>();
   let free = max;
   let handingOut = false;
 
@@ -43,7 +43,7 @@ export function slots(max: number): Slots {
 
   return {
     take(taken) {
-      const wish: Wish = { taken };
+      const wish: SlotRequest = { taken };
       wishes.add(wish);
       handOut();
       return () => void wishes.delete(wish);

@@ -7,7 +7,7 @@
 import type { Turn } from "../../ports/agent.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-export class Stop {
+export class TurnStop {
   readonly #turn: Pick<Turn, "signal">;
   readonly #signal: AbortSignal;
   readonly #clock: Clock;

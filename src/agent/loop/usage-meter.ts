@@ -2,19 +2,19 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { ModelName, Usage } from "../../core/model/event.ts";
 import type { TurnResult } from "../../ports/agent.ts";
-import type { Answer } from "../model/model-answer.ts";
+import type { ModelAnswer } from "../model/model-answer.ts";
 import { requestChars, sum, usageOf } from "../model/tokens.ts";
 
 interface Request {
   readonly options: LanguageModelV4CallOptions;
-  readonly answer: Answer;
+  readonly answer: ModelAnswer;
   /** The model that was asked. */
   readonly model: ModelName;
   /** Whether the answer is the turn's own, or a means to it. */
   readonly whose: "turn" | "compaction";
 }
 
-export class Meter {
+export class UsageMeter {
   #before: Usage | undefined = undefined;
   #live: Request | undefined = undefined;
   #model: ModelName | undefined = undefined;

@@ -5,10 +5,10 @@
 // 2. After a stop there is no further attempt.
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { Turn } from "../../ports/agent.ts";
-import type { Stop } from "../loop/turn-stop.ts";
-import type { Meter } from "../loop/usage-meter.ts";
-import { type Trouble, troubleOf } from "./classify-error.ts";
-import { Answer } from "./model-answer.ts";
+import type { TurnStop } from "../loop/turn-stop.ts";
+import type { UsageMeter } from "../loop/usage-meter.ts";
+import { type ProviderTrouble, classifyError } from "./classify-error.ts";
+import { ModelAnswer } from "./model-answer.ts";
 import { ModelError } from "./model-error.ts";
 import { type Idle, ModelRequest } from "./model-request.ts";
 
@@ -21,10 +21,10 @@ export interface Retry {
 }
 
 /** What a turn waits and counts with. */
-export interface Means {
+export interface RequestContext {
   readonly turn: Pick<Turn, "clock">;
-  readonly stop: Stop;
-  readonly meter: Meter;
+  readonly stop: TurnStop;
+  readonly meter: UsageMeter;
   readonly idle: Idle;
   readonly retry: Retry;
 }
@@ -37,11 +37,11 @@ export interface ModelAsk {
 }
 
 /** The complete answer. The meter is left running for whoever uses it. */
-export async function askModel(ask: ModelAsk, means: Means): Promise<Answer> {
+export async function askModel(ask: ModelAsk, means: RequestContext): Promise<ModelAnswer> {
   const { stop, meter, retry } = means;
   for (let attempt = 1; ; attempt += 1) {
     stop.throwIfAsked(); // @fault asked-again-after-the-stop:begin
-    const answer = new Answer(ask.emit);
+    const answer = new ModelAnswer(ask.emit);
     const request = new ModelRequest(stop, means.turn.clock, means.idle);
     const model = { provider: ask.model.provider, id: ask.model.modelId };
     meter.begin({ options: ask.options, answer, model, whose: ask.whose });
@@ -51,7 +51,7 @@ export async function askModel(ask: ModelAsk, means: Means): Promise<Answer> {
     } catch (error) {
       // Not "does this error smell of an abort?" but "had we been asked to stop?".
       stop.throwIfAsked();
-      const trouble = troubleOf(error, ask.model.provider);
+      const trouble = classifyError(error, ask.model.provider);
       // A request that was turned away costs nothing; one that was left waiting may.
       if (!request.begun && trouble.code !== "model_timeout") meter.end("free"); // @fault refused-request-charged
       // @fault answered-in-part-asked-again, refused-for-good-asked-again, attempts-without-end
@@ -66,11 +66,11 @@ export async function askModel(ask: ModelAsk, means: Means): Promise<Answer> {
 }
 
 /** Twice as long each time. Not by chance, which would help a herd, because the same seed must be the same run. */
-function pauseMs(attempt: number, { afterMs }: Trouble, { firstMs, lastMs }: Retry): number {
+function pauseMs(attempt: number, { afterMs }: ProviderTrouble, { firstMs, lastMs }: Retry): number {
   return Math.min(lastMs, afterMs ?? firstMs * 2 ** (attempt - 1)); // @fault retry-after-ignored
 }
 
-function failed(trouble: Trouble, attempts: number, said: boolean): ModelError {
+function failed(trouble: ProviderTrouble, attempts: number, said: boolean): ModelError {
   const { cause } = trouble;
   // It was not too busy to begin: what broke off is an error like any other.
   const code = said && trouble.code === "model_overloaded" ? "model_error" : trouble.code;

@@ -2,7 +2,7 @@
 import { TROUBLE_CHARS_MAX } from "../limits.ts";
 import { ModelError, type ModelErrorCode } from "./model-error.ts";
 
-export interface Trouble {
+export interface ProviderTrouble {
   readonly code: ModelErrorCode;
   readonly message: string;
   /** The same request may succeed a little later. */
@@ -13,7 +13,7 @@ export interface Trouble {
 }
 
 /** Errors are looked at by their fields, not by their class: a program may have two copies of a provider's package. */
-export function troubleOf(error: unknown, provider: string): Trouble {
+export function classifyError(error: unknown, provider: string): ProviderTrouble {
   // Ours, from reading the stream: a silence, or an end without an end. Nothing says that a second time is in vain.
   if (error instanceof ModelError) return { code: error.code, message: error.message, transient: true, cause: error };
   const status = field(error, "statusCode");

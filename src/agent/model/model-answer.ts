@@ -34,7 +34,7 @@ interface Block {
 type Piece = Block | Extract<TurnPart, { kind: "call" | "provider" }>;
 type Metadata = { readonly providerMetadata?: object };
 
-export class Answer {
+export class ModelAnswer {
   /** Calls it asks for that are ours to carry out, in the order of their parts. */
   readonly calls: LanguageModelV4ToolCall[] = [];
   readonly #emit: Turn["emit"];

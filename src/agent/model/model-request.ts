@@ -7,8 +7,8 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Clock } from "../../ports/clock.ts";
 import { DRAIN_MS, PARTS_PER_BREATH } from "../limits.ts";
-import type { Stop } from "../loop/turn-stop.ts";
-import type { Answer } from "./model-answer.ts";
+import type { TurnStop } from "../loop/turn-stop.ts";
+import type { ModelAnswer } from "./model-answer.ts";
 import { ModelError } from "./model-error.ts";
 
 export interface Idle {
@@ -21,7 +21,7 @@ export interface Idle {
 type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
 
 export class ModelRequest {
-  readonly #stop: Stop;
+  readonly #stop: TurnStop;
   readonly #clock: Clock;
   readonly #idle: Idle;
   readonly #controller = new AbortController();
@@ -33,7 +33,7 @@ export class ModelRequest {
   #heardAt = 0;
   #cancelTimer: () => void = ignore;
 
-  constructor(stop: Stop, clock: Clock, idle: Idle) {
+  constructor(stop: TurnStop, clock: Clock, idle: Idle) {
     this.#stop = stop;
     this.#clock = clock;
     this.#idle = idle;
@@ -45,7 +45,7 @@ export class ModelRequest {
   }
 
   /** Makes the request and reads its answer to the finish. */
-  async read(model: LanguageModelV4, options: LanguageModelV4CallOptions, answer: Answer): Promise<void> {
+  async read(model: LanguageModelV4, options: LanguageModelV4CallOptions, answer: ModelAnswer): Promise<void> {
     const heeded = this.#stop.onStop(() => this.#end(this.#stop.reason));
     this.#heardAt = this.#clock.elapsed(); // @fault silence-by-the-wall:begin
     this.#arm(this.#idle.firstByteMs);
@@ -80,7 +80,7 @@ export class ModelRequest {
   }
 
   /** A pending read ends when its reader is cancelled, so the loop needs no promise but the reader's own. */
-  async #readAll(reader: Reader, answer: Answer): Promise<void> {
+  async #readAll(reader: Reader, answer: ModelAnswer): Promise<void> {
     for (let count = 1; ; count += 1) {
       const { done, value } = await reader.read();
       if (this.#ended !== undefined) throw this.#ended.why;

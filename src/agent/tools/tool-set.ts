@@ -12,7 +12,7 @@ import type { ProviderCall } from "../../core/model/event.ts";
 import { type Json, utf8Bytes } from "../../core/model/prompt.ts";
 import { suggest } from "../../core/suggest.ts";
 import type { CallDetails, CallRequest, LiveCall, Slots, ApprovalOption } from "../../ports/agent.ts";
-import { type Asked, misfit, type Tool, type ToolDescription } from "./tool.ts";
+import { type ToolCallContext, misfit, type Tool, type ToolDescription } from "./tool.ts";
 import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
 
 /** What `tool()` makes, and the tools of the AI SDK as they are. */
@@ -176,7 +176,7 @@ const askAgain = (name: string, mode: string | undefined): ControlError =>
       "Call it again if it is still wanted.",
   );
 
-async function approvalOf(found: Tool, input: Json, asked: Asked): Promise<ApprovalOption> {
+async function approvalOf(found: Tool, input: Json, asked: ToolCallContext): Promise<ApprovalOption> {
   const judged = await found.judge(input, asked);
   // An input that is not taken is refused when the call begins; there is nothing to approve in it.
   return judged.kind === "takes" ? judged.approval : false;

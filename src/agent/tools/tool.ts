@@ -64,13 +64,13 @@ export interface Tool {
    * Whether it takes this input, and whether people must be asked first, in the mode of the session. Never throws; at
    * once where possible.
    */
-  judge(input: Json, asked: Asked): Awaitable<Judged>;
+  judge(input: Json, asked: ToolCallContext): Awaitable<Judged>;
   /** Checks `call.input`, which need not be what was judged, and does it. */
   execute(call: LiveCall): Promise<unknown>;
 }
 
 /** What is asked for: the provider's name for it, and the mode of the session, if its agent has any. */
-export interface Asked {
+export interface ToolCallContext {
   readonly id: string;
   readonly mode?: string | undefined;
 }

@@ -1,7 +1,7 @@
 // The thread's side of an untrusted tool: loads the module, calls its function, and says what comes of it.
 import { parentPort, workerData } from "node:worker_threads";
 import { Bug } from "../../core/bug.ts";
-import type { Errand, Said, Told, UntrustedCall } from "./untrusted.ts";
+import type { Errand, WorkerMessage, ToolMessage, UntrustedCall } from "./untrusted.ts";
 
 const errand = workerData as Errand;
 const port = parentPort;
@@ -12,7 +12,7 @@ const controller = new AbortController();
 let said = 0;
 
 // The port is not unreferenced: a function may wait for nothing but its signal.
-port.on("message", ({ stop }: Told) => controller.abort(new DOMException(stop, "AbortError")));
+port.on("message", ({ stop }: ToolMessage) => controller.abort(new DOMException(stop, "AbortError")));
 
 const call: UntrustedCall = {
   signal: controller.signal,
@@ -21,9 +21,9 @@ const call: UntrustedCall = {
   changed: (what) => say({ kind: "changed", what }),
 };
 
-void carryOut();
+void runTool();
 
-async function carryOut(): Promise<void> {
+async function runTool(): Promise<void> {
   try {
     const module: Readonly<Record<string, unknown>> = await import(errand.module);
     const execute = module[errand.name];
@@ -37,7 +37,7 @@ async function carryOut(): Promise<void> {
 }
 
 /** Waits, and with it the code that calls, while too much of what was said has not been read. */
-function say(message: Said): void {
+function say(message: WorkerMessage): void {
   for (let seen = Atomics.load(read, 0); said - seen >= errand.unreadMax; seen = Atomics.load(read, 0)) {
     Atomics.wait(read, 0, seen);
   }

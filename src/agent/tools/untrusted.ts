@@ -56,28 +56,28 @@ export interface Errand {
 }
 
 /** What the thread says. The last thing is `done` or `failed`. */
-export type Said =
+export type WorkerMessage =
   | { readonly kind: "partial" | "progress"; readonly value: Json }
   | { readonly kind: "changed"; readonly what: string }
   | { readonly kind: "done"; readonly value: unknown }
   | { readonly kind: "failed"; readonly message: string };
 
 /** What the thread is told: once, to stop. */
-export interface Told {
+export interface ToolMessage {
   readonly stop: string;
 }
 
-type End = Extract<Said, { kind: "done" | "failed" }>;
+type End = Extract<WorkerMessage, { kind: "done" | "failed" }>;
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof Untrusted>(["module", "name", "env", "memoryMb"]);
 
 /** The function of a tool whose code is run this way. Throws `invalid` if it cannot be. */
 export function untrusted(given: Untrusted): (input: unknown, call: LiveCall) => Promise<unknown> {
   const module = checkUntrusted(given);
-  return (input, call) => carryOut({ ...given, module }, input, call);
+  return (input, call) => runInThread({ ...given, module }, input, call);
 }
 
-async function carryOut(
+async function runInThread(
   given: Untrusted & { readonly module: string },
   input: unknown,
   call: LiveCall,
@@ -97,7 +97,7 @@ async function carryOut(
     heard.end ??= end;
     over.resolve();
   };
-  worker.on("message", (said: Said) => {
+  worker.on("message", (said: WorkerMessage) => {
     hear(said, call, ended);
     Atomics.add(read, 0, 1);
     Atomics.notify(read, 0);
@@ -136,7 +136,7 @@ function start(given: Untrusted, errand: Errand): Worker {
   return worker;
 }
 
-function hear(said: Said, call: LiveCall, ended: (end: End) => void): void {
+function hear(said: WorkerMessage, call: LiveCall, ended: (end: End) => void): void {
   try {
     switch (said.kind) {
       case "partial":
@@ -161,7 +161,7 @@ function hear(said: Said, call: LiveCall, ended: (end: End) => void): void {
 function onCancel(worker: Worker, call: LiveCall, stuck: () => void): () => void {
   let disarm = (): void => undefined;
   const tell = (): void => {
-    const told: Told = { stop: messageOf(call.signal.reason) };
+    const told: ToolMessage = { stop: messageOf(call.signal.reason) };
     worker.postMessage(told);
     disarm = call.clock.after(UNTRUSTED_STOP_MS, stuck);
   };

@@ -2,12 +2,12 @@
 import type { LiveCall } from "../../../ports/agent.ts";
 import { invalid, listed, shown } from "./file-errors.ts";
 import { FILE_BLOCK_BYTES, FILE_EDIT_BYTES_MAX } from "./file-limits.ts";
-import { locate, notThere, openFile, type Place } from "./file-path.ts";
+import { locate, notThere, openFile, type FilePath } from "./file-path.ts";
 import type { EditFileInput, WriteFileInput } from "./file-tools-input.ts";
-import { type FileDesk, groundOf } from "./file-tools-options.ts";
+import { type FileToolsContext, groundOf } from "./file-tools-options.ts";
 import { changedSince, checkWritable, type FileVersion, replaceFile, versionOf } from "./file-write.ts";
 
-export async function writeFile(desk: FileDesk, { path, text }: WriteFileInput, call: LiveCall): Promise<string> {
+export async function writeFile(desk: FileToolsContext, { path, text }: WriteFileInput, call: LiveCall): Promise<string> {
   const ground = groundOf(desk, call);
   const found = await locate(ground, path);
   checkWritable(found);
@@ -24,7 +24,7 @@ export async function writeFile(desk: FileDesk, { path, text }: WriteFileInput, 
   });
 }
 
-export async function editFile(desk: FileDesk, input: EditFileInput, call: LiveCall): Promise<string> {
+export async function editFile(desk: FileToolsContext, input: EditFileInput, call: LiveCall): Promise<string> {
   if (input.old === "") throw invalid("`old` is empty. Use write_file to make a file. Nothing was done.");
   if (input.old === input.new) throw invalid("`old` and `new` are the same. Nothing was done.");
   const ground = groundOf(desk, call);
@@ -45,8 +45,8 @@ export async function editFile(desk: FileDesk, input: EditFileInput, call: LiveC
 }
 
 async function put(
-  { files }: FileDesk,
-  place: Place,
+  { files }: FileToolsContext,
+  place: FilePath,
   what: { readonly bytes: Uint8Array; readonly over: FileVersion | undefined },
   call: LiveCall,
 ): Promise<void> {
@@ -57,12 +57,12 @@ async function put(
 }
 
 /** What the session has seen of a file must still be what is there. What it has not seen it may write over. */
-function checkSeen({ files }: FileDesk, place: Place, now: FileVersion | undefined, { sessionId }: LiveCall): void {
+function checkSeen({ files }: FileToolsContext, place: FilePath, now: FileVersion | undefined, { sessionId }: LiveCall): void {
   const seen = files.seen(sessionId, place.path);
   if (seen !== undefined && now !== undefined && seen !== now) throw changedSince(place.name);
 }
 
-async function versionAt(place: Place): Promise<FileVersion> {
+async function versionAt(place: FilePath): Promise<FileVersion> {
   const handle = await openFile(place);
   try {
     return versionOf(await handle.stat({ bigint: true }));
@@ -72,7 +72,7 @@ async function versionAt(place: Place): Promise<FileVersion> {
 }
 
 /** All of it, for it is written again as a whole. What is no text would not come back as it was. */
-async function wholeText(place: Place, signal: AbortSignal): Promise<{ text: string; version: FileVersion }> {
+async function wholeText(place: FilePath, signal: AbortSignal): Promise<{ text: string; version: FileVersion }> {
   const name = shown(place.name);
   const handle = await openFile(place);
   try {

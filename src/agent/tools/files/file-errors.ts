@@ -16,7 +16,7 @@ export const invalid = (message: string, cause?: unknown): ControlError =>
 export const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 /** What the operating system has said about a file, in words. `name` is ready for a sentence. */
-export function fileTrouble(name: string, error: unknown): ControlError {
+export function fileError(name: string, error: unknown): ControlError {
   if (error instanceof ControlError) return error;
   const code = codeOf(error);
   const problem = PROBLEMS[code] ?? `cannot be used${code === "" ? "" : ` (${code})`}`;

@@ -8,7 +8,7 @@ import {
   FILE_SNIFF_BYTES,
 } from "./file-limits.ts";
 
-export interface LinesWish {
+export interface LinesOptions {
   /** The first line is 1. */
   readonly from: number;
   readonly to: number;
@@ -31,7 +31,7 @@ export interface LinesRead {
 
 export async function readLines(
   handle: FileHandle,
-  wish: LinesWish,
+  wish: LinesOptions,
   signal: AbortSignal,
 ): Promise<LinesRead | { readonly kind: "binary" }> {
   const window = new LineWindow(wish);
@@ -56,7 +56,7 @@ export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, FILE_S
 
 /** Takes a text in pieces and keeps the lines that are asked for, each of them and all of them within bounds. */
 class LineWindow {
-  readonly #wish: LinesWish;
+  readonly #wish: LinesOptions;
   readonly #lines: { readonly number: number; readonly text: string }[] = [];
   #number = 1;
   #line = "";
@@ -66,7 +66,7 @@ class LineWindow {
   #replaced = false;
   #crlf = false;
 
-  constructor(wish: LinesWish) {
+  constructor(wish: LinesOptions) {
     this.#wish = wish;
   }
 

@@ -12,11 +12,11 @@ import { type FileHandle, lstat, open, opendir, readlink, realpath, stat } from 
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
 import { suggest } from "../../../core/suggest.ts";
-import { codeOf, fileTrouble, invalid, shown } from "./file-errors.ts";
+import { codeOf, fileError, invalid, shown } from "./file-errors.ts";
 import { PATH_CHARS_MAX, SUGGESTED_FROM_MAX } from "./file-limits.ts";
 
 /** What the tools may touch. Plain data: it is handed to a thread as it is. */
-export interface Ground {
+export interface Workspace {
   /** Absolute. */
   readonly workspace: string;
   /** It is a real path, as the directory of a session is: if there is a link in its place by now, nothing is done. */
@@ -25,9 +25,9 @@ export interface Ground {
   readonly hidden: readonly string[];
 }
 
-export interface Place {
+export interface FilePath {
   /** The real path of the workspace. */
-  readonly home: string;
+  readonly root: string;
   /** The real path, as far as it exists. */
   readonly path: string;
   /** Relative to the workspace, for people and models. */
@@ -41,11 +41,11 @@ export interface Place {
 }
 
 /** Where a path of the model leads. Throws `invalid` if that is nowhere it may go. */
-export async function locate(ground: Ground, given: string): Promise<Place> {
+export async function locate(ground: Workspace, given: string): Promise<FilePath> {
   if (given.includes("\0")) throw invalid(`The path ${shown(given)} holds a NUL byte.`);
   if (given.length > PATH_CHARS_MAX) throw invalid(`The path ${shown(given)} is longer than a path may be.`);
   const home = await realpath(ground.workspace).catch((error: unknown) => {
-    throw fileTrouble("The workspace", error);
+    throw fileError("The workspace", error);
   });
   if (ground.isReal === true && home !== ground.workspace) throw invalid(EXCHANGED);
   const wanted = wantedPath(ground.workspace, home, given);
@@ -54,7 +54,7 @@ export async function locate(ground: Ground, given: string): Promise<Place> {
   const path = join(there, ...missing);
   const hidden = await Promise.all(ground.hidden.map((one) => realpath(one).catch(() => resolve(one))));
   if (isHidden(hidden, path)) throw invalid(`${shown(given)} belongs to Belay itself, and is closed to tools.`);
-  return { home, path, name: relative(home, path) || ".", there, missing, hidden };
+  return { root: home, path, name: relative(home, path) || ".", there, missing, hidden };
 }
 
 const STAY = "Only files of the workspace can be used. Nothing was done.";
@@ -69,13 +69,13 @@ function wantedPath(workspace: string, home: string, given: string): string {
   throw invalid(`${shown(given)} is outside of the workspace. ${STAY}`);
 }
 
-async function nearest(wanted: string, home: string, given: string): Promise<Pick<Place, "there" | "missing">> {
+async function nearest(wanted: string, home: string, given: string): Promise<Pick<FilePath, "there" | "missing">> {
   const missing: string[] = [];
   for (let path = wanted; ; path = dirname(path)) {
     try {
       return { there: await realpath(path), missing };
     } catch (error) {
-      if (codeOf(error) !== "ENOENT" || path === home) throw fileTrouble(shown(given), error);
+      if (codeOf(error) !== "ENOENT" || path === home) throw fileError(shown(given), error);
       // A link that leads nowhere is there, though what it names is not: writing would make it, wherever that is.
       if (await isThere(path)) throw invalid(`${shown(given)} is a link that leads nowhere. Nothing was done.`);
       missing.unshift(basename(path));
@@ -110,7 +110,7 @@ export async function holdDirectory(home: string, path: string): Promise<HeldDir
   const name = shown(relative(home, path) || ".");
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(
     (error: unknown) => {
-      throw fileTrouble(name, error);
+      throw fileError(name, error);
     },
   );
   try {
@@ -138,14 +138,14 @@ async function wayThrough(handle: FileHandle, path: string): Promise<string | un
 }
 
 /** Opens an ordinary file to be read. Whoever asks closes it. */
-export async function openFile(place: Place): Promise<FileHandle> {
+export async function openFile(place: FilePath): Promise<FileHandle> {
   const name = shown(place.name);
   if (place.missing.length > 0) throw await notThere(place);
-  if (place.path === place.home) throw invalid(`${name} is a directory. Use list_files.`);
-  await using held = await holdDirectory(place.home, dirname(place.path));
+  if (place.path === place.root) throw invalid(`${name} is a directory. Use list_files.`);
+  await using held = await holdDirectory(place.root, dirname(place.path));
   const path = held.at(basename(place.path));
   const trouble = (error: unknown): never => {
-    throw fileTrouble(name, error);
+    throw fileError(name, error);
   };
   // Before it is opened too: some devices do something when they are.
   checkOrdinary(name, await lstat(path).catch(trouble));
@@ -172,7 +172,7 @@ export function checkOrdinary(name: string, kind: Kind): void {
 }
 
 /** That a file is not there, and which one may have been meant. */
-export async function notThere({ home, there, name, missing }: Place): Promise<ControlError> {
+export async function notThere({ root: home, there, name, missing }: FilePath): Promise<ControlError> {
   const [first = ""] = missing;
   const meant = suggest(first, await someNames(home, there));
   const advice = meant === undefined ? "Look with list_files." : `Did you mean ${shown(meant)}?`;

@@ -7,12 +7,12 @@ import { listed } from "./file-errors.ts";
 import { globMatcher } from "./file-glob.ts";
 import { SEARCH_FILE_BYTES_MAX, SEARCH_FILES_AT_ONCE, SEARCH_LINE_CHARS, SEARCH_LINES_TOLD } from "./file-limits.ts";
 import { isBinary } from "./file-lines.ts";
-import { type Ground, locate, openFile, type Place } from "./file-path.ts";
+import { type Workspace, locate, openFile, type FilePath } from "./file-path.ts";
 import { type LeftOut, nothingLeftOut, walk } from "./file-walk.ts";
 
 /** Plain data: it is handed to a thread as it is. */
 export interface SearchErrand {
-  readonly ground: Ground;
+  readonly ground: Workspace;
   readonly query: string;
   readonly kind: "text" | "expression";
   readonly ignoreCase: boolean;
@@ -39,7 +39,7 @@ export async function searchFiles(errand: SearchErrand, { signal, partial }: Sea
   const place = await locate(errand.ground, errand.path);
   const fits = tester(errand);
   const tally: Tally = { lines: [], left: nothingLeftOut(), searched: 0, large: 0, full: false };
-  let batch: Place[] = [];
+  let batch: FilePath[] = [];
   const searchBatch = async (): Promise<void> => {
     const texts = await Promise.all(batch.map((file) => readText(file, tally, signal)));
     for (const [index, file] of batch.entries()) {
@@ -70,11 +70,11 @@ function tester({ query, kind, ignoreCase }: SearchErrand): (line: string) => bo
 }
 
 async function* filesOf(
-  place: Place,
+  place: FilePath,
   { pattern }: SearchErrand,
   left: LeftOut,
   signal: AbortSignal,
-): AsyncGenerator<Place> {
+): AsyncGenerator<FilePath> {
   if (place.missing.length > 0 || !(await lstat(place.path)).isDirectory()) {
     // Who names a file is told what is wrong with it; on a longer way it is one of many.
     await (await openFile(place)).close();
@@ -103,7 +103,7 @@ function searchOne(name: string, text: string | undefined, fits: (line: string) 
 }
 
 /** Undefined: it is no text, too large, or cannot be read. */
-async function readText(file: Place, tally: Tally, signal: AbortSignal): Promise<string | undefined> {
+async function readText(file: FilePath, tally: Tally, signal: AbortSignal): Promise<string | undefined> {
   signal.throwIfAborted();
   const handle = await openFile(file).catch(() => undefined);
   if (handle === undefined) {

@@ -5,7 +5,7 @@ import type { Approval, LiveCall } from "../../../ports/agent.ts";
 import type { AskFirst } from "../processes/process-tools-options.ts";
 import { invalid } from "./file-errors.ts";
 import { FILE_BYTES_TOLD, FILE_BYTES_TOLD_MAX, FILE_BYTES_TOLD_MIN } from "./file-limits.ts";
-import type { Ground } from "./file-path.ts";
+import type { Workspace } from "./file-path.ts";
 import { SeenFiles } from "./file-seen.ts";
 import type {
   EditFileInput,
@@ -38,14 +38,14 @@ export interface FileToolsOptions {
 }
 
 /** What the tools go by. */
-export interface FileDesk {
-  readonly ground: Ground;
+export interface FileToolsContext {
+  readonly ground: Workspace;
   readonly bytesMax: number;
   readonly files: SeenFiles;
 }
 
 /** The directory of the session, if it has one, and else what the host has said. The same is hidden in both. */
-export function groundOf({ ground }: FileDesk, { cwd }: Pick<LiveCall, "cwd">): Ground {
+export function groundOf({ ground }: FileToolsContext, { cwd }: Pick<LiveCall, "cwd">): Workspace {
   return cwd === undefined ? ground : { workspace: cwd, isReal: true, hidden: ground.hidden };
 }
 
@@ -56,7 +56,7 @@ const NAMES: ReadonlySet<string> = new Set<FileToolName>([
   ...(["read_file", "list_files", "search_files", "write_file", "edit_file"] as const),
 ]);
 
-export function checkFileOptions(options: FileToolsOptions): FileDesk {
+export function checkFileOptions(options: FileToolsOptions): FileToolsContext {
   const { workspace = ".", hidden = [], bytesMax = FILE_BYTES_TOLD } = options;
   // An approval that is misspelt would be one that nobody is asked for.
   rejectUnknown(options, OPTIONS, "fileTools()");

@@ -29,13 +29,13 @@ import {
 } from "./file-tools-input.ts";
 import {
   checkFileOptions,
-  type FileDesk,
+  type FileToolsContext,
   type FileToolName,
   type FileToolsOptions,
   groundOf,
   writeApproval,
 } from "./file-tools-options.ts";
-import { type Entry, nothingLeftOut, walk } from "./file-walk.ts";
+import { type WalkEntry, nothingLeftOut, walk } from "./file-walk.ts";
 import { versionOf } from "./file-write.ts";
 
 /** The tools, to be given to an agent as they are, or some of them. */
@@ -90,7 +90,7 @@ const WRITE =
 const EDIT =
   "Replaces a text in a file of the workspace. Read the file first: the old text must be exactly as it stands there.";
 
-async function read(desk: FileDesk, input: ReadFileInput, call: LiveCall): Promise<string> {
+async function read(desk: FileToolsContext, input: ReadFileInput, call: LiveCall): Promise<string> {
   const { fromLine = 1, toLine = Number.MAX_SAFE_INTEGER } = input;
   if (toLine < fromLine) throw invalid("`toLine` is before `fromLine`. Nothing was read.");
   const place = await locate(groundOf(desk, call), input.path);
@@ -123,7 +123,7 @@ function linesReport(name: string, { lines, total, scanned, next, replaced, crlf
   ].join("\n");
 }
 
-async function list(desk: FileDesk, { path = ".", pattern }: ListFilesInput, call: LiveCall): Promise<string> {
+async function list(desk: FileToolsContext, { path = ".", pattern }: ListFilesInput, call: LiveCall): Promise<string> {
   const { signal } = call;
   const place = await locate(groundOf(desk, call), path);
   if (place.missing.length > 0) throw await notThere(place);
@@ -142,14 +142,14 @@ async function list(desk: FileDesk, { path = ".", pattern }: ListFilesInput, cal
   return [head, ...leftOutReport(left), ...found, ...rest].join("\n");
 }
 
-const MARKS: Readonly<Record<Entry["kind"], string>> = {
+const MARKS: Readonly<Record<WalkEntry["kind"], string>> = {
   file: "",
   directory: "/",
   link: " (a link)",
   other: " (no file)",
 };
 
-const entryLine = ({ name, kind }: Entry): string => `${listed(name)}${MARKS[kind]}`;
+const entryLine = ({ name, kind }: WalkEntry): string => `${listed(name)}${MARKS[kind]}`;
 
 /** A regular expression is looked for in a thread that can be ended, for it may never come to an end by itself. */
 const searchApart = untrusted({
@@ -158,7 +158,7 @@ const searchApart = untrusted({
   name: "searchFiles",
 });
 
-async function search(desk: FileDesk, input: SearchFilesInput, call: LiveCall): Promise<unknown> {
+async function search(desk: FileToolsContext, input: SearchFilesInput, call: LiveCall): Promise<unknown> {
   const { query, regex = false, ignoreCase = false, path = ".", pattern } = input;
   if (regex) checkExpression(query);
   else if (query.includes("\n")) throw invalid("A search is within lines: `query` has no line break.");

@@ -2,9 +2,9 @@
 import { opendir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { WALK_DEPTH_MAX, WALK_ENTRIES_MAX } from "./file-limits.ts";
-import { holdDirectory, isHidden, type Place } from "./file-path.ts";
+import { holdDirectory, isHidden, type FilePath } from "./file-path.ts";
 
-export interface Entry {
+export interface WalkEntry {
   readonly kind: "file" | "directory" | "link" | "other";
   /** The real path. */
   readonly path: string;
@@ -12,7 +12,7 @@ export interface Entry {
   readonly name: string;
 }
 
-export interface WalkWish {
+export interface WalkOptions {
   readonly depth: "one" | "all";
   readonly signal: AbortSignal;
 }
@@ -32,12 +32,12 @@ export const nothingLeftOut = (): LeftOut => ({ skipped: new Set(), closed: 0, c
 /** Not entered, unless the walk begins in one of them. */
 const SKIPPED: ReadonlySet<string> = new Set([".git", ".hg", ".svn", "node_modules"]);
 
-export async function* walk(from: Place, wish: WalkWish, left: LeftOut): AsyncGenerator<Entry> {
+export async function* walk(from: FilePath, wish: WalkOptions, left: LeftOut): AsyncGenerator<WalkEntry> {
   const todo = [{ path: from.path, depth: 1 }];
   let room = WALK_ENTRIES_MAX;
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
     wish.signal.throwIfAborted();
-    const entries = await entriesOf(from.home, next.path, room).catch((error: unknown) => {
+    const entries = await entriesOf(from.root, next.path, room).catch((error: unknown) => {
       // Who asks for one directory is told what is wrong with it; on a longer way it is one of many.
       if (next.path === from.path) throw error;
       left.closed += 1;
@@ -63,9 +63,9 @@ async function entriesOf(
   home: string,
   path: string,
   max: number,
-): Promise<{ readonly list: readonly Entry[]; readonly cut: boolean }> {
+): Promise<{ readonly list: readonly WalkEntry[]; readonly cut: boolean }> {
   await using held = await holdDirectory(home, path);
-  const list: Entry[] = [];
+  const list: WalkEntry[] = [];
   for await (const one of await opendir(held.at())) {
     if (list.length >= max) return { list: sorted(list), cut: true };
     const inner = join(path, one.name);
@@ -74,7 +74,7 @@ async function entriesOf(
   return { list: sorted(list), cut: false };
 }
 
-const sorted = (list: readonly Entry[]): readonly Entry[] =>
+const sorted = (list: readonly WalkEntry[]): readonly WalkEntry[] =>
   list.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 
 interface Kinds {
@@ -83,7 +83,7 @@ interface Kinds {
   isSymbolicLink(): boolean;
 }
 
-function kindOf(one: Kinds): Entry["kind"] {
+function kindOf(one: Kinds): WalkEntry["kind"] {
   if (one.isFile()) return "file";
   if (one.isDirectory()) return "directory";
   return one.isSymbolicLink() ? "link" : "other";

@@ -4,9 +4,9 @@ import { access, type FileHandle, lstat, mkdir, open, rename, unlink } from "nod
 import { basename, dirname, join } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
 import type { CallId } from "../../../core/model/ids.ts";
-import { codeOf, fileTrouble, invalid, shown } from "./file-errors.ts";
+import { codeOf, fileError, invalid, shown } from "./file-errors.ts";
 import { TEMPORARY_NAMES_MAX } from "./file-limits.ts";
-import { checkOrdinary, type HeldDirectory, holdDirectory, type Place } from "./file-path.ts";
+import { checkOrdinary, type HeldDirectory, holdDirectory, type FilePath } from "./file-path.ts";
 
 /** A state of a file: whoever writes to it, or puts another in its place, changes it. */
 export type FileVersion = string;
@@ -33,7 +33,7 @@ const GUARDED_FILES: ReadonlySet<string> = new Set([
 const OWN_CONFIGURATION = /^belay\.config\.[a-z]+$/;
 
 /** Throws `invalid` if nobody but people may write there. */
-export function checkWritable({ name, missing }: Place): void {
+export function checkWritable({ name, missing }: FilePath): void {
   // Compared without their case, as some disks do.
   const names = name.toLowerCase().split(/[\\/]/);
   const last = names.at(-1) ?? "";
@@ -56,9 +56,9 @@ export interface Replacement {
 }
 
 /** Answers with the version that is there now. Stopped before the rename, nothing has changed. */
-export async function replaceFile(place: Place, given: Replacement): Promise<FileVersion> {
+export async function replaceFile(place: FilePath, given: Replacement): Promise<FileVersion> {
   const directory = await makeDirectories(place);
-  await using held = await holdDirectory(place.home, directory);
+  await using held = await holdDirectory(place.root, directory);
   const target = held.at(basename(place.path));
   try {
     const existing = await existingAt(target, place, given.over);
@@ -80,18 +80,18 @@ export async function replaceFile(place: Place, given: Replacement): Promise<Fil
     }
   } catch (error) {
     if (given.signal.aborted) throw error;
-    throw fileTrouble(shown(place.name), error);
+    throw fileError(shown(place.name), error);
   }
 }
 
 /** Made one by one, each within the one before, which is held: so none of them is made elsewhere. */
-async function makeDirectories({ home, there, missing, path }: Place): Promise<string> {
+async function makeDirectories({ root: home, there, missing, path }: FilePath): Promise<string> {
   if (missing.length === 0) return dirname(path);
   let directory = there;
   for (const name of missing.slice(0, -1)) {
     await using held = await holdDirectory(home, directory);
     await mkdir(held.at(name)).catch((error: unknown) => {
-      if (codeOf(error) !== "EEXIST") throw fileTrouble(shown(name), error);
+      if (codeOf(error) !== "EEXIST") throw fileError(shown(name), error);
     });
     directory = join(directory, name);
   }
@@ -106,7 +106,7 @@ interface Existing {
 
 async function existingAt(
   target: string,
-  { name }: Place,
+  { name }: FilePath,
   over: FileVersion | undefined,
 ): Promise<Existing | undefined> {
   const found = await lstat(target, { bigint: true }).catch((error: unknown) => {

@@ -37,7 +37,7 @@ export interface ProcessToolsOptions {
 }
 
 /** What the tools go by. */
-export interface Desk {
+export interface ProcessToolsContext {
   readonly timeoutMs: number | undefined;
   readonly backgroundAfterMs: number;
   readonly feedback: Feedback;
@@ -53,7 +53,7 @@ const NAMES: ReadonlySet<string> = new Set<ProcessToolName>([
 ]);
 const FEEDBACKS: readonly unknown[] = ["wake", "next-turn", "silent"] satisfies readonly Feedback[];
 
-export function checkOptions(options: ProcessToolsOptions): Desk {
+export function checkOptions(options: ProcessToolsOptions): ProcessToolsContext {
   const { timeoutMs, backgroundAfterMs, outputBytesMax, feedback = "wake" } = options;
   // An approval that is misspelt would be one that nobody is asked for, or asked for in vain.
   rejectUnknown(options, OPTIONS, "processTools()");

@@ -24,7 +24,7 @@ import {
 import {
   checkOptions,
   commandApproval,
-  type Desk,
+  type ProcessToolsContext,
   type ProcessToolName,
   type ProcessToolsOptions,
 } from "./process-tools-options.ts";
@@ -96,7 +96,7 @@ const READ =
 const WAIT = "Waits until a process has ended, or for so long, and answers with its exit code and output.";
 const STOP = "Stops a process and everything it has started, and answers what became of it.";
 
-async function run(desk: Desk, input: ShellInput, call: LiveCall): Promise<string> {
+async function run(desk: ProcessToolsContext, input: ShellInput, call: LiveCall): Promise<string> {
   const { backgroundAfterMs, feedback, bytesMax, given } = desk;
   const { timeoutMs } = input;
   const watching = watch(call, { find: () => ownOf(call), bytesMax });
@@ -115,7 +115,7 @@ async function run(desk: Desk, input: ShellInput, call: LiveCall): Promise<strin
   }
 }
 
-async function start(desk: Desk, input: StartInput, call: LiveCall): Promise<string> {
+async function start(desk: ProcessToolsContext, input: StartInput, call: LiveCall): Promise<string> {
   const { feedback, bytesMax, given } = desk;
   const { timeoutMs } = input;
   try {
@@ -137,7 +137,7 @@ async function start(desk: Desk, input: StartInput, call: LiveCall): Promise<str
   }
 }
 
-async function read(desk: Desk, input: ReadInput, call: LiveCall): Promise<string> {
+async function read(desk: ProcessToolsContext, input: ReadInput, call: LiveCall): Promise<string> {
   const handle = await find(call, input.processId);
   const output = await handle.output();
   if (output === undefined) return `Nothing is kept of the output of ${handle.id}.`;
@@ -148,7 +148,7 @@ async function read(desk: Desk, input: ReadInput, call: LiveCall): Promise<strin
   return pageReport(handle.id, await output.read({ stream, offset, bytesMax, plain: true }), output, isLive);
 }
 
-async function wait(desk: Desk, input: WaitInput, call: LiveCall): Promise<string> {
+async function wait(desk: ProcessToolsContext, input: WaitInput, call: LiveCall): Promise<string> {
   const { limitMs = PROCESS_WAIT_MS } = input;
   const handle = await find(call, input.processId);
   const watching = watch(call, { find: async () => handle, bytesMax: desk.bytesMax });
@@ -164,7 +164,7 @@ async function wait(desk: Desk, input: WaitInput, call: LiveCall): Promise<strin
   }
 }
 
-async function stop(desk: Desk, { processId, reason }: StopInput, call: LiveCall): Promise<string> {
+async function stop(desk: ProcessToolsContext, { processId, reason }: StopInput, call: LiveCall): Promise<string> {
   const handle = await find(call, processId);
   await handle.cancel({ kind: "user", by: "the agent", ...(reason === undefined ? {} : { note: reason }) });
   const ended = await handle.wait({ limitMs: PROCESS_STOP_WAIT_MS, signal: call.signal });
@@ -173,7 +173,7 @@ async function stop(desk: Desk, { processId, reason }: StopInput, call: LiveCall
 }
 
 /** What a process that has ended has said: from its files, or, if these are gone, what the log has kept of it. */
-async function saidOf({ bytesMax }: Desk, { processId, output }: ProcessResult, call: LiveCall): Promise<string> {
+async function saidOf({ bytesMax }: ProcessToolsContext, { processId, output }: ProcessResult, call: LiveCall): Promise<string> {
   const file = await (await call.processes.get(processId)).output();
   if (file !== undefined || output === undefined || output.tail === "") return saidBy(file, processId, bytesMax);
   return `Only the end of its output is kept, of ${output.bytes} bytes:\n${output.tail}`;
