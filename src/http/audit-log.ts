@@ -8,7 +8,7 @@ import { STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
 import type { AuditNote, ServerAudit, ServerLog } from "./observer.ts";
 import type { Actor, HttpRequest } from "./transport/http-exchange.ts";
 
-export interface ToNote {
+export interface AuditEntry {
   readonly request: HttpRequest;
   readonly actor: Actor | undefined;
   readonly action: string;
@@ -18,7 +18,7 @@ export interface ToNote {
   readonly note: string | undefined;
 }
 
-export class AuditDesk {
+export class AuditLog {
   readonly #audit: Pick<ServerAudit, "note"> | undefined;
   readonly #clock: Clock;
   readonly #log: ServerLog;
@@ -31,7 +31,7 @@ export class AuditDesk {
     this.#log = log;
   }
 
-  async note(what: ToNote): Promise<void> {
+  async note(what: AuditEntry): Promise<void> {
     if (this.#audit === undefined || (what.actor === undefined && !this.#hasRoom())) return;
     try {
       await this.#audit.note(recordOf(what, this.#clock.now()));
@@ -58,7 +58,7 @@ export class AuditDesk {
   }
 }
 
-function recordOf({ request, actor, action, target, answer, code, note }: ToNote, at: number): AuditNote {
+function recordOf({ request, actor, action, target, answer, code, note }: AuditEntry, at: number): AuditNote {
   return {
     id: request.id,
     at,

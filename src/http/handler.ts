@@ -11,9 +11,9 @@ import { ControlError, messageOf } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { BelayControl } from "../ports/control.ts";
-import type { AcpDesk } from "./acp/acp-connections.ts";
+import type { AcpConnections } from "./acp/acp-connections.ts";
 import { ACP_PATH } from "./acp/acp-http.ts";
-import { AuditDesk } from "./audit-log.ts";
+import { AuditLog } from "./audit-log.ts";
 import type { Gatekeeper } from "./auth/guard.ts";
 import { Denial } from "./auth/guard-denial.ts";
 import { checkKinds, isOwn, missing } from "./auth/tenancy.ts";
@@ -23,25 +23,25 @@ import { openApiText } from "./openapi.ts";
 import { checkBody, checkQuery } from "./routes/check-request.ts";
 import { checkKey } from "./routes/request-headers.ts";
 import { isMutation, type Route } from "./routes/route.ts";
-import type { Doings, Reply } from "./routes/route-handler.ts";
+import type { RouteHandlers, Reply } from "./routes/route-handler.ts";
 import { type Match, matchRoute } from "./routes/route-match.ts";
-import { workDoings } from "./routes/run-handlers.ts";
-import { houseDoings } from "./routes/server-handlers.ts";
-import { sessionDoings } from "./routes/session-handlers.ts";
+import { runHandlers } from "./routes/run-handlers.ts";
+import { serverHandlers } from "./routes/server-handlers.ts";
+import { sessionHandlers } from "./routes/session-handlers.ts";
 import { failed } from "./routes/status-code.ts";
-import { Waiting } from "./routes/wait-or-disconnect.ts";
+import { Waits } from "./routes/wait-or-disconnect.ts";
 import { EventTexts } from "./transport/event-text.ts";
 import {
   type Actor,
   type HttpAnswer,
   type HttpRequest,
-  type Outpour,
+  type ResponseStream,
   SWITCHED,
   type Upgrade,
 } from "./transport/http-exchange.ts";
 import { OpenStreams } from "./transport/open-streams.ts";
 import { SharedStreams } from "./transport/shared-streams.ts";
-import { pourInto } from "./transport/stream-socket.ts";
+import { streamToSocket } from "./transport/stream-socket.ts";
 
 export interface HandlerOptions {
   readonly control: BelayControl;
@@ -86,19 +86,19 @@ interface Answered {
 export class Handler {
   readonly #options: HandlerOptions;
   readonly #log: ServerLog;
-  readonly #waiting: Waiting;
+  readonly #waiting: Waits;
   readonly #streams: OpenStreams;
-  readonly #audit: AuditDesk;
-  readonly #doings: Doings;
-  #acp: Promise<AcpDesk> | undefined;
+  readonly #audit: AuditLog;
+  readonly #doings: RouteHandlers;
+  #acp: Promise<AcpConnections> | undefined;
 
   constructor(options: HandlerOptions) {
     const { control, clock, guard, audit, metrics, version } = options;
     const texts = new EventTexts();
     this.#options = options;
     this.#log = options.log ?? NO_LOG;
-    this.#waiting = new Waiting(clock);
-    this.#audit = new AuditDesk(audit, clock, this.#log);
+    this.#waiting = new Waits(clock);
+    this.#audit = new AuditLog(audit, clock, this.#log);
     this.#streams = new OpenStreams({
       clock,
       guard,
@@ -112,8 +112,8 @@ export class Handler {
       document ??= openApiText(version);
       return document;
     };
-    const house = houseDoings({ ...parts, openApi });
-    this.#doings = { ...house, ...sessionDoings(parts), ...workDoings(parts) };
+    const house = serverHandlers({ ...parts, openApi });
+    this.#doings = { ...house, ...sessionHandlers(parts), ...runHandlers(parts) };
   }
 
   /** Streams that are open now. */
@@ -183,7 +183,7 @@ export class Handler {
     return reply;
   }
 
-  #desk(): Promise<AcpDesk> {
+  #desk(): Promise<AcpConnections> {
     const { control, guard, clock, version, audit, metrics } = this.#options;
     const parts = { control, guard, clock, version, log: this.#log, audit, metrics };
     const load = () => import("./acp/open-acp.ts");
@@ -191,8 +191,8 @@ export class Handler {
     return this.#acp;
   }
 
-  #admit(one: Case, route: Pick<Route, "method" | "scope" | "stop" | "house">): Actor {
-    const { scope, stop, house } = route;
+  #admit(one: Case, route: Pick<Route, "method" | "scope" | "stop" | "serverWide">): Actor {
+    const { scope, stop, serverWide: house } = route;
     const admission = this.#options.guard.admit(one.request, { scope, mutation: isMutation(route), stop, house });
     one.actor = admission.actor;
     if (admission.kind === "denied") throw admission.denial;
@@ -219,9 +219,9 @@ export class Handler {
     }
   }
 
-  async #switch(upgrade: Upgrade, events: Outpour, receive: (text: string) => void): Promise<HttpAnswer> {
+  async #switch(upgrade: Upgrade, events: ResponseStream, receive: (text: string) => void): Promise<HttpAnswer> {
     try {
-      void pourInto({ socket: await upgrade.accept({}), events, receive, clock: this.#options.clock });
+      void streamToSocket({ socket: await upgrade.accept({}), events, receive, clock: this.#options.clock });
       return SWITCHED;
     } catch (thrown) {
       void events.return?.();

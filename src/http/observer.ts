@@ -24,7 +24,7 @@ export interface AuditNote {
   readonly tenant?: string;
 }
 
-export interface AuditWish {
+export interface AuditQuery {
   readonly before?: string;
   readonly limit: number;
   readonly tenant?: string;
@@ -36,7 +36,7 @@ export interface ServerAudit {
   /** Resolves once it outlives this program. */
   note(record: AuditNote): Promise<void>;
   /** Newest first. */
-  read(wish: AuditWish): Promise<{
+  read(wish: AuditQuery): Promise<{
     readonly records: readonly (Omit<AuditNote, "via"> & { readonly via: string })[];
     readonly next?: string;
   }>;

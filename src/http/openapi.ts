@@ -81,7 +81,7 @@ function operation(name: string, route: Route): Part {
   };
 }
 
-function permission({ scope, house, stop }: Route): string {
+function permission({ scope, serverWide: house, stop }: Route): string {
   if (scope === "public") return "Needs no token.";
   const whole = house === true ? " Only for tokens of the whole house." : "";
   const rate = stop === true ? " Never refused for being asked too often." : "";

@@ -167,7 +167,7 @@ function rooms(): string {
 function routes(): string {
   const rows = ROUTE_NAMES.map(routeOf).map((route) => [
     `\`${route.method} ${route.path}\``,
-    route.house === true ? `${route.scope}, house` : route.scope,
+    route.serverWide === true ? `${route.scope}, house` : route.scope,
     takes(route),
     Object.keys(route.answers).join(", "),
     route.summary,

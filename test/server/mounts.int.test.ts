@@ -141,7 +141,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     status: 404,
   },
   "a tenant's token for the whole server": {
-    init: (_, { house }) => (house === undefined ? undefined : { headers: as("acme") }),
+    init: (_, { serverWide: house }) => (house === undefined ? undefined : { headers: as("acme") }),
     status: 403,
   },
   "a token that the host's lookup rejects": {

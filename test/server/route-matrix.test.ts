@@ -157,7 +157,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
           },
           expected: { status: 403, code: "forbidden" },
         },
-  "a tenant's token for what is the house's": (name, { house }) =>
+  "a tenant's token for what is the house's": (name, { serverWide: house }) =>
     house === undefined
       ? undefined
       : { request: withHeaders(name, { authorization: "Bearer acme" }), expected: { status: 403, code: "forbidden" } },
@@ -243,7 +243,7 @@ describe("the matrix would notice", () => {
   test("a tenant's request names its tenant wherever there is no id to tell", async () => {
     const unnamed: string[] = [];
     for (const name of ROUTE_NAMES) {
-      const { scope, house, path, carrier } = routeOf(name);
+      const { scope, serverWide: house, path, carrier } = routeOf(name);
       // What a stream carries is admitted by itself.
       if (scope === "public" || house !== undefined || carrier || paramsOf(path).length > 0) continue;
       const request = valid(name);

@@ -10,7 +10,7 @@ import { Denial } from "../auth/guard-denial.ts";
 import { ACP_HELD_MAX, ACP_IDLE_MS, ACP_STREAMS_MAX } from "../limits.ts";
 import type { Actor, HttpRequest } from "../transport/http-exchange.ts";
 import { type Rated, rated } from "./acp-rate.ts";
-import { type AcpSocket, PARTINGS } from "./acp-socket.ts";
+import { type AcpSocket, CLOSE_REASONS } from "./acp-socket.ts";
 
 /** What the door has of a connection. */
 export interface Visit {
@@ -20,7 +20,7 @@ export interface Visit {
 }
 
 /** Where a connection leads. */
-export interface Door {
+export interface AcpOpener {
   connect(stream: Stream): Visit;
 }
 
@@ -28,14 +28,14 @@ export interface ConnectionParts {
   readonly actor: Actor;
   /** What it was opened with: by it, its token is looked at again. */
   readonly request: HttpRequest;
-  readonly door: Door;
+  readonly door: AcpOpener;
   readonly clock: Clock;
   readonly guard: Pick<Gatekeeper, "change">;
   /** It has ended. Told once. */
-  readonly left: (connection: AcpConnection) => void;
+  readonly left: (connection: HttpAcpConnection) => void;
 }
 
-export class AcpConnection {
+export class HttpAcpConnection {
   readonly actor: Actor;
   readonly request: HttpRequest;
   /** Resolves when it has ended. */
@@ -126,8 +126,8 @@ export class AcpConnection {
   /** Ends it in good order: what was handed on still goes out. */
   part(): void {
     // The SDK closes a socket behind the last message, but one on which nothing was said it does not know.
-    if (this.#socket?.isGreeted === false) this.#socket.cut(PARTINGS.shutdown);
-    this.#socket?.partWith(PARTINGS.shutdown);
+    if (this.#socket?.isGreeted === false) this.#socket.cut(CLOSE_REASONS.shutdown);
+    this.#socket?.partWith(CLOSE_REASONS.shutdown);
     this.#input?.end();
   }
 

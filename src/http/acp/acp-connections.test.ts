@@ -8,7 +8,7 @@ import { ACP_CONNECTIONS_MAX, ACP_HELD_MAX } from "../limits.ts";
 import { NO_LOG } from "../observer.ts";
 import { type Actor, type HttpAnswer, TOKEN_SCOPES } from "../transport/http-exchange.ts";
 import type { Visit } from "./acp-connection.ts";
-import { AcpDesk } from "./acp-connections.ts";
+import { AcpConnections } from "./acp-connections.ts";
 
 const ann: Actor = { name: "ann", scopes: new Set(TOKEN_SCOPES), tenant: undefined };
 
@@ -37,13 +37,13 @@ function all(stream: Stream): Visit {
   return { closed: serve().catch(() => {}), settled: () => Promise.resolve() };
 }
 
-function open(door: (stream: Stream) => Visit): AcpDesk {
+function open(door: (stream: Stream) => Visit): AcpConnections {
   const clock = manualClock();
   const guard = new Guard({ tokens: { verify: () => ann }, clock, streamsPerToken: 1e6 });
-  return new AcpDesk({ clock, guard, log: NO_LOG, door: () => ({ connect: door }), changed: () => {} });
+  return new AcpConnections({ clock, guard, log: NO_LOG, door: () => ({ connect: door }), changed: () => {} });
 }
 
-const send = (desk: AcpDesk, message: object, id?: string): Promise<HttpAnswer> =>
+const send = (desk: AcpConnections, message: object, id?: string): Promise<HttpAnswer> =>
   desk.answer(
     plainRequest({
       ...{ method: "POST", target: "/acp", body: JSON.stringify({ jsonrpc: "2.0", ...message }) },
@@ -54,7 +54,7 @@ const send = (desk: AcpDesk, message: object, id?: string): Promise<HttpAnswer> 
 
 const HELLO = { id: 1, method: "initialize", params: {} };
 
-const begin = async (desk: AcpDesk): Promise<string> => (await send(desk, HELLO)).headers["acp-connection-id"] ?? "";
+const begin = async (desk: AcpConnections): Promise<string> => (await send(desk, HELLO)).headers["acp-connection-id"] ?? "";
 
 describe("there are only so many", () => {
   test("connections, and one that ends makes room", async () => {

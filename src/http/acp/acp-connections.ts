@@ -13,30 +13,30 @@ import { Denial } from "../auth/guard-denial.ts";
 import * as limits from "../limits.ts";
 import type { ServerLog } from "../observer.ts";
 import { type Actor, type HttpAnswer, type HttpRequest, SWITCHED, type Upgrade } from "../transport/http-exchange.ts";
-import { AcpConnection, crowded, type Door } from "./acp-connection.ts";
+import { HttpAcpConnection, crowded, type AcpOpener } from "./acp-connection.ts";
 import * as http from "./acp-http.ts";
-import { AcpSocket, PARTINGS } from "./acp-socket.ts";
+import { AcpSocket, CLOSE_REASONS } from "./acp-socket.ts";
 
-export interface DeskParts {
+export interface AcpConnectionsParts {
   readonly clock: Clock;
   readonly guard: Gatekeeper;
   readonly log: ServerLog;
   /** The way in for this actor. */
-  readonly door: (actor: Actor) => Door;
+  readonly door: (actor: Actor) => AcpOpener;
   readonly changed: (open: number) => void;
 }
 
-export class AcpDesk {
-  readonly #parts: DeskParts;
-  readonly #open = new Set<AcpConnection>();
+export class AcpConnections {
+  readonly #parts: AcpConnectionsParts;
+  readonly #open = new Set<HttpAcpConnection>();
   /** Those over HTTP. The id of a WebSocket's is said to its client and means nothing else. */
-  readonly #ids = new Map<string, AcpConnection>();
+  readonly #ids = new Map<string, HttpAcpConnection>();
   readonly #http = new AcpServer({ agent: NOBODY, ...bounds(limits.ACP_UNREAD_BYTES_MAX) });
   readonly #sockets = new AcpServer({ agent: NOBODY, ...bounds(limits.ACP_WAITING_BYTES_MAX) });
   #dispose: (() => void) | undefined;
   #closing = false;
 
-  constructor(parts: DeskParts) {
+  constructor(parts: AcpConnectionsParts) {
     this.#parts = parts;
   }
 
@@ -106,7 +106,7 @@ export class AcpDesk {
     }
   }
 
-  #know(id: string, connection: AcpConnection): void {
+  #know(id: string, connection: HttpAcpConnection): void {
     this.#ids.set(id, connection);
     void connection.ended.then(() => this.#ids.delete(id));
   }
@@ -115,7 +115,7 @@ export class AcpDesk {
    * Not counted among those of the token: a client cannot tell that its next session is one too many, and loses the
    * whole connection when its stream is refused.
    */
-  async #stream(request: HttpRequest, connection: AcpConnection): Promise<HttpAnswer> {
+  async #stream(request: HttpRequest, connection: HttpAcpConnection): Promise<HttpAnswer> {
     if (connection.isFull) throw tooManyStreams();
     const done = connection.use("reading");
     try {
@@ -137,7 +137,7 @@ export class AcpDesk {
       connection.attach(socket);
       prepared.accept(socket);
       // While it was let in, everybody may have been asked to leave.
-      if (this.#closing) socket.cut(PARTINGS.shutdown);
+      if (this.#closing) socket.cut(CLOSE_REASONS.shutdown);
       return SWITCHED;
     } catch (thrown) {
       prepared.reject();
@@ -146,12 +146,12 @@ export class AcpDesk {
     }
   }
 
-  #enter(request: HttpRequest, actor: Actor): AcpConnection {
+  #enter(request: HttpRequest, actor: Actor): HttpAcpConnection {
     if (this.#closing) throw new ControlError("shutting_down", "The server is shutting down.");
     if (this.#open.size >= limits.ACP_CONNECTIONS_MAX) throw tooMany();
     const release = this.#pass(actor);
     const { clock, guard, door } = this.#parts;
-    const connection = new AcpConnection({
+    const connection = new HttpAcpConnection({
       ...{ actor, request, clock, guard, door: door(actor) },
       left: (one) => {
         release();
@@ -164,7 +164,7 @@ export class AcpDesk {
     return connection;
   }
 
-  #left(connection: AcpConnection): void {
+  #left(connection: HttpAcpConnection): void {
     this.#open.delete(connection);
     this.#parts.changed(this.#open.size);
     if (this.#open.size > 0) return;
@@ -179,7 +179,7 @@ export class AcpDesk {
   }
 
   /** Another's is not there. */
-  #connectionOf(request: HttpRequest, actor: Actor): AcpConnection {
+  #connectionOf(request: HttpRequest, actor: Actor): HttpAcpConnection {
     const id = request.header(http.CONNECTION_HEADER);
     if (id === undefined) throw new Denial(400, "invalid", `This needs the header "${http.CONNECTION_HEADER}".`);
     const connection = this.#ids.get(id);
@@ -195,15 +195,15 @@ export class AcpDesk {
   }
 
   /** At once, and without what it has not read. */
-  #cut(connection: AcpConnection): void {
+  #cut(connection: HttpAcpConnection): void {
     if (connection.socket !== undefined) {
-      connection.socket.cut(PARTINGS.revoked);
+      connection.socket.cut(CLOSE_REASONS.revoked);
       return;
     }
     for (const [id, one] of this.#ids) if (one === connection) void this.#http.handleRequest(http.webDelete(id));
   }
 
-  #isStill({ request, actor }: AcpConnection): boolean {
+  #isStill({ request, actor }: HttpAcpConnection): boolean {
     try {
       return this.#parts.guard.still(request, actor);
     } catch (error) {

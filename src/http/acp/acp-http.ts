@@ -5,7 +5,7 @@
 import type { ControlError } from "../../core/errors.ts";
 import { Denial } from "../auth/guard-denial.ts";
 import { slices } from "../transport/event-batches.ts";
-import type { HttpAnswer, HttpRequest, Outpour } from "../transport/http-exchange.ts";
+import type { HttpAnswer, HttpRequest, ResponseStream } from "../transport/http-exchange.ts";
 import { GONE } from "../transport/node-exchange.ts";
 
 /** Where editors and programs that speak ACP come in. */
@@ -55,14 +55,14 @@ const STREAM_HEADERS = {
 export async function streamOf(response: Response, gone: AbortSignal, ended: () => void): Promise<HttpAnswer> {
   const { status, body } = response;
   if (status === 200 && body !== null) {
-    return { status, headers: STREAM_HEADERS, body: new Poured(body, gone, ended) };
+    return { status, headers: STREAM_HEADERS, body: new StreamedAnswer(body, gone, ended) };
   }
   ended();
   return answerOf(response);
 }
 
 /** One stream on its way to one reader, in pieces that a connection can hold. */
-class Poured implements Outpour {
+class StreamedAnswer implements ResponseStream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
   readonly #gone: AbortSignal;

@@ -12,18 +12,18 @@ import type { MessageSocket } from "../transport/http-exchange.ts";
 type Listener = (...given: unknown[]) => void;
 
 /** Why it is closed, in the numbers of RFC 6455 and a word of ours. */
-export interface Parting {
+export interface CloseReason {
   readonly code: number;
   readonly reason: string;
 }
 
-export const PARTINGS = {
+export const CLOSE_REASONS = {
   shutdown: { code: 1001, reason: "shutting_down" },
   revoked: { code: 1008, reason: "unauthenticated" },
   silent: { code: 1008, reason: "initialize did not come" },
   binary: { code: 1003, reason: "messages are text" },
   nested: { code: 1007, reason: "nested too deeply" },
-} as const satisfies Readonly<Record<string, Parting>>;
+} as const satisfies Readonly<Record<string, CloseReason>>;
 
 /** The SDK has one bound for what waits in either direction; we have two, and say so by a constant more of the one. */
 const HEAD_START_BYTES = ACP_WAITING_BYTES_MAX - ACP_UNREAD_BYTES_MAX;
@@ -34,7 +34,7 @@ export class AcpSocket {
   readonly #socket: MessageSocket;
   readonly #clock: Clock;
   readonly #listeners = new Map<string, Set<Listener>>();
-  #parting: Parting | undefined;
+  #closeReason: CloseReason | undefined;
   #cut = false;
   #heard = false;
   #greeted = false;
@@ -79,7 +79,7 @@ export class AcpSocket {
 
   /** After what is on its way. */
   close(code?: number, reason?: string): void {
-    const said = this.#parting ?? { code, reason };
+    const said = this.#closeReason ?? { code, reason };
     this.#socket.close(said.code, said.reason);
     this.#cancelEnd ??= this.#clock.after(DRAIN_MS, () => this.#socket.terminate(), "idle");
   }
@@ -96,12 +96,12 @@ export class AcpSocket {
   }
 
   /** How it will have been closed, by whomever. */
-  partWith(parting: Parting): void {
-    this.#parting ??= parting;
+  partWith(parting: CloseReason): void {
+    this.#closeReason ??= parting;
   }
 
   /** At once: for whoever uses it, it has ended already. */
-  cut(parting: Parting): void {
+  cut(parting: CloseReason): void {
     if (this.#cut) return;
     this.partWith(parting);
     this.close();
@@ -112,13 +112,13 @@ export class AcpSocket {
   #arrive(data: unknown, isBinary: boolean): void {
     this.#heard = true;
     this.#greeted = true;
-    if (isBinary) this.cut(PARTINGS.binary);
-    else if (isUnparsable(String(data))) this.cut(PARTINGS.nested);
+    if (isBinary) this.cut(CLOSE_REASONS.binary);
+    else if (isUnparsable(String(data))) this.cut(CLOSE_REASONS.nested);
     else this.#tell("message", data, false);
   }
 
   #awaitGreeting(): void {
-    if (!this.#greeted) this.cut(PARTINGS.silent);
+    if (!this.#greeted) this.cut(CLOSE_REASONS.silent);
     else this.#ping();
   }
 

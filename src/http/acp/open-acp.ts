@@ -6,10 +6,10 @@ import { acpAgent } from "../../protocols/acp/agent/acp-agent.ts";
 import type { Gatekeeper } from "../auth/guard.ts";
 import type { AuditNote, ServerAudit, ServerLog, ServerMetrics } from "../observer.ts";
 import type { Actor } from "../transport/http-exchange.ts";
-import type { Door } from "./acp-connection.ts";
-import { AcpDesk } from "./acp-connections.ts";
+import type { AcpOpener } from "./acp-connection.ts";
+import { AcpConnections } from "./acp-connections.ts";
 
-export interface EntranceParts {
+export interface OpenAcpParts {
   readonly control: BelayControl;
   readonly guard: Gatekeeper;
   readonly clock: Clock;
@@ -19,16 +19,16 @@ export interface EntranceParts {
   readonly metrics: ServerMetrics | undefined;
 }
 
-export function openAcp(parts: EntranceParts): AcpDesk {
+export function openAcp(parts: OpenAcpParts): AcpConnections {
   const { clock, guard, log, metrics } = parts;
-  return new AcpDesk({
+  return new AcpConnections({
     ...{ clock, guard, log, door: (actor: Actor) => doorFor(actor, parts) },
     changed: (open) => metrics?.acp(open),
   });
 }
 
 /** One for each connection: who is at its other end goes with it. */
-function doorFor({ name, tenant, scopes: may }: Actor, parts: EntranceParts): Door {
+function doorFor({ name, tenant, scopes: may }: Actor, parts: OpenAcpParts): AcpOpener {
   const { control, clock, version, audit, log } = parts;
   return acpAgent({
     ...{ control, clock, version, client: { name, tenant, may } },

@@ -32,7 +32,7 @@ export interface Needs {
 }
 
 /** What becomes of a request before its route is known. */
-export type Front =
+export type FrontCheck =
   /** Goes on. `headers` belong to its answer, whatever that is: a configured origin may read it. */
   | { readonly kind: "passed"; readonly headers: Readonly<Record<string, string>> }
   /** Was a question about what is allowed (OPTIONS), and this is the answer. */
@@ -50,7 +50,7 @@ export type StreamPass =
 
 /** What the server's handler asks. `Guard` is the real one. */
 export interface Gatekeeper {
-  front(request: HttpRequest): Front;
+  front(request: HttpRequest): FrontCheck;
   admit(request: HttpRequest, needs: Needs): Admission;
   stream(actor: Actor): StreamPass;
   /** One change more, where not every request is one: refused if there were too many. */
@@ -85,7 +85,7 @@ const LOCAL: Actor = { name: "local", scopes: ALL_SCOPES, tenant: undefined };
 const NOBODY: Actor = { name: "nobody", scopes: new Set(), tenant: "-" };
 
 const NO_HEADERS: Readonly<Record<string, string>> = {};
-const PASSED: Front = { kind: "passed", headers: NO_HEADERS };
+const PASSED: FrontCheck = { kind: "passed", headers: NO_HEADERS };
 
 export class Guard implements Gatekeeper {
   readonly #tokens: GuardOptions["tokens"];
@@ -112,7 +112,7 @@ export class Guard implements Gatekeeper {
     this.#hosts.serves(served);
   }
 
-  front(request: HttpRequest): Front {
+  front(request: HttpRequest): FrontCheck {
     const own = this.#hosts.originOf(request.header("host"), request.via);
     if (own === undefined) return denied(wrongHost());
     const origin = request.header("origin");
@@ -190,7 +190,7 @@ export class Guard implements Gatekeeper {
   }
 }
 
-const denied = (denial: Denial): Front => ({ kind: "denied", denial });
+const denied = (denial: Denial): FrontCheck => ({ kind: "denied", denial });
 
 const seconds = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000)));
 
@@ -206,7 +206,7 @@ const readableBy = (origin: string): Readonly<Record<string, string>> => ({
 });
 
 /** No question about what is allowed reaches a route, so none has an effect. */
-function options(request: HttpRequest, cors: Readonly<Record<string, string>> | undefined): Front {
+function options(request: HttpRequest, cors: Readonly<Record<string, string>> | undefined): FrontCheck {
   if (request.header("access-control-request-method") === undefined) {
     return { kind: "answered", answer: { status: 204, headers: { ...cors, allow: METHODS }, body: undefined } };
   }

@@ -8,17 +8,17 @@ import type { ProcessRow } from "../../core/model/rows.ts";
 import type { BelayControl, ProcessControl, SessionControl } from "../../ports/control.ts";
 import { absent } from "../auth/tenancy.ts";
 import { ROW_PAGES_MAX } from "../limits.ts";
-import { outputPieces } from "../transport/event-batches.ts";
+import { outputBatches } from "../transport/event-batches.ts";
 import { type EventTexts, withoutPlace } from "../transport/event-text.ts";
 import { checkCursor } from "./request-headers.ts";
-import { type Doings, reply } from "./route-handler.ts";
+import { type RouteHandlers, reply } from "./route-handler.ts";
 
 interface ProcessParts {
   readonly control: BelayControl;
   readonly texts: EventTexts;
 }
 
-export function processDoings(parts: ProcessParts) {
+export function processHandlers(parts: ProcessParts) {
   return { ...views(parts), ...output(parts), ...input(parts) };
 }
 
@@ -37,7 +37,7 @@ function views({ control }: ProcessParts) {
       if (result === undefined) return reply(202, { processId: process.id, waitedMs: waitMs });
       return reply(200, withoutPlace(result));
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
 function output({ control, texts }: ProcessParts) {
@@ -59,10 +59,10 @@ function output({ control, texts }: ProcessParts) {
       return {
         kind: "events",
         status: 200,
-        source: (signal) => outputPieces(process.follow({ ...rest, offset, signal }), texts),
+        source: (signal) => outputBatches(process.follow({ ...rest, offset, signal }), texts),
       };
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
 function input({ control }: ProcessParts) {
@@ -83,7 +83,7 @@ function input({ control }: ProcessParts) {
       await (await find(control, params.process)).resize(body);
       return reply(200, {});
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
 /** In the same words as for one that is another tenant's. */

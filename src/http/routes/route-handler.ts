@@ -4,7 +4,7 @@ import type { Actor, HttpRequest } from "../transport/http-exchange.ts";
 import type { BodyGiven, BodyOf, ParamsOf, QueryOf, Route, RouteAnswer } from "./route.ts";
 import type { RouteName, Routes } from "./routes.ts";
 
-export interface Ask<R extends Route> {
+export interface RouteRequest<R extends Route> {
   readonly actor: Actor;
   readonly params: ParamsOf<R>;
   readonly query: QueryOf<R>;
@@ -15,10 +15,10 @@ export interface Ask<R extends Route> {
 }
 
 /** Where the pieces of a stream come from. The signal aborts when nobody wants them any more. */
-export type Source = (signal: AbortSignal) => Pieces;
+export type Source = (signal: AbortSignal) => EventBatches;
 
 /** `complete`: there is nothing more to come, ever. `cut`: there is, but not from here. */
-export type Pieces = AsyncIterator<string, "complete" | "cut">;
+export type EventBatches = AsyncIterator<string, "complete" | "cut">;
 
 /** An answer as a doing gives it. */
 export type Reply =
@@ -41,10 +41,10 @@ export type ReplyOf<R extends Route> = {
   [Status in keyof R["answers"] & number]: ReplyAs<Status, R["answers"][Status]>;
 }[keyof R["answers"] & number];
 
-export type Doing<R extends Route> = (ask: Ask<R>) => Promise<ReplyOf<R>>;
+export type RouteHandler<R extends Route> = (ask: RouteRequest<R>) => Promise<ReplyOf<R>>;
 
 /** One for every route: a route without one does not compile. */
-export type Doings<Names extends RouteName = RouteName> = { readonly [Name in Names]: Doing<Routes[Name]> };
+export type RouteHandlers<Names extends RouteName = RouteName> = { readonly [Name in Names]: RouteHandler<Routes[Name]> };
 
 export const reply = <const Status extends number, Body>(status: Status, body: Body) =>
   ({ kind: "json", status, body }) as const;

@@ -16,7 +16,7 @@ export type Match =
   | { readonly kind: "method"; readonly allow: string }
   | { readonly kind: "none" };
 
-interface Entry {
+interface RouteEntry {
   readonly name: RouteName;
   readonly route: Route;
   readonly segments: readonly string[];
@@ -25,8 +25,8 @@ interface Entry {
 /** Paths of the table have at most this many segments: a longer one is not looked at. */
 const SEGMENTS_MAX = 8;
 
-const BY_LENGTH: ReadonlyMap<number, readonly Entry[]> = Map.groupBy(
-  ROUTE_NAMES.map((name): Entry => ({ name, route: routeOf(name), segments: routeOf(name).path.split("/").slice(1) })),
+const BY_LENGTH: ReadonlyMap<number, readonly RouteEntry[]> = Map.groupBy(
+  ROUTE_NAMES.map((name): RouteEntry => ({ name, route: routeOf(name), segments: routeOf(name).path.split("/").slice(1) })),
   ({ segments }) => segments.length,
 );
 
@@ -70,7 +70,7 @@ function textOf(segment: string): string | undefined {
   }
 }
 
-function allowed(there: readonly Entry[]): string {
+function allowed(there: readonly RouteEntry[]): string {
   const methods = there.map(({ route }) => route.method);
   const reading = there.some(({ route }) => !isMutation(route)) ? ["HEAD"] : [];
   return [...methods, ...reading, "OPTIONS"].join(", ");

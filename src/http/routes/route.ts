@@ -1,7 +1,7 @@
 // One route of the API: where it is, who may take it, what goes in and what comes out.
 import type { z } from "zod";
 import type { Json } from "../../core/model/prompt.ts";
-import type { Given } from "../schemas/schema-type-check.ts";
+import type { InputType } from "../schemas/schema-type-check.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -33,7 +33,7 @@ export interface Route {
   /** It carries requests that are admitted, counted and recorded one by one, so it is none of that itself. */
   readonly carrier?: true;
   /** It concerns the whole server, not one tenant. */
-  readonly house?: true;
+  readonly serverWide?: true;
   /** For whatever changes something: how the audit trail names it, and what it was done to. */
   readonly audit?: { readonly action: string; readonly target?: ParamName };
   /** `no`: doing it twice is not the same as once, and no key can make it so. */
@@ -71,7 +71,7 @@ export type BodyOf<R extends Route> = R extends { readonly body: infer B extends
 
 /** A value as it may be given for an answer in JSON. */
 export type BodyGiven<A extends RouteAnswer> = A extends { readonly schema: infer S extends z.ZodType }
-  ? Given<z.output<S>>
+  ? InputType<z.output<S>>
   : never;
 
 export const json = <S extends z.ZodType>(schema: S) => ({ kind: "json", schema }) as const;

@@ -1,11 +1,11 @@
 // The table of all routes. The server answers exactly these, and the document describes exactly these.
 
 import type { Route } from "./route.ts";
-import { WORK_ROUTES } from "./run-routes.ts";
-import { HOUSE_ROUTES } from "./server-routes.ts";
+import { RUN_ROUTES } from "./run-routes.ts";
+import { SERVER_ROUTES } from "./server-routes.ts";
 import { SESSION_ROUTES } from "./session-routes.ts";
 
-export const ROUTES = { ...HOUSE_ROUTES, ...SESSION_ROUTES, ...WORK_ROUTES } as const;
+export const ROUTES = { ...SERVER_ROUTES, ...SESSION_ROUTES, ...RUN_ROUTES } as const;
 
 export type Routes = typeof ROUTES;
 export type RouteName = keyof Routes;

@@ -4,27 +4,27 @@ import { Bug } from "../../core/bug.ts";
 import type { CancelReceipt } from "../../core/model/cancel.ts";
 import type { AnswerReceipt } from "../../core/model/question.ts";
 import type { BelayControl, CancelOptions, AwaitedOutcome } from "../../ports/control.ts";
-import { runPieces } from "../transport/event-batches.ts";
+import { runBatches } from "../transport/event-batches.ts";
 import type { EventTexts } from "../transport/event-text.ts";
-import { processDoings } from "./process-handlers.ts";
+import { processHandlers } from "./process-handlers.ts";
 import { keyed, reasonBy } from "./request-context.ts";
 import { checkCursor } from "./request-headers.ts";
-import { type Ask, type Doings, reply } from "./route-handler.ts";
-import type { WORK_ROUTES } from "./run-routes.ts";
+import { type RouteRequest, type RouteHandlers, reply } from "./route-handler.ts";
+import type { RUN_ROUTES } from "./run-routes.ts";
 import { requireWithin } from "./session-handlers.ts";
-import type { Waiting } from "./wait-or-disconnect.ts";
+import type { Waits } from "./wait-or-disconnect.ts";
 
-export interface WorkParts {
+export interface RunHandlerParts {
   readonly control: BelayControl;
   readonly texts: EventTexts;
-  readonly waiting: Waiting;
+  readonly waiting: Waits;
 }
 
-export function workDoings(parts: WorkParts): Doings<keyof typeof WORK_ROUTES> {
-  return { ...views(parts), ...streams(parts), ...stops(parts), ...answers(parts), ...processDoings(parts) };
+export function runHandlers(parts: RunHandlerParts): RouteHandlers<keyof typeof RUN_ROUTES> {
+  return { ...views(parts), ...streams(parts), ...stops(parts), ...answers(parts), ...processHandlers(parts) };
 }
 
-function views({ control, waiting }: WorkParts) {
+function views({ control, waiting }: RunHandlerParts) {
   return {
     getRun: async ({ params }) => reply(200, await (await control.run(params.run)).view()),
     getCall: async ({ params }) => reply(200, await control.call(params.call)),
@@ -38,10 +38,10 @@ function views({ control, waiting }: WorkParts) {
       if (meanwhile !== undefined) return reply(200, { runId, outcome: meanwhile });
       return reply(202, { runId, phase: phase === "settled" ? "live" : phase, waitedMs });
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
-function streams({ control, texts }: WorkParts) {
+function streams({ control, texts }: RunHandlerParts) {
   return {
     runEvents: async ({ params, query, request }) => {
       const run = await control.run(params.run);
@@ -56,13 +56,13 @@ function streams({ control, texts }: WorkParts) {
       return {
         kind: "events",
         status: 200,
-        source: (signal) => runPieces(log.pages({ after, deltas, signal }), texts, { id, settledAt: settledNow }),
+        source: (signal) => runBatches(log.pages({ after, deltas, signal }), texts, { id, settledAt: settledNow }),
       };
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
-function stops({ control }: WorkParts) {
+function stops({ control }: RunHandlerParts) {
   const cancel = async (target: string, options: CancelOptions): Promise<CancelReceipt & AwaitedOutcome> => {
     const receipt = await control.cancel(target, options);
     if (receipt.kind === "idle" || "runs" in receipt)
@@ -78,18 +78,18 @@ function stops({ control }: WorkParts) {
       reply(200, await cancel(params.process, { ...body, ...keyed(key), reason: reasonBy(actor, body.reason) })),
     cancelQuestion: async ({ actor, params, body, key }) =>
       reply(200, await cancel(params.question, { ...keyed(key), reason: reasonBy(actor, body.reason) })),
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
-function answers({ control }: WorkParts) {
+function answers({ control }: RunHandlerParts) {
   return {
     answerQuestion: async (ask) => reply(200, await answer(control, ask)),
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
 function answer(
   { questions }: BelayControl,
-  { actor, params, body, key }: Ask<(typeof WORK_ROUTES)["answerQuestion"]>,
+  { actor, params, body, key }: RouteRequest<(typeof RUN_ROUTES)["answerQuestion"]>,
 ): Promise<AnswerReceipt> {
   const { question } = params;
   switch (body.kind) {

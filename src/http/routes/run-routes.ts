@@ -18,7 +18,7 @@ import {
 import { callView, runOutcome, runView, runWaits } from "../schemas/view.ts";
 import { EMPTY, events, json, type Route } from "./route.ts";
 
-export const WORK_ROUTES = {
+export const RUN_ROUTES = {
   getRun: {
     method: "GET",
     path: "/v1/runs/{run}",

@@ -8,19 +8,19 @@ import type { StreamUp } from "../../wire/stream-message.ts";
 import { ROWS_DEFAULT } from "../limits.ts";
 import type { ServerAudit, ServerMetrics } from "../observer.ts";
 import { streamMessage } from "../schemas/request.ts";
-import { allPieces } from "../transport/event-batches.ts";
+import { allBatches } from "../transport/event-batches.ts";
 import type { EventTexts } from "../transport/event-text.ts";
 import type { SharedStreams } from "../transport/shared-streams.ts";
 import { checkBody } from "./check-request.ts";
 import { keyed, ownKeyed, ownKeys, reasonBy, within } from "./request-context.ts";
-import { type Doings, reply } from "./route-handler.ts";
-import { type HOUSE_ROUTES, METRICS_TYPE } from "./server-routes.ts";
-import type { Waiting } from "./wait-or-disconnect.ts";
+import { type RouteHandlers, reply } from "./route-handler.ts";
+import { type SERVER_ROUTES, METRICS_TYPE } from "./server-routes.ts";
+import type { Waits } from "./wait-or-disconnect.ts";
 
-export interface HouseParts {
+export interface ServerHandlerParts {
   readonly control: BelayControl;
   readonly texts: EventTexts;
-  readonly waiting: Waiting;
+  readonly waiting: Waits;
   readonly shared: SharedStreams;
   /** The document. Made when it is first asked for. */
   readonly openApi: () => string;
@@ -29,12 +29,12 @@ export interface HouseParts {
   readonly metrics: ServerMetrics | undefined;
 }
 
-export function houseDoings(parts: HouseParts): Doings<keyof typeof HOUSE_ROUTES> {
+export function serverHandlers(parts: ServerHandlerParts): RouteHandlers<keyof typeof SERVER_ROUTES> {
   return { ...aboutItself(parts), ...aboutAll(parts), ...beginnings(parts) };
 }
 
 /** How the server is. */
-function aboutItself({ control, waiting, openApi, audit, metrics }: HouseParts) {
+function aboutItself({ control, waiting, openApi, audit, metrics }: ServerHandlerParts) {
   return {
     health: async () => reply(200, { status: "ok" }),
     ready: async () => {
@@ -60,11 +60,11 @@ function aboutItself({ control, waiting, openApi, audit, metrics }: HouseParts) 
       const { records, next } = await audit.read({ ...rest, limit, ...within(actor) });
       return reply(200, { records, next: next ?? null });
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
 /** What goes on in it. */
-function aboutAll({ control, texts, shared }: HouseParts) {
+function aboutAll({ control, texts, shared }: ServerHandlerParts) {
   return {
     live: async ({ actor }) => reply(200, { sessions: await control.live(within(actor)) }),
     // Sent again because its answer was lost, it must not stop what has begun since.
@@ -90,7 +90,7 @@ function aboutAll({ control, texts, shared }: HouseParts) {
       return {
         kind: "events",
         status: 200,
-        source: (signal) => allPieces(control.events({ ...from, ...within(actor), signal }), texts),
+        source: (signal) => allBatches(control.events({ ...from, ...within(actor), signal }), texts),
       };
     },
     stream: async ({ actor, request }) => {
@@ -114,10 +114,10 @@ function aboutAll({ control, texts, shared }: HouseParts) {
       );
       return reply(200, { questions });
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
-function beginnings({ control, now }: HouseParts) {
+function beginnings({ control, now }: ServerHandlerParts) {
   return {
     createSession: async ({ actor, body, key }) => {
       const { tenant } = actor;
@@ -140,7 +140,7 @@ function beginnings({ control, now }: HouseParts) {
       const options = { ...body, reason: reasonBy(actor, body.reason), ...keyed(key), actor: actor.name };
       return reply(200, await control.cancelPrompt(params.key, { ...options, ...ownKeys(actor), ...within(actor) }));
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
 /** Whether it was made by this request, as far as a key leaves that to be told: the first to come made it. */

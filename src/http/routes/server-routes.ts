@@ -35,7 +35,7 @@ export const received = z.strictObject({});
 
 export const auditRecords = z.object({ records: z.array(auditRecord), next: z.string().nullable() });
 
-export const HOUSE_ROUTES = {
+export const SERVER_ROUTES = {
   health: {
     method: "GET",
     path: "/healthz",
@@ -62,7 +62,7 @@ export const HOUSE_ROUTES = {
     method: "GET",
     path: "/metrics",
     scope: "read",
-    house: true,
+    serverWide: true,
     summary: "Counters and gauges for Prometheus.",
     answers: { 200: text(METRICS_TYPE) },
   },
@@ -70,7 +70,7 @@ export const HOUSE_ROUTES = {
     method: "GET",
     path: "/v1/status",
     scope: "read",
-    house: true,
+    serverWide: true,
     summary: "How the worker is, and how much work it has.",
     answers: { 200: json(status) },
   },

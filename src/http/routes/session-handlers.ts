@@ -5,23 +5,23 @@ import type { QueueReceipt } from "../../core/model/command.ts";
 import { runOf } from "../../core/model/ids.ts";
 import type { BelayControl, SessionControl } from "../../ports/control.ts";
 import { ROWS_DEFAULT } from "../limits.ts";
-import { sessionPieces } from "../transport/event-batches.ts";
+import { sessionBatches } from "../transport/event-batches.ts";
 import type { EventTexts } from "../transport/event-text.ts";
 import { keyed, reasonBy, requireScope } from "./request-context.ts";
 import { checkCursor } from "./request-headers.ts";
-import { type Ask, type Doings, reply } from "./route-handler.ts";
+import { type RouteRequest, type RouteHandlers, reply } from "./route-handler.ts";
 import type { SESSION_ROUTES } from "./session-routes.ts";
 
-export interface SessionParts {
+export interface SessionHandlerParts {
   readonly control: BelayControl;
   readonly texts: EventTexts;
 }
 
-export function sessionDoings(parts: SessionParts): Doings<keyof typeof SESSION_ROUTES> {
+export function sessionHandlers(parts: SessionHandlerParts): RouteHandlers<keyof typeof SESSION_ROUTES> {
   return { ...prompts(parts), ...stops(parts), ...views(parts), ...log(parts) };
 }
 
-function prompts({ control }: SessionParts) {
+function prompts({ control }: SessionHandlerParts) {
   return {
     // Registered before anything is awaited: the order of arrival is the order of acceptance.
     promptSession: async ({ actor, params, body, key }) => {
@@ -37,17 +37,17 @@ function prompts({ control }: SessionParts) {
       return reply(200, await control.session(params.session).setMode(mode, { by, ...keyed(key) }));
     },
     post: async ({ params, body, key }) => reply(202, await control.session(params.session).post(body, keyed(key))),
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
-function change(session: SessionControl, { params, body, key }: Ask<(typeof SESSION_ROUTES)["changeQueue"]>) {
+function change(session: SessionControl, { params, body, key }: RouteRequest<(typeof SESSION_ROUTES)["changeQueue"]>) {
   const { queue } = session;
   if ("prompt" in body) return queue.edit(params.run, body.prompt, keyed(key));
   if ("move" in body) return queue.move(params.run, body.move, keyed(key));
   return queue.steer(params.run, keyed(key));
 }
 
-function stops({ control }: SessionParts) {
+function stops({ control }: SessionHandlerParts) {
   return {
     cancelSession: async ({ actor, params, body, key }) => {
       const { reason, ...rest } = body;
@@ -78,10 +78,10 @@ function stops({ control }: SessionParts) {
       return reply(200, await control.session(params.session).delete(why));
     },
     trim: async ({ params, body }) => reply(200, await control.session(params.session).trim(body.before)),
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
-function views({ control }: SessionParts) {
+function views({ control }: SessionHandlerParts) {
   return {
     getSession: async ({ params }) => reply(200, await control.session(params.session).row()),
     listRuns: async ({ params, query }) => {
@@ -107,10 +107,10 @@ function views({ control }: SessionParts) {
       const next = processes.length < limit ? null : (processes.at(-1)?.requestedAt ?? null);
       return reply(200, { processes, next });
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
-function log({ control, texts }: SessionParts) {
+function log({ control, texts }: SessionHandlerParts) {
   return {
     sessionEvents: async ({ params, query, request }) => {
       const session = control.session(params.session);
@@ -120,10 +120,10 @@ function log({ control, texts }: SessionParts) {
       return {
         kind: "events",
         status: 200,
-        source: (signal) => sessionPieces(session.pages({ after, deltas, signal }), texts),
+        source: (signal) => sessionBatches(session.pages({ after, deltas, signal }), texts),
       };
     },
-  } satisfies Partial<Doings>;
+  } satisfies Partial<RouteHandlers>;
 }
 
 /** A cursor that the log has not reached was not given out by it. */

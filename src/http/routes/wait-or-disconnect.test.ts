@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Outcome } from "../../core/model/cancel.ts";
 import type { RunControl } from "../../ports/control.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
-import { Waiting } from "./wait-or-disconnect.ts";
+import { Waits } from "./wait-or-disconnect.ts";
 
 /** A run that ends when the test says so, and counts who listens to its promise. */
 function someRun() {
@@ -25,7 +25,7 @@ const completed = { kind: "completed" } as const;
 
 test("however many have waited for a run in vain, one thing waits for its outcome", async () => {
   const clock = manualClock();
-  const waiting = new Waiting(clock);
+  const waiting = new Waits(clock);
   const { run, resolve, listening } = someRun();
   for (let count = 0; count < 5; count += 1) {
     const vain = waiting.outcome(run, 1_000, HERE);
@@ -42,7 +42,7 @@ test("however many have waited for a run in vain, one thing waits for its outcom
 
 test("whoever is gone, or kept by a server that closes, waits no longer; a failure is told to all", async () => {
   const clock = manualClock();
-  const waiting = new Waiting(clock);
+  const waiting = new Waits(clock);
   const { run, reject } = someRun();
   const gone = new AbortController();
   const left = waiting.outcome(run, 9_000, gone.signal);

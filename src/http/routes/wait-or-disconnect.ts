@@ -13,7 +13,7 @@ import { OUTCOMES_AWAITED_MAX } from "../limits.ts";
 /** Who waits for one run. Not reactions of a promise: those stay until the run has ended, however long that takes. */
 type Waiters = Set<PromiseWithResolvers<Outcome | undefined>>;
 
-export class Waiting {
+export class Waits {
   readonly #clock: Clock;
   readonly #runs = new Map<string, Waiters>();
   readonly #closing = new AbortController();

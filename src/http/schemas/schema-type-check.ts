@@ -14,16 +14,16 @@ export type Wire<T> = [Json] extends [T]
         : T;
 
 /** A value as a handler may give it for a schema: nothing in it will be changed. */
-export type Given<T> = [Json] extends [T]
+export type InputType<T> = [Json] extends [T]
   ? T
   : T extends readonly (infer Item)[]
-    ? readonly Given<Item>[]
+    ? readonly InputType<Item>[]
     : T extends object
-      ? { readonly [K in keyof T]: Given<T[K]> }
+      ? { readonly [K in keyof T]: InputType<T[K]> }
       : T;
 
 /** True, or a sentence that the compiler shows. */
-export type Tie<Schema extends z.ZodType, T> = [Wire<z.output<Schema>>] extends [Wire<T>]
+export type SchemaTypeCheck<Schema extends z.ZodType, T> = [Wire<z.output<Schema>>] extends [Wire<T>]
   ? [Wire<T>] extends [Wire<z.output<Schema>>]
     ? true
     : "the schema refuses what the type allows"

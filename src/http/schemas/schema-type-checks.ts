@@ -19,46 +19,46 @@ import type * as event from "./event.ts";
 import type * as outcome from "./outcome.ts";
 import type * as processes from "./process.ts";
 import type * as question from "./question.ts";
-import type { Tie } from "./schema-type-check.ts";
+import type { SchemaTypeCheck } from "./schema-type-check.ts";
 import type * as value from "./value.ts";
 import type * as view from "./view.ts";
 
-type Held<T extends true> = T;
+type Checked<T extends true> = T;
 type QueueAnswer = Exclude<command.QueueReceipt, command.Refused>;
 
 /** A receipt of a session whose runs say how they ended: what `waitMs` adds is not in the type of a receipt. */
 type Ended<T> = T extends cancel.CancelReceipt ? T & control.AwaitedOutcome : { readonly [K in keyof T]: Ended<T[K]> };
 
-export type Ties = readonly [
-  Held<Tie<typeof value.prompt, prompts.Prompt>>,
-  Held<Tie<typeof value.promptGiven, string | prompts.Prompt>>,
-  Held<Tie<typeof value.delivery, prompts.Delivery>>,
-  Held<Tie<typeof value.item, inbox.InboxItem>>,
-  Held<Tie<typeof outcome.cancelReason, cancel.CancelReason>>,
-  Held<Tie<typeof outcome.outcome, cancel.Outcome>>,
-  Held<Tie<typeof outcome.cancelReceipt, cancel.CancelReceipt & control.AwaitedOutcome>>,
-  Held<Tie<typeof outcome.sessionReceipt, Ended<cancel.SessionReceipt>>>,
-  Held<Tie<typeof question.question, questions.Question>>,
-  Held<Tie<typeof question.ending, questions.QuestionOutcome>>,
-  Held<Tie<typeof question.answerReceipt, questions.AnswerReceipt>>,
-  Held<Tie<typeof processes.processInfo, spawner.ProcessInfo>>,
-  Held<Tie<typeof processes.processRow, rows.ProcessRow>>,
-  Held<Tie<typeof processes.processResult, spawner.ProcessResult>>,
-  Held<Tie<typeof processes.outputPage, spawner.OutputPage>>,
-  Held<Tie<typeof event.recorded, core.Recorded>>,
-  Held<Tie<typeof event.delta, delta.Delta>>,
-  Held<Tie<typeof event.gap, delta.Gap>>,
-  Held<Tie<typeof view.sessionRow, SessionRow>>,
-  Held<Tie<typeof view.idsFound, rows.IdsFound>>,
-  Held<Tie<typeof view.runRow, rows.RunRow>>,
-  Held<Tie<typeof view.callView, calls.CallView>>,
-  Held<Tie<typeof view.runView, runs.RunView>>,
-  Held<Tie<typeof view.queuedRun, control.QueuedRun>>,
-  Held<Tie<typeof view.queueReceipt, QueueAnswer>>,
-  Held<Tie<typeof view.modeReceipt, command.ModeReceipt>>,
-  Held<Tie<typeof view.posted, command.InboxReceipt>>,
-  Held<Tie<typeof view.accepted, command.Accepted & Pick<control.RunControl, "sessionId">>>,
-  Held<Tie<typeof view.message, transcript.Message>>,
-  Held<Tie<typeof view.explanation, Explanation>>,
-  Held<Tie<typeof view.status, Status>>,
+export type SchemaTypeChecks = readonly [
+  Checked<SchemaTypeCheck<typeof value.prompt, prompts.Prompt>>,
+  Checked<SchemaTypeCheck<typeof value.promptGiven, string | prompts.Prompt>>,
+  Checked<SchemaTypeCheck<typeof value.delivery, prompts.Delivery>>,
+  Checked<SchemaTypeCheck<typeof value.item, inbox.InboxItem>>,
+  Checked<SchemaTypeCheck<typeof outcome.cancelReason, cancel.CancelReason>>,
+  Checked<SchemaTypeCheck<typeof outcome.outcome, cancel.Outcome>>,
+  Checked<SchemaTypeCheck<typeof outcome.cancelReceipt, cancel.CancelReceipt & control.AwaitedOutcome>>,
+  Checked<SchemaTypeCheck<typeof outcome.sessionReceipt, Ended<cancel.SessionReceipt>>>,
+  Checked<SchemaTypeCheck<typeof question.question, questions.Question>>,
+  Checked<SchemaTypeCheck<typeof question.ending, questions.QuestionOutcome>>,
+  Checked<SchemaTypeCheck<typeof question.answerReceipt, questions.AnswerReceipt>>,
+  Checked<SchemaTypeCheck<typeof processes.processInfo, spawner.ProcessInfo>>,
+  Checked<SchemaTypeCheck<typeof processes.processRow, rows.ProcessRow>>,
+  Checked<SchemaTypeCheck<typeof processes.processResult, spawner.ProcessResult>>,
+  Checked<SchemaTypeCheck<typeof processes.outputPage, spawner.OutputPage>>,
+  Checked<SchemaTypeCheck<typeof event.recorded, core.Recorded>>,
+  Checked<SchemaTypeCheck<typeof event.delta, delta.Delta>>,
+  Checked<SchemaTypeCheck<typeof event.gap, delta.Gap>>,
+  Checked<SchemaTypeCheck<typeof view.sessionRow, SessionRow>>,
+  Checked<SchemaTypeCheck<typeof view.idsFound, rows.IdsFound>>,
+  Checked<SchemaTypeCheck<typeof view.runRow, rows.RunRow>>,
+  Checked<SchemaTypeCheck<typeof view.callView, calls.CallView>>,
+  Checked<SchemaTypeCheck<typeof view.runView, runs.RunView>>,
+  Checked<SchemaTypeCheck<typeof view.queuedRun, control.QueuedRun>>,
+  Checked<SchemaTypeCheck<typeof view.queueReceipt, QueueAnswer>>,
+  Checked<SchemaTypeCheck<typeof view.modeReceipt, command.ModeReceipt>>,
+  Checked<SchemaTypeCheck<typeof view.posted, command.InboxReceipt>>,
+  Checked<SchemaTypeCheck<typeof view.accepted, command.Accepted & Pick<control.RunControl, "sessionId">>>,
+  Checked<SchemaTypeCheck<typeof view.message, transcript.Message>>,
+  Checked<SchemaTypeCheck<typeof view.explanation, Explanation>>,
+  Checked<SchemaTypeCheck<typeof view.status, Status>>,
 ];

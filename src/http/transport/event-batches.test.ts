@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Gap } from "../../core/model/delta.ts";
 import type { Recorded } from "../../core/model/event.ts";
 import { PIECE_CHARS_MAX } from "../limits.ts";
-import { runPieces, sessionPieces } from "./event-batches.ts";
+import { runBatches, sessionBatches } from "./event-batches.ts";
 import { EventTexts } from "./event-text.ts";
 
 const said = (seq: number, text: string, runId: `run_${string}` = "run_a"): Recorded => ({
@@ -38,7 +38,7 @@ async function* pages(...given: readonly (readonly (Recorded | Gap)[])[]): Async
 }
 
 test("what comes in one page goes out in one piece, each fact with its id", async () => {
-  const { pieces, end } = await all(sessionPieces(pages([said(1, "a"), said(2, "b")]), new EventTexts()));
+  const { pieces, end } = await all(sessionBatches(pages([said(1, "a"), said(2, "b")]), new EventTexts()));
   expect(pieces).toHaveLength(1);
   expect(pieces[0]).toMatch(
     /^id: 1\nevent: turn\.extended\ndata: \{.*\}\n\nid: 2\nevent: turn\.extended\ndata: \{.*\}\n\n$/,
@@ -73,7 +73,7 @@ test("a page that is long goes in several pieces, a long fact in slices, and no 
   const long = `x${"😀".repeat(PIECE_CHARS_MAX)}`;
   const page = [said(1, "short"), said(2, long), said(3, `${long}y`), said(4, "short")];
   const texts = new EventTexts();
-  const { pieces } = await all(sessionPieces(pages(page), texts));
+  const { pieces } = await all(sessionBatches(pages(page), texts));
   expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(PIECE_CHARS_MAX);
   expect(pieces.every((piece) => piece.isWellFormed())).toBe(true);
   expect(pieces.join("")).toBe(page.map((event) => texts.of(event)).join(""));
@@ -82,23 +82,23 @@ test("a page that is long goes in several pieces, a long fact in slices, and no 
 
 test("of one run only its own facts are told, to its outcome and no further", async () => {
   const page = [said(1, "mine"), said(2, "not mine", "run_b"), settled(3), said(4, "after")];
-  const { pieces, end } = await all(runPieces(pages(page, [said(5, "later")]), new EventTexts(), runA()));
+  const { pieces, end } = await all(runBatches(pages(page, [said(5, "later")]), new EventTexts(), runA()));
   expect(pieces.join("").match(/^id: \d+/gm)).toEqual(["id: 1", "id: 3"]);
   expect(end).toBe("complete");
 });
 
 test("a run whose log ends before its outcome was cut off", async () => {
-  const { end } = await all(runPieces(pages([said(1, "mine")]), new EventTexts(), runA()));
+  const { end } = await all(runBatches(pages([said(1, "mine")]), new EventTexts(), runA()));
   expect(end).toBe("cut");
 });
 
 test("G8: a run whose outcome is not kept any more ends with the gap, and nobody waits for it", async () => {
   const gap = { type: "gap", from: 1, to: 9 } as const;
   const endless = (): AsyncGenerator<readonly (Recorded | Gap)[]> => pages([gap], [said(10, "another's", "run_b")]);
-  const over = await all(runPieces(endless(), new EventTexts(), runA(9)));
+  const over = await all(runBatches(endless(), new EventTexts(), runA(9)));
   expect(over).toEqual({ pieces: [expect.stringContaining("event: gap")], end: "complete" });
   for (const later of [10, undefined]) {
-    expect((await all(runPieces(endless(), new EventTexts(), runA(later)))).end).toBe("cut");
+    expect((await all(runBatches(endless(), new EventTexts(), runA(later)))).end).toBe("cut");
   }
 });
 

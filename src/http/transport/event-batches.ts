@@ -8,11 +8,11 @@ import type { RunRow } from "../../core/model/rows.ts";
 import type { AllSessionsEvent } from "../../ports/control.ts";
 import type { OutputPage } from "../../ports/spawner.ts";
 import { PIECE_CHARS_MAX } from "../limits.ts";
-import type { EventTexts, Heard } from "./event-text.ts";
+import type { EventTexts, SentText } from "./event-text.ts";
 
 /** The log of a session. It has no end, so when its pages end it was cut. */
-export async function* sessionPieces(
-  pages: AsyncIterable<readonly Heard[]>,
+export async function* sessionBatches(
+  pages: AsyncIterable<readonly SentText[]>,
   texts: EventTexts,
 ): AsyncGenerator<string, "cut"> {
   for await (const page of pages) yield* pieces(page, texts);
@@ -20,8 +20,8 @@ export async function* sessionPieces(
 }
 
 /** What of it is about one run, to its outcome; or to the gap in which that is lost. */
-export async function* runPieces(
-  pages: AsyncIterable<readonly Heard[]>,
+export async function* runBatches(
+  pages: AsyncIterable<readonly SentText[]>,
   texts: EventTexts,
   run: Pick<RunRow, "id"> & { readonly settledAt: () => Promise<Seq | undefined> },
 ): AsyncGenerator<string, "complete" | "cut"> {
@@ -37,12 +37,12 @@ export async function* runPieces(
   return "cut";
 }
 
-export async function* allPieces(told: AsyncIterable<AllSessionsEvent>, texts: EventTexts): AsyncGenerator<string, "cut"> {
+export async function* allBatches(told: AsyncIterable<AllSessionsEvent>, texts: EventTexts): AsyncGenerator<string, "cut"> {
   for await (const one of told) yield* slices(texts.told(one));
   return "cut";
 }
 
-export async function* outputPieces(
+export async function* outputBatches(
   pages: AsyncIterable<OutputPage>,
   texts: EventTexts,
 ): AsyncGenerator<string, "complete" | "cut"> {
@@ -57,7 +57,7 @@ export async function* outputPieces(
  * Frames joined as long as they are short together, and one that is long by itself in slices: what has been handed to a
  * connection and not been taken is never more than a piece. Written when its turn comes, not a page at a time.
  */
-function* pieces(page: readonly Heard[], texts: EventTexts): Generator<string, void> {
+function* pieces(page: readonly SentText[], texts: EventTexts): Generator<string, void> {
   let piece = "";
   for (const heard of page) {
     const frame = texts.of(heard);

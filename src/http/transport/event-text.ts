@@ -11,7 +11,7 @@ import type { AllSessionsEvent } from "../../ports/control.ts";
 import type { OutputPage } from "../../ports/spawner.ts";
 import { STREAM_RETRY_MS } from "../limits.ts";
 
-export type Heard = Recorded | Delta | Gap;
+export type SentText = Recorded | Delta | Gap;
 
 export const FIRST = `retry: ${STREAM_RETRY_MS}\n\n`;
 export const HEARTBEAT = ": \n\n";
@@ -21,7 +21,7 @@ export class EventTexts {
   /** Kept as long as the fact itself is kept, which the feed of its session bounds. */
   readonly #texts = new WeakMap<Recorded, string>();
 
-  of(heard: Heard): string {
+  of(heard: SentText): string {
     return "seq" in heard ? this.#recorded(heard) : frame(heard.type, JSON.stringify(heard));
   }
 

@@ -4,7 +4,7 @@
 // 1. Nothing is pulled from a stream before its reader asks for it, and a reader that leaves ends it.
 import type { Clock } from "../../ports/clock.ts";
 import { READER_STALL_MS } from "../limits.ts";
-import type { Actor, HttpAnswer, HttpRequest, Outpour } from "./http-exchange.ts";
+import type { Actor, HttpAnswer, HttpRequest, ResponseStream } from "./http-exchange.ts";
 import { headersOf } from "./listener-headers.ts";
 import { compressed, decodeUtf8, notUtf8, parsedBody, tooLarge, withoutBase } from "./node-exchange.ts";
 
@@ -65,7 +65,7 @@ interface ResponseParts {
   readonly clock: Clock;
 }
 
-function stream(pieces: Outpour, clock: Clock): ReadableStream<Uint8Array> {
+function stream(pieces: ResponseStream, clock: Clock): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let dispose = (): void => {};
   return new ReadableStream(

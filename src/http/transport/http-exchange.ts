@@ -56,14 +56,14 @@ export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** A text, or a stream that is handed on as fast as it is read and no faster. */
-  readonly body: string | undefined | Outpour;
+  readonly body: string | undefined | ResponseStream;
 }
 
 /** What a request is answered that has become a WebSocket: everything was said. */
 export const SWITCHED: HttpAnswer = { status: 101, headers: {}, body: undefined };
 
 /** Pieces of a body. The next one is asked for when the last has been taken; leaving early ends it. */
-export type Outpour = AsyncIterator<string, void>;
+export type ResponseStream = AsyncIterator<string, void>;
 
 /** Who asks: a token, or whoever may open the private socket. */
 export interface Actor {

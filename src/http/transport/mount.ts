@@ -10,7 +10,7 @@ import type { Handle } from "./node-server.ts";
 import { requestIds } from "./request-id.ts";
 
 /** What the host knows of a request already. */
-export interface Given {
+export interface HostContext {
   /** Who asks, by the host's own session. Then no token is looked for. */
   readonly actor?: Actor | undefined;
   /** The body, as the host's parser has left it. */
@@ -35,7 +35,7 @@ export class Mount {
     this.#options = options;
   }
 
-  async fetch(request: Request, given: Given = {}): Promise<Response> {
+  async fetch(request: Request, given: HostContext = {}): Promise<Response> {
     const { clock, basePath } = this.#options;
     const id = this.#nextId();
     const answer = await this.#answer(fetchRequest(request, { id, basePath, ...given }));
@@ -43,7 +43,7 @@ export class Mount {
   }
 
   /** Resolves when the answer was handed over, or nobody is there any more. Never rejects. */
-  async node(message: IncomingMessage, response: ServerResponse, given: Given = {}): Promise<void> {
+  async node(message: IncomingMessage, response: ServerResponse, given: HostContext = {}): Promise<void> {
     const { clock, basePath } = this.#options;
     const body = given.body ?? ("body" in message ? message.body : undefined);
     const exchange = new NodeExchange({

@@ -9,7 +9,7 @@ import { ControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { Denial } from "../auth/guard-denial.ts";
 import { READER_STALL_MS, TARGET_CHARS_MAX, UNWANTED_BYTES_MAX } from "../limits.ts";
-import type { Actor, HttpAnswer, HttpRequest, Outpour } from "./http-exchange.ts";
+import type { Actor, HttpAnswer, HttpRequest, ResponseStream } from "./http-exchange.ts";
 import { headersOf } from "./listener-headers.ts";
 
 /** Shared, because making an error costs more than everything else about somebody who leaves. */
@@ -42,7 +42,7 @@ export class NodeExchange implements HttpRequest {
   readonly onAdmitted: HttpRequest["onAdmitted"];
   readonly #arrival: Arrival;
   #controller: AbortController | undefined;
-  #poured: Outpour | undefined;
+  #streamed: ResponseStream | undefined;
   #gone = false;
   #told: boolean;
 
@@ -119,7 +119,7 @@ export class NodeExchange implements HttpRequest {
       response.end(wanted ? body : undefined);
       return;
     }
-    if (typeof body === "object") await (wanted ? this.#pour(body) : body.return?.());
+    if (typeof body === "object") await (wanted ? this.#stream(body) : body.return?.());
     else if (body !== undefined && wanted) await this.#write(Buffer.from(body));
     if (response.destroyed) return;
     // Closing before everything was read would make the system throw the answer away together with the rest.
@@ -136,12 +136,12 @@ export class NodeExchange implements HttpRequest {
     this.#gone = true;
     this.#controller?.abort(GONE);
     // A stream that waits for something to happen would otherwise wait on, for nobody.
-    void this.#poured?.return?.().catch(() => {});
+    void this.#streamed?.return?.().catch(() => {});
   }
 
-  async #pour(pieces: Outpour): Promise<void> {
+  async #stream(pieces: ResponseStream): Promise<void> {
     const { response } = this.#arrival;
-    this.#poured = pieces;
+    this.#streamed = pieces;
     try {
       response.flushHeaders();
       while (!this.#gone) {

@@ -5,7 +5,7 @@ import { Gate } from "../../testing/gate.ts";
 import { type ManualClock, manualClock } from "../../testing/manual-clock.ts";
 import { Denial } from "../auth/guard-denial.ts";
 import { PIPELINED_MAX, READER_STALL_MS, UNWANTED_BYTES_MAX } from "../limits.ts";
-import type { HttpAnswer, HttpRequest, Outpour } from "./http-exchange.ts";
+import type { HttpAnswer, HttpRequest, ResponseStream } from "./http-exchange.ts";
 import { SECURITY_HEADERS } from "./listener-headers.ts";
 import { GONE } from "./node-exchange.ts";
 import { type Handle, type NodeLimits, NodeServer } from "./node-server.ts";
@@ -119,7 +119,7 @@ class Pieces {
 }
 
 const never = (): Promise<undefined> => new Promise(() => {});
-const streamed = (body: Outpour): HttpAnswer => ({ status: 200, headers: { "content-type": "text/plain" }, body });
+const streamed = (body: ResponseStream): HttpAnswer => ({ status: 200, headers: { "content-type": "text/plain" }, body });
 
 describe("what a handler sees", () => {
   test("the request, in its own words, and every answer carries what protects it", async () => {

@@ -5,7 +5,7 @@ import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { Guard } from "../auth/guard.ts";
 import { makeHandler } from "../handler.ts";
 import { STREAM_CHECK_MS, TOKEN_FAILURES_MAX } from "../limits.ts";
-import type { Actor, HttpAnswer, Outpour, TokenScope } from "./http-exchange.ts";
+import type { Actor, HttpAnswer, ResponseStream, TokenScope } from "./http-exchange.ts";
 import { OpenStreams } from "./open-streams.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -38,14 +38,14 @@ async function served() {
   return { house, clock, holding, handler, get, local, later };
 }
 
-function outpour({ body }: HttpAnswer): Outpour {
+function outpour({ body }: HttpAnswer): ResponseStream {
   if (typeof body !== "object") throw new Error("It is no stream.");
   return body;
 }
 
 /** Reads as fast as there is anything to read. */
 class Reader {
-  readonly pieces: Outpour;
+  readonly pieces: ResponseStream;
   #text = "";
   over = false;
 

@@ -8,8 +8,8 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Gatekeeper } from "../auth/guard.ts";
 import { DRAIN_MS, STREAM_CHECK_MS } from "../limits.ts";
 import type { Source } from "../routes/route-handler.ts";
-import type { Actor, HttpRequest, Outpour } from "./http-exchange.ts";
-import { Outpouring } from "./sse-response.ts";
+import type { Actor, HttpRequest, ResponseStream } from "./http-exchange.ts";
+import { SseResponse } from "./sse-response.ts";
 
 export interface StreamParts {
   readonly clock: Clock;
@@ -28,7 +28,7 @@ interface Reader {
 
 export class OpenStreams {
   readonly #parts: StreamParts;
-  readonly #open = new Map<Outpouring, Reader>();
+  readonly #open = new Map<SseResponse, Reader>();
   /** Waits while there are streams, and only then. */
   #dispose: (() => void) | undefined;
   #closing = false;
@@ -42,11 +42,11 @@ export class OpenStreams {
     return this.#open.size;
   }
 
-  open(source: Source, actor: Actor, request: HttpRequest): Outpour {
+  open(source: Source, actor: Actor, request: HttpRequest): ResponseStream {
     if (this.#closing) throw new ControlError("shutting_down", "The server is shutting down.");
     const pass = request.shared === true ? COUNTED : this.#parts.guard.stream(actor);
     if (pass.kind === "denied") throw pass.denial;
-    const stream: Outpouring = new Outpouring({
+    const stream: SseResponse = new SseResponse({
       source: (signal) => begun(() => source(signal), pass.release),
       clock: this.#parts.clock,
       failed: (failure) => this.#parts.failed(failure, request),
@@ -76,7 +76,7 @@ export class OpenStreams {
     });
   }
 
-  #left(stream: Outpouring): void {
+  #left(stream: SseResponse): void {
     this.#open.delete(stream);
     this.#parts.changed(this.#open.size);
     if (this.#open.size > 0) return;

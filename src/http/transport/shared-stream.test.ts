@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { STREAM_WINDOW_CHARS, type StreamDown } from "../../wire/stream-message.ts";
 import { STREAM_REQUESTS_MAX } from "../limits.ts";
-import type { HttpAnswer, HttpRequest, Outpour } from "./http-exchange.ts";
+import type { HttpAnswer, HttpRequest, ResponseStream } from "./http-exchange.ts";
 import { SharedStream } from "./shared-stream.ts";
 
 const carrier: HttpRequest = {
@@ -54,7 +54,7 @@ test("a request is answered with the rights of its connection, and with its own 
 });
 
 test("G31: an answer that is not read gets one window, and delays no other", async () => {
-  const bodies: Record<string, Outpour> = { "/v1/slow": endless("s".repeat(50_000)), "/v1/quick": endless("q") };
+  const bodies: Record<string, ResponseStream> = { "/v1/slow": endless("s".repeat(50_000)), "/v1/quick": endless("q") };
   const { stream, next } = opened(async ({ path }) => ({ status: 200, headers: {}, body: bodies[path] }));
   stream.receive(get("slow", "/v1/slow"));
   stream.receive(get("quick", "/v1/quick"));

@@ -18,7 +18,7 @@ import {
 } from "../limits.ts";
 import { characterEnd } from "./event-batches.ts";
 import { FRAME_END } from "./event-text.ts";
-import type { Actor, HttpAnswer, HttpRequest, Outpour } from "./http-exchange.ts";
+import type { Actor, HttpAnswer, HttpRequest, ResponseStream } from "./http-exchange.ts";
 
 export interface SharedStreamParts {
   readonly id: string;
@@ -123,7 +123,7 @@ export class SharedStream {
     this.#answering.delete(id);
   }
 
-  async #stream(id: string, one: Answering, head: { status: number; headers: HttpAnswer["headers"] }, body: Outpour) {
+  async #stream(id: string, one: Answering, head: { status: number; headers: HttpAnswer["headers"] }, body: ResponseStream) {
     this.#say({ type: "head", id, head });
     for (let step = await body.next(); step.done !== true; step = await body.next()) {
       const text = step.value;

@@ -2,15 +2,15 @@ import { expect, test } from "vitest";
 import { ControlError } from "../../core/errors.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { HEARTBEAT_MS } from "../limits.ts";
-import type { Pieces } from "../routes/route-handler.ts";
+import type { EventBatches } from "../routes/route-handler.ts";
 import { FIRST, HEARTBEAT } from "./event-text.ts";
-import { Outpouring } from "./sse-response.ts";
+import { SseResponse } from "./sse-response.ts";
 
 /** A source in the hands of the test: it counts what it is asked for. */
 function source() {
   const waiting: ((step: IteratorResult<string, "complete" | "cut">) => void)[] = [];
   const state = { asked: 0, left: 0, signal: undefined as AbortSignal | undefined };
-  const open = (signal: AbortSignal): Pieces => {
+  const open = (signal: AbortSignal): EventBatches => {
     state.signal = signal;
     return {
       next: () => {
@@ -35,7 +35,7 @@ function pour(given: ReturnType<typeof source> = source()) {
   const clock = manualClock();
   const ended: unknown[] = [];
   const failures: unknown[] = [];
-  const stream = new Outpouring({
+  const stream = new SseResponse({
     source: given.open,
     clock,
     failed: (failure) => failures.push(failure),
@@ -112,7 +112,7 @@ test("when its source was cut it says goodbye, so that the reader comes back", a
 
 test("when its source fails the reader learns the code and nothing else, and the server learns the rest", async () => {
   const trouble = new ControlError("unavailable", "The disk at /dev/sda1 is gone.");
-  const failing: Pieces = { next: () => Promise.reject(trouble), return: async () => ({ done: true, value: "cut" }) };
+  const failing: EventBatches = { next: () => Promise.reject(trouble), return: async () => ({ done: true, value: "cut" }) };
   const { take, failures, ended } = pour({ ...source(), open: () => failing });
   await take();
   expect(await take()).toBe('event: bye\ndata: {"reason":"unavailable"}\n\n');

@@ -9,17 +9,17 @@
 import { messageOf, toControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { HEARTBEAT_MS } from "../limits.ts";
-import type { Pieces, Source } from "../routes/route-handler.ts";
+import type { EventBatches, Source } from "../routes/route-handler.ts";
 import { bye, FIRST, FRAME_END, HEARTBEAT } from "./event-text.ts";
-import type { Outpour } from "./http-exchange.ts";
+import type { ResponseStream } from "./http-exchange.ts";
 
 type Step = IteratorResult<string, void>;
-type Came = { readonly text: string } | { readonly end: "complete" | "cut" } | { readonly failure: unknown };
+type NextPiece = { readonly text: string } | { readonly end: "complete" | "cut" } | { readonly failure: unknown };
 
 const OVER: Step = { done: true, value: undefined };
 const said = (value: string): Step => ({ done: false, value });
 
-export interface OutpouringOptions {
+export interface SseResponseOptions {
   readonly source: Source;
   readonly clock: Clock;
   /** Its source has failed. Told at most once, before it ends. */
@@ -31,12 +31,12 @@ export interface OutpouringOptions {
 /** A reason of our own: without one, each abort makes an error with a stack, for nobody. */
 const LEFT = { name: "Left", message: "The reader has left." } as const;
 
-export class Outpouring implements Outpour {
-  readonly #options: OutpouringOptions;
+export class SseResponse implements ResponseStream {
+  readonly #options: SseResponseOptions;
   readonly #stop = new AbortController();
-  readonly #pieces: Pieces;
+  readonly #pieces: EventBatches;
   #asked = false;
-  #came: Came | undefined;
+  #came: NextPiece | undefined;
   #waiting: ((step: Step) => void) | undefined;
   /** What is said before anything else: how to come back, or that it is over. */
   #next: string | undefined = FIRST;
@@ -47,7 +47,7 @@ export class Outpouring implements Outpour {
   #dispose: () => void;
   #gone: AbortSignal | undefined;
 
-  constructor(options: OutpouringOptions) {
+  constructor(options: SseResponseOptions) {
     this.#options = options;
     this.#pieces = options.source(this.#stop.signal);
     this.#dispose = this.#beatLater();
@@ -108,7 +108,7 @@ export class Outpouring implements Outpour {
     );
   }
 
-  #arrive(came: Came): void {
+  #arrive(came: NextPiece): void {
     this.#asked = false;
     if (this.#over || this.#closing) return;
     const waiting = this.#waiting;
@@ -120,7 +120,7 @@ export class Outpouring implements Outpour {
     waiting(this.#take(came));
   }
 
-  #take(came: Came): Step {
+  #take(came: NextPiece): Step {
     this.#came = undefined;
     if ("text" in came) {
       this.#whole = came.text.endsWith(FRAME_END);

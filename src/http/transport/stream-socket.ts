@@ -6,7 +6,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import { DRAIN_MS, READER_STALL_MS, SOCKET_PING_MS } from "../limits.ts";
 import { bye, FRAME_END, HEARTBEAT } from "./event-text.ts";
-import type { MessageSocket, Outpour } from "./http-exchange.ts";
+import type { MessageSocket, ResponseStream } from "./http-exchange.ts";
 
 const DATA = "data: ";
 const BEAT = HEARTBEAT.slice(0, -FRAME_END.length);
@@ -14,14 +14,14 @@ const BYE = bye("").slice(0, "event: bye".length);
 
 export interface SocketParts {
   readonly socket: MessageSocket;
-  readonly events: Outpour;
+  readonly events: ResponseStream;
   readonly clock: Clock;
   /** Throws if it cannot be right. */
   readonly receive: (text: string) => void;
 }
 
 /** Resolves when the socket has been closed, by either side. */
-export async function pourInto({ socket, events, clock, receive }: SocketParts): Promise<void> {
+export async function streamToSocket({ socket, events, clock, receive }: SocketParts): Promise<void> {
   let alive = true;
   socket.on("message", (data, isBinary) => {
     alive = true;
@@ -57,7 +57,7 @@ export async function pourInto({ socket, events, clock, receive }: SocketParts):
     for (const frame of step.value.split(FRAME_END)) {
       if (frame.startsWith(DATA)) await sent(frame.slice(DATA.length), socket, clock);
       else if (frame === BEAT) await sent('{"type":"heartbeat"}', socket, clock);
-      else if (frame.startsWith(BYE)) parting = partingOf(frame);
+      else if (frame.startsWith(BYE)) parting = closeReasonOf(frame);
     }
   }
   disarm();
@@ -77,7 +77,7 @@ function sent(text: string, socket: MessageSocket, clock: Clock): Promise<void> 
   });
 }
 
-function partingOf(frame: string): { readonly code: number; readonly reason: string } {
+function closeReasonOf(frame: string): { readonly code: number; readonly reason: string } {
   const reason = /"reason":"([a-z_]+)"/.exec(frame)?.[1] ?? "internal";
   return { code: reason === "unauthenticated" ? 1008 : reason === "shutting_down" ? 1001 : 1011, reason };
 }
