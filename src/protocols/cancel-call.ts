@@ -94,13 +94,13 @@ async function findByProvider(
   return live[0] ?? calls.at(-1);
 }
 
-interface Around {
+interface RunPosition {
   readonly runId: RunId;
   readonly asOf: Seq;
 }
 
 /** The live run, or else the newest, and how far the log reaches. Undefined: no such session, or nothing in it. */
-async function lookAround(session: SessionControl): Promise<Around | undefined> {
+async function lookAround(session: SessionControl): Promise<RunPosition | undefined> {
   try {
     const { live, asOf } = await session.explain();
     const runId = live?.runId ?? (await session.runs({ limit: 1 }))[0]?.id;
@@ -119,7 +119,7 @@ interface SeenCall {
 }
 
 /** The calls of one run, in the order in which they were asked for, as its log tells them. */
-async function callsOf(control: BelayControl, session: SessionControl, around: Around): Promise<readonly SeenCall[]> {
+async function callsOf(control: BelayControl, session: SessionControl, around: RunPosition): Promise<readonly SeenCall[]> {
   const { seq } = await (await control.run(around.runId)).accepted;
   const calls = new Map<CallId, SeenCall>();
   if (seq > around.asOf) return [];

@@ -24,10 +24,10 @@ import {
   tooLong,
   unknownMethod,
 } from "./message.ts";
-import type { Asked, CloseMode, Desk, Method, Reply } from "./method-context.ts";
+import type { MethodRequest, CloseMode, MethodContext, Method, Reply } from "./method-context.ts";
 import { METHODS } from "./methods.ts";
 import { Outlet } from "./outlet.ts";
-import { Prompts } from "./own-prompts.ts";
+import { OwnPrompts } from "./own-prompts.ts";
 import { rejectUnknown } from "./params.ts";
 import { Subscriptions } from "./subscriptions.ts";
 
@@ -58,7 +58,7 @@ const HUNG_UP = { kind: "policy", note: "The program that had started Belay is g
 class Bridge {
   readonly #options: BridgeOptions;
   readonly #outlet: Outlet;
-  readonly #desk: Desk & { readonly prompts: Prompts };
+  readonly #desk: MethodContext & { readonly prompts: OwnPrompts };
   readonly #over = Promise.withResolvers<"shutdown" | "hangup">();
   readonly #idle: (() => void)[] = [];
   readonly #noting = new Set<Promise<void>>();
@@ -78,7 +78,7 @@ class Bridge {
     this.#desk = {
       control,
       version,
-      prompts: new Prompts(),
+      prompts: new OwnPrompts(),
       subscriptions: new Subscriptions(this.#outlet),
       tell: (method, params) => this.#outlet.answer(() => notificationLine(method, params)),
       shutDown: (mode) => this.#shutDown(mode),
@@ -145,10 +145,10 @@ class Bridge {
       return;
     }
     const note = this.#recorder(method.sort, request.method, params);
-    const asked: Asked = { id, params, noted: (answer, target) => note({ answer, target }) };
+    const asked: MethodRequest = { id, params, noted: (answer, target) => note({ answer, target }) };
     try {
       this.#admit(method, request);
-      const reply = await method.carryOut(this.#desk, asked);
+      const reply = await method.handle(this.#desk, asked);
       if (reply.kind === "now") note({ answer: answerWord(reply.result) });
       await this.#reply(request, reply);
     } catch (error) {

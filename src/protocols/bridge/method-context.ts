@@ -1,14 +1,14 @@
 // What the methods of the bridge work with, and what they hand back. Types only.
 import type { BelayControl } from "../../ports/control.ts";
 import type { Params, RequestId } from "./message.ts";
-import type { Prompts } from "./own-prompts.ts";
+import type { OwnPrompts } from "./own-prompts.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
 export type CloseMode = "park" | "cancel";
 
-export interface Desk {
+export interface MethodContext {
   readonly control: BelayControl;
-  readonly prompts: Prompts;
+  readonly prompts: OwnPrompts;
   readonly subscriptions: Subscriptions;
   readonly version: string;
   /** A notification to the host, in order with the answers. */
@@ -17,7 +17,7 @@ export interface Desk {
   shutDown(mode: CloseMode): Promise<unknown>;
 }
 
-export interface Asked {
+export interface MethodRequest {
   /** Undefined: a notification. Nobody waits for an answer. */
   readonly id: RequestId | undefined;
   readonly params: Params;
@@ -43,5 +43,5 @@ export interface Method {
    */
   readonly sort: "look" | "change" | "stop";
   /** Called in the tick in which the line was read: what it asks of the control it asks before it waits. */
-  carryOut(desk: Desk, asked: Asked): Promise<Reply>;
+  handle(desk: MethodContext, asked: MethodRequest): Promise<Reply>;
 }

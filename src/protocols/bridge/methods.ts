@@ -4,7 +4,7 @@ import type { QueueReceipt } from "../../core/model/command.ts";
 import { isRunId } from "../../core/model/ids.ts";
 import type { AnswerReceipt } from "../../core/model/question.ts";
 import type { Params } from "./message.ts";
-import type { Desk, Method, Reply } from "./method-context.ts";
+import type { MethodContext, Method, Reply } from "./method-context.ts";
 import {
   defined,
   invalid,
@@ -28,22 +28,22 @@ const NOTIFICATIONS = ["run/accepted", "event", "subscription/ended"] as const;
 const now = (result: unknown): Reply => ({ kind: "now", result });
 const read = (fetch: () => Promise<unknown>): Reply => ({ kind: "read", read: fetch });
 
-const sessionOf = (desk: Desk, params: Params) => desk.control.session(text(params, "sessionId"));
+const sessionOf = (desk: MethodContext, params: Params) => desk.control.session(text(params, "sessionId"));
 
 const BASIC_METHODS = {
   initialize: {
     fields: ["client", "protocol"],
     sort: "look",
-    carryOut: async ({ version }) => {
+    handle: async ({ version }) => {
       const capabilities = { methods: [...METHODS.keys()], notifications: NOTIFICATIONS };
       return now({ protocol: PROTOCOL, version, capabilities });
     },
   },
-  ping: { fields: [], sort: "look", carryOut: async () => now({}) },
+  ping: { fields: [], sort: "look", handle: async () => now({}) },
   shutdown: {
     fields: ["mode"],
     sort: "change",
-    carryOut: async (desk, { params }) => {
+    handle: async (desk, { params }) => {
       const report = await desk.shutDown(optionalChoice(params, "mode", ["park", "cancel"]) ?? "park");
       return now(report ?? {});
     },
@@ -54,7 +54,7 @@ const SESSION_METHODS = {
   "session/new": {
     fields: ["title", "cwd", "key"],
     sort: "change",
-    carryOut: async ({ control }, { params, noted }) => {
+    handle: async ({ control }, { params, noted }) => {
       const named = { title: optionalText(params, "title"), cwd: optionalText(params, "cwd") };
       const options = defined({ ...named, key: optionalText(params, "key") });
       const { id } = await control.createSession(options);
@@ -66,7 +66,7 @@ const SESSION_METHODS = {
   "session/set_mode": {
     fields: ["sessionId", "mode", "by", "key"],
     sort: "change",
-    carryOut: async (desk, { params }) => {
+    handle: async (desk, { params }) => {
       const options = defined({ by: optionalText(params, "by"), key: optionalText(params, "key") });
       return now(await sessionOf(desk, params).setMode(text(params, "mode"), options));
     },
@@ -74,7 +74,7 @@ const SESSION_METHODS = {
   "session/explain": {
     fields: ["sessionId"],
     sort: "look",
-    carryOut: async (desk, { params }) => {
+    handle: async (desk, { params }) => {
       const session = sessionOf(desk, params);
       return read(() => session.explain());
     },
@@ -82,7 +82,7 @@ const SESSION_METHODS = {
   "session/transcript": {
     fields: ["sessionId"],
     sort: "look",
-    carryOut: async (desk, { params }) => {
+    handle: async (desk, { params }) => {
       const session = sessionOf(desk, params);
       return read(async () => ({ messages: await session.transcript() }));
     },
@@ -90,7 +90,7 @@ const SESSION_METHODS = {
   "session/subscribe": {
     fields: ["sessionId", "after", "deltas"],
     sort: "look",
-    carryOut: async (desk, { params }) => {
+    handle: async (desk, { params }) => {
       const session = sessionOf(desk, params);
       const after = optionalWhole(params, "after", Number.MAX_SAFE_INTEGER) ?? 0;
       const deltas = optionalChoice(params, "deltas", ["with", "without"]) ?? "without";
@@ -101,7 +101,7 @@ const SESSION_METHODS = {
   "session/unsubscribe": {
     fields: ["sessionId"],
     sort: "look",
-    carryOut: async (desk, { params }) => {
+    handle: async (desk, { params }) => {
       const { id } = sessionOf(desk, params);
       return now({ sessionId: id, unsubscribed: desk.subscriptions.remove(id) });
     },
@@ -112,7 +112,7 @@ const QUEUE_METHODS = {
   "queue/list": {
     fields: ["sessionId"],
     sort: "look",
-    carryOut: async (desk, { params }) => {
+    handle: async (desk, { params }) => {
       const { queue } = sessionOf(desk, params);
       return read(async () => ({ queue: await queue.list() }));
     },
@@ -125,7 +125,7 @@ const QUEUE_METHODS = {
   "queue/steer": change([], (queue, run, params) => queue.steer(run, keyOf(params))),
 } as const satisfies Record<string, Method>;
 
-type Queue = ReturnType<Desk["control"]["session"]>["queue"];
+type Queue = ReturnType<MethodContext["control"]["session"]>["queue"];
 
 function change(
   fields: readonly string[],
@@ -134,7 +134,7 @@ function change(
   return {
     fields: ["sessionId", "runId", "key", ...fields],
     sort: "change",
-    carryOut: async (desk, { params }) => now(await ask(sessionOf(desk, params).queue, text(params, "runId"), params)),
+    handle: async (desk, { params }) => now(await ask(sessionOf(desk, params).queue, text(params, "runId"), params)),
   };
 }
 
@@ -150,12 +150,12 @@ const QUESTION_METHODS = {
   "question/answer": {
     fields: ["questionId", "kind", "value", "remember", "note", "digest", "by", "key"],
     sort: "change",
-    carryOut: async ({ control }, { params }) => now(await reply(control.questions, params)),
+    handle: async ({ control }, { params }) => now(await reply(control.questions, params)),
   },
 } as const satisfies Record<string, Method>;
 
 /** Fields that are none of the chosen kind's are refused by whoever answers, except those that would be passed over. */
-function reply(questions: Desk["control"]["questions"], params: Params): Promise<AnswerReceipt> {
+function reply(questions: MethodContext["control"]["questions"], params: Params): Promise<AnswerReceipt> {
   const id = text(params, "questionId");
   const { value } = params;
   const by = defined({ by: optionalText(params, "by"), key: optionalText(params, "key") });

@@ -2,7 +2,7 @@
 import type { RunControl } from "../../ports/control.ts";
 import type { RequestId } from "./message.ts";
 
-export class Prompts {
+export class OwnPrompts {
   readonly #live = new Map<RunControl, RequestId | undefined>();
 
   /** The answer takes it out again. */

@@ -3,7 +3,7 @@
 import type { Outcome } from "../../core/model/cancel.ts";
 import type { RunControl } from "../../ports/control.ts";
 import { TEXT_CHARS_MAX } from "./limits.ts";
-import type { Asked, Desk, Method } from "./method-context.ts";
+import type { MethodRequest, MethodContext, Method } from "./method-context.ts";
 import { defined, optionalChoice, optionalText, promptOf, text } from "./params.ts";
 
 const DELIVERIES = ["queue", "steer", "interrupt", "reject"] as const;
@@ -11,7 +11,7 @@ const DELIVERIES = ["queue", "steer", "interrupt", "reject"] as const;
 export const promptMethod = {
   fields: ["sessionId", "prompt", "delivery", "key"],
   sort: "change",
-  carryOut: async (desk, asked) => {
+  handle: async (desk, asked) => {
     const { params } = asked;
     const session = desk.control.session(text(params, "sessionId"));
     const delivery = optionalChoice(params, "delivery", DELIVERIES);
@@ -28,7 +28,7 @@ export const promptMethod = {
   },
 } as const satisfies Method;
 
-async function tellAccepted(desk: Desk, asked: Asked, run: RunControl): Promise<string> {
+async function tellAccepted(desk: MethodContext, asked: MethodRequest, run: RunControl): Promise<string> {
   const { runId, seq, joined, ahead } = await run.accepted;
   asked.noted("accepted", runId);
   const { sessionId } = run;
@@ -37,7 +37,7 @@ async function tellAccepted(desk: Desk, asked: Asked, run: RunControl): Promise<
 }
 
 /** Whoever follows the session hears of the end before the answer, and nothing of this run after it. */
-async function allTold(desk: Desk, run: RunControl): Promise<void> {
+async function allTold(desk: MethodContext, run: RunControl): Promise<void> {
   const settledAt = (await run.row().catch(() => undefined))?.settledAt;
   if (settledAt !== undefined) await desk.subscriptions.told(run.sessionId, settledAt);
 }

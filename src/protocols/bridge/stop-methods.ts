@@ -5,7 +5,7 @@ import type { CancelReceipt, SessionReceipt } from "../../core/model/cancel.ts";
 import type { RunControl } from "../../ports/control.ts";
 import { cancelCall } from "../cancel-call.ts";
 import type { Params } from "./message.ts";
-import type { Asked, Desk, Method, Reply } from "./method-context.ts";
+import type { MethodRequest, MethodContext, Method, Reply } from "./method-context.ts";
 import {
   defined,
   invalid,
@@ -27,7 +27,7 @@ export const STOP_METHODS = {
   "session/cancel": {
     fields: ["sessionId", "reason", "waitMs", "background", "key"],
     sort: "stop",
-    carryOut: async ({ control }, asked) => {
+    handle: async ({ control }, asked) => {
       const { params } = asked;
       const background = optionalChoice(params, "background", ["keep", "stop"]);
       const session = control.session(text(params, "sessionId"));
@@ -38,7 +38,7 @@ export const STOP_METHODS = {
   "session/cancel_tool_call": {
     fields: ["sessionId", ...CALL_NAMES, "reason", "injectReminder", "timeoutMs"],
     sort: "stop",
-    carryOut: async ({ control }, { id, params }) => {
+    handle: async ({ control }, { id, params }) => {
       const session = control.session(text(params, "sessionId"));
       const given = textOfOne(params, CALL_NAMES);
       const remind = optionalFlag(params, "injectReminder") ?? true;
@@ -51,18 +51,18 @@ export const STOP_METHODS = {
   "run/cancel": {
     fields: ["runId", "requestId", "sessionId", "promptKey", "reason", "waitMs", "key"],
     sort: "stop",
-    carryOut: async (desk, asked) => now(await cancelRun(desk, asked)),
+    handle: async (desk, asked) => now(await cancelRun(desk, asked)),
   },
   "process/cancel": {
     fields: ["processId", "reason", "waitMs", "key"],
     sort: "stop",
-    carryOut: async (desk, asked) =>
+    handle: async (desk, asked) =>
       now(await desk.control.cancel(prefixed(asked.params, "processId", "proc_"), optionsOf(asked))),
   },
   "question/cancel": {
     fields: ["questionId", "reason", "key"],
     sort: "stop",
-    carryOut: async (desk, asked) => {
+    handle: async (desk, asked) => {
       const { waitMs: _, ...options } = optionsOf(asked);
       return now(await desk.control.cancel(prefixed(asked.params, "questionId", "ask_"), options));
     },
@@ -73,7 +73,7 @@ export const STOP_METHODS = {
  * By the id of the run; by that of the request that prompted it, which the host knows before the run has an id; or by
  * the key it gave the prompt.
  */
-async function cancelRun({ control, prompts }: Desk, asked: Asked): Promise<unknown> {
+async function cancelRun({ control, prompts }: MethodContext, asked: MethodRequest): Promise<unknown> {
   const { params } = asked;
   const { requestId } = params;
   if (typeof requestId === "string" || typeof requestId === "number") {
@@ -95,7 +95,7 @@ function prefixed(params: Params, name: string, prefix: string): string {
   return id;
 }
 
-const optionsOf = ({ params }: Asked) =>
+const optionsOf = ({ params }: MethodRequest) =>
   defined({ reason: optionalReason(params), waitMs: optionalMs(params, "waitMs"), key: optionalText(params, "key") });
 
 type SessionStatus = "cancelled" | "already_cancelled" | "idle" | "not_found";

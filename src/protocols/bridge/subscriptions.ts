@@ -14,7 +14,7 @@ import { notificationLine, rpcError } from "./message.ts";
 import type { Outlet } from "./outlet.ts";
 import { invalid } from "./params.ts";
 
-export interface Wish {
+export interface SubscribeOptions {
   readonly after: Seq;
   readonly deltas: "with" | "without";
 }
@@ -31,7 +31,7 @@ export class Subscriptions {
   }
 
   /** Takes the place at once, so that what follows in the next line finds it. The answer begins it. */
-  async add(session: SessionControl, wish: Wish): Promise<() => void> {
+  async add(session: SessionControl, wish: SubscribeOptions): Promise<() => void> {
     if (!this.#open.has(session.id) && this.#open.size >= SUBSCRIPTIONS_MAX) {
       throw new ControlError("overloaded", `${SUBSCRIPTIONS_MAX} sessions are followed already.`, {
         hint: "Unsubscribe from one of them first.",
@@ -93,12 +93,12 @@ export class Subscriptions {
 
 class Subscription {
   readonly session: SessionControl;
-  readonly wish: Wish;
+  readonly wish: SubscribeOptions;
   readonly stop = new AbortController();
   #cursor: Seq;
   #waiting: { readonly seq: Seq; readonly reached: () => void }[] = [];
 
-  constructor(session: SessionControl, wish: Wish) {
+  constructor(session: SessionControl, wish: SubscribeOptions) {
     this.session = session;
     this.wish = wish;
     this.#cursor = wish.after;

@@ -8,7 +8,7 @@ import { agentProtocolRouter } from "@agentclientprotocol/sdk/experimental/v2";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BelayControl, RunControl } from "../../../ports/control.ts";
 import { type AcpClientInfo, LOCAL_USER } from "./acp-client-info.ts";
-import { Desk, type OpenedSession } from "./acp-sessions.ts";
+import { AcpSessions, type OpenedSession } from "./acp-sessions.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import type { Audit } from "./audit.ts";
 import { inOrder } from "./intake.ts";
@@ -55,13 +55,13 @@ export interface AcpConnection {
 }
 
 export function acpAgent(options: AcpAgentOptions): AcpAgent {
-  return { connect: (stream, connecting) => welcome(options, stream, connecting?.atEnd) };
+  return { connect: (stream, connecting) => startConnection(options, stream, connecting?.atEnd) };
 }
 
-function welcome(options: AcpAgentOptions, stream: Stream, atEnd: ConnectOptions["atEnd"]): AcpConnection {
+function startConnection(options: AcpAgentOptions, stream: Stream, atEnd: ConnectOptions["atEnd"]): AcpConnection {
   const { control, clock, version, client: guest = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
   const { onSession, behind } = options;
-  const desk = new Desk({ control, clock, guest, directory, audit, notice, onSession, behind });
+  const desk = new AcpSessions({ control, clock, guest, directory, audit, notice, onSession, behind });
   const router = agentProtocolRouter().withV1(v1App(desk, version)).withV2(v2App(desk, version));
   const ordered = inOrder(stream, async () => {
     await atEnd?.(here).catch((error: unknown) => notice(`The end of a connection has failed: ${String(error)}`));

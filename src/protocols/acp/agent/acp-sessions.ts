@@ -26,7 +26,7 @@ import { allow, type AcpClientInfo, isAllowed, isOwn, sessionOf } from "./acp-cl
 import type { AgentBehind } from "./agent-behind.ts";
 import { AgentSettings, endProcesses } from "./agent-settings.ts";
 import { AttachedSession, type From } from "./attached-session.ts";
-import { type Audit, Records, refused } from "./audit.ts";
+import { type Audit, AuditRecords, refused } from "./audit.ts";
 import { PROMPTS_OPEN_MAX, SESSIONS_MAX } from "./limits.ts";
 import { type ModeChoice, modalOf } from "./mode-choice.ts";
 import { type OwnPrompt, tooManyPrompts } from "./own-prompt.ts";
@@ -34,9 +34,9 @@ import type { Peer } from "./peer.ts";
 import { ASIDE } from "./permission-options.ts";
 import { realPath } from "./real-path.ts";
 import { invalidParams, unknownSession } from "./rpc-error.ts";
-import { type ListPage, type ListWish, listSessions } from "./session-list.ts";
+import { type ListPage, type ListOptions, listSessions } from "./session-list.ts";
 
-export interface DeskOptions {
+export interface AcpSessionsOptions {
   readonly control: BelayControl;
   readonly clock: Clock;
   readonly guest: AcpClientInfo;
@@ -55,9 +55,9 @@ export interface OpenedSession {
   readonly additionalDirectories: readonly string[];
 }
 
-export type Brought = Omit<OpenedSession, "sessionId">;
+export type ClientResources = Omit<OpenedSession, "sessionId">;
 
-export interface CallStopWish {
+export interface CallStopRequest {
   readonly sessionId: string;
   readonly call: string;
   readonly reason?: string | undefined;
@@ -65,11 +65,11 @@ export interface CallStopWish {
   readonly waitMs: number;
 }
 
-export class Desk {
+export class AcpSessions {
   /** Of the agent behind Belay. Undefined: there is none in this program. */
   readonly agent: AgentSettings | undefined;
-  readonly #options: DeskOptions;
-  readonly #records: Records;
+  readonly #options: AcpSessionsOptions;
+  readonly #records: AuditRecords;
   readonly #sessions = new Map<SessionId, AttachedSession>();
   /** Closed by the client, and not let go before it was told how everything in them ended. */
   readonly #leaving = new Set<AttachedSession>();
@@ -78,9 +78,9 @@ export class Desk {
   /** Known once the first message has come: it says which version is spoken. */
   #peer: Peer | undefined;
 
-  constructor(options: DeskOptions) {
+  constructor(options: AcpSessionsOptions) {
     this.#options = options;
-    this.#records = new Records(options);
+    this.#records = new AuditRecords(options);
     const { behind, guest } = options;
     const parts = { guest, records: this.#records, isOpen: (id: SessionId) => this.#sessions.has(id) };
     this.agent = behind === undefined ? undefined : new AgentSettings({ behind, ...parts });
@@ -99,7 +99,7 @@ export class Desk {
     this.#peer ??= peer;
   }
 
-  async create(brought: Brought): Promise<SessionId> {
+  async create(brought: ClientResources): Promise<SessionId> {
     return this.#records.noted("create", undefined, async () => {
       allow(this.guest, "prompt");
       this.#room();
@@ -115,7 +115,7 @@ export class Desk {
   }
 
   /** Opens a session that there is. What was asked of it behind this request finds it open. */
-  async open(id: string, from: Exclude<From, "new">, brought: Brought): Promise<AttachedSession> {
+  async open(id: string, from: Exclude<From, "new">, brought: ClientResources): Promise<AttachedSession> {
     allow(this.guest, "read");
     const session = this.#options.control.session(sessionOf(this.guest, id));
     if (!this.#sessions.has(session.id)) this.#room();
@@ -136,7 +136,7 @@ export class Desk {
     });
   }
 
-  async list(wish: ListWish): Promise<ListPage> {
+  async list(wish: ListOptions): Promise<ListPage> {
     const { control, guest, directory } = this.#options;
     allow(guest, "read");
     return listSessions(control, guest, directory, wish);
@@ -202,7 +202,7 @@ export class Desk {
     return attached !== undefined && isCallId(call) && attached.isUnstoppable(call);
   }
 
-  async cancelCall({ sessionId, call, reason, remind, waitMs }: CallStopWish): Promise<StoppedCall> {
+  async cancelCall({ sessionId, call, reason, remind, waitMs }: CallStopRequest): Promise<StoppedCall> {
     return this.#records.noted("cancel", call, async () => {
       allow(this.guest, "cancel");
       const { control } = this.#options;
@@ -357,7 +357,7 @@ export class Desk {
   }
 
   /** Nothing is dropped in silence: tools that were brought along and cannot be used are named. */
-  async #ignored(sessionId: SessionId, { mcpServers, cwd }: Brought): Promise<void> {
+  async #ignored(sessionId: SessionId, { mcpServers, cwd }: ClientResources): Promise<void> {
     if (mcpServers.length === 0 || this.#options.onSession !== undefined) return;
     const text = "MCP servers of the client are not used by this agent: its tools are those of its configuration.";
     const telling = { type: "notice", title: `${mcpServers.length} MCP servers are ignored`, text } as const;

@@ -6,14 +6,14 @@ import type { Json } from "../../../core/model/prompt.ts";
 import type { SessionControl } from "../../../ports/control.ts";
 import { allow, type AcpClientInfo, sessionOf } from "./acp-client-info.ts";
 import type { AgentBehind } from "./agent-behind.ts";
-import type { Records } from "./audit.ts";
+import type { AuditRecords } from "./audit.ts";
 import { CLOSE_WAIT_MS } from "./limits.ts";
 import { rpcError, unknownSession } from "./rpc-error.ts";
 
 export interface AgentSettingsParts {
   readonly behind: AgentBehind;
   readonly guest: AcpClientInfo;
-  readonly records: Records;
+  readonly records: AuditRecords;
   readonly isOpen: (session: SessionId) => boolean;
 }
 

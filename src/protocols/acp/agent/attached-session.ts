@@ -21,9 +21,9 @@ import { loopTurn } from "./loop-turn.ts";
 import type { Modal, ModeChoice } from "./mode-choice.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import { OwnPrompt } from "./own-prompt.ts";
-import type { Peer, Place } from "./peer.ts";
+import type { Peer, SessionLocation } from "./peer.ts";
 import { Narrator } from "./updates/narrator.ts";
-import type { Telling } from "./updates/update.ts";
+import type { Update } from "./updates/update.ts";
 
 export interface AttachedOptions {
   readonly control: BelayControl;
@@ -48,7 +48,7 @@ const OVER = { name: "Over", message: "The session was let go." } as const;
 export class AttachedSession {
   readonly session: SessionControl;
   readonly #options: AttachedOptions;
-  readonly #place: Place;
+  readonly #place: SessionLocation;
   readonly #questions: OpenQuestions;
   readonly #prompts = new Set<OwnPrompt>();
   readonly #over = new AbortController();
@@ -254,7 +254,7 @@ export class AttachedSession {
     if (unknown.length > 0) await Promise.allSettled(unknown.map((own) => own.run.accepted));
   }
 
-  async #pass(telling: Telling): Promise<void> {
+  async #pass(telling: Update): Promise<void> {
     if (this.#isElsewhere(telling)) return;
     if (telling.type === "asked") return this.#asked(telling);
     if (telling.type === "answered") {
@@ -266,7 +266,7 @@ export class AttachedSession {
     if (telling.type === "ended") await this.#answer(telling);
   }
 
-  #isElsewhere(telling: Telling): boolean {
+  #isElsewhere(telling: Update): boolean {
     if (!("runId" in telling)) return false;
     const { type, runId } = telling;
     if (this.#phase === "leaving" && type === "began" && !this.owns(runId)) this.#others.add(runId);
@@ -277,7 +277,7 @@ export class AttachedSession {
     return this.#cursor < this.#history;
   }
 
-  async #asked(telling: Extract<Telling, { type: "asked" }>): Promise<void> {
+  async #asked(telling: Extract<Update, { type: "asked" }>): Promise<void> {
     if (this.#isHistory) {
       this.#historic.set(telling.question.id, telling.question);
       return;
@@ -310,7 +310,7 @@ export class AttachedSession {
     await loopTurn();
   }
 
-  async #answer({ runId, outcome, usage }: Extract<Telling, { type: "ended" }>): Promise<void> {
+  async #answer({ runId, outcome, usage }: Extract<Update, { type: "ended" }>): Promise<void> {
     const own = [...this.#prompts].find((one) => one.runId === runId);
     if (own === undefined) return;
     await this.#flush();
@@ -318,7 +318,7 @@ export class AttachedSession {
     await loopTurn(); // @fault next-run-before-the-answer:turn
   }
 
-  async #tell(telling: Telling): Promise<void> {
+  async #tell(telling: Update): Promise<void> {
     const whose = "runId" in telling && this.owns(telling.runId) ? "own" : "other";
     const heard = { whose, when: this.#isHistory ? "history" : "live" } as const;
     const written = this.#options.peer.tell(this.#place, telling, heard);

@@ -25,7 +25,7 @@ export interface Audit {
   note(record: AuditRecord): Promise<void>;
 }
 
-export interface RecordsWish {
+export interface AuditRecordsOptions {
   readonly audit: Audit | undefined;
   readonly clock: Clock;
   readonly guest: AcpClientInfo;
@@ -35,11 +35,11 @@ export interface RecordsWish {
 /** An id of ours is shorter. What is longer was made up. */
 const TARGET_CHARS_MAX = 128;
 
-export class Records {
-  readonly #wish: RecordsWish;
+export class AuditRecords {
+  readonly #wish: AuditRecordsOptions;
   #count = 0;
 
-  constructor(wish: RecordsWish) {
+  constructor(wish: AuditRecordsOptions) {
     this.#wish = wish;
   }
 

@@ -1,6 +1,6 @@
 // What clients of either version ask in the same words.
 import type { Json } from "../../../core/model/prompt.ts";
-import type { Brought, Desk } from "./acp-sessions.ts";
+import type { ClientResources, AcpSessions } from "./acp-sessions.ts";
 import * as extension from "./methods/extensions.ts";
 import type { OwnPrompt } from "./own-prompt.ts";
 import { promptOf } from "./prompt-content.ts";
@@ -16,7 +16,7 @@ export const STEERABLE = { steering: { supported: true } } as const;
 
 /** In the tick of its arrival: nothing may come before a prompt. */
 export function begin(
-  desk: Desk,
+  desk: AcpSessions,
   { sessionId, prompt }: { readonly sessionId: string; readonly prompt: Parameters<typeof promptOf>[0] },
 ): OwnPrompt {
   try {
@@ -32,7 +32,7 @@ interface ListParams {
 }
 
 export async function list(
-  desk: Desk,
+  desk: AcpSessions,
   { cwd, cursor }: ListParams,
 ): Promise<{ readonly sessions: Listed[]; readonly nextCursor?: string }> {
   const wish = { cwd: cwd ?? undefined, cursor: cursor ?? undefined };
@@ -46,7 +46,7 @@ interface Bringing {
   readonly additionalDirectories?: readonly string[] | null | undefined;
 }
 
-export function broughtBy({ cwd, mcpServers, additionalDirectories }: Bringing): Brought {
+export function broughtBy({ cwd, mcpServers, additionalDirectories }: Bringing): ClientResources {
   if (!cwd.startsWith("/") && !/^[A-Za-z]:[\\/]/.test(cwd)) throw invalidParams("`cwd` is an absolute path.");
   // Decoding: what the protocol's schema let through is JSON.
   return { cwd, mcpServers: (mcpServers ?? []) as readonly Json[], additionalDirectories: additionalDirectories ?? [] };

@@ -2,7 +2,7 @@
 import { failedWhileStopping, type Outcome, who } from "../../../core/model/cancel.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import { isShownWhole } from "./updates/shown-text.ts";
-import type { Telling } from "./updates/update.ts";
+import type { Update } from "./updates/update.ts";
 
 export const LOST = "The run was cut off, and what it did is not known. Nothing of it was repeated.";
 
@@ -36,7 +36,7 @@ export function endMeta(outcome: Outcome): object {
 }
 
 /** A run that came to no good end, for those who get no answer that says so. There is no other word for it. */
-export function troubles({ runId, outcome }: Extract<Telling, { type: "ended" }>): readonly Trouble[] {
+export function troubles({ runId, outcome }: Extract<Update, { type: "ended" }>): readonly Trouble[] {
   if (outcome.kind !== "failed" && outcome.kind !== "lost") return [];
   const [title, description] =
     outcome.kind === "lost" ? ["The run was lost", LOST] : ["The run has failed", outcome.message];
@@ -60,7 +60,7 @@ interface Trouble {
 }
 
 /** How it ended, for people, where the result alone does not say it. */
-export function endText(outcome: Outcome): string {
+export function formatEnd(outcome: Outcome): string {
   switch (outcome.kind) {
     case "completed":
       return "";

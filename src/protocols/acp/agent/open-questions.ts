@@ -6,12 +6,12 @@
 import { messageOf } from "../../../core/errors.ts";
 import type { Question } from "../../../core/model/question.ts";
 import type { AnswersControl, BelayControl } from "../../../ports/control.ts";
-import type { Choice, Peer, Place } from "./peer.ts";
+import type { Choice, Peer, SessionLocation } from "./peer.ts";
 
-export interface QuestionsWish {
+export interface OpenQuestionsOptions {
   readonly control: BelayControl;
   readonly peer: Peer;
-  readonly place: Place;
+  readonly place: SessionLocation;
   /** Who answers. */
   readonly by: string;
   readonly notice: (text: string) => void;
@@ -21,10 +21,10 @@ export interface QuestionsWish {
 const SETTLED = { name: "Settled", message: "The question was settled." } as const;
 
 export class OpenQuestions {
-  readonly #wish: QuestionsWish;
+  readonly #wish: OpenQuestionsOptions;
   readonly #open = new Map<string, AbortController>();
 
-  constructor(wish: QuestionsWish) {
+  constructor(wish: OpenQuestionsOptions) {
     this.#wish = wish;
   }
 

@@ -2,25 +2,25 @@
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import type { Question } from "../../../core/model/question.ts";
-import type { Telling } from "./updates/update.ts";
+import type { Update } from "./updates/update.ts";
 
 export interface Peer {
   /** Resolves when it is written. Rejects when nobody is there any more. */
-  tell(place: Place, telling: Telling, heard: Heard): Promise<void>;
+  tell(place: SessionLocation, telling: Update, heard: Origin): Promise<void>;
   /** Sends an update of the agent behind Belay as it came. Undefined: this version of the protocol has other words. */
-  passOn?(place: Place, update: { readonly [key: string]: Json }): Promise<void>;
+  passOn?(place: SessionLocation, update: { readonly [key: string]: Json }): Promise<void>;
   /** Puts a question to whoever is there. Aborted, it is taken back. Undefined: it cannot be asked there. */
-  ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined>;
+  ask(place: SessionLocation, question: Question, signal: AbortSignal): Promise<Choice | undefined>;
 }
 
 /** The session that is spoken of, and where it works. */
-export interface Place {
+export interface SessionLocation {
   readonly sessionId: SessionId;
   readonly cwd: string;
 }
 
 /** How it is told: live or as history, and whether its run was begun by this very client, which has its prompt. */
-export interface Heard {
+export interface Origin {
   readonly when: "live" | "history";
   readonly whose: "own" | "other";
 }

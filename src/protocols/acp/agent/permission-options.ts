@@ -1,8 +1,8 @@
 // What people may choose when a call wants to be approved, or something is asked. In both versions alike.
 import type { Question } from "../../../core/model/question.ts";
-import type { Choice, Heard } from "./peer.ts";
+import type { Choice, Origin } from "./peer.ts";
 import { shownText } from "./updates/shown-text.ts";
-import type { Telling } from "./updates/update.ts";
+import type { Update } from "./updates/update.ts";
 
 export interface Option {
   readonly optionId: string;
@@ -39,10 +39,10 @@ export function askedText({ about }: Question): string {
 }
 
 /** Something that belongs to no run. */
-export const ASIDE: Heard = { when: "live", whose: "other" };
+export const ASIDE: Origin = { when: "live", whose: "other" };
 
 /** A text must be typed, and this client has no place for it. Somewhere else there is one. */
-export const unaskable = (question: Question): Telling => ({
+export const unaskable = (question: Question): Update => ({
   type: "notice",
   title: "The agent asks a question",
   text: `${shownText(askedText(question))}\nAnswer it with: belay answer ${question.id} "…"`,

@@ -4,10 +4,10 @@ import { type Belay, openBelay } from "../../../sdk/belay.ts";
 import { manualClock } from "../../../testing/manual-clock.ts";
 import { type AcpClientInfo, LOCAL_USER } from "./acp-client-info.ts";
 import { LIST_PAGE } from "./limits.ts";
-import { type ListPage, type ListWish, listSessions } from "./session-list.ts";
+import { type ListPage, type ListOptions, listSessions } from "./session-list.ts";
 
 const clock = manualClock(Date.UTC(2026, 0, 1));
-const NO_WISH: ListWish = { cwd: undefined, cursor: undefined };
+const NO_WISH: ListOptions = { cwd: undefined, cursor: undefined };
 
 let belay: Belay;
 beforeEach(async () => {
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => belay.close());
 
-const listed = (wish: Partial<ListWish> = {}, guest: AcpClientInfo = LOCAL_USER): Promise<ListPage> =>
+const listed = (wish: Partial<ListOptions> = {}, guest: AcpClientInfo = LOCAL_USER): Promise<ListPage> =>
   listSessions(belay, guest, "/w", { ...NO_WISH, ...wish });
 
 describe("sessions are listed", () => {

@@ -10,7 +10,7 @@ import { realPath } from "./real-path.ts";
 import { invalidParams } from "./rpc-error.ts";
 import { shownLine } from "./updates/shown-text.ts";
 
-export interface ListWish {
+export interface ListOptions {
   readonly cwd: string | undefined;
   readonly cursor: string | undefined;
 }
@@ -32,7 +32,7 @@ export async function listSessions(
   control: BelayControl,
   guest: AcpClientInfo,
   directory: string,
-  { cwd, cursor }: ListWish,
+  { cwd, cursor }: ListOptions,
 ): Promise<ListPage> {
   const wanted = cwd === undefined ? undefined : realPath(cwd);
   const isWanted = (row: SessionRow): boolean => wanted === undefined || (row.cwd ?? directory) === wanted;

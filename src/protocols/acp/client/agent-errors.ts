@@ -10,7 +10,7 @@ export type FailureCode =
   /** It stopped although nobody here had asked it to. */
   | "agent_stopped";
 
-export class AgentFailed extends Error {
+export class AgentError extends Error {
   override readonly name = "AgentFailed";
   readonly code: FailureCode;
 

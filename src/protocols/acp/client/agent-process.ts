@@ -10,14 +10,14 @@ import type { ProcessId } from "../../../core/model/ids.ts";
 import type { Turn } from "../../../ports/agent.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { ProcessHandle, ProcessResult, ProcessTree, TreeMember } from "../../../ports/spawner.ts";
-import { AgentFailed, type FailureCode } from "./agent-errors.ts";
-import { type Abilities, readAbilities } from "./capabilities.ts";
-import { lastWords } from "./exit-report.ts";
+import { AgentError, type FailureCode } from "./agent-errors.ts";
+import { type Capabilities, readCapabilities } from "./capabilities.ts";
+import { exitReport } from "./exit-report.ts";
 import type { Leave, Settled } from "./external-agent-options.ts";
 import { brief } from "./kept-json.ts";
 import { OUTPUT_KEPT_BYTES_MAX, PARTING_MS, PROBE_MS, TIDY_SHARE, WORDS_CHARS_MAX } from "./limits.ts";
 import { MessageStream } from "./message-stream.ts";
-import { readTold, type Update } from "./update.ts";
+import { readSessionUpdate, type Update } from "./update.ts";
 
 /** Who hears what the agent tells, and is asked what it asks. */
 export interface Listener {
@@ -34,7 +34,7 @@ interface LinkParts extends Pick<Settled, "name" | "leave"> {
   readonly wire: MessageStream;
 }
 
-export class Link {
+export class AgentProcess {
   readonly name: string;
   readonly leave: Leave;
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export class Link {
   listener: Listener | undefined = undefined;
   /** Receives what Belay does not record. */
   onUpdate: (raw: unknown) => void = ignore;
-  abilities: Abilities = readAbilities({});
+  abilities: Capabilities = readCapabilities({});
   /** The agent's own name of the session, once it has one. */
   sessionId: string | undefined = undefined;
   /** What it answered when its session was opened: its modes, models and options, if it has any. */
@@ -79,7 +79,7 @@ export class Link {
 
   /** What it tells while it works. */
   told(params: unknown): void {
-    const { sessionId, update } = readTold(params);
+    const { sessionId, update } = readSessionUpdate(params);
     if (this.listener?.sessionId === sessionId) this.listener.told(update);
     // Settings and commands change between prompts, too.
     else if (update.kind === "other" && (this.sessionId ?? sessionId) === sessionId) this.onUpdate(update.raw);
@@ -142,12 +142,12 @@ export class Link {
   }
 
   /** How it failed, in words, with its own last ones. Only for one that is no use any more. */
-  async failed(code: FailureCode, what: string, result?: ProcessResult): Promise<AgentFailed> {
-    const words = await lastWords(this.#child, result);
+  async failed(code: FailureCode, what: string, result?: ProcessResult): Promise<AgentError> {
+    const words = await exitReport(this.#child, result);
     const { strange, trouble } = this.#wire;
     const cut = trouble === undefined ? "" : ` It was ended here: ${trouble}.`;
     const garbage = strange === undefined ? "" : ` On stdout it said something that is no message: ${strange}`;
-    return new AgentFailed(code, `${this.name} ${what}.${cut}${words}${garbage}`);
+    return new AgentError(code, `${this.name} ${what}.${cut}${words}${garbage}`);
   }
 
   async #permission(params: unknown, signal: AbortSignal): Promise<RequestPermissionResponse> {
@@ -176,10 +176,10 @@ export const isLoginWanted = (error: unknown): boolean => error instanceof Reque
 const LOGIN_WANTED = -32_000;
 
 /** Starts the program. Rejects with what the spawner says, and then there is nothing of it. */
-export async function startLink(turn: Turn, options: Settled, cwd: string): Promise<Link> {
+export async function startAgentProcess(turn: Turn, options: Settled, cwd: string): Promise<AgentProcess> {
   const { command, env, inherit = "all", name, leave, stopMs } = options;
   const started = Promise.withResolvers<ProcessHandle>();
-  let link: Link | undefined;
+  let link: AgentProcess | undefined;
   const wire = new MessageStream({
     write: async (line) => (await started.promise).write(line),
     // Before it was asked anything it has nothing to tell.
@@ -193,7 +193,7 @@ export async function startLink(turn: Turn, options: Settled, cwd: string): Prom
     limits: { outputBytesMax: OUTPUT_KEPT_BYTES_MAX },
   });
   started.resolve(child);
-  link = new Link({ name, leave, stopMs, clock: turn.clock, child, wire });
+  link = new AgentProcess({ name, leave, stopMs, clock: turn.clock, child, wire });
   return link;
 }
 

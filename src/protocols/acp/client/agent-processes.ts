@@ -6,22 +6,22 @@
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Message } from "../../../core/read/transcript.ts";
 import type { Turn } from "../../../ports/agent.ts";
-import type { Link } from "./agent-process.ts";
+import type { AgentProcess } from "./agent-process.ts";
 import type { Settled } from "./external-agent-options.ts";
-import { type Seat, takeSeat } from "./session-setup.ts";
+import { type PreparedSession, setUpSession } from "./session-setup.ts";
 
-export class Links {
+export class AgentProcesses {
   readonly #options: Settled;
-  readonly #links = new Map<SessionId, Link>();
+  readonly #links = new Map<SessionId, AgentProcess>();
   /** Those nobody works with, longest first, and what takes their end back. */
-  readonly #idle = new Map<Link, () => void>();
+  readonly #idle = new Map<AgentProcess, () => void>();
 
   constructor(options: Settled) {
     this.#options = options;
   }
 
   /** A seat for this turn: the one its session had, or a new one. */
-  async take(turn: Turn, messages: readonly Message[]): Promise<Seat> {
+  async take(turn: Turn, messages: readonly Message[]): Promise<PreparedSession> {
     const known = this.#links.get(turn.sessionId);
     const answers = (await known?.answers) ?? true;
     if (known?.isOpen === true && known.sessionId !== undefined && answers) {
@@ -30,7 +30,7 @@ export class Links {
       return { link: known, sessionId: known.sessionId, memory: "kept", leftOut: [], isReplacement: false };
     }
     if (known !== undefined) await known.stop({ kind: "policy", note: "It is of no use any more." });
-    const seat = { ...(await takeSeat(turn, this.#options, messages)), isReplacement: !answers };
+    const seat = { ...(await setUpSession(turn, this.#options, messages)), isReplacement: !answers };
     const { sessionId } = turn;
     this.#links.set(sessionId, seat.link);
     void seat.link.ended.then(() => {
@@ -41,7 +41,7 @@ export class Links {
   }
 
   /** The turn is over: its agent waits for the next one. */
-  rest(link: Link): void {
+  rest(link: AgentProcess): void {
     if (!link.isOpen) return;
     this.#idle.set(
       link,
@@ -51,12 +51,12 @@ export class Links {
     if (this.#idle.size > this.#options.idleMax && longest !== undefined) this.#part(longest);
   }
 
-  #wake(link: Link): void {
+  #wake(link: AgentProcess): void {
     this.#idle.get(link)?.();
     this.#idle.delete(link);
   }
 
-  #part(link: Link): void {
+  #part(link: AgentProcess): void {
     this.#wake(link);
     // From here on nobody gets it any more: whoever comes meanwhile waits until it is gone.
     link.sessionId = undefined;

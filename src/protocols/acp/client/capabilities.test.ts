@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readAbilities } from "./capabilities.ts";
+import { readCapabilities } from "./capabilities.ts";
 
 test("an agent that says nothing can do nothing but what all can", () => {
   const nothing = {
@@ -7,7 +7,7 @@ test("an agent that says nothing can do nothing but what all can", () => {
     ...{ steers: false, cancelsCalls: false, version: undefined, logins: [] },
   };
   for (const answer of [undefined, 7, {}, { agentCapabilities: null, authMethods: "x", _meta: [] }]) {
-    expect(readAbilities(answer)).toEqual(nothing);
+    expect(readCapabilities(answer)).toEqual(nothing);
   }
 });
 
@@ -21,9 +21,9 @@ test("what it says it can do is read; a session is rather resumed than loaded", 
   };
   const authMethods = [{ id: "a", name: "By hand" }, { id: "b" }];
   const answer = { protocolVersion: 1, agentCapabilities, authMethods, _meta: { steering: { supported: true } } };
-  expect(readAbilities(answer)).toEqual({
+  expect(readCapabilities(answer)).toEqual({
     ...{ restore: "resume", images: true, embedded: true, mcp: { http: true, sse: true }, directories: true },
     ...{ steers: true, cancelsCalls: true, version: 1, logins: ["By hand"] },
   });
-  expect(readAbilities({ agentCapabilities: { loadSession: true } }).restore).toBe("load");
+  expect(readCapabilities({ agentCapabilities: { loadSession: true } }).restore).toBe("load");
 });

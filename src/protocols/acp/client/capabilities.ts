@@ -1,7 +1,7 @@
 // What a foreign agent says it can do, read with patience. Pure.
 import { isObject } from "./kept-json.ts";
 
-export interface Abilities {
+export interface Capabilities {
   /** How it takes up a session it had before. */
   readonly restore: "resume" | "load" | undefined;
   readonly images: boolean;
@@ -18,7 +18,7 @@ export interface Abilities {
 }
 
 /** Of an answer to `initialize`. */
-export function readAbilities(answer: unknown): Abilities {
+export function readCapabilities(answer: unknown): Capabilities {
   const { protocolVersion, agentCapabilities, authMethods, _meta: meta } = fieldsOf(answer);
   const agent = fieldsOf(agentCapabilities);
   const prompt = fieldsOf(agent.promptCapabilities);

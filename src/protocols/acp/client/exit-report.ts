@@ -2,7 +2,7 @@
 import type { ProcessHandle, ProcessResult } from "../../../ports/spawner.ts";
 import { LAST_WORDS_BYTES_MAX } from "./limits.ts";
 
-export async function lastWords(child: ProcessHandle, result: ProcessResult | undefined): Promise<string> {
+export async function exitReport(child: ProcessHandle, result: ProcessResult | undefined): Promise<string> {
   const { exit } = result ?? {};
   const how =
     exit?.code === undefined

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { checkForeign, type ExternalAgentOptions } from "./external-agent-options.ts";
+import { checkExternalAgent, type ExternalAgentOptions } from "./external-agent-options.ts";
 
 test("it is called after its program, and has nothing of Belay's own in what it is given", () => {
   const env = { KEY: "k", BELAY_TOKEN: "t", BELAY_HOME: "/h" };
-  expect(checkForeign({ command: ["/opt/some-agent", "--acp"], env })).toMatchObject({
+  expect(checkExternalAgent({ command: ["/opt/some-agent", "--acp"], env })).toMatchObject({
     ...{ name: "some-agent", env: { KEY: "k" }, leave: "ask", startMs: 60_000, idleMs: 600_000 },
   });
 });
@@ -21,5 +21,5 @@ test.each([
   [{ command: ["a"], idleMax: -1 }, "`idleMax` is a whole number"],
 ])("is refused: %j", (given, words) => {
   // As somebody would write it who has no types.
-  expect(() => checkForeign(given as unknown as ExternalAgentOptions)).toThrow(words);
+  expect(() => checkExternalAgent(given as unknown as ExternalAgentOptions)).toThrow(words);
 });

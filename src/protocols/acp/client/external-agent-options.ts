@@ -8,7 +8,7 @@ import { isObject } from "./kept-json.ts";
 import { IDLE_MS, IDLE_PROCESSES_MAX, START_MS, START_MS_MAX } from "./limits.ts";
 
 /** What a client brought along for a session. Kept in memory only: it may hold secrets. */
-export interface Brought {
+export interface SessionResources {
   /** As the protocol has them. */
   readonly mcpServers: readonly Json[];
   readonly additionalDirectories: readonly string[];
@@ -27,7 +27,7 @@ export interface ExternalAgentOptions {
   readonly cwd?: string;
   /** What it asks leave for: people are asked (default), or it is given unasked. */
   readonly leave?: Leave;
-  readonly sessions?: (id: SessionId) => Brought | undefined;
+  readonly sessions?: (id: SessionId) => SessionResources | undefined;
   /** Where clients of the protocol follow what Belay does not record, and change the agent's own settings. */
   readonly updates?: AgentSessions;
   /** What people know it by. Default the name of the program. */
@@ -57,7 +57,7 @@ export interface Settled extends ExternalAgentOptions {
   readonly idleMax: number;
 }
 
-export function checkForeign(given: ExternalAgentOptions): Settled {
+export function checkExternalAgent(given: ExternalAgentOptions): Settled {
   const { command, env = {}, cwd, name, leave = "ask", version = "0" } = given;
   const { stopMs, startMs = START_MS, idleMs = IDLE_MS, idleMax = IDLE_PROCESSES_MAX } = given;
   const args: unknown = command;

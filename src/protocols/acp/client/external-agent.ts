@@ -4,25 +4,25 @@ import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { Prompt } from "../../../core/model/prompt.ts";
 import type { Message } from "../../../core/read/transcript.ts";
 import type { Agent, Turn, TurnResult } from "../../../ports/agent.ts";
-import { AgentFailed } from "./agent-errors.ts";
-import { Links } from "./agent-processes.ts";
-import { checkForeign, type ExternalAgentOptions } from "./external-agent-options.ts";
-import { ForeignTurn } from "./external-turn.ts";
-import { retold } from "./history-text.ts";
+import { AgentError } from "./agent-errors.ts";
+import { AgentProcesses } from "./agent-processes.ts";
+import { checkExternalAgent, type ExternalAgentOptions } from "./external-agent-options.ts";
+import { ExternalTurn } from "./external-turn.ts";
+import { historyText } from "./history-text.ts";
 import { promptBlocks, textBlock } from "./prompt-blocks.ts";
 import { RunProcesses } from "./run-processes.ts";
-import type { Seat } from "./session-setup.ts";
+import type { PreparedSession } from "./session-setup.ts";
 import { Steering } from "./steering.ts";
 
-export type { Brought, ExternalAgentOptions } from "./external-agent-options.ts";
+export type { SessionResources, ExternalAgentOptions } from "./external-agent-options.ts";
 
 export function externalAgent(options: ExternalAgentOptions): Agent {
-  const links = new Links(checkForeign(options));
+  const links = new AgentProcesses(checkExternalAgent(options));
   const agent = async (turn: Turn): Promise<TurnResult> => {
     const messages = await turn.transcript();
     const seat = await links.take(turn, messages);
     try {
-      const result = await carryOut(turn, seat, messages);
+      const result = await runTurn(turn, seat, messages);
       // Without a record they are ended with the agent's process all the same.
       if (!turn.signal.aborted) await new RunProcesses(turn, seat.link).handOver().catch(() => undefined);
       return result;
@@ -35,11 +35,11 @@ export function externalAgent(options: ExternalAgentOptions): Agent {
 }
 
 /** One prompt, and one more for what people said meanwhile and it could not take in. */
-async function carryOut(turn: Turn, seat: Seat, messages: readonly Message[]): Promise<TurnResult> {
+async function runTurn(turn: Turn, seat: PreparedSession, messages: readonly Message[]): Promise<TurnResult> {
   const { link } = seat;
   const meter = { heard: 0, said: 0 };
   turn.meter(() => ({ usage: estimate(meter) }));
-  const before = seat.memory === "anew" ? retold(messages, turn.runId) : "";
+  const before = seat.memory === "anew" ? historyText(messages, turn.runId) : "";
   say(turn, seat, before);
   let notes = notesOf(messages, turn);
   let next = [...opening(turn, seat, messages, before), ...blocksOf(await turn.takeSteers(), seat)];
@@ -66,14 +66,14 @@ interface Meter {
 
 async function prompted(
   turn: Turn,
-  { link, sessionId }: Seat,
+  { link, sessionId }: PreparedSession,
   blocks: readonly ContentBlock[],
   meter: Meter,
 ): Promise<{ readonly reason: string; readonly left: readonly Prompt[] }> {
   const steering = new Steering(turn, link, sessionId);
-  const one = new ForeignTurn(turn, link, sessionId);
+  const one = new ExternalTurn(turn, link, sessionId);
   try {
-    const reason = await one.carryOut(blocks);
+    const reason = await one.run(blocks);
     const left = await steering.end();
     // One that has finished although it was asked to stop has finished.
     if (turn.signal.aborted && reason === "cancelled") throw turn.signal.reason;
@@ -85,7 +85,7 @@ async function prompted(
 }
 
 /** What people should know before they read the answer. */
-function say(turn: Turn, { link, leftOut, isReplacement }: Seat, before: string): void {
+function say(turn: Turn, { link, leftOut, isReplacement }: PreparedSession, before: string): void {
   if (isReplacement)
     turn.emit(`[${link.name} did not answer after its commands were ended: it was started again.]\n\n`);
   if (leftOut.length > 0) turn.emit(`[${link.name} cannot take these MCP servers: ${leftOut.join(", ")}.]\n\n`);
@@ -93,7 +93,7 @@ function say(turn: Turn, { link, leftOut, isReplacement }: Seat, before: string)
   turn.emit(`[${link.name} does not remember this session. It was given what was said so far, as text.]\n\n`);
 }
 
-function opening(turn: Turn, seat: Seat, messages: readonly Message[], before: string): ContentBlock[] {
+function opening(turn: Turn, seat: PreparedSession, messages: readonly Message[], before: string): ContentBlock[] {
   const { prompt, runId } = turn;
   const again = messages.some((one) => one.role === "assistant" && one.runId === runId && one.again === true);
   seat.link.untold.push(...notesOf(messages, turn));
@@ -109,13 +109,13 @@ function opening(turn: Turn, seat: Seat, messages: readonly Message[], before: s
 const notesOf = (messages: readonly Message[], { runId }: Turn): readonly string[] =>
   messages.flatMap((one) => (one.role === "note" && one.runId === runId ? [one.item.text] : []));
 
-const untold = ({ link }: Seat): ContentBlock[] => link.untold.splice(0).map((note) => textBlock(`[${note}]`));
+const untold = ({ link }: PreparedSession): ContentBlock[] => link.untold.splice(0).map((note) => textBlock(`[${note}]`));
 
 const GO_ON =
   "[You had begun to work on what follows when the program around you was shut down. Go on from where you stopped: " +
   "look first what is done already, and do not do it again.]";
 
-const blocksOf = (prompts: readonly Prompt[], { link }: Seat): ContentBlock[] =>
+const blocksOf = (prompts: readonly Prompt[], { link }: PreparedSession): ContentBlock[] =>
   prompts.flatMap((prompt) => promptBlocks(prompt, link.abilities));
 
 function finishOf(reason: string, name: string): NonNullable<TurnResult["finish"]> {
@@ -128,7 +128,7 @@ function finishOf(reason: string, name: string): NonNullable<TurnResult["finish"
       return "refusal";
     case "cancelled":
       // Whoever cancels here asks Belay, which records it first. So it was the agent's own idea.
-      throw new AgentFailed("agent_stopped", `${name} says that it was cancelled, but nobody had cancelled it here.`);
+      throw new AgentError("agent_stopped", `${name} says that it was cancelled, but nobody had cancelled it here.`);
     default:
       return "other";
   }

@@ -10,24 +10,24 @@
 // 5. When `carryOut` has resolved or rejected, no call of the prompt runs.
 import type { ContentBlock, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { Turn } from "../../../ports/agent.ts";
-import { AgentFailed } from "./agent-errors.ts";
-import { type Link, type Listener, wordsOf } from "./agent-process.ts";
+import { AgentError } from "./agent-errors.ts";
+import { type AgentProcess, type Listener, wordsOf } from "./agent-process.ts";
 import { CANCEL_CALL } from "./capabilities.ts";
 import { isObject } from "./kept-json.ts";
 import { ASK_AGAIN_SHARE, CALLS_MAX, END_SHARE, ORDER_WAIT_MS } from "./limits.ts";
-import { Mirror, type MirrorParts } from "./mirrored-call.ts";
+import { MirroredCall, type MirroredCallParts } from "./mirrored-call.ts";
 import { askLeave, readOptions } from "./permission.ts";
 import { RunProcesses } from "./run-processes.ts";
-import { type CallNews, readNews, type Update } from "./update.ts";
+import { type CallChange, readNews, type Update } from "./update.ts";
 
-export class ForeignTurn implements Listener {
+export class ExternalTurn implements Listener {
   readonly sessionId: string;
   /** Characters it has said, to itself and to people. */
   said = 0;
   readonly #turn: Turn;
-  readonly #link: Link;
+  readonly #link: AgentProcess;
   readonly #processes: RunProcesses;
-  readonly #mirrors = new Map<string, Mirror>();
+  readonly #mirrors = new Map<string, MirroredCall>();
   readonly #updates: Update[] = [];
   #passingOn: Promise<void> = Promise.resolve();
   #isPassingOn = false;
@@ -36,7 +36,7 @@ export class ForeignTurn implements Listener {
   #stopBy = 0;
   #dispose: (() => void)[] = [];
 
-  constructor(turn: Turn, link: Link, sessionId: string) {
+  constructor(turn: Turn, link: AgentProcess, sessionId: string) {
     this.#turn = turn;
     this.#link = link;
     this.sessionId = sessionId;
@@ -44,7 +44,7 @@ export class ForeignTurn implements Listener {
   }
 
   /** Sends one prompt, and resolves with how the agent says it ended. */
-  async carryOut(prompt: readonly ContentBlock[]): Promise<string> {
+  async run(prompt: readonly ContentBlock[]): Promise<string> {
     const { signal } = this.#turn;
     const stop = (): void => this.#stop();
     await this.#processes.begin();
@@ -56,7 +56,7 @@ export class ForeignTurn implements Listener {
       signal.addEventListener("abort", stop, { once: true });
       const answer = await asked;
       const stopReason = isObject(answer) ? answer.stopReason : undefined;
-      if (typeof stopReason !== "string") throw new AgentFailed("agent_failed", `${this.#link.name} ${NO_ANSWER}`);
+      if (typeof stopReason !== "string") throw new AgentError("agent_failed", `${this.#link.name} ${NO_ANSWER}`);
       await this.#endCommands();
       await this.#settleCalls(`${this.#link.name} ended its turn and did not say what became of it.`);
       return stopReason;
@@ -111,7 +111,7 @@ export class ForeignTurn implements Listener {
     else this.#turn.emit(text, "reasoning");
   }
 
-  #passCall(news: CallNews): Promise<unknown> | undefined {
+  #passCall(news: CallChange): Promise<unknown> | undefined {
     const mirror = this.#mirror(news.id);
     if (mirror === undefined) return undefined;
     const before = mirror.phase;
@@ -148,20 +148,20 @@ export class ForeignTurn implements Listener {
   }
 
   /** Undefined: there are too many. */
-  #mirror(id: string): Mirror | undefined {
+  #mirror(id: string): MirroredCall | undefined {
     const known = this.#mirrors.get(id);
     if (known !== undefined || this.#mirrors.size >= CALLS_MAX) return known;
-    const made = new Mirror(id, this.#parts());
+    const made = new MirroredCall(id, this.#parts());
     this.#mirrors.set(id, made);
     return made;
   }
 
-  #parts(): MirrorParts {
+  #parts(): MirroredCallParts {
     const { sessionId } = this;
     const ask = async (toolCallId: string): Promise<void> => {
       this.#link.request(CANCEL_CALL, { sessionId, toolCallId }).catch(ignore);
     };
-    const stopper = ({ id, sort }: CallNews): (() => Promise<void>) | undefined => {
+    const stopper = ({ id, sort }: CallChange): (() => Promise<void>) | undefined => {
       if (this.#link.abilities.cancelsCalls) return () => ask(id);
       // Its processes are those that began while it was the only call.
       return sort === "execute" && this.#processes.areListed
@@ -210,7 +210,7 @@ export class ForeignTurn implements Listener {
   async #failed(error: unknown): Promise<unknown> {
     const { signal } = this.#turn;
     const { name } = this.#link;
-    const words = error instanceof AgentFailed ? error.message : wordsOf(error);
+    const words = error instanceof AgentError ? error.message : wordsOf(error);
     if (words === undefined || !this.#link.isOpen) {
       const result = await this.#link.stop({ kind: "policy", note: "Its connection is broken." });
       await this.#settleCalls(`${name} ended before it said what became of this. Whether it was done is not known.`);
@@ -221,8 +221,8 @@ export class ForeignTurn implements Listener {
     await this.#endCommands();
     await this.#settleCalls(`${name} failed and did not say what became of this.`);
     if (signal.aborted) return signal.reason;
-    if (error instanceof AgentFailed) return error;
-    return new AgentFailed("agent_failed", `${name} failed: ${words}`, { cause: error });
+    if (error instanceof AgentError) return error;
+    return new AgentError("agent_failed", `${name} failed: ${words}`, { cause: error });
   }
 
   /** What is still open ends now. */

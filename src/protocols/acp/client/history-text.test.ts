@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Message } from "../../../core/read/transcript.ts";
-import { retold } from "./history-text.ts";
+import { historyText } from "./history-text.ts";
 import { TRANSCRIPT_CHARS_MAX } from "./limits.ts";
 import { earlierSession, SESSION_CALL } from "./session-call.ts";
 
@@ -28,7 +28,7 @@ test("what was said is told in its order, with how it ended; the prompt that is 
     assistant("", { kind: "end" }),
     { role: "user", runId: "run_b", text: "and now" },
   ];
-  expect(retold(messages, "run_b")).toBe(
+  expect(historyText(messages, "run_b")).toBe(
     [
       "USER: do it",
       "YOU: I did [stopped by the user]",
@@ -37,11 +37,11 @@ test("what was said is told in its order, with how it ended; the prompt that is 
       "YOU:  [cut off; how far it came is not known]",
     ].join("\n\n"),
   );
-  expect(retold(messages.slice(-1), "run_b")).toBe("");
+  expect(historyText(messages.slice(-1), "run_b")).toBe("");
 });
 
 test("G33: of what is too long the end is told, and how much is left out", () => {
-  const text = retold([{ role: "user", runId: "run_a", text: "x".repeat(TRANSCRIPT_CHARS_MAX) }], "run_b");
+  const text = historyText([{ role: "user", runId: "run_a", text: "x".repeat(TRANSCRIPT_CHARS_MAX) }], "run_b");
   expect(text).toMatch(/^\[6 characters before this are left out\.\]\nx/);
 });
 

@@ -6,7 +6,7 @@ import { TRANSCRIPT_CHARS_MAX } from "./limits.ts";
 import { SESSION_CALL } from "./session-call.ts";
 
 /** Empty: nothing was said before this prompt. */
-export function retold(messages: readonly Message[], now: RunId): string {
+export function historyText(messages: readonly Message[], now: RunId): string {
   const lines = messages.filter((one) => !(one.role === "user" && one.runId === now)).flatMap(linesOf);
   const text = lines.join("\n\n");
   if (text.length <= TRANSCRIPT_CHARS_MAX) return text;

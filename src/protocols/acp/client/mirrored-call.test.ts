@@ -4,7 +4,7 @@ import { FakeTurn } from "../../../../test/fixtures/fake-turn.ts";
 import type { CallOptions, CallResult, Execute, Turn } from "../../../ports/agent.ts";
 import { type ManualClock, manualClock } from "../../../testing/manual-clock.ts";
 import { HOLD_MS } from "./limits.ts";
-import { Mirror } from "./mirrored-call.ts";
+import { MirroredCall } from "./mirrored-call.ts";
 import { readNews } from "./update.ts";
 
 interface Called {
@@ -14,7 +14,7 @@ interface Called {
   readonly options: CallOptions | undefined;
 }
 
-function stage(): { mirror: Mirror; clock: ManualClock; calls: Called[]; told: (fields: object) => void } {
+function stage(): { mirror: MirroredCall; clock: ManualClock; calls: Called[]; told: (fields: object) => void } {
   const clock = manualClock();
   const calls: Called[] = [];
   const call: Turn["call"] = (name, input, execute, options) => {
@@ -22,7 +22,7 @@ function stage(): { mirror: Mirror; clock: ManualClock; calls: Called[]; told: (
     return new Promise<CallResult>(() => {});
   };
   const turn: Turn = Object.assign(new FakeTurn(clock), { call });
-  const mirror = new Mirror("t", { turn, stopper: () => undefined, forbidden: () => {} });
+  const mirror = new MirroredCall("t", { turn, stopper: () => undefined, forbidden: () => {} });
   const told = (fields: object): void => {
     const news = readNews({ toolCallId: "t", ...fields });
     if (news !== undefined) mirror.told(news);

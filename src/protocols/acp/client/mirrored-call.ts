@@ -9,7 +9,7 @@ import type { Json } from "../../../core/model/prompt.ts";
 import type { CallResult, LiveCall, Turn } from "../../../ports/agent.ts";
 import { brief, keptJson } from "./kept-json.ts";
 import { CALL_CHARS_MAX, HOLD_MS, NAME_CHARS_MAX, PROGRESS_CHARS_MAX } from "./limits.ts";
-import { type CallContent, type CallNews, withNews } from "./update.ts";
+import { type CallContent, type CallChange, withNews } from "./update.ts";
 
 /** How the foreign call ended. `unknown`: the agent did not say. */
 type End =
@@ -18,17 +18,17 @@ type End =
   | { readonly kind: "denied"; readonly why: string }
   | { readonly kind: "unknown"; readonly why: string };
 
-export interface MirrorParts {
+export interface MirroredCallParts {
   readonly turn: Turn;
   /** How this one call can be ended. Undefined: it cannot. */
-  readonly stopper: (news: CallNews) => (() => Promise<unknown>) | undefined;
+  readonly stopper: (news: CallChange) => (() => Promise<unknown>) | undefined;
   /** Called for a call that the host forbids, and that the agent has begun without having asked. */
   readonly forbidden: (title: string) => void;
   /** Called when the call is over here. */
   readonly ended?: () => void;
 }
 
-export class Mirror {
+export class MirroredCall {
   /** The call is recorded and runs. */
   readonly begun: Promise<LiveCall>;
   /** How it ended here. Undefined while it is not recorded; resolves with undefined if it never was. */
@@ -36,14 +36,14 @@ export class Mirror {
   live: LiveCall | undefined = undefined;
   /** An approval of it was requested. */
   wasAsked = false;
-  readonly #parts: MirrorParts;
+  readonly #parts: MirroredCallParts;
   readonly #begun = Promise.withResolvers<LiveCall>();
   readonly #ended = Promise.withResolvers<End>();
-  #news: CallNews;
+  #news: CallChange;
   #over = false;
   #cancelHold: (() => void) | undefined = undefined;
 
-  constructor(id: string, parts: MirrorParts) {
+  constructor(id: string, parts: MirroredCallParts) {
     this.#news = { id, ...NOTHING_KNOWN };
     this.#parts = parts;
     this.begun = this.#begun.promise;
@@ -77,7 +77,7 @@ export class Mirror {
     return this.#over ? result : Promise.race([this.begun, result]);
   }
 
-  told(news: CallNews): void {
+  told(news: CallChange): void {
     if (this.#over) return;
     this.#news = withNews(this.#news, news);
     const { status } = this.#news;
@@ -101,7 +101,7 @@ export class Mirror {
     const stop = stopper(this.#news);
     const options = { again: "begin", interruptible: stop !== undefined, provider: this.#provider() } as const;
     const input = this.#input([]);
-    this.result = turn.call(this.title, input, (call) => this.#carryOut(call, stop), options).catch(() => undefined);
+    this.result = turn.call(this.title, input, (call) => this.#execute(call, stop), options).catch(() => undefined);
     void this.result.then((result) => {
       this.#checkRefusal(result);
       this.#over = true;
@@ -121,7 +121,7 @@ export class Mirror {
     this.#ended.resolve(end);
   }
 
-  async #carryOut(call: LiveCall, stopThis: (() => Promise<unknown>) | undefined): Promise<Json | undefined> {
+  async #execute(call: LiveCall, stopThis: (() => Promise<unknown>) | undefined): Promise<Json | undefined> {
     this.live = call;
     this.#begun.resolve(call);
     const { turn } = this.#parts;
@@ -172,7 +172,7 @@ export class Mirror {
     return { id: brief(id, NAME_CHARS_MAX), data: { acp: data } };
   }
 
-  #sendProgress(call: LiveCall, { title, status, sort, locations, content, input }: CallNews): void {
+  #sendProgress(call: LiveCall, { title, status, sort, locations, content, input }: CallChange): void {
     const update = {
       ...(title === undefined ? {} : { title }),
       ...(status === undefined ? {} : { status }),
@@ -193,11 +193,11 @@ const NOTHING_KNOWN = {
   ...{ paths: undefined, locations: undefined, input: undefined, output: undefined },
 };
 
-const hasInput = ({ input }: CallNews): boolean =>
+const hasInput = ({ input }: CallChange): boolean =>
   input !== undefined && input !== null && !(typeof input === "object" && Object.keys(input).length === 0);
 
 /** The text alone if there is nothing else: that is what most tools say. */
-function resultOf({ content = [], output }: CallNews): Json | undefined {
+function resultOf({ content = [], output }: CallChange): Json | undefined {
   const text = brief(textOf(content), CALL_CHARS_MAX);
   const diffs = content.filter((one) => one.kind === "diff");
   const images = content.filter((one) => one.kind === "image");
@@ -209,7 +209,7 @@ function resultOf({ content = [], output }: CallNews): Json | undefined {
   });
 }
 
-const changedBy = ({ content = [] }: CallNews): readonly string[] =>
+const changedBy = ({ content = [] }: CallChange): readonly string[] =>
   content.flatMap((one) => (one.kind === "diff" ? [one.path] : []));
 
 const textOf = (content: readonly CallContent[]): string =>

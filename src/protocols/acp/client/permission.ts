@@ -9,7 +9,7 @@ import type { CallResult } from "../../../ports/agent.ts";
 import type { Leave } from "./external-agent-options.ts";
 import { brief, isObject } from "./kept-json.ts";
 import { NAME_CHARS_MAX } from "./limits.ts";
-import type { Mirror } from "./mirrored-call.ts";
+import type { MirroredCall } from "./mirrored-call.ts";
 
 interface Option {
   readonly id: string;
@@ -32,7 +32,7 @@ export function readOptions(params: unknown): readonly Option[] {
 
 /** `gone` resolves when nobody waits for the answer any more: the run is being stopped, or it was taken back. */
 export async function askLeave(
-  mirror: Mirror,
+  mirror: MirroredCall,
   options: readonly Option[],
   gone: Promise<void>,
   leave: Leave,
@@ -43,12 +43,12 @@ export async function askLeave(
 }
 
 /** Only the host's own rules can refuse it. */
-async function decided(mirror: Mirror, options: readonly Option[]): Promise<RequestPermissionResponse> {
+async function decided(mirror: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
   const first = await Promise.race([mirror.begun.then(() => "allowed" as const), mirror.result]);
   return first === "allowed" ? allow(options) : refuse(first, options);
 }
 
-async function asked(mirror: Mirror, options: readonly Option[]): Promise<RequestPermissionResponse> {
+async function asked(mirror: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
   const call = await Promise.race([mirror.begun, mirror.result?.then(() => undefined)]);
   if (call === undefined) return refuse(await mirror.result, options);
   if (mirror.wasAsked) return askAgain(mirror, options);
@@ -73,7 +73,7 @@ function denial(ending: QuestionOutcome): string {
 }
 
 /** A call that has begun, and wants more: a question of its own, with the agent's own words for the answers. */
-async function askAgain(mirror: Mirror, options: readonly Option[]): Promise<RequestPermissionResponse> {
+async function askAgain(mirror: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
   if (options.length === 0) return CANCELLED;
   try {
     const call = await Promise.race([mirror.begun, mirror.result?.then(() => undefined)]);

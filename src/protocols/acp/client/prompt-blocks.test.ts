@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readAbilities } from "./capabilities.ts";
+import { readCapabilities } from "./capabilities.ts";
 import { promptBlocks } from "./prompt-blocks.ts";
 
 const attachments = [
@@ -8,7 +8,7 @@ const attachments = [
   { name: "c.zip", mediaType: "application/zip", base64: "AAAA" },
 ];
 const prompt = { text: "look", data: { attachments } };
-const able = (promptCapabilities: object) => readAbilities({ agentCapabilities: { promptCapabilities } });
+const able = (promptCapabilities: object) => readCapabilities({ agentCapabilities: { promptCapabilities } });
 
 test("an agent that takes everything is given everything as it is", () => {
   expect(promptBlocks(prompt, able({ image: true, embeddedContext: true }))).toEqual([

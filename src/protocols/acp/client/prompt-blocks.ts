@@ -2,18 +2,18 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { type Attachment, attachmentsOf } from "../../../agent/attachment.ts";
 import type { Prompt } from "../../../core/model/prompt.ts";
-import type { Abilities } from "./capabilities.ts";
+import type { Capabilities } from "./capabilities.ts";
 
 export const textBlock = (text: string): ContentBlock => ({ type: "text", text });
 
 /** A prompt with what came along: what the agent cannot take as it is, it is told of in words. */
-export function promptBlocks({ text, data }: Prompt, abilities: Abilities): readonly ContentBlock[] {
+export function promptBlocks({ text, data }: Prompt, abilities: Capabilities): readonly ContentBlock[] {
   const attached = attachmentsOf(data).map((one) => attachedBlock(one, abilities));
   // A prompt may be pictures only.
   return text === "" && attached.length > 0 ? attached : [textBlock(text), ...attached];
 }
 
-function attachedBlock(given: Attachment, { images, embedded }: Abilities): ContentBlock {
+function attachedBlock(given: Attachment, { images, embedded }: Capabilities): ContentBlock {
   const { name, mediaType } = given;
   const uri = `attachment:///${encodeURIComponent(name)}`;
   if ("base64" in given) {

@@ -8,19 +8,19 @@
 // 3. Where the processes cannot be told apart, the agent's own process is ended, and the answer says so.
 import type { Turn } from "../../../ports/agent.ts";
 import type { TreeEnd, TreeMember } from "../../../ports/spawner.ts";
-import type { Link } from "./agent-process.ts";
+import type { AgentProcess } from "./agent-process.ts";
 import { brief } from "./kept-json.ts";
 import { COMMANDS_GRACE_SHARE, COMMANDS_LIMIT_SHARE, NAME_CHARS_MAX } from "./limits.ts";
 
 export class RunProcesses {
   readonly #turn: Turn;
-  readonly #link: Link;
+  readonly #link: AgentProcess;
   /** Those that ran before the prompt. Undefined: they could not be listed. */
   #before: readonly TreeMember[] | undefined = undefined;
   /** Those that ran before the call that runs now. */
   #beforeCall: Promise<readonly TreeMember[] | undefined> = Promise.resolve(undefined);
 
-  constructor(turn: Turn, link: Link) {
+  constructor(turn: Turn, link: AgentProcess) {
     this.#turn = turn;
     this.#link = link;
   }

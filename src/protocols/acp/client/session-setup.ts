@@ -3,15 +3,15 @@ import { isAbsolute, resolve } from "node:path";
 import type { Json } from "../../../core/model/prompt.ts";
 import type { Message } from "../../../core/read/transcript.ts";
 import type { Turn } from "../../../ports/agent.ts";
-import { AgentFailed } from "./agent-errors.ts";
-import { isLoginWanted, type Link, startLink, wordsOf } from "./agent-process.ts";
-import { type Abilities, readAbilities } from "./capabilities.ts";
+import { AgentError } from "./agent-errors.ts";
+import { isLoginWanted, type AgentProcess, startAgentProcess, wordsOf } from "./agent-process.ts";
+import { type Capabilities, readCapabilities } from "./capabilities.ts";
 import type { Settled } from "./external-agent-options.ts";
 import { isObject, keptJson } from "./kept-json.ts";
 import { earlierSession, isSessionName, SESSION_CALL } from "./session-call.ts";
 
-export interface Seat {
-  readonly link: Link;
+export interface PreparedSession {
+  readonly link: AgentProcess;
   readonly sessionId: string;
   /** `anew`: it remembers nothing of what was said before. */
   readonly memory: "kept" | "anew";
@@ -21,21 +21,21 @@ export interface Seat {
   readonly isReplacement: boolean;
 }
 
-interface Place {
+interface SetupOptions {
   readonly cwd: string;
   readonly mcpServers: readonly Json[];
   readonly additionalDirectories?: readonly string[];
 }
 
 /** Rejects with what is wrong, in words; then nothing of it is left. */
-export async function takeSeat(
+export async function setUpSession(
   turn: Turn,
   options: Settled,
   messages: readonly Message[],
-): Promise<Omit<Seat, "isReplacement">> {
+): Promise<Omit<PreparedSession, "isReplacement">> {
   const given = turn.cwd ?? options.cwd ?? ".";
   const cwd = isAbsolute(given) ? given : resolve(given);
-  const link = await startLink(turn, options, cwd);
+  const link = await startAgentProcess(turn, options, cwd);
   try {
     const abilities = await greet(link, turn, options);
     const { updates } = options;
@@ -62,19 +62,19 @@ export async function takeSeat(
 }
 
 interface Parts {
-  readonly link: Link;
+  readonly link: AgentProcess;
   readonly turn: Turn;
   readonly options: Settled;
 }
 
-async function greet(link: Link, turn: Turn, options: Settled): Promise<Abilities> {
+async function greet(link: AgentProcess, turn: Turn, options: Settled): Promise<Capabilities> {
   const asked = link.request<unknown>("initialize", {
     protocolVersion: VERSION,
     // Files and terminals are the agent's own affair: what it does with them is seen as its calls.
     clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     clientInfo: { name: "belay", version: options.version },
   });
-  const abilities = readAbilities(await answered({ link, turn, options }, asked, "initialize"));
+  const abilities = readCapabilities(await answered({ link, turn, options }, asked, "initialize"));
   if (abilities.version === VERSION) return abilities;
   const spoken = abilities.version === undefined ? "no version" : `version ${abilities.version}`;
   throw await link.failed("agent_unusable", `speaks ${spoken} of the protocol, and version ${VERSION} is needed`);
@@ -83,7 +83,7 @@ async function greet(link: Link, turn: Turn, options: Settled): Promise<Abilitie
 const VERSION = 1;
 
 /** False: it does not know the session any more, or cannot. */
-async function restore(parts: Parts, sessionId: string, place: Place): Promise<boolean> {
+async function restore(parts: Parts, sessionId: string, place: SetupOptions): Promise<boolean> {
   const { link } = parts;
   const { restore: how } = link.abilities;
   if (how === undefined) return false;
@@ -93,13 +93,13 @@ async function restore(parts: Parts, sessionId: string, place: Place): Promise<b
     link.menus = await answered(parts, asked, `session/${how}`);
     return true;
   } catch (error) {
-    if (error instanceof AgentFailed && error.code === "agent_failed") return false;
+    if (error instanceof AgentError && error.code === "agent_failed") return false;
     throw error;
   }
 }
 
 /** Recorded as a call, so that the session is found again after a restart, also if this very turn is cut off. */
-async function openSession(parts: Parts, place: Place): Promise<string> {
+async function openSession(parts: Parts, place: SetupOptions): Promise<string> {
   const { link, turn, options } = parts;
   const input = { agent: options.name, cwd: place.cwd };
   const open = async (): Promise<Json> => {
@@ -119,7 +119,7 @@ async function openSession(parts: Parts, place: Place): Promise<string> {
   if (made.kind === "completed" && isObject(made.value) && isSessionName(made.value.sessionId)) {
     return made.value.sessionId;
   }
-  throw trouble ?? new AgentFailed("agent_unusable", `No session was opened with ${options.name}: it was stopped.`);
+  throw trouble ?? new AgentError("agent_unusable", `No session was opened with ${options.name}: it was stopped.`);
 }
 
 /** Waits for an answer, but not for ever, and not longer than the agent lives or anybody wants it. */
@@ -148,24 +148,24 @@ async function answered<T>({ link, turn, options }: Parts, asked: Promise<T>, me
   }
 }
 
-async function inWords(link: Link, error: unknown, method: string): Promise<unknown> {
-  if (error instanceof AgentFailed) return error;
+async function inWords(link: AgentProcess, error: unknown, method: string): Promise<unknown> {
+  if (error instanceof AgentError) return error;
   const words = wordsOf(error);
   if (words === undefined) {
     const result = await link.stop({ kind: "policy", note: "Its connection is broken." });
     return link.failed("agent_unusable", `ended before it had answered ${method}`, result);
   }
-  if (isLoginWanted(error)) return new AgentFailed("agent_unusable", login(link, words), { cause: error });
-  return new AgentFailed("agent_failed", `${link.name} refused ${method}: ${words}`, { cause: error });
+  if (isLoginWanted(error)) return new AgentError("agent_unusable", login(link, words), { cause: error });
+  return new AgentError("agent_failed", `${link.name} refused ${method}: ${words}`, { cause: error });
 }
 
-function login({ name, abilities }: Link, words: string): string {
+function login({ name, abilities }: AgentProcess, words: string): string {
   const ways = abilities.logins.length === 0 ? "" : ` It knows: ${abilities.logins.join(", ")}.`;
   return `${name} wants you to log in first: ${words}. Start it once by hand and log in there.${ways}`;
 }
 
 /** Every agent takes servers that are programs; others only if it says so. */
-function sorted(servers: readonly Json[], { mcp }: Abilities): { taken: readonly Json[]; leftOut: readonly string[] } {
+function sorted(servers: readonly Json[], { mcp }: Capabilities): { taken: readonly Json[]; leftOut: readonly string[] } {
   const canTake = (server: Json): boolean => {
     const type = isObject(server) ? server.type : undefined;
     return type === "http" ? mcp.http : type === "sse" ? mcp.sse : true;

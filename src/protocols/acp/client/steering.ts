@@ -7,7 +7,7 @@
 // 2. `end` resolves within STEER_MS, whatever the agent does.
 import type { Prompt } from "../../../core/model/prompt.ts";
 import type { Turn } from "../../../ports/agent.ts";
-import type { Link } from "./agent-process.ts";
+import type { AgentProcess } from "./agent-process.ts";
 import { isObject } from "./kept-json.ts";
 import { STEER_EVERY_MS, STEER_MS } from "./limits.ts";
 import { promptBlocks } from "./prompt-blocks.ts";
@@ -17,14 +17,14 @@ const STEER = "_session/steering";
 
 export class Steering {
   readonly #turn: Turn;
-  readonly #link: Link;
+  readonly #link: AgentProcess;
   readonly #sessionId: string;
   readonly #left: Prompt[] = [];
   #looking: Promise<void> = Promise.resolve();
   #dispose: () => void = ignore;
   #over = false;
 
-  constructor(turn: Turn, link: Link, sessionId: string) {
+  constructor(turn: Turn, link: AgentProcess, sessionId: string) {
     this.#turn = turn;
     this.#link = link;
     this.#sessionId = sessionId;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { readNews, readTold, withNews } from "./update.ts";
+import { readNews, readSessionUpdate, withNews } from "./update.ts";
 
-const told = (update: unknown) => readTold({ sessionId: "s", update }).update;
+const told = (update: unknown) => readSessionUpdate({ sessionId: "s", update }).update;
 const chunk = (content: unknown) => told({ sessionUpdate: "agent_message_chunk", content });
 
 test("words and thoughts are told apart", () => {
@@ -25,7 +25,7 @@ test.each([undefined, null, 7, [], {}, { sessionUpdate: "of_tomorrow" }, { sessi
   "an unknown update is passed on as it came: %j",
   (update) => {
     expect(told(update)).toEqual({ kind: "other", raw: update });
-    expect(readTold(update).sessionId).toBe("");
+    expect(readSessionUpdate(update).sessionId).toBe("");
   },
 );
 

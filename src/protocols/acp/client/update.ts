@@ -5,18 +5,18 @@ import { isObject, keptJson } from "./kept-json.ts";
 
 export type Update =
   | { readonly kind: "text" | "thought"; readonly text: string }
-  | { readonly kind: "call"; readonly news: CallNews }
+  | { readonly kind: "call"; readonly news: CallChange }
   | { readonly kind: "replayed" }
   /** One that Belay does not record. */
   | { readonly kind: "other"; readonly raw: unknown };
 
-export interface Told {
+export interface SessionUpdate {
   readonly sessionId: string;
   readonly update: Update;
 }
 
 /** What is said of a call this time. What is undefined has not changed. */
-export interface CallNews {
+export interface CallChange {
   readonly id: string;
   readonly title: string | undefined;
   readonly tool: string | undefined;
@@ -45,7 +45,7 @@ export type CallContent =
 
 const STATUSES: readonly CallStatus[] = ["pending", "in_progress", "completed", "failed"];
 
-export function readTold(params: unknown): Told {
+export function readSessionUpdate(params: unknown): SessionUpdate {
   const { sessionId, update } = isObject(params) ? params : {};
   return { sessionId: textOf(sessionId) ?? "", update: readUpdate(update) };
 }
@@ -71,7 +71,7 @@ function readUpdate(given: unknown): Update {
 }
 
 /** Undefined: it does not say which call it speaks of. */
-export function readNews(given: unknown): CallNews | undefined {
+export function readNews(given: unknown): CallChange | undefined {
   const fields = isObject(given) ? given : {};
   const id = textOf(fields.toolCallId);
   if (id === undefined) return undefined;
@@ -90,7 +90,7 @@ export function readNews(given: unknown): CallNews | undefined {
 }
 
 /** What is known of a call, with what is said now. */
-export function withNews(known: CallNews, news: CallNews): CallNews {
+export function withNews(known: CallChange, news: CallChange): CallChange {
   return {
     id: known.id,
     title: news.title ?? known.title,

@@ -3,7 +3,7 @@
 import type { CancelReceipt } from "../../../../core/model/cancel.ts";
 import type { AwaitedOutcome } from "../../../../ports/control.ts";
 import type { Explanation } from "../../../../ports/explanation.ts";
-import type { Desk } from "../acp-sessions.ts";
+import type { AcpSessions } from "../acp-sessions.ts";
 import { CALL_WAIT_MS } from "../limits.ts";
 import type { OwnPrompt } from "../own-prompt.ts";
 import { promptOf } from "../prompt-content.ts";
@@ -22,7 +22,7 @@ export const EXTENSIONS = [CANCEL_CALL, CANCEL_RUN, EXPLAIN, STEER] as const;
 
 /** Answered when the stop is recorded. That it has stopped is told by the call's last update. */
 export async function stopCall(
-  desk: Desk,
+  desk: AcpSessions,
   { sessionId, toolCallId, reason, remind }: CallStopParams,
 ): Promise<Record<string, never>> {
   refuseUnstoppable(desk, sessionId, toolCallId);
@@ -38,7 +38,7 @@ export async function stopCall(
   }
 }
 
-function refuseUnstoppable(calls: Pick<Desk, "isUnstoppable">, sessionId: string, toolCallId: string): void {
+function refuseUnstoppable(calls: Pick<AcpSessions, "isUnstoppable">, sessionId: string, toolCallId: string): void {
   if (!calls.isUnstoppable(sessionId, toolCallId)) return;
   throw invalidParams("This call cannot be stopped by itself.", "Cancel its run.");
 }
@@ -54,7 +54,7 @@ export interface CallStopped {
 }
 
 /** In the words of the other method: its own statuses, and it waits a little. */
-export async function stopCallAlias(desk: Desk, params: CallStopParams): Promise<CallStopped> {
+export async function stopCallAlias(desk: AcpSessions, params: CallStopParams): Promise<CallStopped> {
   const { sessionId, toolCallId, reason, remind, waitMs = CALL_WAIT_MS } = params;
   refuseUnstoppable(desk, sessionId, toolCallId);
   const { status, callId, tool, receipt } = await asking(
@@ -70,7 +70,7 @@ function keptReason(receipt: CancelReceipt & AwaitedOutcome, given: string | und
   return receipt.kind === "withdrawn" || (receipt.kind === "stopping" && receipt.first) ? (given ?? null) : null;
 }
 
-export const stopRun = (desk: Desk, { runId, reason }: RunStopParams): Promise<CancelReceipt> =>
+export const stopRun = (desk: AcpSessions, { runId, reason }: RunStopParams): Promise<CancelReceipt> =>
   asking(desk.cancelRun(runId, reason));
 
 export interface Steered {
@@ -79,14 +79,14 @@ export interface Steered {
 }
 
 /** Its text reaches the live run at its next turn; if there is none any more it is a prompt of its own. */
-export const steer = (desk: Desk, params: SteerParams): Promise<Steered> => asking(steered(desk, params));
+export const steer = (desk: AcpSessions, params: SteerParams): Promise<Steered> => asking(steered(desk, params));
 
-async function steered(desk: Desk, { sessionId, prompt }: SteerParams): Promise<Steered> {
+async function steered(desk: AcpSessions, { sessionId, prompt }: SteerParams): Promise<Steered> {
   const { joined, runId } = await desk.prompt(sessionId, promptOf(prompt), "steer").run.accepted;
   return { outcome: joined === "steer" ? "injected" : "startedNewTurn", runId };
 }
 
-export const explain = (desk: Desk, sessionId: string): Promise<Explanation> => asking(desk.explain(sessionId));
+export const explain = (desk: AcpSessions, sessionId: string): Promise<Explanation> => asking(desk.explain(sessionId));
 
 /** Of a prompt: what is wrong with it, or, if it was accepted, that its end is told elsewhere. */
 export async function awaiting<T>(own: OwnPrompt, what: Promise<T>): Promise<T> {

@@ -2,7 +2,7 @@
 // that has it: a stop is not lost because of its form.
 import * as acp from "@agentclientprotocol/sdk";
 import type * as v2 from "@agentclientprotocol/sdk/experimental/v2";
-import type { Desk } from "../acp-sessions.ts";
+import type { AcpSessions } from "../acp-sessions.ts";
 import { invalidParams } from "../rpc-error.ts";
 import { callStopParams, fieldsOf, runStopParams, text } from "./extension-params.ts";
 import { asking, CANCEL_CALL, CANCEL_CALL_ALIAS, CANCEL_RUN, stopCall, stopCallAlias, stopRun } from "./extensions.ts";
@@ -15,7 +15,7 @@ interface StopMethod {
   /** The form that the protocol itself has for it. */
   readonly native?: "request" | "notification";
   /** Parameters are checked in here, so that a request is answered with what is wrong with them. */
-  stop(desk: Desk, params: unknown, version: Version): Promise<object>;
+  stop(desk: AcpSessions, params: unknown, version: Version): Promise<object>;
 }
 
 const BOTH = [1, 2] as const;
@@ -47,7 +47,7 @@ interface Received {
 }
 
 /** The SDK has no handler for a method of the protocol in another form than its own, so "*" takes those. */
-export function onStops(app: acp.AgentApp | v2.AgentApp, desk: Desk, version: Version): void {
+export function onStops(app: acp.AgentApp | v2.AgentApp, desk: AcpSessions, version: Version): void {
   const stop = async ({ method, params }: Received): Promise<object> => {
     const one = Object.hasOwn(STOPS, method) ? STOPS[method] : undefined;
     if (one === undefined || !one.versions.includes(version)) throw acp.RequestError.methodNotFound(method);
@@ -67,7 +67,7 @@ export function onStops(app: acp.AgentApp | v2.AgentApp, desk: Desk, version: Ve
 }
 
 /** In version 2 what runs in the background goes on. */
-async function stopSession(desk: Desk, params: unknown, version: Version): Promise<object> {
+async function stopSession(desk: AcpSessions, params: unknown, version: Version): Promise<object> {
   const fields = fieldsOf(params);
   const background = version === 1 ? "stop" : "keep";
   // @fault cancel-covers-what-is-behind
@@ -83,7 +83,7 @@ function ended(how: "close" | "remove"): StopMethod["stop"] {
   };
 }
 
-async function stopTerminal(desk: Desk, params: unknown): Promise<object> {
+async function stopTerminal(desk: AcpSessions, params: unknown): Promise<object> {
   const fields = fieldsOf(params);
   const terminal = text(fields, "terminalId");
   const { kind } = await asking(desk.cancelProcess(text(fields, "sessionId"), terminal));

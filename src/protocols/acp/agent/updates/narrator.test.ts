@@ -4,7 +4,7 @@ import type { Event, Recorded } from "../../../../core/model/event.ts";
 import type { SessionControl } from "../../../../ports/control.ts";
 import { openBelay } from "../../../../sdk/belay.ts";
 import { Narrator } from "./narrator.ts";
-import type { Telling } from "./update.ts";
+import type { Update } from "./update.ts";
 
 const RUN = "run_1";
 const TURN = "turn_1.1";
@@ -19,7 +19,7 @@ function recorded(event: Event): Recorded {
 const delta = (from: number, text: string): Delta => ({ type: "delta", runId: RUN, turnId: TURN, from, text });
 
 /** Everything that is told of these, by a narrator that has heard nothing before. */
-function told(...events: readonly (Event | Delta)[]): readonly Telling[] {
+function told(...events: readonly (Event | Delta)[]): readonly Update[] {
   const narrator = new Narrator();
   return events.flatMap((event) =>
     narrator.hear(
@@ -39,7 +39,7 @@ const turnSettled = (text: string): Event => ({
 const called: Event = { type: "call.requested", runId: RUN, callId: CALL, name: "shell", input: { command: "ls" } };
 const callSettled: Event = { type: "call.settled", runId: RUN, callId: CALL, outcome: done, result: "ok" };
 
-const words = (tellings: readonly Telling[]): string =>
+const words = (tellings: readonly Update[]): string =>
   tellings.map((one) => (one.type === "said" || one.type === "replaced" ? one.text : "")).join("");
 
 describe("a run", () => {
@@ -170,10 +170,10 @@ test("what is missing of the history is said", () => {
 });
 
 /** What a session tells from its start, up to its head. */
-async function narrated(session: SessionControl, deltas: "with" | "without"): Promise<readonly Telling[]> {
+async function narrated(session: SessionControl, deltas: "with" | "without"): Promise<readonly Update[]> {
   const { head } = await session.row();
   const narrator = new Narrator();
-  const tellings: Telling[] = [];
+  const tellings: Update[] = [];
   for await (const event of session.events({ deltas })) {
     tellings.push(...narrator.hear(event));
     if ("seq" in event && event.seq >= head) break;

@@ -10,14 +10,14 @@ import type { AgentMode } from "../../../../ports/agent.ts";
 import { callDetails, isObject } from "../agent-details.ts";
 import type { Modal, ModeChoice } from "../mode-choice.ts";
 import { pieces, shownText } from "./shown-text.ts";
-import { TurnVoice } from "./turn-text.ts";
-import type { Telling } from "./update.ts";
+import { TurnText } from "./turn-text.ts";
+import type { Update } from "./update.ts";
 
 type EventOf<T extends Event["type"]> = Extract<Recorded, { type: T }>;
 type DeltaOf<T extends Delta["type"]> = Extract<Delta, { type: T }>;
 
 /** What is known of a session when following begins in the middle. */
-export interface Known {
+export interface KnownState {
   readonly live?: RunId | undefined;
   readonly calls: readonly { readonly callId: CallId; readonly name: string }[];
   readonly waiting: readonly { readonly runId: RunId; readonly text: string }[];
@@ -29,7 +29,7 @@ const NO_MODES: Modal = { modes: [], mode: undefined };
 export class Narrator {
   readonly #prompts = new Map<RunId, string | undefined>();
   readonly #begun = new Set<RunId>();
-  readonly #turns = new Map<TurnId, TurnVoice>();
+  readonly #turns = new Map<TurnId, TurnText>();
   readonly #calls = new Map<CallId, ProcessId[]>();
   readonly #unstoppable = new Set<CallId>();
   readonly #owners = new Map<ProcessId, CallId | undefined>();
@@ -39,7 +39,7 @@ export class Narrator {
   readonly #modes: readonly AgentMode[];
   #mode: string | undefined;
 
-  constructor({ modes, mode }: Modal = NO_MODES, known?: Known) {
+  constructor({ modes, mode }: Modal = NO_MODES, known?: KnownState) {
     this.#modes = modes;
     this.#mode = mode;
     if (known === undefined) return;
@@ -65,7 +65,7 @@ export class Narrator {
     return this.#unstoppable.has(callId);
   }
 
-  hear(event: Recorded | Delta | Gap): readonly Telling[] {
+  hear(event: Recorded | Delta | Gap): readonly Update[] {
     switch (event.type) {
       case "delta":
         return this.#said(event);
@@ -95,10 +95,10 @@ export class Narrator {
   }
 
   /** What happens inside of a run. */
-  #inside(event: Recorded): readonly Telling[] {
+  #inside(event: Recorded): readonly Update[] {
     switch (event.type) {
       case "turn.requested":
-        this.#turns.set(event.turnId, new TurnVoice());
+        this.#turns.set(event.turnId, new TurnText());
         return [];
       case "turn.extended":
         return this.#kept(event);
@@ -126,35 +126,35 @@ export class Narrator {
   }
 
   /** A word that this agent does not know was for another, and changes nothing here. */
-  #moded(mode: string): readonly Telling[] {
+  #moded(mode: string): readonly Update[] {
     if (!this.#modes.some(({ id }) => id === mode)) return [];
     this.#mode = mode;
     return [{ type: "mode", current: mode, modes: this.#modes }];
   }
 
-  #began(runId: RunId): readonly Telling[] {
+  #began(runId: RunId): readonly Update[] {
     this.#begun.add(runId);
     return [{ type: "began", runId, prompt: this.#prompts.get(runId) }];
   }
 
-  #said(delta: DeltaOf<"delta">): readonly Telling[] {
+  #said(delta: DeltaOf<"delta">): readonly Update[] {
     let voice = this.#turns.get(delta.turnId);
     if (voice === undefined) {
-      voice = new TurnVoice(delta);
+      voice = new TurnText(delta);
       this.#turns.set(delta.turnId, voice);
     }
     return spoken(delta, voice, delta.kind === "reasoning" ? "thought" : "agent", voice.said(delta));
   }
 
-  #kept(event: EventOf<"turn.extended">): readonly Telling[] {
+  #kept(event: EventOf<"turn.extended">): readonly Update[] {
     // A turn whose beginning was not heard is told by what is said from now on, and as a whole at its end.
     const voice = this.#turns.get(event.turnId);
     return voice === undefined ? [] : spoken(event, voice, "agent", voice.kept(event.text));
   }
 
-  #turnEnded(event: EventOf<"turn.settled">): readonly Telling[] {
+  #turnEnded(event: EventOf<"turn.settled">): readonly Update[] {
     const { runId, turnId, text, parts = [], usage } = event;
-    const voice = this.#turns.get(turnId) ?? new TurnVoice();
+    const voice = this.#turns.get(turnId) ?? new TurnText();
     this.#turns.delete(turnId);
     if (usage !== undefined) this.#usage.set(runId, sum(this.#usage.get(runId), usage));
     const thought = spoken(event, voice, "thought", voice.thoughts(parts));
@@ -164,7 +164,7 @@ export class Narrator {
     return [...thought, { type: "replaced", runId, messageId: messageId(turnId, voice), text }];
   }
 
-  #called({ runId, callId, name, input, interruptible, provider }: EventOf<"call.requested">): readonly Telling[] {
+  #called({ runId, callId, name, input, interruptible, provider }: EventOf<"call.requested">): readonly Update[] {
     this.#calls.set(callId, []);
     if (interruptible === false) this.#unstoppable.add(callId);
     for (const [turnId, voice] of this.#turns) if (runOf(turnId) === runId) voice.interrupted();
@@ -172,7 +172,7 @@ export class Narrator {
     return [{ type: "call", runId, callId, name, input, stoppable: interruptible !== false, details }];
   }
 
-  #callEnded({ runId, callId, outcome, result, changes = [] }: EventOf<"call.settled">): readonly Telling[] {
+  #callEnded({ runId, callId, outcome, result, changes = [] }: EventOf<"call.settled">): readonly Update[] {
     const processes = this.#calls.get(callId) ?? [];
     this.#calls.delete(callId);
     this.#unstoppable.delete(callId);
@@ -180,16 +180,16 @@ export class Narrator {
     return [{ type: "call-ended", runId, callId, outcome, result, changes, processes }];
   }
 
-  #asked({ runId, questionId, owner, about, deadlineMs }: EventOf<"question.asked">): readonly Telling[] {
+  #asked({ runId, questionId, owner, about, deadlineMs }: EventOf<"question.asked">): readonly Update[] {
     const callId = isCallId(owner) ? owner : undefined;
     this.#questions.set(questionId, callId);
     const question = { id: questionId, owner, about, deadlineMs };
-    const waits: readonly Telling[] =
+    const waits: readonly Update[] =
       callId === undefined ? [] : [{ type: "call-phase", runId, callId, phase: "waits" }];
     return [...waits, { type: "asked", runId, question }];
   }
 
-  #answered({ runId, questionId, ending }: EventOf<"question.settled">): readonly Telling[] {
+  #answered({ runId, questionId, ending }: EventOf<"question.settled">): readonly Update[] {
     const callId = this.#questions.get(questionId);
     this.#questions.delete(questionId);
     const goesOn = callId !== undefined && ending.kind !== "withdrawn" && ending.kind !== "denied";
@@ -199,7 +199,7 @@ export class Narrator {
     ];
   }
 
-  #process({ processId, owner, command, cwd }: EventOf<"process.requested">): readonly Telling[] {
+  #process({ processId, owner, command, cwd }: EventOf<"process.requested">): readonly Update[] {
     const callId = isCallId(owner) ? owner : undefined;
     this.#owners.set(processId, callId);
     const processes = callId === undefined ? undefined : this.#calls.get(callId);
@@ -210,17 +210,17 @@ export class Narrator {
     ];
   }
 
-  #output({ processId, tail }: DeltaOf<"output">): readonly Telling[] {
+  #output({ processId, tail }: DeltaOf<"output">): readonly Update[] {
     const callId = this.#owners.get(processId);
     return [{ type: "process-output", processId, callId, tail }];
   }
 
-  #processEnded({ processId, exit, output }: EventOf<"process.settled">): readonly Telling[] {
+  #processEnded({ processId, exit, output }: EventOf<"process.settled">): readonly Update[] {
     this.#owners.delete(processId);
     return [{ type: "process-ended", processId, exit, tail: output?.tail }];
   }
 
-  #ended({ runId, outcome }: EventOf<"run.settled">): readonly Telling[] {
+  #ended({ runId, outcome }: EventOf<"run.settled">): readonly Update[] {
     const usage = this.#usage.get(runId);
     const begun = this.#begun.delete(runId);
     this.#usage.delete(runId);
@@ -233,26 +233,26 @@ export class Narrator {
 }
 
 /** A text under that name is shown as text. */
-function progress({ runId, callId, data }: DeltaOf<"progress">): Telling {
+function progress({ runId, callId, data }: DeltaOf<"progress">): Update {
   const details = callDetails(data);
   const text = isObject(data) && typeof data.text === "string" ? data.text : undefined;
   const shown = text ?? (details === undefined ? data : undefined);
   return { type: "call-progress", runId, callId, text: shownText(shown), details };
 }
 
-const messageId = (turnId: TurnId, voice: TurnVoice): string => `${turnId}.m${voice.message}`;
+const messageId = (turnId: TurnId, voice: TurnText): string => `${turnId}.m${voice.message}`;
 
 function spoken(
   { runId, turnId }: { readonly runId: RunId; readonly turnId: TurnId },
-  voice: TurnVoice,
+  voice: TurnText,
   by: "agent" | "thought",
   text: string,
-): readonly Telling[] {
+): readonly Update[] {
   const id = by === "thought" ? `${messageId(turnId, voice)}.thought` : messageId(turnId, voice);
   return pieces(text).map((piece) => ({ type: "said", runId, by, messageId: id, text: piece }));
 }
 
-const notice = (title: string, text: string): Telling => ({ type: "notice", title, text });
+const notice = (title: string, text: string): Update => ({ type: "notice", title, text });
 
 function sum(before: Usage | undefined, more: Usage): Usage {
   if (before === undefined) return more;

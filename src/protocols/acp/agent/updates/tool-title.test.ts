@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toolWords } from "./tool-title.ts";
+import { toolTitle } from "./tool-title.ts";
 
 describe("what a call is shown as", () => {
   test.each([
@@ -15,11 +15,11 @@ describe("what a call is shown as", () => {
     ["weather", ["a"], "weather", "other"],
     ["weather", { path: 7 }, "weather", "other"],
   ] as const)("%s %j", (name, input, title, kind) => {
-    expect(toolWords(name, input as never, "/w")).toMatchObject({ title, kind });
+    expect(toolTitle(name, input as never, "/w")).toMatchObject({ title, kind });
   });
 
   test("a title is one line, and not a long one", () => {
-    const { title } = toolWords("shell", { command: `a\nb ${"x".repeat(500)}` }, undefined);
+    const { title } = toolTitle("shell", { command: `a\nb ${"x".repeat(500)}` }, undefined);
     expect(title).not.toContain("\n");
     expect(title.length).toBeLessThanOrEqual(120);
   });
@@ -27,12 +27,12 @@ describe("what a call is shown as", () => {
 
 describe("where it is", () => {
   test("is a whole path: its own, or in the directory of the session", () => {
-    expect(toolWords("read_file", { path: "/a/b" }, "/w").locations).toEqual([{ path: "/a/b" }]);
-    expect(toolWords("read_file", { file: "b/../c" }, "/w").locations).toEqual([{ path: "/w/c" }]);
+    expect(toolTitle("read_file", { path: "/a/b" }, "/w").locations).toEqual([{ path: "/a/b" }]);
+    expect(toolTitle("read_file", { file: "b/../c" }, "/w").locations).toEqual([{ path: "/w/c" }]);
   });
 
   test("is not said if only half of it is known", () => {
-    expect(toolWords("read_file", { path: "b" }, undefined).locations).toEqual([]);
-    expect(toolWords("read_file", {}, "/w").locations).toEqual([]);
+    expect(toolTitle("read_file", { path: "b" }, undefined).locations).toEqual([]);
+    expect(toolTitle("read_file", {}, "/w").locations).toEqual([]);
   });
 });

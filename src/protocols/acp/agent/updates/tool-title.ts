@@ -4,7 +4,7 @@ import type { ToolKind } from "@agentclientprotocol/sdk";
 import type { Json } from "../../../../core/model/prompt.ts";
 import { shownLine } from "./shown-text.ts";
 
-export interface ToolWords {
+export interface ToolTitle {
   readonly title: string;
   readonly kind: ToolKind;
   readonly locations: readonly { readonly path: string }[];
@@ -24,7 +24,7 @@ const KINDS: readonly (readonly [RegExp, ToolKind])[] = [
   [/(think|plan)/i, "think"],
 ];
 
-export function toolWords(name: string, input: Json, cwd: string | undefined): ToolWords {
+export function toolTitle(name: string, input: Json, cwd: string | undefined): ToolTitle {
   const fields: Readonly<Record<string, Json>> = isObject(input) ? input : {};
   const key = SUBJECTS.find((one) => fields[one] !== undefined);
   const subject = key === undefined ? undefined : fields[key];

@@ -8,7 +8,7 @@ import type { TurnPart } from "../../../../core/model/event.ts";
 /** What is compared with the whole at the end: enough to notice that it is another text. */
 const TAIL_CHARS = 64;
 
-export class TurnVoice {
+export class TurnText {
   #told = 0;
   #thought = 0;
   #kept = 0;

@@ -7,10 +7,10 @@ import type { Question } from "../../../../core/model/question.ts";
 import type { CallDetails } from "../agent-details.ts";
 import type { ModeChoice } from "../mode-choice.ts";
 
-export type Telling = RunTelling | CallTelling | TerminalTelling | Aside;
+export type Update = RunUpdate | CallUpdate | TerminalUpdate | Aside;
 
 /** A run, and what is said in it. */
-export type RunTelling =
+export type RunUpdate =
   /** It begins, with its prompt. A run that nobody asked for has none. */
   | { readonly type: "began"; readonly runId: RunId; readonly prompt: string | undefined }
   /** A steer was taken into the live run. */
@@ -35,7 +35,7 @@ export type RunTelling =
       readonly begun: boolean;
     };
 
-export type CallTelling =
+export type CallUpdate =
   | {
       readonly type: "call";
       readonly runId: RunId;
@@ -66,7 +66,7 @@ export type CallTelling =
     };
 
 /** What goes on as a process. */
-export type TerminalTelling =
+export type TerminalUpdate =
   | {
       readonly type: "process";
       readonly processId: ProcessId;

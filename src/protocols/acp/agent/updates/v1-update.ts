@@ -3,15 +3,15 @@ import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } fro
 import type { RunId } from "../../../../core/model/ids.ts";
 import type { Json } from "../../../../core/model/prompt.ts";
 import { type CallDetails, resultContent } from "../agent-details.ts";
-import { endMeta, endText, rawOutput, troubles } from "../format-end.ts";
+import { endMeta, formatEnd, rawOutput, troubles } from "../format-end.ts";
 import { v1Options } from "../mode-choice.ts";
-import type { Heard } from "../peer.ts";
+import type { Origin } from "../peer.ts";
 import { pieces, shownText } from "./shown-text.ts";
-import { toolWords } from "./tool-title.ts";
-import type { Telling } from "./update.ts";
+import { toolTitle } from "./tool-title.ts";
+import type { Update } from "./update.ts";
 
 /** Nothing, if this version has no word for it. */
-export function v1Updates(telling: Telling, { when, whose }: Heard, cwd: string | undefined): readonly SessionUpdate[] {
+export function v1Updates(telling: Update, { when, whose }: Origin, cwd: string | undefined): readonly SessionUpdate[] {
   switch (telling.type) {
     case "began":
     case "taken":
@@ -79,9 +79,9 @@ export function v1Updates(telling: Telling, { when, whose }: Heard, cwd: string 
   }
 }
 
-function called(telling: Extract<Telling, { type: "call" }>, cwd: string | undefined): SessionUpdate {
+function called(telling: Extract<Update, { type: "call" }>, cwd: string | undefined): SessionUpdate {
   const { runId, callId, name, input, stoppable, details } = telling;
-  const { title, kind, locations } = toolWords(name, input, cwd);
+  const { title, kind, locations } = toolTitle(name, input, cwd);
   return {
     ...{ sessionUpdate: "tool_call", toolCallId: callId, title, name, kind, status: "in_progress" },
     ...{ rawInput: input, locations: [...locations] },
@@ -90,7 +90,7 @@ function called(telling: Extract<Telling, { type: "call" }>, cwd: string | undef
   };
 }
 
-function progressed(telling: Extract<Telling, { type: "call-progress" }>): readonly SessionUpdate[] {
+function progressed(telling: Extract<Update, { type: "call-progress" }>): readonly SessionUpdate[] {
   const { details = {}, text: words } = telling;
   const shown = details.content ?? (words === "" ? undefined : [content(words)]);
   const change = { ...details, ...(shown === undefined ? {} : { content: shown }) };
@@ -125,11 +125,11 @@ const output = (callId: string, tail: string): SessionUpdate => ({
 });
 
 /** This version knows no call that was stopped: it has failed, and what it really was stands beside it. */
-function ended(telling: Extract<Telling, { type: "call-ended" }>): SessionUpdate {
+function ended(telling: Extract<Update, { type: "call-ended" }>): SessionUpdate {
   const { outcome, result, changes } = telling;
-  const shown = [shownText(result), endText(outcome)].filter((one) => one !== "").join("\n");
+  const shown = [shownText(result), formatEnd(outcome)].filter((one) => one !== "").join("\n");
   const rich = resultContent(result);
-  const end = endText(outcome);
+  const end = formatEnd(outcome);
   const plain = shown === "" ? [] : [content(shown)];
   return update(
     telling,

@@ -3,15 +3,15 @@ import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientp
 import type { Outcome } from "../../../../core/model/cancel.ts";
 import type { ProcessId, RunId } from "../../../../core/model/ids.ts";
 import type { CallDetails } from "../agent-details.ts";
-import { endMeta, endText, LOST, rawOutput, troubles } from "../format-end.ts";
+import { endMeta, formatEnd, LOST, rawOutput, troubles } from "../format-end.ts";
 import { v2Options } from "../mode-choice.ts";
-import type { Heard } from "../peer.ts";
+import type { Origin } from "../peer.ts";
 import { shownText } from "./shown-text.ts";
-import { toolWords } from "./tool-title.ts";
-import type { Telling } from "./update.ts";
+import { toolTitle } from "./tool-title.ts";
+import type { Update } from "./update.ts";
 
 /** Nothing, if this version has no word for it. What the session does is told live; its history has been. */
-export function v2Updates(telling: Telling, { when }: Heard, cwd: string | undefined): readonly SessionUpdate[] {
+export function v2Updates(telling: Update, { when }: Origin, cwd: string | undefined): readonly SessionUpdate[] {
   switch (telling.type) {
     case "began":
       return [...message(telling.runId, telling.prompt), ...(when === "live" ? [RUNNING] : [])];
@@ -93,14 +93,14 @@ function idle(outcome: Outcome, runId: RunId): SessionUpdate {
   }
 }
 
-type CallTelling = Extract<Telling, { type: "call" | "call-phase" | "call-progress" | "call-ended" }>;
+type CallTelling = Extract<Update, { type: "call" | "call-phase" | "call-progress" | "call-ended" }>;
 
 function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdate {
   const base = { sessionUpdate: "tool_call_update", toolCallId: telling.callId } as const;
   switch (telling.type) {
     case "call": {
       const { runId, name, input, stoppable, details } = telling;
-      const { title, kind, locations } = toolWords(name, input, cwd);
+      const { title, kind, locations } = toolTitle(name, input, cwd);
       return {
         ...{ ...base, name, title, kind, status: "in_progress", rawInput: input, locations: [...locations] },
         ...(details === undefined ? {} : { title: name, ...plainDetails(details) }),
@@ -116,7 +116,7 @@ function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdat
     }
     case "call-ended": {
       const { runId, outcome, result, changes, processes } = telling;
-      const shown = [shownText(result), endText(outcome)].filter((one) => one !== "").join("\n");
+      const shown = [shownText(result), formatEnd(outcome)].filter((one) => one !== "").join("\n");
       return {
         ...{ ...base, status: outcome.kind === "lost" ? "failed" : outcome.kind, capabilities: null },
         content: [...terminals(processes), ...(shown === "" ? [] : [content(shown)])],
@@ -130,7 +130,7 @@ function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdat
 /** Content has another form in this version: what is text is sent as text. */
 const plainDetails = ({ content: _, ...details }: CallDetails): Omit<CallDetails, "content"> => details;
 
-type TerminalTelling = Extract<Telling, { type: "process" | "process-output" | "process-ended" }>;
+type TerminalTelling = Extract<Update, { type: "process" | "process-output" | "process-ended" }>;
 
 function terminalUpdates(telling: TerminalTelling): readonly SessionUpdate[] {
   const base = { sessionUpdate: "terminal_update", terminalId: telling.processId } as const;

@@ -1,7 +1,7 @@
 // The first version of the protocol, method by method.
 import * as acp from "@agentclientprotocol/sdk";
 import type { Outcome } from "../../../../core/model/cancel.ts";
-import type { Desk } from "../acp-sessions.ts";
+import type { AcpSessions } from "../acp-sessions.ts";
 import { aboutBelay, begin, broughtBy, list, STEERABLE } from "../client-requests.ts";
 import { LOST } from "../format-end.ts";
 import { modelParams, sessionParams, steerParams } from "../methods/extension-params.ts";
@@ -14,7 +14,7 @@ import type { OwnPrompt, PromptEnd } from "../own-prompt.ts";
 import { runFailed } from "../rpc-error.ts";
 import { V1Peer } from "./v1-peer.ts";
 
-export function v1App(desk: Desk, version: string): acp.AgentApp {
+export function v1App(desk: AcpSessions, version: string): acp.AgentApp {
   const app = acp.agent({ name: "belay" });
   const { agent } = desk;
   const menus = (id: string): object => agent?.menus(id) ?? v1Menus(desk.choice(id));
@@ -72,7 +72,7 @@ const about = (version: string, isFront: boolean): acp.InitializeResponse => ({
 });
 
 /** A cancel is a result. A connection that closes is none: only the request itself may be taken back. */
-async function answer(desk: Desk, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
+async function answer(desk: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
   onWithdrawal(signal, () => void desk.withdraw(own));
   const end = await awaiting(own, own.ended);
   return { stopReason: stopReason(end), _meta: { belay: endOf(end) } };

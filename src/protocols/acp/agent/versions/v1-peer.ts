@@ -3,11 +3,11 @@ import type { AgentContext, ClientCapabilities, RequestPermissionRequest } from 
 import { isCallId } from "../../../../core/model/ids.ts";
 import type { Json } from "../../../../core/model/prompt.ts";
 import type { Question } from "../../../../core/model/question.ts";
-import { askPeople } from "../ask-client.ts";
-import type { Choice, Heard, Peer, Place } from "../peer.ts";
+import { askClient } from "../ask-client.ts";
+import type { Choice, Origin, Peer, SessionLocation } from "../peer.ts";
 import { ASIDE, askedText } from "../permission-options.ts";
-import { toolWords } from "../updates/tool-title.ts";
-import type { Telling } from "../updates/update.ts";
+import { toolTitle } from "../updates/tool-title.ts";
+import type { Update } from "../updates/update.ts";
 import { v1Updates } from "../updates/v1-update.ts";
 
 export class V1Peer implements Peer {
@@ -19,21 +19,21 @@ export class V1Peer implements Peer {
     this.#can = can;
   }
 
-  async tell({ sessionId, cwd }: Place, telling: Telling, heard: Heard): Promise<void> {
+  async tell({ sessionId, cwd }: SessionLocation, telling: Update, heard: Origin): Promise<void> {
     const updates = v1Updates(telling, heard, cwd);
     await Promise.all(updates.map((update) => this.#client.notify("session/update", { sessionId, update })));
   }
 
-  passOn({ sessionId }: Place, update: { readonly [key: string]: Json }): Promise<void> {
+  passOn({ sessionId }: SessionLocation, update: { readonly [key: string]: Json }): Promise<void> {
     // The edge: it may be an update that this SDK does not know.
     return this.#client.notify("session/update", { sessionId, update: update as never });
   }
 
-  ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined> {
+  ask(place: SessionLocation, question: Question, signal: AbortSignal): Promise<Choice | undefined> {
     const { sessionId } = place;
     const waiting = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
     const hasForms = this.#can.elicitation?.form != null;
-    return askPeople(sessionId, question, {
+    return askClient(sessionId, question, {
       form: hasForms ? (form) => this.#client.request("elicitation/create", form, waiting) : undefined,
       choose: async (options) => {
         const request: RequestPermissionRequest = { sessionId, toolCall: subjectOf(place, question), options };
@@ -46,10 +46,10 @@ export class V1Peer implements Peer {
 }
 
 /** What it is about: a call the client knows, or, for a question of the turn itself, the question. */
-function subjectOf({ cwd }: Place, question: Question): RequestPermissionRequest["toolCall"] {
+function subjectOf({ cwd }: SessionLocation, question: Question): RequestPermissionRequest["toolCall"] {
   const { about, owner } = question;
   const toolCallId = isCallId(owner) ? owner : question.id;
   if (about.kind === "question") return { toolCallId, title: askedText(question), status: "pending" };
-  const { title } = toolWords(about.name, about.input, cwd);
+  const { title } = toolTitle(about.name, about.input, cwd);
   return { toolCallId, title, rawInput: about.input, status: "pending" };
 }

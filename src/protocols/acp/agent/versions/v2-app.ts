@@ -1,7 +1,7 @@
 // The second version of the protocol, a draft, method by method. It may change with any release of the SDK.
 import * as acp from "@agentclientprotocol/sdk/experimental/v2";
 import { isSessionId } from "../../../../core/model/ids.ts";
-import type { Desk } from "../acp-sessions.ts";
+import type { AcpSessions } from "../acp-sessions.ts";
 import { aboutBelay, begin, broughtBy, list, STEERABLE } from "../client-requests.ts";
 import { sessionParams, steerParams } from "../methods/extension-params.ts";
 import * as extension from "../methods/extensions.ts";
@@ -13,7 +13,7 @@ import type { OwnPrompt } from "../own-prompt.ts";
 import { invalidParams, requestCancelled } from "../rpc-error.ts";
 import { V2Peer } from "./v2-peer.ts";
 
-export function v2App(desk: Desk, version: string): acp.AgentApp {
+export function v2App(desk: AcpSessions, version: string): acp.AgentApp {
   const app = acp.agent({ name: "belay" });
   let peer: V2Peer | undefined;
   app.onRequest("initialize", ({ params, client }) => {
@@ -57,7 +57,7 @@ const about = (version: string): acp.InitializeResponse => ({
 });
 
 /** Answered when its turn has come. One that was stopped before is a request that was cancelled. */
-async function inserted(desk: Desk, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
+async function inserted(desk: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
   onWithdrawal(signal, () => void desk.withdraw(own));
   const begun = await awaiting(own, own.begun);
   if (typeof begun === "string") return { messageId: begun, _meta: { belay: { runId: begun } } };

@@ -6,11 +6,11 @@ import type {
 } from "@agentclientprotocol/sdk/experimental/v2";
 import { isCallId, type SessionId } from "../../../../core/model/ids.ts";
 import type { Question } from "../../../../core/model/question.ts";
-import { askPeople } from "../ask-client.ts";
-import type { Choice, Heard, Peer, Place } from "../peer.ts";
+import { askClient } from "../ask-client.ts";
+import type { Choice, Origin, Peer, SessionLocation } from "../peer.ts";
 import { ASIDE, askedText } from "../permission-options.ts";
-import { toolWords } from "../updates/tool-title.ts";
-import type { Telling } from "../updates/update.ts";
+import { toolTitle } from "../updates/tool-title.ts";
+import type { Update } from "../updates/update.ts";
 import { v2Updates } from "../updates/v2-update.ts";
 
 export class V2Peer implements Peer {
@@ -22,7 +22,7 @@ export class V2Peer implements Peer {
     this.#can = can;
   }
 
-  async tell({ sessionId, cwd }: Place, telling: Telling, heard: Heard): Promise<void> {
+  async tell({ sessionId, cwd }: SessionLocation, telling: Update, heard: Origin): Promise<void> {
     const updates = v2Updates(telling, heard, cwd);
     await Promise.all(updates.map((update) => this.#client.notify("session/update", { sessionId, update })));
   }
@@ -32,11 +32,11 @@ export class V2Peer implements Peer {
     await this.#client.notify("session/update", { sessionId, update: STATES[state] });
   }
 
-  ask(place: Place, question: Question, signal: AbortSignal): Promise<Choice | undefined> {
+  ask(place: SessionLocation, question: Question, signal: AbortSignal): Promise<Choice | undefined> {
     const { sessionId } = place;
     const waiting = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
     const hasForms = this.#can.elicitation?.form != null;
-    return askPeople(sessionId, question, {
+    return askClient(sessionId, question, {
       form: hasForms ? (form) => this.#client.request("elicitation/create", form, waiting) : undefined,
       choose: async (options) => {
         const about = { title: askedText(question), ...subjectOf(place, question) };
@@ -49,9 +49,9 @@ export class V2Peer implements Peer {
   }
 }
 
-function subjectOf({ cwd }: Place, { about, owner }: Question): Pick<RequestPermissionRequest, "subject"> {
+function subjectOf({ cwd }: SessionLocation, { about, owner }: Question): Pick<RequestPermissionRequest, "subject"> {
   if (about.kind !== "approval" || !isCallId(owner)) return {};
-  const { title, kind } = toolWords(about.name, about.input, cwd);
+  const { title, kind } = toolTitle(about.name, about.input, cwd);
   const toolCall = { toolCallId: owner, name: about.name, title, kind, rawInput: about.input };
   return { subject: { type: "tool_call", toolCall } };
 }
