@@ -7,7 +7,7 @@ import type { Connection } from "./transport/connection.ts";
 import { Stream } from "./transport/stream.ts";
 
 /** Everything after a cursor, or from now on, until the loop is left. Where it begins is said once. */
-export async function* watch(
+export async function* allEvents(
   connection: Connection,
   { after, signal }: Pick<AllEventsOptions, "after" | "signal">,
 ): AsyncGenerator<AllSessionsEvent, void> {

@@ -29,7 +29,7 @@ import type {
 } from "../ports/control.ts";
 import type { Explanation, Status } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
-import { watch } from "./all-events.ts";
+import { allEvents } from "./all-events.ts";
 import {
   checkKey,
   checkPrompt,
@@ -45,7 +45,7 @@ import {
 import { PATIENCE_MS } from "./limits.ts";
 import { openRun } from "./open-run.ts";
 import { ClientAnswers } from "./questions.ts";
-import { type Chance, webChance } from "./random.ts";
+import { type Random, webRandom } from "./random.ts";
 import { ClientRun } from "./run.ts";
 import { type AcceptedIn, SendOrder } from "./send-order.ts";
 import { ClientSession } from "./session.ts";
@@ -80,12 +80,12 @@ export interface ConnectOptions {
   readonly streams?: "shared" | "separate";
   /** For tests: time and chance that can be foreseen. */
   readonly clock?: Clock;
-  readonly chance?: Chance;
+  readonly chance?: Random;
 }
 
 /** Finds the server and makes sure that it knows the token. */
 export async function connectBelay(options: ConnectOptions): Promise<BelayClient> {
-  const { patienceMs = PATIENCE_MS, clock = webClock, chance = webChance, token } = checkOptions(options);
+  const { patienceMs = PATIENCE_MS, clock = webClock, chance = webRandom, token } = checkOptions(options);
   const door = await doorOf(options);
   const { streams = options.socket === undefined && options.fetch === undefined ? "shared" : "separate" } = options;
   const open = streams === "shared" ? carriersOf({ ...door, token }, options) : undefined;
@@ -214,7 +214,7 @@ export class BelayClient implements BelayControl {
     const { after, signal, tenant, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
     rejectTenant(tenant);
-    yield* watch(this.#connection, { ...(after === undefined ? {} : { after }), ...(signal && { signal }) });
+    yield* allEvents(this.#connection, { ...(after === undefined ? {} : { after }), ...(signal && { signal }) });
   }
 
   status(): Promise<Status> {

@@ -3,7 +3,7 @@ import type { Delta } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { TurnId } from "../core/model/ids.ts";
 
-export class Heard {
+export class DeliveredText {
   /** Characters, by turn: of its answer, and of what it says to itself. Only of turns that have not ended. */
   readonly #turns = new Map<TurnId, { text: number; reasoning: number }>();
 

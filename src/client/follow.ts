@@ -9,7 +9,7 @@ import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Seq } from "../core/model/ids.ts";
 import type { SseMessage } from "../wire/sse-parser.ts";
-import { Heard } from "./delivered-text.ts";
+import { DeliveredText } from "./delivered-text.ts";
 import { JUMPS_MAX } from "./limits.ts";
 import type { Connection } from "./transport/connection.ts";
 import { Stream } from "./transport/stream.ts";
@@ -45,7 +45,7 @@ class Reader {
   jumped = false;
   readonly #log: Following["log"];
   readonly #where: string;
-  readonly #heard = new Heard();
+  readonly #heard = new DeliveredText();
   #jumps = 0;
 
   constructor(after: Seq, log: Following["log"], where: string) {
@@ -117,14 +117,14 @@ function decode(data: string, where: string): Readonly<Record<string, unknown>> 
 const garbled = (where: string, cause?: unknown): ControlError =>
   new ControlError("internal", `${where} sent an event that is none.`, { cause });
 
-type Item = Readonly<Record<string, unknown>>;
+type StreamItem = Readonly<Record<string, unknown>>;
 
-const isRecorded = (item: Item): item is Item & Recorded =>
+const isRecorded = (item: StreamItem): item is StreamItem & Recorded =>
   typeof item.type === "string" && Number.isSafeInteger(item.seq) && typeof item.at === "number";
 
-const isDelta = (item: Item, name: string): item is Item & Delta =>
+const isDelta = (item: StreamItem, name: string): item is StreamItem & Delta =>
   (name === "delta" && typeof item.text === "string" && typeof item.from === "number") ||
   name === "progress" ||
   name === "output";
 
-const isGap = (item: Item, name: string): item is Item & Gap => name === "gap" && Number.isSafeInteger(item.to);
+const isGap = (item: StreamItem, name: string): item is StreamItem & Gap => name === "gap" && Number.isSafeInteger(item.to);

@@ -1,6 +1,6 @@
 // The client's only randomness: keys that nobody else makes, and pauses that differ from client to client.
 
-export interface Chance {
+export interface Random {
   /** An idempotency key that was never used before. */
   key(): string;
   /** A number from 0 up to 1. */
@@ -9,7 +9,7 @@ export interface Chance {
 
 const KEY_BYTES = 16;
 
-export const webChance: Chance = {
+export const webRandom: Random = {
   key() {
     const bytes = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
     return `cli_${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;

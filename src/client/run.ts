@@ -19,7 +19,7 @@ import { follow } from "./follow.ts";
 import { checkKey, invalid, optionsOf, rejectUnknown, ignoreUnhandled } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 import type { AcceptedIn, Unanswered } from "./send-order.ts";
-import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, type StopWish, stopOne } from "./stop.ts";
+import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, type StopCommand, stopOne } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
 import { isRefusal } from "./transport/reply.ts";
 
@@ -182,7 +182,7 @@ export class ClientRun implements RunControl {
     return this.#waited(await cancelPrompt(this.#connection, this.#prompt, sent), { reason, waitMs });
   }
 
-  async #waited(receipt: KeyReceipt, { reason, waitMs }: StopWish): Promise<Stopped> {
+  async #waited(receipt: KeyReceipt, { reason, waitMs }: StopCommand): Promise<Stopped> {
     if (waitMs === undefined || receipt.kind !== "stopping" || receipt.runId === undefined) return receipt;
     const waited = await this.#cancelById(receipt.runId, { reason, waitMs });
     const { ended = waited.kind === "settled" ? ({ kind: "settled", outcome: waited.outcome } as const) : undefined } =
@@ -190,7 +190,7 @@ export class ClientRun implements RunControl {
     return { ...receipt, ...(ended === undefined ? {} : { ended }) };
   }
 
-  #cancelById(runId: RunId, { reason, waitMs, key }: StopWish & { readonly key?: string }): Promise<Stopped> {
+  #cancelById(runId: RunId, { reason, waitMs, key }: StopCommand & { readonly key?: string }): Promise<Stopped> {
     const path = `/v1/runs/${runId}/cancel`;
     return stopOne(this.#connection, { path, body: { reason }, waitMs, ...(key === undefined ? {} : { key }) });
   }

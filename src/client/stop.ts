@@ -14,7 +14,7 @@ import type { Connection } from "./transport/connection.ts";
 export type Stopped = CancelReceipt & AwaitedOutcome;
 
 /** What a caller says about how something is to be stopped. */
-export interface StopWish {
+export interface StopCommand {
   readonly reason: CancelOptions["reason"] | undefined;
   readonly waitMs: number | undefined;
 }
@@ -40,7 +40,7 @@ export async function stopOne(connection: Connection, request: StopRequest): Pro
   });
 }
 
-interface KeyStop extends Pick<StopWish, "reason"> {
+interface KeyStop extends Pick<StopCommand, "reason"> {
   readonly key?: string | undefined;
   readonly early: boolean;
 }

@@ -17,7 +17,7 @@ import type { IdsFound, SessionsAsked } from "../core/model/rows.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { CancelAllOptions, CoveredSession, IdsOptions, SessionsPage, TenantScope } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
-import type { StopAlls } from "./bulk-stops.ts";
+import type { BulkStops } from "./bulk-stops.ts";
 import { checkSessionStop, Session } from "./session.ts";
 import { checkTenant, promptSessionId, sessionPrefix } from "./session-names.ts";
 
@@ -35,7 +35,7 @@ export async function live(engine: Engine, options: TenantScope): Promise<readon
 /** Everything that was accepted before, in every session, in this very tick. */
 export async function cancelAll(
   engine: Engine,
-  stopAlls: StopAlls,
+  stopAlls: BulkStops,
   options: CancelAllOptions,
 ): Promise<readonly CoveredSession[]> {
   const { tenant, keyOf, prompts = [], key, ...stop } = optionsOf(options, "cancelAll()");
@@ -113,7 +113,7 @@ const mayBeOpen = (prefix: string): boolean =>
   ["call_", "ask_"].some((kind) => kind.startsWith(prefix) || prefix.startsWith(kind));
 
 /** The session something belongs to, also while it is still being accepted. */
-export async function home(engine: Engine, id: string): Promise<SessionId | undefined> {
+export async function findSession(engine: Engine, id: string): Promise<SessionId | undefined> {
   if (isProcessId(id)) return (await engine.store.session(sessionOf(id)))?.id;
   if (!isRunId(id) && !isCallId(id) && !isQuestionId(id)) return undefined;
   const run = isRunId(id) ? id : runOf(id);

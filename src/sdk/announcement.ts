@@ -9,11 +9,11 @@ import { statSync } from "node:fs";
 import { toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileIdentity, HeldDirectory } from "../store/sqlite/file/file-identity.ts";
-import { type Home, makeHome, removeServer, type ServerNote, writeServer } from "./data-dir.ts";
+import { type DataDir, makeDataDir, removeServer, type ServerNote, writeServer } from "./data-dir.ts";
 import type { DataLock } from "./data-lock.ts";
 
 export interface Announcing {
-  readonly home: Home;
+  readonly home: DataDir;
   readonly note: ServerNote;
   readonly lock: Pick<DataLock, "keep">;
   readonly sockets: Sockets;
@@ -119,7 +119,7 @@ class Watch {
 
   async #restore(): Promise<void> {
     const { home, note, lock, sockets, warn, onLost } = this.#server;
-    makeHome(home);
+    makeDataDir(home);
     if ((await lock.keep()) === "lost") {
       warn("another program has taken over the data directory");
       this.close();

@@ -47,21 +47,21 @@ import type { Notify } from "../ports/hooks.ts";
 import type { SessionRow, Store } from "../ports/store.ts";
 import { randomIds } from "../system/random-ids.ts";
 import { systemClock } from "../system/system-clock.ts";
-import { cancelAll, checkSessionsPage, findIds, home, live } from "./all-sessions.ts";
+import { cancelAll, checkSessionsPage, findIds, findSession, live } from "./all-sessions.ts";
 import { Answers } from "./answers.ts";
 import { type BelayOptions, checkOptions } from "./belay-options.ts";
-import { StopAlls } from "./bulk-stops.ts";
+import { BulkStops } from "./bulk-stops.ts";
 import { callView, cancelCall } from "./call.ts";
 import { type ChooseDirectory, directoryChoice } from "./directories.ts";
 import type { DirectoryService } from "./directory-service.ts";
-import { spawnerDoor } from "./open-spawner.ts";
-import { OpenFiles } from "./open-stores.ts";
+import { lazySpawner } from "./open-spawner.ts";
+import { OpenStores } from "./open-stores.ts";
 import { ResourceMeter } from "./resources.ts";
 import { cancelProcess, checkWait, RunHandle, runHandle, WaitLimit, waitFor } from "./run.ts";
 import { Session } from "./session.ts";
 import { checkTitle, promptSessionId, sessionId, sessionPrefix } from "./session-names.ts";
 
-const FILES = new OpenFiles<Belay>();
+const FILES = new OpenStores<Belay>();
 
 /**
  * Opens the store, takes up what an earlier life left, and is ready for prompts. A file that this process has open
@@ -82,7 +82,7 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
   const opened = service?.store ?? store;
   const hidden = [...(options.processes?.hidden ?? []), ...(service?.hidden ?? [])];
   const processes = { graceMs, ...options.processes, hidden };
-  const door = spawnerDoor(processes, store, time, (message) => notify({ type: "process", message }));
+  const door = lazySpawner(processes, store, time, (message) => notify({ type: "process", message }));
   const { loopWatch = clock === undefined ? "text" : "off" } = options;
   const engine = new Engine({
     agent,
@@ -101,7 +101,7 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
     ...(loopWatch === "off" ? {} : { watch: (shared) => startWatcher(loopWatch, shared) }),
     tap: harmless(options.onRecorded, (error, session) => notify({ type: "bug", session, error })),
   });
-  const stopAlls = new StopAlls(engine);
+  const stopAlls = new BulkStops(engine);
   try {
     // Whatever an earlier life has left going on is ended before it is said to be lost.
     if (door.atOnce) await engine.processes.spawner();
@@ -138,7 +138,7 @@ export interface BelayParts {
   readonly engine: Engine;
   readonly directory: ChooseDirectory;
   readonly meter: ResourceMeter;
-  readonly stopAlls: StopAlls;
+  readonly stopAlls: BulkStops;
   readonly service?: DirectoryService | undefined;
   /** Called when it begins to close: from then on its file is opened anew. */
   readonly onClosing: () => void;
@@ -149,7 +149,7 @@ export class Belay implements BelayControl {
   readonly questions: Answers;
   readonly #engine: Engine;
   readonly #directory: ChooseDirectory;
-  readonly #stopAlls: StopAlls;
+  readonly #stopAlls: BulkStops;
   readonly #service: DirectoryService | undefined;
   readonly #onClosing: () => void;
   readonly #meter: ResourceMeter;
@@ -283,7 +283,7 @@ export class Belay implements BelayControl {
 
   /** The session a run, call, question or process belongs to. Undefined: there is none of that name. */
   findSession(id: string): Promise<SessionId | undefined> {
-    return home(this.#engine, id);
+    return findSession(this.#engine, id);
   }
 
   /** What is recorded in any session, from now on or from a cursor on, until the loop is left. */

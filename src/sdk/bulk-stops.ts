@@ -23,7 +23,7 @@ interface Kept {
   readonly answer: Promise<Answer>;
 }
 
-export interface StopAll {
+export interface BulkStop {
   /** Undefined: it is not sent again. */
   readonly key: string | undefined;
   /** A key is its sender's own. */
@@ -31,7 +31,7 @@ export interface StopAll {
   readonly content: string;
 }
 
-export class StopAlls {
+export class BulkStops {
   readonly #engine: Engine;
   /** The oldest first. */
   readonly #kept = new Map<string, Kept>();
@@ -51,7 +51,7 @@ export class StopAlls {
   }
 
   /** Acts in this tick, unless this was asked before. */
-  once({ key, sender, content }: StopAll, act: () => Promise<Answer>): Promise<Answer> {
+  once({ key, sender, content }: BulkStop, act: () => Promise<Answer>): Promise<Answer> {
     if (key === undefined) return act();
     const name = JSON.stringify([...sender, key]);
     const before = this.#kept.get(name);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fitsSocket } from "../http/transport/listener-socket.ts";
-import { makeHome, openHome, readServer, removeServer, writeServer } from "./data-dir.ts";
+import { makeDataDir, openDataDir, readServer, removeServer, writeServer } from "./data-dir.ts";
 
 let folder = "";
 
@@ -24,15 +24,15 @@ describe("where the home is", () => {
     [{ HOME: "/h", BELAY_HOME: "" }, undefined, "/h/.local/state/belay"],
     [{ HOME: "/h", BELAY_HOME: "/b" }, "/given", "/given"],
   ])("with %j and --home %s it is %s", (env, home, dir) => {
-    expect(openHome({ home, env }).dir).toBe(dir);
+    expect(openDataDir({ home, env }).dir).toBe(dir);
   });
 
   test("without HOME there is one all the same", () => {
-    expect(openHome({ env: {} }).dir).toMatch(/\/\.local\/state\/belay$/);
+    expect(openDataDir({ env: {} }).dir).toMatch(/\/\.local\/state\/belay$/);
   });
 
   test("naming it makes nothing", () => {
-    openHome({ home: join(folder, "unmade"), env: {} });
+    openDataDir({ home: join(folder, "unmade"), env: {} });
     expect(readdirSync(folder)).not.toContain("unmade");
   });
 });
@@ -41,30 +41,30 @@ describe("the socket", () => {
   const deep = `/${"d".repeat(110)}`;
 
   test("is in the home if its path fits", () => {
-    expect(openHome({ home: "/h", env: { XDG_RUNTIME_DIR: "/run/user/1" } }).socketFile).toBe("/h/belay.sock");
+    expect(openDataDir({ home: "/h", env: { XDG_RUNTIME_DIR: "/run/user/1" } }).socketFile).toBe("/h/belay.sock");
   });
 
   test("of a home that is too deep is in the runtime directory, and each home has its own", () => {
     const env = { XDG_RUNTIME_DIR: "/run/user/1" };
-    const one = openHome({ home: deep, env }).socketFile ?? "";
-    const other = openHome({ home: `${deep}/x`, env }).socketFile ?? "";
+    const one = openDataDir({ home: deep, env }).socketFile ?? "";
+    const other = openDataDir({ home: `${deep}/x`, env }).socketFile ?? "";
     expect(one).toMatch(/^\/run\/user\/1\/belay\/[\w-]{16}\.sock$/);
     expect(fitsSocket(one)).toBe(true);
     expect(other).not.toBe(one);
   });
 
   test("of a home that is too deep, without such a directory, is not known beforehand", () => {
-    expect(openHome({ home: deep, env: {} }).socketFile).toBeUndefined();
+    expect(openDataDir({ home: deep, env: {} }).socketFile).toBeUndefined();
   });
 });
 
 describe("making it", () => {
   test("G35: nobody else can look inside, also if it was open before", () => {
-    const home = openHome({ home: join(folder, "made"), env: {} });
-    makeHome(home);
+    const home = openDataDir({ home: join(folder, "made"), env: {} });
+    makeDataDir(home);
     expect(statSync(home.dir).mode & 0o777).toBe(0o700);
     chmodSync(home.dir, 0o755);
-    makeHome(home);
+    makeDataDir(home);
     expect(statSync(home.dir).mode & 0o777).toBe(0o700);
   });
 
@@ -73,36 +73,36 @@ describe("making it", () => {
     mkdirSync(shared);
     chmodSync(shared, 0o755);
     writeFileSync(join(shared, "theirs.txt"), "");
-    expect(() => makeHome(openHome({ home: shared, env: {} }))).toThrow(/holds other things/);
+    expect(() => makeDataDir(openDataDir({ home: shared, env: {} }))).toThrow(/holds other things/);
     expect(statSync(shared).mode & 0o777).toBe(0o755);
   });
 
   test("an empty one is taken, and so is one that was a home before", () => {
-    const home = openHome({ home: join(folder, "empty"), env: {} });
+    const home = openDataDir({ home: join(folder, "empty"), env: {} });
     mkdirSync(home.dir);
     chmodSync(home.dir, 0o755);
-    makeHome(home);
+    makeDataDir(home);
     writeFileSync(home.tokensFile, "");
     chmodSync(home.dir, 0o755);
-    makeHome(home);
+    makeDataDir(home);
     expect(statSync(home.dir).mode & 0o777).toBe(0o700);
   });
 
   test("--home with nothing in it is refused, and is not the directory one happens to be in", () => {
-    expect(() => openHome({ home: "", env: { BELAY_HOME: "/b" } })).toThrow(/--home names no directory/);
+    expect(() => openDataDir({ home: "", env: { BELAY_HOME: "/b" } })).toThrow(/--home names no directory/);
   });
 
   test.runIf(process.platform === "linux")(
     "a place that takes no directories is refused, and not tried for ever",
     () => {
-      expect(() => makeHome(openHome({ home: "/proc/belay/home", env: {} }))).toThrow(/cannot be used as a directory/);
+      expect(() => makeDataDir(openDataDir({ home: "/proc/belay/home", env: {} }))).toThrow(/cannot be used as a directory/);
     },
   );
 
   test("a file in its place is refused, and says what to do", () => {
     const file = join(folder, "file");
     writeFileSync(file, "");
-    expect(() => makeHome(openHome({ home: file, env: {} }))).toThrow(/cannot be used as a directory/);
+    expect(() => makeDataDir(openDataDir({ home: file, env: {} }))).toThrow(/cannot be used as a directory/);
   });
 
   test.runIf(process.getuid?.() === 0)("G35: one below a directory of another user is refused (as root)", async () => {
@@ -111,7 +111,7 @@ describe("making it", () => {
     mkdirSync(join(above, "ours"), { recursive: true, mode: 0o700 });
     chownSync(above, 12_345, 12_345);
     const dir = join(above, "ours");
-    expect(() => makeHome(openHome({ home: dir, env: {} }))).toThrow(/could replace/);
+    expect(() => makeDataDir(openDataDir({ home: dir, env: {} }))).toThrow(/could replace/);
   });
 
   test.runIf(process.getuid?.() === 0)("G35: one that belongs to another user is refused (as root)", async () => {
@@ -119,14 +119,14 @@ describe("making it", () => {
     const dir = join(folder, "foreign");
     mkdirSync(dir);
     chownSync(dir, 12_345, 12_345);
-    expect(() => makeHome(openHome({ home: dir, env: {} }))).toThrow(/another user/);
+    expect(() => makeDataDir(openDataDir({ home: dir, env: {} }))).toThrow(/another user/);
   });
 });
 
 describe("the server's note", () => {
   const fresh = (name: string) => {
-    const home = openHome({ home: join(folder, name), env: {} });
-    makeHome(home);
+    const home = openDataDir({ home: join(folder, name), env: {} });
+    makeDataDir(home);
     return home;
   };
 

@@ -18,7 +18,7 @@ import { fitsSocket } from "../http/transport/listener-socket.ts";
 import { randomIds } from "../system/random-ids.ts";
 import { systemClock } from "../system/system-clock.ts";
 
-export interface Home {
+export interface DataDir {
   readonly dir: string;
   readonly storeFile: string;
   /** Hashes of all tokens. */
@@ -43,7 +43,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const NOTE_BYTES_MAX = 64 * 1024;
 
 /** Names everything and makes nothing: whoever only looks leaves no trace. */
-export function openHome({ home, env }: { readonly home?: string | undefined; readonly env: Environment }): Home {
+export function openDataDir({ home, env }: { readonly home?: string | undefined; readonly env: Environment }): DataDir {
   if (home === "") throw nameless();
   const dir = resolve(home ?? filled(env.BELAY_HOME) ?? join(stateDir(env), "belay"));
   return {
@@ -93,7 +93,7 @@ function socketFile(dir: string, env: Environment): string | undefined {
  * The socket of a directory, the same for every program that serves it. If the directory is too deep for one, it is
  * beside the user's other temporary files, in a directory of its own that must be this user's.
  */
-export function socketOf({ dir, socketFile }: Pick<Home, "dir" | "socketFile">): string {
+export function socketOf({ dir, socketFile }: Pick<DataDir, "dir" | "socketFile">): string {
   const digest = randomIds(systemClock).digest(dir).slice(0, 16);
   return socketFile ?? join(tmpdir(), `belay-${process.getuid?.() ?? 0}-${digest}`, "belay.sock");
 }
@@ -108,13 +108,13 @@ const nameless = (): ControlError =>
  * Makes the directory if need be, and sees to it that nobody else can look inside. One that others may look into and
  * that holds their things is left alone: to close `/tmp` or a project would lock everybody else out of it.
  */
-export function makeHome(home: Home): void {
+export function makeDataDir(home: DataDir): void {
   const { dir } = home;
   try {
     makeDirs(dir);
     const { uid, mode } = statSync(dir);
     if (process.getuid !== undefined && uid !== process.getuid()) throw foreign(dir);
-    refuseForeignParents(realpathSync(dir));
+    refuseWritableParents(realpathSync(dir));
     if ((mode & 0o077) === 0) return;
     if (holdsOther(home)) throw inUse(dir);
     chmodSync(dir, 0o700);
@@ -128,16 +128,16 @@ export function makeHome(home: Home): void {
 }
 
 /** The owner of a directory above can put another one in its place, and with it tokens of their own. */
-function refuseForeignParents(dir: string): void {
+function refuseWritableParents(dir: string): void {
   const own = process.getuid?.();
   for (let parent = dirname(dir); own !== undefined; parent = dirname(parent)) {
     const { uid } = statSync(parent);
-    if (uid !== own && uid !== 0) throw foreignParent(dir, parent);
+    if (uid !== own && uid !== 0) throw writableParent(dir, parent);
     if (parent === dirname(parent)) return;
   }
 }
 
-const foreignParent = (dir: string, parent: string): ControlError =>
+const writableParent = (dir: string, parent: string): ControlError =>
   new ControlError("forbidden", `${parent} belongs to another user, who could replace ${dir} as a whole.`, {
     hint: "Give a data directory below directories of your own, with --home DIR or BELAY_HOME.",
   });
@@ -154,7 +154,7 @@ function makeDirs(dir: string): void {
 }
 
 /** Whether there is something in it, and nothing by which a home is known. */
-function holdsOther({ dir, storeFile, tokensFile }: Home): boolean {
+function holdsOther({ dir, storeFile, tokensFile }: DataDir): boolean {
   return readdirSync(dir).length > 0 && !existsSync(storeFile) && !existsSync(tokensFile);
 }
 
@@ -186,7 +186,7 @@ export interface ServerNote {
 }
 
 /** The note as it was written. It counts only while the lock of the directory is held: a server may be killed. */
-export function readServer({ serverFile }: Pick<Home, "serverFile">): ServerNote | undefined {
+export function readServer({ serverFile }: Pick<DataDir, "serverFile">): ServerNote | undefined {
   try {
     if (statSync(serverFile).size > NOTE_BYTES_MAX) return undefined;
     return noteOf(JSON.parse(readFileSync(serverFile, "utf8")));
@@ -205,7 +205,7 @@ function noteOf(read: unknown): ServerNote | undefined {
 }
 
 /** Whole or not at all, and for nobody else's eyes. */
-export function writeServer({ dir, serverFile }: Home, note: ServerNote): void {
+export function writeServer({ dir, serverFile }: DataDir, note: ServerNote): void {
   const draft = join(dir, `.server.${process.pid}`);
   // Left by somebody who had our number, and died.
   rmSync(draft, { force: true });
@@ -214,7 +214,7 @@ export function writeServer({ dir, serverFile }: Home, note: ServerNote): void {
 }
 
 /** Takes the note away, if it is still this server's own. */
-export function removeServer(home: Home, { pid, startedAt }: ServerNote): void {
+export function removeServer(home: DataDir, { pid, startedAt }: ServerNote): void {
   const found = readServer(home);
   if (found?.pid === pid && found.startedAt === startedAt) rmSync(home.serverFile, { force: true });
 }

@@ -9,9 +9,9 @@ import { ControlError, toControlError } from "../core/errors.ts";
 import type { Store } from "../ports/store.ts";
 import { canonicalPath, type Lock, takeLock } from "../store/sqlite/file/owner.ts";
 import { isTakenOver } from "../store/sqlite/file/ownership.ts";
-import { troubleError } from "../store/sqlite/sqlite-errors.ts";
+import { storeError } from "../store/sqlite/sqlite-errors.ts";
 import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
-import type { Home } from "./data-dir.ts";
+import type { DataDir } from "./data-dir.ts";
 
 export interface DataLock {
   /** Open, unless everything is kept in memory. */
@@ -23,7 +23,7 @@ export interface DataLock {
 }
 
 /** Takes the right, or throws `store_locked` and says who has it. `store`: a file, or `:memory:`. */
-export async function takeDataDirectory(home: Home, store: string): Promise<DataLock> {
+export async function takeDataDirectory(home: DataDir, store: string): Promise<DataLock> {
   const lock = isOwn(home, store) ? undefined : lockOf(home);
   try {
     const opened = store === ":memory:" ? store : await openSqliteStore({ file: store });
@@ -57,15 +57,15 @@ const isLost = (store: Store, file: string): Promise<boolean> =>
     (error: unknown) => isTakenOver(toControlError(error), file),
   );
 
-const isOwn = ({ storeFile }: Home, store: string): boolean => canonicalPath(store) === canonicalPath(storeFile);
+const isOwn = ({ storeFile }: DataDir, store: string): boolean => canonicalPath(store) === canonicalPath(storeFile);
 
 /** For a store that is kept elsewhere, the one that the directory would have is locked as well. */
-function lockOf({ dir, storeFile }: Home): Lock {
+function lockOf({ dir, storeFile }: DataDir): Lock {
   const file = canonicalPath(storeFile);
   try {
     return takeLock(file);
   } catch (error) {
-    if (!(error instanceof ControlError) || error.code !== "store_locked") throw troubleError(error, file);
+    if (!(error instanceof ControlError) || error.code !== "store_locked") throw storeError(error, file);
     throw new ControlError("store_locked", `The data directory ${dir} is in use.`, { cause: error });
   }
 }

@@ -13,14 +13,14 @@ import { canonicalPath } from "../store/sqlite/file/owner.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { version } from "../system/version.ts";
 import { type Announcement, announce, type Sockets } from "./announcement.ts";
-import { type Home, makeHome, openHome, socketOf } from "./data-dir.ts";
+import { type DataDir, makeDataDir, openDataDir, socketOf } from "./data-dir.ts";
 import { type DataLock, takeDataDirectory } from "./data-lock.ts";
 
 export class DirectoryService {
   readonly store: Store | ":memory:";
   /** What no command of an agent may see. */
   readonly hidden: readonly string[];
-  readonly #home: Home;
+  readonly #home: DataDir;
   readonly #file: string;
   readonly #lock: DataLock;
   readonly #notify: Notify;
@@ -29,12 +29,12 @@ export class DirectoryService {
 
   /** Takes the directory of the store `file`, or throws `store_locked`. */
   static async open(file: string, notify: Notify): Promise<DirectoryService> {
-    const home = openHome({ home: dirname(canonicalPath(file)), env: process.env });
-    makeHome(home);
+    const home = openDataDir({ home: dirname(canonicalPath(file)), env: process.env });
+    makeDataDir(home);
     return new DirectoryService(home, canonicalPath(file), await takeDataDirectory(home, file), notify);
   }
 
-  private constructor(home: Home, file: string, lock: DataLock, notify: Notify) {
+  private constructor(home: DataDir, file: string, lock: DataLock, notify: Notify) {
     this.#home = home;
     this.#file = file;
     this.#lock = lock;

@@ -34,18 +34,18 @@ export interface ProcessesOptions {
   readonly spawner?: Spawner;
 }
 
-export interface SpawnerDoor {
+export interface LazySpawner {
   readonly open: () => Promise<Spawner>;
   /** Opened before anything else is: to end what is left, or because a tier is required. */
   readonly atOnce: boolean;
 }
 
-export function spawnerDoor(
+export function lazySpawner(
   options: ProcessesOptions,
   store: unknown,
   clock: Clock,
   onNotice: (text: string) => void,
-): SpawnerDoor {
+): LazySpawner {
   const { spawner: own, ...given } = options;
   if (own !== undefined) return { open: () => Promise.resolve(own), atOnce: false };
   const { dir = typeof store === "string" && store !== ":memory:" ? `${store}.processes` : undefined } = given;

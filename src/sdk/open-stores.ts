@@ -6,7 +6,7 @@ interface Opened<A> {
   readonly opening: Promise<A>;
 }
 
-export class OpenFiles<A> {
+export class OpenStores<A> {
   readonly #byFile = new Map<string, Opened<A>>();
 
   /** `open` rejects if the file is in use, also by this process: so it is, with other options. */

@@ -21,7 +21,7 @@ export function checkTenant(tenant: string): string {
 }
 
 /** A key, and whose it is. */
-interface Keyed {
+interface KeyedSession {
   readonly key?: string | undefined;
   readonly keyOf?: string | undefined;
   readonly tenant?: string | undefined;
@@ -30,7 +30,7 @@ interface Keyed {
 /** The id of a session that is to be made or found. Undefined: any new one will do. */
 export function sessionId(
   engine: Engine,
-  { id, tenant, ...keyed }: Keyed & { readonly id?: string },
+  { id, tenant, ...keyed }: KeyedSession & { readonly id?: string },
 ): SessionId | undefined {
   const prefix = sessionPrefix(tenant);
   const { key } = keyed;
@@ -43,7 +43,7 @@ export function sessionId(
 }
 
 /** The id of the session that a prompt with this key has to itself. No key of a session gives the same one. */
-export function promptSessionId(engine: Engine, { key, keyOf, tenant }: Keyed): SessionId | undefined {
+export function promptSessionId(engine: Engine, { key, keyOf, tenant }: KeyedSession): SessionId | undefined {
   if (key === undefined) return sessionId(engine, { tenant });
   return `ses_${sessionPrefix(tenant).slice(4)}${digest(engine, { keyOf, tenant }, `${PROMPT}${key}`)}`;
 }
@@ -55,7 +55,7 @@ const SESSION = "session ";
 const escaped = (key: string): string => (key.startsWith(PROMPT) || key.startsWith(SESSION) ? `${SESSION}${key}` : key);
 
 /** Of the key alone without a tenant and an owner, and never that of another's. */
-function digest(engine: Engine, { tenant, keyOf }: Keyed, key: string): string {
+function digest(engine: Engine, { tenant, keyOf }: KeyedSession, key: string): string {
   const within = tenant === undefined ? key : JSON.stringify([tenant, key]);
   const text = keyOf === undefined ? within : JSON.stringify({ keyOf, within });
   return engine.digest(text).slice(0, 32).replaceAll(/[-_]/g, "0");

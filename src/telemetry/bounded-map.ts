@@ -2,7 +2,7 @@
 //
 // Invariant: never more than `max`, whoever forgets to forget.
 
-export class Remembered<K, V> {
+export class BoundedMap<K, V> {
   readonly #max: number;
   readonly #release: (value: V) => void;
   readonly #values = new Map<K, V>();

@@ -7,7 +7,7 @@
 import type { CancelReason } from "../core/model/cancel.ts";
 import type { Recorded, Usage } from "../core/model/event.ts";
 import type { RunId } from "../core/model/ids.ts";
-import { Remembered } from "./bounded-map.ts";
+import { BoundedMap } from "./bounded-map.ts";
 import type { InstrumentKey, Measure } from "./instruments.ts";
 import { RUNS_MEASURED_MAX } from "./limits.ts";
 
@@ -24,8 +24,8 @@ interface SessionCancel {
   readonly reason: CancelReason["kind"];
 }
 
-export class EventTally {
-  readonly #runs = new Remembered<RunId, Times>(RUNS_MEASURED_MAX);
+export class EventCounters {
+  readonly #runs = new BoundedMap<RunId, Times>(RUNS_MEASURED_MAX);
 
   /** Runs whose times are remembered. */
   get size(): number {

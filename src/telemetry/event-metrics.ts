@@ -1,7 +1,7 @@
 // The work as it is recorded, counted for whoever scrapes.
 import type { Recorded } from "../core/model/event.ts";
 import type { SessionId } from "../core/model/ids.ts";
-import { EventTally } from "./event-counters.ts";
+import { EventCounters } from "./event-counters.ts";
 import { INSTRUMENTS, type InstrumentKey, type Measure, STOP_BUCKETS, WAIT_BUCKETS } from "./instruments.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -10,7 +10,7 @@ export type Tap = (session: SessionId, events: readonly Recorded[]) => void;
 
 /** Registers what is measured, and answers what must hear of the events. */
 export function eventMetrics(metrics: Metrics): Tap {
-  const tally = new EventTally();
+  const tally = new EventCounters();
   const tell = new Map<InstrumentKey, (measure: Measure) => void>();
   for (const of of Object.keys(INSTRUMENTS) as readonly InstrumentKey[]) tell.set(of, instrument(metrics, of));
   return (_, events) => {

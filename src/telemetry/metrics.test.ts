@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Event, Recorded } from "../core/model/event.ts";
-import { EventTally } from "./event-counters.ts";
+import { EventCounters } from "./event-counters.ts";
 import { eventMetrics } from "./event-metrics.ts";
 import { RUNS_MEASURED_MAX, SERIES_MAX } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
@@ -181,7 +181,7 @@ describe("recorded events", () => {
   test("G34: with a clock that was set back took no time at all", {
     meta: { id: "G34/metrics-clock-set-back" },
   }, () => {
-    const tally = new EventTally();
+    const tally = new EventCounters();
     tally.of([{ ...accepted("run_1"), seq: 1, at: 5_000 }]);
     expect(tally.of([{ type: "run.started", runId: "run_1", seq: 2, at: 1_000 }])).toEqual([
       { of: "queueWait", value: 0, labels: {} },
@@ -191,7 +191,7 @@ describe("recorded events", () => {
   test("K10: of a run are forgotten when it has settled, and of too many runs before that", {
     meta: { id: "G33/run-metrics-forgotten" },
   }, () => {
-    const tally = new EventTally();
+    const tally = new EventCounters();
     for (let index = 0; index < RUNS_MEASURED_MAX + 10; index += 1) tally.of(recorded(accepted(`run_${index}`)));
     expect(tally.size).toBe(RUNS_MEASURED_MAX);
     for (let index = 0; index < RUNS_MEASURED_MAX + 10; index += 1) {

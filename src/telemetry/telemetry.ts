@@ -13,8 +13,8 @@ import type { CancelReason } from "../core/model/cancel.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { CallId, ProcessId, RunId, SessionId } from "../core/model/ids.ts";
 import { runOf } from "../core/model/ids.ts";
-import { Remembered } from "./bounded-map.ts";
-import { EventTally } from "./event-counters.ts";
+import { BoundedMap } from "./bounded-map.ts";
+import { EventCounters } from "./event-counters.ts";
 import { SPAN_NAME_CHARS_MAX, SPAN_NAMES_MAX, SPANS_RUNS_MAX, TEXT_CHARS_READ_MAX } from "./limits.ts";
 import { type Teller, tellMeter } from "./meter.ts";
 import type { Redact } from "./redactor.ts";
@@ -34,10 +34,10 @@ export class Telemetry {
   readonly #tracer: Tracer;
   readonly #tell: Teller;
   readonly #redact: Redact;
-  readonly #tally = new EventTally();
-  readonly #runs = new Remembered<RunId, RunTrace>(SPANS_RUNS_MAX, (run) => run.leave());
+  readonly #tally = new EventCounters();
+  readonly #runs = new BoundedMap<RunId, RunTrace>(SPANS_RUNS_MAX, (run) => run.leave());
   /** The call that waits for a process. */
-  readonly #callOf = new Remembered<ProcessId, CallId>(SPAN_NAMES_MAX);
+  readonly #callOf = new BoundedMap<ProcessId, CallId>(SPAN_NAMES_MAX);
   #faults = 0;
 
   constructor({ redact, version }: TelemetryOptions) {

@@ -4,7 +4,7 @@ import { openReadOnly } from "../../src/store/sqlite/database.ts";
 import { callRow, eventsOf, processRow, runRow } from "../../src/store/sqlite/decode.ts";
 import { openFile } from "../../src/store/sqlite/file/open-file.ts";
 import { queries } from "../../src/store/sqlite/log-reader.ts";
-import { troubleError } from "../../src/store/sqlite/sqlite-errors.ts";
+import { storeError } from "../../src/store/sqlite/sqlite-errors.ts";
 import { decodeLane } from "../../src/wire/lane.ts";
 import { check } from "../power/check.ts";
 import type { Told } from "../power/told.ts";
@@ -66,6 +66,6 @@ function readAll(answers: ReturnType<typeof queries>, told: Told): void {
 function failed(error: unknown, file: string): Verdict {
   const coded = error instanceof ControlError || (error instanceof Error && "errcode" in error);
   if (!coded) return { kind: "broken", message: messageOf(error) };
-  const { code, message } = troubleError(error, file);
+  const { code, message } = storeError(error, file);
   return { kind: "refused", code, message };
 }

@@ -6,7 +6,7 @@ import type { Clock, Ids } from "../../src/ports/clock.ts";
 import type { Notice } from "../../src/ports/hooks.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { Belay } from "../../src/sdk/belay.ts";
-import { StopAlls } from "../../src/sdk/bulk-stops.ts";
+import { BulkStops } from "../../src/sdk/bulk-stops.ts";
 import { directoryChoice } from "../../src/sdk/directories.ts";
 import { ResourceMeter } from "../../src/sdk/resources.ts";
 import type { ManualClock } from "../../src/testing/manual-clock.ts";
@@ -60,7 +60,7 @@ export class Life {
       engine: this.engine,
       directory: directoryChoice("workspace", "/"),
       meter: new ResourceMeter(clock, false),
-      stopAlls: new StopAlls(this.engine),
+      stopAlls: new BulkStops(this.engine),
       onClosing: () => {},
     });
   }

@@ -5,7 +5,7 @@ import { get as askPlain } from "node:http";
 import { get as askTls } from "node:https";
 import { ControlError } from "../../core/errors.ts";
 import type { BelayControl } from "../../ports/control.ts";
-import { type Environment, type Home, openHome, readServer, type ServerNote } from "../../sdk/data-dir.ts";
+import { type Environment, type DataDir, openDataDir, readServer, type ServerNote } from "../../sdk/data-dir.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import type { DoorOptions } from "./connection-options.ts";
 import type { Holder } from "./store-holder.ts";
@@ -47,7 +47,7 @@ export async function openControl(
   { patienceMs = PATIENCE_MS, absentMs = patienceMs, signal }: Patience = {},
 ): Promise<Door> {
   if (options.store !== undefined) return throughStore(options.store);
-  const home = openHome({ home: options.home, env });
+  const home = openDataDir({ home: options.home, env });
   const place = await findServer(options, home);
   const token = tokenOf(options, env, place);
   const { connectBelay } = await import("../../client/belay-client.ts");
@@ -61,10 +61,10 @@ export async function openControl(
 type ServerPlace =
   | { readonly socket: string; readonly url?: undefined; readonly home?: undefined }
   /** `home`: that whose token may be shown to it. */
-  | { readonly socket?: undefined; readonly url: URL; readonly home: Home | undefined };
+  | { readonly socket?: undefined; readonly url: URL; readonly home: DataDir | undefined };
 
 /** The server that is meant, if there is one. One that does not answer in time is there all the same: it is busy. */
-async function findServer({ socket, url }: DoorOptions, home: Home): Promise<ServerPlace> {
+async function findServer({ socket, url }: DoorOptions, home: DataDir): Promise<ServerPlace> {
   if (socket !== undefined) {
     if (!(await isThere({ socket }))) throw nobodyAt(socket);
     return { socket };
@@ -85,7 +85,7 @@ const STARTING_LOOK_MS = 50;
  * The server of a data directory, by every way that is known: its sockets first, then the address of its note, which
  * counts only if that process holds the lock. While the lock is held, a server that starts is waited for.
  */
-async function inDataDirectory(home: Home): Promise<ServerPlace> {
+async function inDataDirectory(home: DataDir): Promise<ServerPlace> {
   const { holderOf } = await import("./store-holder.ts");
   for (let waitedMs = 0; ; waitedMs += STARTING_LOOK_MS) {
     const note = readServer(home);
@@ -106,7 +106,7 @@ async function inDataDirectory(home: Home): Promise<ServerPlace> {
 }
 
 /** `holder` undefined: nobody has the lock, and a note that is left may name an address that is another's by now. */
-function waysTo(home: Home, note: ServerNote | undefined, holder: Holder | undefined): readonly ServerPlace[] {
+function waysTo(home: DataDir, note: ServerNote | undefined, holder: Holder | undefined): readonly ServerPlace[] {
   const sockets = [...new Set([note?.socket, home.socketFile])].filter((path) => path !== undefined);
   const ways: readonly ServerPlace[] = sockets.map((socket) => ({ socket }));
   const url = note?.url === undefined ? null : URL.parse(note.url);
@@ -250,16 +250,16 @@ const nobodyAt = (address: string): NoServer =>
     "Check the address, and that the server runs: `belay serve` starts one.",
   );
 
-const notRunning = ({ dir }: Home): NoServer => new NoServer(`No server is running for the home ${dir}.`, START);
+const notRunning = ({ dir }: DataDir): NoServer => new NoServer(`No server is running for the home ${dir}.`, START);
 
-const notAnswering = ({ serverFile }: Home, { pid }: ServerNote): NoServer =>
+const notAnswering = ({ serverFile }: DataDir, { pid }: ServerNote): NoServer =>
   new NoServer(
     `The server that was started here as process ${pid} does not answer.`,
     `It has probably been killed, and has left ${serverFile}. ${START}`,
   );
 
 /** A program that opened the store through the library serves no socket, unless it asked for one. */
-function unreachable({ dir }: Home, { pid }: Holder): NoServer {
+function unreachable({ dir }: DataDir, { pid }: Holder): NoServer {
   const who = pid === undefined ? "a process" : `process ${pid}`;
   const end = pid === undefined ? "end that program" : `kill -INT ${pid}`;
   return new NoServer(

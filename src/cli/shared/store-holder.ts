@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { canonicalPath, lockPath, readOwner } from "../../store/sqlite/file/owner.ts";
-import { troubleOf } from "../../store/sqlite/sqlite-errors.ts";
+import { errorKindOf } from "../../store/sqlite/sqlite-errors.ts";
 
 export interface Holder {
   /** Undefined: the file does not tell, because it is being made, or is kept in memory. */
@@ -34,7 +34,7 @@ function isTaken(lock: string): boolean {
     return false;
   } catch (error) {
     // Anything else is not a lock, or belongs to another user: opening the store reports it.
-    return troubleOf(error) === "locked";
+    return errorKindOf(error) === "locked";
   } finally {
     database?.close();
   }

@@ -5,7 +5,7 @@
 // 2. Patience is counted from the first trouble after the last sign of life, not from the beginning.
 import type { Clock } from "../../ports/clock.ts";
 import { PAUSE_FIRST_MS, PAUSE_LAST_MS } from "../limits.ts";
-import type { Chance } from "../random.ts";
+import type { Random } from "../random.ts";
 import type { Trouble } from "./reply.ts";
 
 export interface Patience {
@@ -17,7 +17,7 @@ export interface Patience {
 
 export class Backoff {
   readonly #clock: Clock;
-  readonly #chance: Chance;
+  readonly #chance: Random;
   readonly #patience: Patience;
   #first = PAUSE_FIRST_MS;
   #step = 0;
@@ -25,7 +25,7 @@ export class Backoff {
   #troubleSince: number | undefined = undefined;
   #absentSince: number | undefined = undefined;
 
-  constructor(clock: Clock, chance: Chance, patience: Patience) {
+  constructor(clock: Clock, chance: Random, patience: Patience) {
     this.#clock = clock;
     this.#chance = chance;
     this.#patience = patience;

@@ -11,7 +11,7 @@ import { RESEND_MS_MAX } from "../../core/limits.ts";
 import { cutReason } from "../../core/model/cancel.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ATTEMPTS_MAX, REQUEST_MS } from "../limits.ts";
-import type { Chance } from "../random.ts";
+import type { Random } from "../random.ts";
 import { Backoff, type Patience } from "./backoff.ts";
 import { type Fetch, type FetchInit, jsonOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
 import { type OpenCarrier, SharedStream } from "./shared-stream.ts";
@@ -26,7 +26,7 @@ export interface ConnectionParts {
   readonly open?: OpenCarrier | undefined;
   readonly token: string | undefined;
   readonly clock: Clock;
-  readonly chance: Chance;
+  readonly chance: Random;
   readonly patienceMs: number;
   readonly absentMs: number;
 }
@@ -61,7 +61,7 @@ const LATE = { name: "Late", message: "The answer took too long." } as const;
 
 export class Connection {
   readonly clock: Clock;
-  readonly chance: Chance;
+  readonly chance: Random;
   readonly where: string;
   readonly patienceMs: number;
   readonly #parts: ConnectionParts;

@@ -11,7 +11,7 @@ import type { Backoff } from "./backoff.ts";
 import { type Connection, type Query, withQuery } from "./connection.ts";
 import { isCode, piecesOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
 
-export interface StreamWish {
+export interface StreamOptions {
   readonly path: string;
   readonly query?: Query;
   readonly signal: AbortSignal | undefined;
@@ -28,11 +28,11 @@ export class Stream {
   /** Connections so far that have answered. */
   connections = 0;
   readonly #connection: Connection;
-  readonly #wish: StreamWish;
+  readonly #wish: StreamOptions;
   #restart = false;
   #faults = 0;
 
-  constructor(connection: Connection, wish: StreamWish) {
+  constructor(connection: Connection, wish: StreamOptions) {
     this.#connection = connection;
     this.#wish = wish;
   }

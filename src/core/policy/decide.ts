@@ -167,10 +167,10 @@ function accepted(lane: Lane, command: Accept): Accepted {
 const isLive = (lane: Lane, delivery: Accept["delivery"]): boolean =>
   lane.live !== undefined && !(lane.live.phase === "parked" && delivery === "interrupt");
 
-type Known = NonNullable<Accept["earlier"]>;
+type KnownRequest = NonNullable<Accept["earlier"]>;
 
 /** The run that already stands under this id or key, wherever it is. */
-function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): Known | undefined {
+function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): KnownRequest | undefined {
   for (const run of everyone(lane)) {
     // @fault duplicate-key-runs-twice:decided
     if (run.id === runId || (key !== undefined && run.key === key)) {
@@ -180,14 +180,14 @@ function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): Known | unde
   return earlier;
 }
 
-export function repeat(lane: Lane, known: Known, content: string | undefined): Accepted | Refused {
+export function repeat(lane: Lane, known: KnownRequest, content: string | undefined): Accepted | Refused {
   // @fault conflict-not-detected
   if (known.content !== content) return refused("conflict", "This idempotency key was used for a different prompt.");
   return standing(lane, known);
 }
 
 /** Where a run that was accepted before stands now. */
-export function standing(lane: Lane, known: Known): Accepted {
+export function standing(lane: Lane, known: KnownRequest): Accepted {
   const steer = lane.steers.some((run) => run.id === known.runId);
   const place = lane.queue.findIndex((run) => run.id === known.runId);
   const waits = steer || place !== -1;

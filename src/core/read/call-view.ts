@@ -3,7 +3,7 @@ import type { CancelReason, Outcome } from "../model/cancel.ts";
 import type { Recorded } from "../model/event.ts";
 import { type CallId, type RunId, runOf, type SessionId } from "../model/ids.ts";
 import type { Json } from "../model/prompt.ts";
-import type { Waits } from "./explained.ts";
+import type { CallWaitsFor } from "./explained.ts";
 import type { Moment } from "./run-view.ts";
 
 export interface CallView {
@@ -16,7 +16,7 @@ export interface CallView {
   readonly providerCallId?: string;
   /** `waiting`: it has not begun; `waits` says for what. */
   readonly phase: "waiting" | "running" | "stopping" | "settled";
-  readonly waits?: Waits;
+  readonly waits?: CallWaitsFor;
   /** When this phase began; for `waiting` and `running`, when it was requested. */
   readonly since: Moment;
   readonly requested: Moment;

@@ -32,10 +32,10 @@ export interface CallExplained {
   readonly name: string;
   readonly phase: "running" | "stopping";
   /** What it waits for before it begins; undefined: it has begun, or another worker knows. */
-  readonly waits: Waits | undefined;
+  readonly waits: CallWaitsFor | undefined;
   /** When it was asked for. Wall clock, ms. */
   readonly since: number | undefined;
 }
 
 /** What a call waits for before it begins. */
-export type Waits = "hook" | "approval" | "slot";
+export type CallWaitsFor = "hook" | "approval" | "slot";

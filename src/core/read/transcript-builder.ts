@@ -31,8 +31,8 @@ export function transcript(events: Iterable<Event>): readonly Message[] {
   return book.messages();
 }
 
-type Said = Extract<Message, { role: "user" | "note" | "summary" }>;
-type Entry = Said | Answer;
+type TextEntry = Extract<Message, { role: "user" | "note" | "summary" }>;
+type TranscriptEntry = TextEntry | Answer;
 
 interface Running {
   readonly name: string;
@@ -47,7 +47,7 @@ interface Running {
  */
 export class Book {
   readonly #reader: "people" | "model";
-  readonly #entries: Entry[] = [];
+  readonly #entries: TranscriptEntry[] = [];
   /** Prompts that have not begun. */
   readonly #waiting = new Map<RunId, Extract<Message, { role: "user" }>>();
   /** The pieces of the last turn of each run that is not over. */
@@ -61,9 +61,9 @@ export class Book {
   readonly #withdrawn = new Map<RunId, Outcome>();
 
   /** Stands in front of everything, until a summary replaces what it is about. */
-  #lead: Said | undefined;
+  #lead: TextEntry | undefined;
 
-  constructor(reader: "people" | "model", lead?: Said) {
+  constructor(reader: "people" | "model", lead?: TextEntry) {
     this.#reader = reader;
     this.#lead = lead;
   }
@@ -133,13 +133,13 @@ export class Book {
   }
 
   /** What is said to a turn that has not said anything yet comes before its answer. */
-  #insert(said: Said, into: RunId): void {
+  #insert(said: TextEntry, into: RunId): void {
     const answer = this.#open.get(into)?.at(-1);
     if (answer?.finish.kind === "live" && isEmpty(answer)) this.#insertBefore(answer, said);
     else this.#entries.push(said);
   }
 
-  #insertBefore(answer: Answer | undefined, said: Said): void {
+  #insertBefore(answer: Answer | undefined, said: TextEntry): void {
     const at = answer === undefined ? -1 : this.#entries.lastIndexOf(answer);
     this.#entries.splice(at === -1 ? this.#entries.length : at, 0, said);
   }
@@ -287,7 +287,7 @@ export class Book {
 
 const unbegun = (runId: RunId, outcome: Outcome): Answer => emptyAnswer(runId, undefined, finishOf(outcome));
 
-const withdrawn = (said: Extract<Message, { role: "user" }>): Said => ({ ...said, withdrawn: true });
+const withdrawn = (said: Extract<Message, { role: "user" }>): TextEntry => ({ ...said, withdrawn: true });
 
 function userMessage(runId: RunId, text: string, data: Json | undefined): Extract<Message, { role: "user" }> {
   return data === undefined ? { role: "user", runId, text } : { role: "user", runId, text, data };

@@ -18,7 +18,7 @@ type Hearing = Extract<Event, { type: "call.settled" | "turn.settled" }>;
 /** Whether this call or turn is live. */
 type GoesOn = (work: Work) => boolean;
 
-interface Entry {
+interface InboxEntry {
   readonly item: string;
   readonly process: ProcessId | undefined;
   /** While one of these is live, no turn is told. */
@@ -28,7 +28,7 @@ interface Entry {
 }
 
 export class InboxCheck {
-  #entries: Entry[] = [];
+  #entries: InboxEntry[] = [];
   /** A call that was stopped: the reminder of it must be the very next event. */
   #owed: CallId | undefined;
   /** A background process that has ended by itself: its result must be the very next event. */
@@ -147,7 +147,7 @@ export class InboxCheck {
   }
 }
 
-const isHeld = ({ holders }: Entry, goesOn: GoesOn): boolean => holders.some(goesOn);
+const isHeld = ({ holders }: InboxEntry, goesOn: GoesOn): boolean => holders.some(goesOn);
 
 /** Whether all of these are among those, in the same order. */
 function within(some: readonly string[], all: readonly string[]): boolean {

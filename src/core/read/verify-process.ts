@@ -15,7 +15,7 @@ import type { LiveCheck } from "./verify-run.ts";
 type Of<T extends ProcessEvent["type"]> = Extract<ProcessEvent, { type: T }>;
 
 /** What the rest of the log says where a process event stands. */
-export interface Around {
+export interface ProcessContext {
   /** Undefined if the log was trimmed and does not say. */
   readonly session: SessionId | undefined;
   readonly phase: "absent" | "open" | "closed";
@@ -64,7 +64,7 @@ export class ProcessCheck {
     report("G19", `${handed.ids.join(", ")} was left to the session as dying, but ${handed.call} went on.`);
   }
 
-  note(event: ProcessEvent, around: Around, report: Report): void {
+  note(event: ProcessEvent, around: ProcessContext, report: Report): void {
     switch (event.type) {
       case "process.requested":
         this.#request(event, around, report);
@@ -143,7 +143,7 @@ export class ProcessCheck {
     if (this.#live.size > 0) report("G24", `${this.#names()} has begun and has no outcome.`);
   }
 
-  #request({ processId: id, owner, feedback }: Of<"process.requested">, around: Around, report: Report): void {
+  #request({ processId: id, owner, feedback }: Of<"process.requested">, around: ProcessContext, report: Report): void {
     if (around.phase !== "open") report("G3", `${id} was asked for although the session is ${around.phase}.`);
     if (isCall(owner)) mayBegin(id, owner, around, report);
     else if (around.session !== undefined && owner !== around.session) {
@@ -155,7 +155,7 @@ export class ProcessCheck {
     if (this.#live.size > PROCESSES_LIVE_MAX) report("G33", `${this.#live.size} processes go on at once.`);
   }
 
-  #detach(event: Of<"process.detached">, around: Around, report: Report): void {
+  #detach(event: Of<"process.detached">, around: ProcessContext, report: Report): void {
     const { processId: id, owner, feedback, dying } = event;
     const one = this.#find(id, "G16", "detached", around, report);
     if (around.session !== undefined && owner !== around.session) {
@@ -176,7 +176,7 @@ export class ProcessCheck {
     { processId: id, owner: session, feedback }: Of<"process.detached">,
     one: ProcessState,
     dying: CancelReason,
-    around: Around,
+    around: ProcessContext,
     report: Report,
   ): void {
     const asked = stopOf(one, around);
@@ -197,7 +197,7 @@ export class ProcessCheck {
     this.#handed = { call: owner, ids: [...before.ids, id], reason };
   }
 
-  #cancel({ processId: id, reason }: Of<"process.cancel_requested">, around: Around, report: Report): void {
+  #cancel({ processId: id, reason }: Of<"process.cancel_requested">, around: ProcessContext, report: Report): void {
     this.#doomed.delete(id);
     const one = this.#find(id, "G10", "cancelled", around, report);
     if (one === undefined) return;
@@ -211,7 +211,7 @@ export class ProcessCheck {
     one.reason = reason;
   }
 
-  #settle(event: Of<"process.settled">, around: Around, report: Report): void {
+  #settle(event: Of<"process.settled">, around: ProcessContext, report: Report): void {
     const { processId: id, outcome } = event;
     const one = this.#find(id, "G14", "settled", around, report);
     if (one === undefined) return;
@@ -232,7 +232,7 @@ export class ProcessCheck {
   }
 
   /** Cancelled if and only if somebody had asked for that, for the reason that was given first. */
-  #cancelled(id: ProcessId, reason: CancelReason, around: Around, report: Report): void {
+  #cancelled(id: ProcessId, reason: CancelReason, around: ProcessContext, report: Report): void {
     const one = this.#live.get(id);
     if (one === undefined) return;
     const asked = stopOf(one, around);
@@ -243,7 +243,7 @@ export class ProcessCheck {
     }
   }
 
-  #find(id: ProcessId, guarantee: string, what: string, around: Around, report: Report): ProcessState | undefined {
+  #find(id: ProcessId, guarantee: string, what: string, around: ProcessContext, report: Report): ProcessState | undefined {
     const one = this.#live.get(id);
     if (one === undefined && !around.partial) report(guarantee, `${id} was ${what}, but it was not going on.`);
     return one;
@@ -255,7 +255,7 @@ export class ProcessCheck {
 }
 
 /** Nothing begins in a call that is over, set down, or being stopped. */
-function mayBegin(id: ProcessId, owner: CallId, { live, partial }: Around, report: Report): void {
+function mayBegin(id: ProcessId, owner: CallId, { live, partial }: ProcessContext, report: Report): void {
   if (live?.id !== runOf(owner) || !live.owns(owner)) {
     if (!partial) report("G19", `${id} was asked for by ${owner}, which is not going on: nobody would end it.`);
   } else if (live.stopOf(owner) !== undefined) {
@@ -276,7 +276,7 @@ function checkNamed(what: CallId | RunId, outcome: Outcome, dying: readonly Proc
 }
 
 /** Why it is to end, by itself or with what it belongs to. */
-function stopOf({ owner, reason }: ProcessState, { live }: Around): CancelReason | undefined {
+function stopOf({ owner, reason }: ProcessState, { live }: ProcessContext): CancelReason | undefined {
   return reason ?? (isCall(owner) && live?.id === runOf(owner) ? live.stopOf(owner) : undefined);
 }
 

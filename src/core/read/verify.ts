@@ -10,7 +10,7 @@ import type { Outcome } from "../model/cancel.ts";
 import type { Event, Recorded } from "../model/event.ts";
 import { type RunId, runOf, type Seq } from "../model/ids.ts";
 import { InboxCheck, type Report } from "./verify-inbox.ts";
-import { type Around, ProcessCheck } from "./verify-process.ts";
+import { type ProcessContext, ProcessCheck } from "./verify-process.ts";
 import { joined, returned, type WaitingCheck } from "./verify-queue.ts";
 import { LiveCheck, type LiveRunEvent } from "./verify-run.ts";
 import { SessionCheck } from "./verify-session.ts";
@@ -360,7 +360,7 @@ class LogCheck {
     }
   }
 
-  get #around(): Around {
+  get #around(): ProcessContext {
     const { id: session, phase } = this.#session;
     return { session, phase, live: this.#live, inbox: this.#inbox, partial: this.#partial };
   }

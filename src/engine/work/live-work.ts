@@ -3,7 +3,7 @@
 import type { CancelReason } from "../../core/model/cancel.ts";
 import type { Delta } from "../../core/model/delta.ts";
 import type { Work } from "../../core/model/ids.ts";
-import type { Waits } from "../../core/read/explained.ts";
+import type { CallWaitsFor } from "../../core/read/explained.ts";
 import type { HookedCall } from "../../ports/hooks.ts";
 import type { Deadline } from "./deadline.ts";
 import { Scope } from "./scope.ts";
@@ -30,7 +30,7 @@ export abstract class LiveWork {
   /** Set while it is being stopped. */
   stopping: StoppingWork | undefined = undefined;
   /** What it waits for, if it is live and has done nothing yet. */
-  waits: Waits | undefined = undefined;
+  waits: CallWaitsFor | undefined = undefined;
   /** False: nothing of it has been done, in this life or an earlier one. */
   begun: boolean | undefined = undefined;
 

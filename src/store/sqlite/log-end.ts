@@ -1,6 +1,6 @@
 // Where the log of a session ends, in SQL.
 /** A session's head: where its last append ends, or its snapshot if retention has taken all the rest. */
-export const HEAD = `COALESCE(
+export const LOG_END = `COALESCE(
   (SELECT seq + count - 1 FROM event WHERE event.session = session.number ORDER BY seq DESC LIMIT 1),
   (SELECT seq FROM snapshot WHERE snapshot.session = session.number),
   0)`;

@@ -8,7 +8,7 @@ import type { IdsAsked, IdsFound, SessionsAsked } from "../../core/model/rows.ts
 import { damaged, requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import { idQueries } from "./id-reader.ts";
-import { HEAD } from "./log-end.ts";
+import { LOG_END } from "./log-end.ts";
 import { memoQuery } from "./memo-table.ts";
 import { type UpkeepVerbs, upkeepQueries } from "./upkeep-reader.ts";
 
@@ -106,7 +106,7 @@ export function queries(database: Database, file = ""): Answers {
     key, content, outcome, run.sum, outcome_sum AS outcomeSum FROM run JOIN session ON session.number = run.session`;
   const process = `SELECT process.id, session.id AS session, requested_at AS requestedAt, settled_at AS settledAt,
     outcome, outcome_sum AS outcomeSum FROM process JOIN session ON session.number = process.session`;
-  const standing = sql(`SELECT number, kept_from AS keptFrom, ${HEAD} AS head FROM session WHERE id = ?`);
+  const standing = sql(`SELECT number, kept_from AS keptFrom, ${LOG_END} AS head FROM session WHERE id = ?`);
   const snapshot = sql("SELECT seq, data, sum FROM snapshot WHERE session = ?");
   const rows = sql(`SELECT seq, count, at, data, sum FROM event WHERE session = $session
     AND seq >= COALESCE((SELECT MAX(seq) FROM event WHERE session = $session AND seq <= $from), 0) ORDER BY seq`);
@@ -165,7 +165,7 @@ export function queries(database: Database, file = ""): Answers {
 
 /** Sessions, by id and in pages. */
 function sessionQueries(sql: (text: string) => StatementSync): Pick<Answers, "session" | "sessions"> {
-  const session = `SELECT id, ${HEAD} AS head, created_at AS createdAt, title, cwd, phase, sum FROM session`;
+  const session = `SELECT id, ${LOG_END} AS head, created_at AS createdAt, title, cwd, phase, sum FROM session`;
   const afterOne = "number > CASE WHEN $from IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = $from) END";
   const beforeOne = `number < CASE WHEN $from IS NULL THEN ${Number.MAX_SAFE_INTEGER}
     ELSE (SELECT number FROM session WHERE id = $from) END`;

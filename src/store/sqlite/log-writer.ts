@@ -11,13 +11,13 @@ import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { StoreTrimmed } from "../../core/model/upkeep.ts";
 import { sumOf } from "./checksum.ts";
 import { autoVacuum, type Database, INCREMENTAL, orClosed, pagesOf } from "./database.ts";
-import type { Mark } from "./file/log-end-mark.ts";
+import type { LogEndMark } from "./file/log-end-mark.ts";
 import { type Ownership, TakenOver } from "./file/ownership.ts";
 import type { Reserve } from "./file/reserve.ts";
 import { HEADS_MAX, RECLAIM_PAGES } from "./limits.ts";
-import { Recent } from "./recent-entries.ts";
+import { RecentEntries } from "./recent-entries.ts";
 import type { Removal } from "./removal.ts";
-import { fullError, troubleError, troubleOf } from "./sqlite-errors.ts";
+import { fullError, storeError, errorKindOf } from "./sqlite-errors.ts";
 import { Statements } from "./statements.ts";
 import type { PackedBatch, PackedChange, Written } from "./thread/message.ts";
 
@@ -32,14 +32,14 @@ export interface LogWriterOptions {
   /** A connection that is ready for use. Asked for again after trouble. */
   readonly connect: () => Database;
   /** Hears of one session of each commit, once that is durable. */
-  readonly mark?: Pick<Mark, "note" | "forget">;
+  readonly mark?: Pick<LogEndMark, "note" | "forget">;
   /** Asked before and after each transaction, and in it. */
   readonly ownership?: Pick<Ownership, "require" | "requireOwner">;
 }
 
 export class LogWriter {
   readonly #options: LogWriterOptions;
-  readonly #heads = new Recent<SessionId, Standing>(HEADS_MAX);
+  readonly #heads = new RecentEntries<SessionId, Standing>(HEADS_MAX);
   readonly #staged = new Map<SessionId, Standing>();
   #statements: Statements | undefined;
 
@@ -83,7 +83,7 @@ export class LogWriter {
       if (freePages === 0) database.exec("PRAGMA wal_checkpoint(PASSIVE)");
       return freePages * pageBytes;
     } catch (error) {
-      throw troubleError(error, this.#options.file);
+      throw storeError(error, this.#options.file);
     }
   }
 
@@ -96,7 +96,7 @@ export class LogWriter {
       return answer;
     } catch (error) {
       this.#rollBack();
-      throw troubleError(error, this.#options.file);
+      throw storeError(error, this.#options.file);
     }
   }
 
@@ -112,8 +112,8 @@ export class LogWriter {
       statements.commit.run();
     } catch (error) {
       this.#rollBack();
-      if (troubleOf(error) === "unclear") this.#drop();
-      throw troubleError(error, file);
+      if (errorKindOf(error) === "unclear") this.#drop();
+      throw storeError(error, file);
     }
   }
 
@@ -136,7 +136,7 @@ export class LogWriter {
 
   /** An append that failed gets another chance where something can be done about the cause. */
   #second(batch: PackedBatch, error: unknown): Written {
-    const trouble = troubleOf(error);
+    const trouble = errorKindOf(error);
     const again = trouble === "unclear" || (trouble === "full" && !isNew(batch) && this.#options.reserve.spend());
     if (isFinal(error) || !again) return this.#failed(error);
     try {
@@ -160,7 +160,7 @@ export class LogWriter {
       statements.commit.run(); // @fault commit-not-heard
     } catch (error) {
       this.#rollBack();
-      if (troubleOf(error) !== "unclear" || error instanceof ControlError) throw error;
+      if (errorKindOf(error) !== "unclear" || error instanceof ControlError) throw error;
       this.#drop();
       if (answers === undefined || !this.#landed(batches, answers)) throw error;
     }
@@ -285,14 +285,14 @@ export class LogWriter {
   }
 
   #failed(error: unknown): Written {
-    const { code, message } = troubleError(error, this.#options.file);
+    const { code, message } = storeError(error, this.#options.file);
     return { kind: "failed", code, message };
   }
 }
 
 /** Trouble that trying again at once cannot help: it would only wait once more, or write a second time. */
 function isFinal(error: unknown): boolean {
-  const trouble = troubleOf(error);
+  const trouble = errorKindOf(error);
   return trouble === "locked" || trouble === "corrupt" || (trouble === "unclear" && error instanceof ControlError);
 }
 

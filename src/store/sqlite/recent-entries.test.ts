@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { Recent } from "./recent-entries.ts";
+import { RecentEntries } from "./recent-entries.ts";
 
 it("remembers the entries that were set last, up to its size, and forgets the oldest", () => {
-  const recent = new Recent<string, number>(2);
+  const recent = new RecentEntries<string, number>(2);
   recent.set("a", 1);
   recent.set("b", 2);
   expect([recent.get("a"), recent.get("b")]).toEqual([1, 2]);
@@ -11,7 +11,7 @@ it("remembers the entries that were set last, up to its size, and forgets the ol
 });
 
 it("takes an entry that is set again for a new one, with its new value", () => {
-  const recent = new Recent<string, number>(2);
+  const recent = new RecentEntries<string, number>(2);
   recent.set("a", 1);
   recent.set("b", 2);
   recent.set("a", 3);
@@ -20,7 +20,7 @@ it("takes an entry that is set again for a new one, with its new value", () => {
 });
 
 it("forgets what it is told to, and has room for another then", () => {
-  const recent = new Recent<string, number>(2);
+  const recent = new RecentEntries<string, number>(2);
   recent.set("a", 1);
   recent.set("b", 2);
   recent.delete("b");

@@ -1,6 +1,6 @@
 // A map that remembers the entries set last, and forgets the others.
 
-export class Recent<K, V> {
+export class RecentEntries<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #max: number;
 

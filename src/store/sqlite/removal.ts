@@ -8,7 +8,7 @@ import { REMOVE_ROWS_MAX, RUN_ROWS_KEPT } from "../../core/limits.ts";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { StoreTrimmed } from "../../core/model/upkeep.ts";
 import type { Database } from "./database.ts";
-import { HEAD } from "./log-end.ts";
+import { LOG_END } from "./log-end.ts";
 
 interface Standing {
   readonly number: number;
@@ -33,7 +33,7 @@ export class Removal {
   constructor(database: Database) {
     const sql = (text: string): StatementSync => database.prepare(text);
     this.#standing = sql(`
-      SELECT number, kept_from AS kept, ${HEAD} AS head,
+      SELECT number, kept_from AS kept, ${LOG_END} AS head,
         COALESCE((SELECT seq FROM snapshot WHERE session = number), 0) + 1 AS snapshot,
         (SELECT MIN(accepted_at) FROM run WHERE session = number AND phase <> 'settled') AS run,
         (SELECT MIN(requested_at) FROM process WHERE session = number AND outcome IS NULL) AS process

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type ControlCode, ControlError } from "../../core/errors.ts";
-import { type Trouble, troubleError, troubleOf } from "./sqlite-errors.ts";
+import { type SqliteErrorKind, storeError, errorKindOf } from "./sqlite-errors.ts";
 
 const said = (errcode: unknown): Error => Object.assign(new Error("it said so"), { code: "ERR_SQLITE_ERROR", errcode });
 
@@ -10,7 +10,7 @@ const DAMAGED = "a.db is damaged: it said so.";
 const UNUSABLE = "a.db cannot be used: it said so.";
 
 describe("what SQLite says", () => {
-  it.each<readonly [string, unknown, Trouble, ControlCode, string]>([
+  it.each<readonly [string, unknown, SqliteErrorKind, ControlCode, string]>([
     ["busy", said(5), "locked", "store_locked", LOCKED],
     ["busy, while a log is taken back", said(5 | (1 << 8)), "locked", "store_locked", LOCKED],
     ["locked", said(6), "locked", "store_locked", LOCKED],
@@ -25,15 +25,15 @@ describe("what SQLite says", () => {
     ["something that is no error", { errcode: 13 }, "unclear", "unavailable", "a.db cannot be used: [object Object]."],
     ["nothing", undefined, "unclear", "unavailable", "a.db cannot be used: undefined."],
   ])("%s: is told in the words of the store, with its cause", (_, thrown, trouble, code, message) => {
-    expect(troubleOf(thrown)).toBe(trouble);
-    const error = troubleError(thrown, "a.db");
+    expect(errorKindOf(thrown)).toBe(trouble);
+    const error = storeError(thrown, "a.db");
     expect(error).toMatchObject({ name: "ControlError", code, message });
     expect(error.cause).toBe(thrown);
   });
 });
 
 describe("what the store has said already", () => {
-  it.each<readonly [ControlCode, Trouble]>([
+  it.each<readonly [ControlCode, SqliteErrorKind]>([
     ["internal", "breach"],
     ["store_full", "full"],
     ["store_locked", "locked"],
@@ -43,7 +43,7 @@ describe("what the store has said already", () => {
     ["invalid", "unclear"],
   ])("%s: is the trouble it was, and told unchanged", (code, trouble) => {
     const error = new ControlError(code, "As it was.");
-    expect(troubleOf(error)).toBe(trouble);
-    expect(troubleError(error, "a.db")).toBe(error);
+    expect(errorKindOf(error)).toBe(trouble);
+    expect(storeError(error, "a.db")).toBe(error);
   });
 });

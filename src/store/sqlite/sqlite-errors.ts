@@ -6,7 +6,7 @@ import { ControlError } from "../../core/errors.ts";
  * - `full`, `locked`, `corrupt`: nothing was written.
  * - `unclear`: the disk failed in the middle, so somebody has to look.
  */
-export type Trouble = "breach" | "full" | "locked" | "corrupt" | "unclear";
+export type SqliteErrorKind = "breach" | "full" | "locked" | "corrupt" | "unclear";
 
 const BUSY = 5;
 const LOCKED = 6;
@@ -15,7 +15,7 @@ const FULL = 13;
 const CONSTRAINT = 19;
 const NOT_A_DATABASE = 26;
 
-export function troubleOf(thrown: unknown): Trouble {
+export function errorKindOf(thrown: unknown): SqliteErrorKind {
   if (thrown instanceof ControlError) return troubleOfCode(thrown);
   switch (primaryCode(thrown)) {
     case CONSTRAINT:
@@ -34,10 +34,10 @@ export function troubleOf(thrown: unknown): Trouble {
 }
 
 /** The same as an error for callers, who are told the file and what SQLite said. */
-export function troubleError(thrown: unknown, file: string): ControlError {
+export function storeError(thrown: unknown, file: string): ControlError {
   if (thrown instanceof ControlError) return thrown;
   const said = thrown instanceof Error ? thrown.message : String(thrown);
-  switch (troubleOf(thrown)) {
+  switch (errorKindOf(thrown)) {
     case "breach":
       return new ControlError("internal", `The store refused facts that contradict it: ${said}.`, { cause: thrown });
     case "full":
@@ -54,7 +54,7 @@ export function troubleError(thrown: unknown, file: string): ControlError {
 export const fullError = (file: string, cause?: unknown): ControlError =>
   new ControlError("store_full", `There is no space left for ${file}.`, { cause });
 
-function troubleOfCode({ code }: ControlError): Trouble {
+function troubleOfCode({ code }: ControlError): SqliteErrorKind {
   switch (code) {
     case "internal":
       return "breach";

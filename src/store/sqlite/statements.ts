@@ -5,7 +5,7 @@ import type { RunId, Seq, SessionId } from "../../core/model/ids.ts";
 import { type KeyedRun, keysOf } from "../../core/model/rows.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
-import { HEAD } from "./log-end.ts";
+import { LOG_END } from "./log-end.ts";
 import { MemoTable } from "./memo-table.ts";
 import { Removal } from "./removal.ts";
 import type { PackedBatch, PackedChange } from "./thread/message.ts";
@@ -42,7 +42,7 @@ export class Statements {
     this.begin = sql("BEGIN IMMEDIATE"); // @fault no-transaction:begin
     this.commit = sql("COMMIT"); // @fault no-transaction:commit
     this.rollback = sql("ROLLBACK");
-    this.standing = sql(`SELECT number, ${HEAD} AS head FROM session WHERE id = ?`);
+    this.standing = sql(`SELECT number, ${LOG_END} AS head FROM session WHERE id = ?`);
     this.insertEvent = sql("INSERT INTO event (session, seq, count, at, data, sum) VALUES (?, ?, ?, ?, ?, ?)");
     this.putSnapshot = sql(
       `INSERT INTO snapshot (session, seq, data, sum) VALUES (?, ?, ?, ?)

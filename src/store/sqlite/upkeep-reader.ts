@@ -4,7 +4,7 @@ import type { StatementSync } from "node:sqlite";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { StoreUsage, Surveyed } from "../../core/model/upkeep.ts";
 import { type Database, pagesOf } from "./database.ts";
-import { HEAD } from "./log-end.ts";
+import { LOG_END } from "./log-end.ts";
 
 export interface UpkeepVerbs {
   survey: {
@@ -29,12 +29,12 @@ interface Row {
 
 export function upkeepQueries(database: Database, file: string): Answers {
   const sql = (text: string): StatementSync => database.prepare(text);
-  const survey = sql(`SELECT id, number AS cursor, kept_from AS kept, ${HEAD} AS head, COALESCE(
+  const survey = sql(`SELECT id, number AS cursor, kept_from AS kept, ${LOG_END} AS head, COALESCE(
       (SELECT at FROM event WHERE event.session = session.number ORDER BY seq DESC LIMIT 1), created_at) AS at,
       COALESCE((SELECT at FROM event WHERE event.session = session.number AND seq + count > kept_from
         ORDER BY seq LIMIT 1), created_at) AS since
     FROM session WHERE number > ? ORDER BY number LIMIT ?`);
-  const standing = sql(`SELECT number, kept_from AS kept, ${HEAD} AS head FROM session WHERE id = ?`);
+  const standing = sql(`SELECT number, kept_from AS kept, ${LOG_END} AS head FROM session WHERE id = ?`);
   const rows = (order: "ASC" | "DESC"): StatementSync =>
     sql(`SELECT seq, count, at, octet_length(data) AS bytes FROM event
       WHERE session = ? AND seq + count > ? ORDER BY seq ${order}`);

@@ -7,7 +7,7 @@ import { linesBefore, type ScannedLine } from "./audit-scan.ts";
 import { type AuditPage, type AuditQuery, badCursor, isAskedFor, pageSize } from "./audit-trail.ts";
 
 /** A place in the trail: the number of a file, and where in it. */
-interface Place {
+interface PagePosition {
   readonly number: number;
   readonly at: number;
 }
@@ -55,7 +55,7 @@ async function* linesOf(path: string, end: number): AsyncGenerator<ScannedLine &
   }
 }
 
-function placeOf(cursor: string): Place {
+function placeOf(cursor: string): PagePosition {
   const [, number, at] = /^(\d{1,12})\.(\d{1,15})$/.exec(cursor) ?? [];
   if (number === undefined || at === undefined) throw badCursor(cursor);
   return { number: Number(number), at: Number(at) };

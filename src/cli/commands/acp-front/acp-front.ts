@@ -7,7 +7,7 @@ import { ControlError } from "../../../core/errors.ts";
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import { withPackage } from "../../../core/optional-package.ts";
-import { openHome } from "../../../sdk/data-dir.ts";
+import { openDataDir } from "../../../sdk/data-dir.ts";
 import { digestOf } from "../../shared/server/agent-digest.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
 import { version } from "../../shared/version.ts";
@@ -28,8 +28,8 @@ export async function startFront(command: readonly string[], flags: FrontFlags):
   const inherit = { ...process.env };
   const brought = new Brought();
   const mark = digestOf([program, ...words]);
-  const base = openHome({ home: flags.home, env: process.env }).dir;
-  const home = openHome({ home: join(base, "fronts", mark), env: process.env });
+  const base = openDataDir({ home: flags.home, env: process.env }).dir;
+  const home = openDataDir({ home: join(base, "fronts", mark), env: process.env });
   return withEditor(flags, async (desk) => {
     const load = () => import("../../../protocols/acp/client/external-agent.ts");
     const { externalAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp-front", load);

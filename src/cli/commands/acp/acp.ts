@@ -10,7 +10,7 @@ import { withPackage } from "../../../core/optional-package.ts";
 import type { BelayControl } from "../../../ports/control.ts";
 import type { AcpAgentOptions } from "../../../protocols/acp/agent/acp-agent.ts";
 import { type EditorLine, editorLine } from "../../../protocols/acp/transport/stdio.ts";
-import { type Home, makeHome, openHome, socketOf } from "../../../sdk/data-dir.ts";
+import { type DataDir, makeDataDir, openDataDir, socketOf } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import type { AuditTrail } from "../../../telemetry/audit/audit-trail.ts";
 import { type Log, openLog } from "../../../telemetry/log.ts";
@@ -45,7 +45,7 @@ interface Place {
 export async function startAcp(flags: AcpFlags): Promise<number> {
   return withEditor(flags, async (desk) => {
     if (flags.url !== undefined || flags.socket !== undefined) return { place: await goThere(flags) };
-    const home = openHome({ home: flags.home, env: process.env });
+    const home = openDataDir({ home: flags.home, env: process.env });
     const place = await amongEditors(desk, { home, flags, mark: markOf(flags) });
     if (place.kind === "server") await refuseAgent(flags, place);
     return { place };
@@ -121,7 +121,7 @@ async function serve(
 }
 
 export interface EditorsWish {
-  readonly home: Home;
+  readonly home: DataDir;
   readonly flags: AgentFlags;
   /** A digest of the agent. */
   readonly mark: string;
@@ -131,7 +131,7 @@ export interface EditorsWish {
 
 export async function amongEditors({ log, redact }: Desk, wish: EditorsWish): Promise<AcpHouse> {
   const { home, mark, flags, agent } = wish;
-  makeHome(home);
+  makeDataDir(home);
   let plan: Plan | undefined;
   const open = async (): Promise<OpenedHouse> => {
     const { makePlan } = await import("../../shared/server/runtime.ts");
@@ -150,7 +150,7 @@ export async function amongEditors({ log, redact }: Desk, wish: EditorsWish): Pr
   return house;
 }
 
-const serverOf = (home: Home) => ({ socket: socketOf(home), crowd: CROWD });
+const serverOf = (home: DataDir) => ({ socket: socketOf(home), crowd: CROWD });
 
 const gentle = (plan: Plan): Plan => ({
   ...plan,

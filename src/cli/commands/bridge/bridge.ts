@@ -8,7 +8,7 @@ import { ControlError } from "../../../core/errors.ts";
 import type { Notify } from "../../../ports/hooks.ts";
 import type { Audit } from "../../../protocols/bridge/audit.ts";
 import { type BridgeOptions, runBridge } from "../../../protocols/bridge/bridge.ts";
-import { type Home, makeHome, openHome } from "../../../sdk/data-dir.ts";
+import { type DataDir, makeDataDir, openDataDir } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { openAuditTrail } from "../../../telemetry/audit/audit-file.ts";
 import { openLog } from "../../../telemetry/log.ts";
@@ -48,8 +48,8 @@ export async function startBridge(flags: BridgeFlags): Promise<number> {
 }
 
 async function workHere(flags: BridgeFlags): Promise<Place> {
-  const home = openHome({ home: flags.home, env: process.env });
-  makeHome(home);
+  const home = openDataDir({ home: flags.home, env: process.env });
+  makeDataDir(home);
   const plan = await makePlan({ home, flags });
   const log = openLog({
     redact: redactor(plan.taken.secrets),
@@ -74,7 +74,7 @@ async function workHere(flags: BridgeFlags): Promise<Place> {
 }
 
 /** Beside the store, whose lock keeps others away from it as well. What is kept nowhere leaves no trail either. */
-async function openTrail(home: Home, plan: Plan, log: ReturnType<typeof openLog>): Promise<Audit | undefined> {
+async function openTrail(home: DataDir, plan: Plan, log: ReturnType<typeof openLog>): Promise<Audit | undefined> {
   if (plan.store === ":memory:") return undefined;
   const folder = plan.store === home.storeFile ? home.auditDir : `${plan.store}.audit`;
   return openAuditTrail({ folder, redact: redactor(plan.taken.secrets), clock: systemClock, log });

@@ -5,7 +5,7 @@ import type { Recorded } from "../../../core/model/event.ts";
 import { isProcessId, isRunId, isSessionId, type RunId, type SessionId, sessionOf } from "../../../core/model/ids.ts";
 import type { BelayControl } from "../../../ports/control.ts";
 import type { OutputPage, Stream } from "../../../ports/spawner.ts";
-import { openHome } from "../../../sdk/data-dir.ts";
+import { openDataDir } from "../../../sdk/data-dir.ts";
 import { auditPage } from "../../../telemetry/audit/audit-page.ts";
 import type { AuditRecord } from "../../../telemetry/audit/audit-record.ts";
 import { AUDIT_PAGE_MAX } from "../../../telemetry/limits.ts";
@@ -103,7 +103,7 @@ const RECORDS_MAX = 10_000;
 async function auditTrail({ json, ...options }: LogsOptions): Promise<number> {
   const limit = wholeNumber(options.limit, "--limit", { from: 1, to: RECORDS_MAX });
   if (options.url !== undefined || options.socket !== undefined || options.store !== undefined) throw notHere();
-  const home = openHome({ home: options.home, env: process.env });
+  const home = openDataDir({ home: options.home, env: process.env });
   const records: AuditRecord[] = [];
   let before: string | undefined;
   // A home that no server has used yet has no trail.

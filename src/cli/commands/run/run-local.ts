@@ -2,7 +2,7 @@
 // reach it. Another that serves it already is joined.
 import { existsSync } from "node:fs";
 import { ControlError, messageOf } from "../../../core/errors.ts";
-import { type Home, makeHome, openHome, socketOf } from "../../../sdk/data-dir.ts";
+import { type DataDir, makeDataDir, openDataDir, socketOf } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { openLog } from "../../../telemetry/log.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
@@ -27,8 +27,8 @@ const REST_LOOK_MS = 100;
 /** On a store that was named: it is no part of the data directory, and nobody else finds it. */
 export async function runOnStore(flags: RunFlags): Promise<RunPlace> {
   const { makePlan, openWorks } = await import("../../shared/server/runtime.ts");
-  const home = openHome({ home: flags.home, env: process.env });
-  makeHome(home);
+  const home = openDataDir({ home: flags.home, env: process.env });
+  makeDataDir(home);
   const plan = await makePlan({ home, flags, trust: "ask" });
   const isNew = isNewStore(plan);
   surviveRejections((failure) => say(`${STRAY}: ${messageOf(failure)}`));
@@ -40,8 +40,8 @@ export async function runOnStore(flags: RunFlags): Promise<RunPlace> {
 
 /** In the data directory: served here, or by a program that was faster. */
 export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
-  const home = openHome({ home: flags.home, env: process.env });
-  makeHome(home);
+  const home = openDataDir({ home: flags.home, env: process.env });
+  makeDataDir(home);
   const opener = new Opener(home, flags);
   const given = givenAgent(flags);
   const house = await AcpHouse.open({
@@ -75,14 +75,14 @@ const here = (agent: string, { store }: Plan): Pick<RunPlace, "kind" | "where" |
 class Opener {
   readonly redact = redactor();
   readonly log = openLog({ redact: this.redact, clock: systemClock, form: "pretty", level: "warn" });
-  readonly #home: Home;
+  readonly #home: DataDir;
   readonly #flags: RunFlags;
   #plan: Plan | undefined;
   #isNew = false;
   /** While a run is followed, the terminal is held for its questions. */
   trust: "ask" | "refuse" = "ask";
 
-  constructor(home: Home, flags: RunFlags) {
+  constructor(home: DataDir, flags: RunFlags) {
     this.#home = home;
     this.#flags = flags;
   }

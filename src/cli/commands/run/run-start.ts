@@ -1,7 +1,7 @@
 // `belay run`, from its words to a run: which prompt, and where it is carried out.
 import { resolve } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
-import { openHome, readServer } from "../../../sdk/data-dir.ts";
+import { openDataDir, readServer } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { NoServer, openControl } from "../../shared/connect.ts";
 import { doorWords } from "../../shared/connection-arguments.ts";
@@ -75,4 +75,4 @@ async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace>
   return store === undefined ? runInDataDirectory(flags) : runOnStore(flags);
 }
 
-const isHosted = ({ home }: RunFlags): boolean => readServer(openHome({ home, env: process.env }))?.host !== undefined;
+const isHosted = ({ home }: RunFlags): boolean => readServer(openDataDir({ home, env: process.env }))?.host !== undefined;

@@ -4,7 +4,7 @@ import type { RateLimitsConfig, ServerConfig } from "../../../config/config.ts";
 import { ControlError } from "../../../core/errors.ts";
 import { suggest } from "../../../core/suggest.ts";
 import type { TrustedProxy } from "../../../http/transport/listener.ts";
-import type { Environment, Home } from "../../../sdk/data-dir.ts";
+import type { Environment, DataDir } from "../../../sdk/data-dir.ts";
 import { LEVELS, type Level } from "../../../telemetry/log-line.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
@@ -82,7 +82,7 @@ export const drainMsOf = ({ drainMs }: ServeFlags): number =>
   wholeNumber(drainMs, "--drain-ms", { from: 0, to: DRAIN_MS_MAX, unit: "ms" });
 
 /** What is written in the home, since that can be changed while the server runs; else what was typed, or is set. */
-export function levelOf({ logLevel }: Pick<ServeFlags, "logLevel">, home: Home, env: Environment): Level {
+export function levelOf({ logLevel }: Pick<ServeFlags, "logLevel">, home: DataDir, env: Environment): Level {
   const written = writtenIn(home.levelFile);
   const word = written ?? logLevel ?? (env.BELAY_LOG_LEVEL || "info");
   if (isLevel(word)) return word;

@@ -6,7 +6,7 @@
 // 2. Whoever reads its log, or stops reading it, cannot end it.
 import { ControlError } from "../../../core/errors.ts";
 import { type Announcement, announce } from "../../../sdk/announcement.ts";
-import { type Home, makeHome, openHome, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
+import { type DataDir, makeDataDir, openDataDir, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { type Log, openLog } from "../../../telemetry/log.ts";
 import type { LineForm } from "../../../telemetry/log-line.ts";
@@ -23,8 +23,8 @@ import { drainMsOf, levelOf, type ServeFlags, serverOf } from "./serve-options.t
 
 export async function runServe(flags: ServeFlags): Promise<number> {
   const limitMs = drainMsOf(flags);
-  const home = openHome({ home: flags.home, env: process.env });
-  makeHome(home);
+  const home = openDataDir({ home: flags.home, env: process.env });
+  makeDataDir(home);
   let level = levelOf(flags, home, process.env);
   outliveReaders();
   const ending = new Ending();
@@ -66,7 +66,7 @@ export async function runServe(flags: ServeFlags): Promise<number> {
 const RUN_LOOK_MS = 250;
 
 interface Waiting {
-  readonly home: Home;
+  readonly home: DataDir;
   readonly log: Log;
   readonly asked: Promise<unknown>;
 }
@@ -192,7 +192,7 @@ const FIRST =
 /** Undefined: this user has no home directory, so a data directory has to be named. */
 function usualHome(): string | undefined {
   try {
-    return openHome({ env: { ...process.env, BELAY_HOME: undefined } }).dir;
+    return openDataDir({ env: { ...process.env, BELAY_HOME: undefined } }).dir;
   } catch {
     return undefined;
   }
@@ -206,7 +206,7 @@ const CALLED: Readonly<Record<string, string>> = {
 };
 
 /** Who has it already, if that is what is wrong. */
-function occupied(error: unknown, home: Home): unknown {
+function occupied(error: unknown, home: DataDir): unknown {
   const note = readServer(home);
   if (!isLocked(error) || note === undefined) return error;
   const { pid, url, socket, startedAt } = note;

@@ -5,7 +5,7 @@ import type { TokenInfo } from "../../../http/auth/token.ts";
 import { readLocalToken } from "../../../http/auth/token-file.ts";
 import { LOCAL_TOKEN, type MadeToken, openTokens, type Tokens } from "../../../http/auth/tokens.ts";
 import { TOKEN_SCOPES, type TokenScope } from "../../../http/transport/http-exchange.ts";
-import { type Home, openHome } from "../../../sdk/data-dir.ts";
+import { type DataDir, openDataDir } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { dayAndTime } from "../../shared/format/age.ts";
@@ -19,7 +19,7 @@ export interface TokenFlags {
   readonly json?: boolean;
 }
 
-const homeOf = ({ home }: TokenFlags): Home => openHome({ home, env: process.env });
+const homeOf = ({ home }: TokenFlags): DataDir => openDataDir({ home, env: process.env });
 
 const tokensOf = (flags: TokenFlags): Tokens => openTokens({ dir: homeOf(flags).dir, clock: systemClock });
 

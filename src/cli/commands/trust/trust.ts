@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import { type ConfigContent, configContent } from "../../../config/config-content.ts";
 import { findConfig, type Trust } from "../../../config/config-file.ts";
 import { ControlError } from "../../../core/errors.ts";
-import { type Home, makeHome, openHome } from "../../../sdk/data-dir.ts";
+import { type DataDir, makeDataDir, openDataDir } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { dayAndTime } from "../../shared/format/age.ts";
@@ -26,7 +26,7 @@ export interface TrustFlags {
 
 /** Without a path: what is trusted. */
 export async function runTrust(typed: string | undefined, flags: TrustFlags): Promise<number> {
-  const home = openHome({ home: flags.home, env: process.env });
+  const home = openDataDir({ home: flags.home, env: process.env });
   const trusted = new TrustedConfigs(home);
   if (typed === undefined) return list(trusted, flags);
   const path = await configAt(resolve(typed));
@@ -37,7 +37,7 @@ export async function runTrust(typed: string | undefined, flags: TrustFlags): Pr
     return EXIT_OK;
   }
   const content = await configContent(path);
-  makeHome(home);
+  makeDataDir(home);
   trusted.add(content, systemClock.now());
   if (flags.json) print(JSON.stringify({ path: content.path, digest: content.digest, files: content.files }));
   else for (const file of content.files) print(`Trusted with its present content: ${visibleText(file, "escaped")}`);
@@ -69,7 +69,7 @@ async function configAt(path: string): Promise<string> {
 
 /** `ask`: the terminal is free for a question, if this is one. */
 export const trustOf =
-  (home: Home, may: "ask" | "refuse"): Trust =>
+  (home: DataDir, may: "ask" | "refuse"): Trust =>
   async (content) => {
     const trusted = new TrustedConfigs(home);
     if (trusted.has(content)) return "trusted";

@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ConfigContent } from "../../../config/config-content.ts";
-import type { Home } from "../../../sdk/data-dir.ts";
+import type { DataDir } from "../../../sdk/data-dir.ts";
 
 export interface TrustedConfig {
   readonly path: string;
@@ -18,7 +18,7 @@ const TRUSTED_MAX = 1_000;
 export class TrustedConfigs {
   readonly #file: string;
 
-  constructor({ trustFile }: Pick<Home, "trustFile">) {
+  constructor({ trustFile }: Pick<DataDir, "trustFile">) {
     this.#file = trustFile;
   }
 

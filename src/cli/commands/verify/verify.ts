@@ -12,7 +12,7 @@ import { eventsOf } from "../../../store/sqlite/decode.ts";
 import { requireOurs } from "../../../store/sqlite/file/inspect.ts";
 import { queries } from "../../../store/sqlite/log-reader.ts";
 import { MIGRATIONS } from "../../../store/sqlite/schema.ts";
-import { troubleError } from "../../../store/sqlite/sqlite-errors.ts";
+import { storeError } from "../../../store/sqlite/sqlite-errors.ts";
 import { EXIT_FOUND, EXIT_OK } from "../../shared/exit-code.ts";
 import { count } from "../../shared/format/format-outcome.ts";
 import { print } from "../../shared/terminal/terminal.ts";
@@ -68,8 +68,8 @@ function check(file: string): Checked {
     const checked = inUse(file) ? undefined : checkAll(openReadOnly(atRest(file)));
     return checked === undefined || inUse(file) ? checkAll(openReadOnly(file)) : checked;
   } catch (error) {
-    const { code, message } = troubleError(error, file);
-    throw code === "unavailable" ? new ControlError(code, message, { hint: UNREADABLE }) : troubleError(error, file);
+    const { code, message } = storeError(error, file);
+    throw code === "unavailable" ? new ControlError(code, message, { hint: UNREADABLE }) : storeError(error, file);
   }
 }
 

@@ -7,7 +7,7 @@ import { ControlError } from "../../../core/errors.ts";
 import { SHUTDOWN_MS } from "../../../core/limits.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { type Announcement, announce } from "../../../sdk/announcement.ts";
-import type { Home, HostKind } from "../../../sdk/data-dir.ts";
+import type { DataDir, HostKind } from "../../../sdk/data-dir.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { version } from "../version.ts";
 import type { House } from "./compose-server.ts";
@@ -16,7 +16,7 @@ import type { House } from "./compose-server.ts";
 export const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
 
 export interface HostWish {
-  readonly home: Home;
+  readonly home: DataDir;
   /** A digest of the agent that is wanted. */
   readonly mark: string;
   readonly kind: HostKind;

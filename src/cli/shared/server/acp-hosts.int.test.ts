@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { emptyHome } from "../../../../test/fixtures/empty-data-dir.ts";
 import { ControlError } from "../../../core/errors.ts";
 import type { RunControl } from "../../../ports/control.ts";
-import { type Home, readServer, socketOf } from "../../../sdk/data-dir.ts";
+import { type DataDir, readServer, socketOf } from "../../../sdk/data-dir.ts";
 import { takeLock } from "../../../store/sqlite/file/owner.ts";
 import { openSqliteStore } from "../../../store/sqlite/sqlite-store.ts";
 import { systemClock } from "../../../system/system-clock.ts";
@@ -25,7 +25,7 @@ const log = openLog({
   stream: { write: () => true, on: () => undefined, writableLength: 0 },
 });
 
-async function openHere(home: Home): Promise<OpenedHouse> {
+async function openHere(home: DataDir): Promise<OpenedHouse> {
   const plan = await makePlan({
     home,
     flags: { agent: AGENT, config: false },
@@ -37,7 +37,7 @@ async function openHere(home: Home): Promise<OpenedHouse> {
 
 const LIMIT_MS = 2_000;
 
-async function editor(home: Home, wish: Partial<HostWish> = {}): Promise<AcpHouse> {
+async function editor(home: DataDir, wish: Partial<HostWish> = {}): Promise<AcpHouse> {
   const open = (): Promise<OpenedHouse> => openHere(home);
   const house = await AcpHouse.open({ home, mark: "an agent", kind: "editor", open, log, clock: systemClock, ...wish });
   onTestFinished(() => house.close(LIMIT_MS));

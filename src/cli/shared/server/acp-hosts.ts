@@ -10,7 +10,7 @@
 import { ControlError, toControlError } from "../../../core/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BelayControl } from "../../../ports/control.ts";
-import { type Home, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
+import { type DataDir, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import type { AuditTrail } from "../../../telemetry/audit/audit-trail.ts";
 import { type Door, openControl } from "../connect.ts";
@@ -185,7 +185,7 @@ class Looks {
 const pause = (clock: Clock, ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
 
 /** The one who answers for this home. */
-async function visit(home: Home): Promise<Visited | undefined> {
+async function visit(home: DataDir): Promise<Visited | undefined> {
   const note = readServer(home);
   if (note === undefined) return undefined;
   const left = new AbortController();
@@ -204,13 +204,13 @@ async function visit(home: Home): Promise<Visited | undefined> {
 }
 
 /** Another program serves the directory by now, or none: the note may also have been a dead one's. */
-function hasChanged(home: Home, { pid, startedAt }: ServerNote): boolean {
+function hasChanged(home: DataDir, { pid, startedAt }: ServerNote): boolean {
   const now = readServer(home);
   return now?.pid !== pid || now.startedAt !== startedAt;
 }
 
 /** A program that leaves while this one connects to it is not waited for: this one may open the directory itself. */
-function watchNote(home: Home, note: ServerNote, onLeft: () => void): () => void {
+function watchNote(home: DataDir, note: ServerNote, onLeft: () => void): () => void {
   let cancel = (): void => {};
   const look = (): void => {
     if (hasChanged(home, note) || holderOf(home.storeFile) === undefined) onLeft();
@@ -220,7 +220,7 @@ function watchNote(home: Home, note: ServerNote, onLeft: () => void): () => void
   return () => cancel();
 }
 
-async function serving(home: Home): Promise<ServerNote | undefined> {
+async function serving(home: DataDir): Promise<ServerNote | undefined> {
   const found = await visit(home);
   await found?.door.close();
   return found?.note;
@@ -241,7 +241,7 @@ async function welcome(found: Visited, { home, mark, joins }: HostWish): Promise
   });
 }
 
-const inUse = ({ dir }: Home, error: ControlError): ControlError =>
+const inUse = ({ dir }: DataDir, error: ControlError): ControlError =>
   new ControlError("store_locked", `The home ${dir} is in use by a program that does not answer. ${error.message}`, {
     hint: "It may be a run without a server: wait for its end. Or give this one a home of its own: --home DIR.",
     cause: error,

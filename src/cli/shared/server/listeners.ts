@@ -9,7 +9,7 @@ import { CONNECTIONS_MAX } from "../../../http/limits.ts";
 import { type Listener, type ListenOptions, listen, type TcpPlace } from "../../../http/transport/listener.ts";
 import type { Handle } from "../../../http/transport/node-server.ts";
 import { connectionsWithin } from "../../../process/launch/file-limit.ts";
-import type { Home } from "../../../sdk/data-dir.ts";
+import type { DataDir } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { proxyOf } from "../../commands/serve/serve-options.ts";
 
@@ -17,7 +17,7 @@ import { proxyOf } from "../../commands/serve/serve-options.ts";
 export const DEFAULT_PORT = 23_529;
 
 export interface ListenWish {
-  readonly home: Home;
+  readonly home: DataDir;
   readonly server: ServerConfig;
   readonly tcp: boolean;
   readonly onTrouble: (thrown: unknown, requestId: string) => void;

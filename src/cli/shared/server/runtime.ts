@@ -11,7 +11,7 @@ import { type Taken, takeSecrets } from "../../../config/secrets.ts";
 import { ControlError } from "../../../core/errors.ts";
 import { type Belay, openBelay } from "../../../sdk/belay.ts";
 import type { BelayOptions } from "../../../sdk/belay-options.ts";
-import type { Home } from "../../../sdk/data-dir.ts";
+import type { DataDir } from "../../../sdk/data-dir.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
 import { tierOf } from "../../commands/doctor/doctor.ts";
 import { trustOf } from "../../commands/trust/trust.ts";
@@ -20,7 +20,7 @@ import { retentionOf } from "./retention-flag.ts";
 
 /** Everything that has to be known before anything is opened. */
 export interface Plan {
-  readonly home: Home;
+  readonly home: DataDir;
   readonly config: SettledConfig;
   /** Where everything is kept: a file, or `:memory:`. */
   readonly store: string;
@@ -29,7 +29,7 @@ export interface Plan {
 }
 
 export interface PlanWish {
-  readonly home: Home;
+  readonly home: DataDir;
   readonly flags: AgentFlags & { readonly store?: string | undefined; readonly retention?: string };
   readonly server?: ServerConfig;
   /** Whether a configuration that is not trusted yet may be asked about at the terminal. Default `refuse`. */
@@ -172,7 +172,7 @@ function checkWorkspace(workspace: string): void {
 }
 
 /** What is hidden from commands is hidden from them there as well. */
-function hiddenWorkspace(workspace: string, { dir }: Home): readonly string[] {
+function hiddenWorkspace(workspace: string, { dir }: DataDir): readonly string[] {
   if (!existsSync(dir) || realpathSync(workspace) !== realpathSync(dir)) return [];
   return [
     `The workspace ${workspace} is Belay's data directory, which commands find empty. Name another: --workspace DIR.`,

@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync } from "node:fs";
 import { ControlError } from "../../../core/errors.ts";
 import { autoVacuum, INCREMENTAL, openReadOnly } from "../database.ts";
 import { MIGRATIONS } from "../schema.ts";
-import { troubleError } from "../sqlite-errors.ts";
+import { storeError } from "../sqlite-errors.ts";
 import { requireOurs } from "./inspect.ts";
 
 /** Reads `file` and writes `copy`, which must not exist. Refuses a newer version, and another program's file. */
@@ -19,7 +19,7 @@ export function copyFile(file: string, copy: string): void {
       database.close();
     }
   } catch (error) {
-    const told = troubleError(error, file);
+    const told = storeError(error, file);
     if (told.code !== "unavailable") throw told;
     throw new ControlError(told.code, told.message, {
       hint: "Check that you may read the store and the directory it is in, and that there is space for the copy.",

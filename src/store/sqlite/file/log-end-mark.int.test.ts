@@ -17,7 +17,7 @@ import type { Batch } from "../../../ports/store.ts";
 import { accepted, batch, created, fold, SES, settled } from "../../contract/facts.ts";
 import { openSqliteStore } from "../sqlite-store.ts";
 import { type Cell, packBatch, unpackBatches } from "../thread/message.ts";
-import { Mark } from "./log-end-mark.ts";
+import { LogEndMark } from "./log-end-mark.ts";
 import { type OpenFile, openFile } from "./open-file.ts";
 
 let directory = "";
@@ -185,12 +185,12 @@ describe("a file", () => {
 
 describe("a mark", () => {
   it("is written at once, and then again when it has grown old", () => {
-    const often = new Mark(file, 0);
+    const often = new LogEndMark(file, 0);
     often.note(SES, 1);
     expect(readFileSync(mark(), "utf8")).toBe(`1 ${SES}\n`);
     often.note("ses_b", 12);
     expect(readFileSync(mark(), "utf8")).toBe("12 ses_b\n");
-    const seldom = new Mark(file, 1_000_000);
+    const seldom = new LogEndMark(file, 1_000_000);
     seldom.note(SES, 13);
     seldom.note(SES, 14);
     expect(readFileSync(mark(), "utf8")).toBe(`13 ${SES}\n`);

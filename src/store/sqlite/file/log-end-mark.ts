@@ -9,9 +9,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { ControlError } from "../../../core/errors.ts";
 import type { Seq, SessionId } from "../../../core/model/ids.ts";
 import { type Database, userVersion } from "../database.ts";
-import { HEAD } from "../log-end.ts";
+import { LOG_END } from "../log-end.ts";
 
-export class Mark {
+export class LogEndMark {
   readonly #path: string;
   readonly #everyMs: number;
   #at = Number.NEGATIVE_INFINITY;
@@ -76,7 +76,7 @@ function readMark(file: string): { readonly session: string; readonly head: numb
 function headOf(database: Database, session: string): number {
   // A new one has no tables yet.
   if (userVersion(database) === 0) return 0;
-  return Number(database.prepare(`SELECT ${HEAD} AS head FROM session WHERE id = ?`).get(session)?.head ?? 0);
+  return Number(database.prepare(`SELECT ${LOG_END} AS head FROM session WHERE id = ?`).get(session)?.head ?? 0);
 }
 
 const markPath = (file: string): string => `${file}.mark`;

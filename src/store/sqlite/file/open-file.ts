@@ -14,11 +14,11 @@ import {
 import { MARK_EVERY_MS, RESERVE_BYTES, REWRITE_BYTES_MAX } from "../limits.ts";
 import { LogWriter } from "../log-writer.ts";
 import { MIGRATIONS } from "../schema.ts";
-import { troubleError } from "../sqlite-errors.ts";
+import { storeError } from "../sqlite-errors.ts";
 import type { Owner } from "./file-identity.ts";
 import { requireLocal } from "./file-system.ts";
 import { requireOurs, requireWhole } from "./inspect.ts";
-import { Mark, requireNewest, requireThere } from "./log-end-mark.ts";
+import { LogEndMark, requireNewest, requireThere } from "./log-end-mark.ts";
 import { migrate } from "./migrate.ts";
 import { lockPath, requireAlone, takeEpochs, takeLock, takeOwnership } from "./owner.ts";
 import { Ownership, requireOneName } from "./ownership.ts";
@@ -53,7 +53,7 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
       prepare(file);
       const owner = own(openDatabase(file));
       const ownership = new Ownership(file, lock, owner);
-      const mark = new Mark(file, markEveryMs);
+      const mark = new LogEndMark(file, markEveryMs);
       const reserve = new Reserve(`${file}.reserve`, RESERVE_BYTES);
       const writer = new LogWriter({ file, reserve, connect, mark, ownership });
       const close = (): void => {
@@ -72,7 +72,7 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
       throw error;
     }
   } catch (error) {
-    throw troubleError(error, file);
+    throw storeError(error, file);
   }
 
   function connect(): Database {

@@ -10,7 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 import { ControlError } from "../../../core/errors.ts";
 import { type Database, openReadOnly } from "../database.ts";
 import { EPOCH_BLOCK } from "../limits.ts";
-import { troubleOf } from "../sqlite-errors.ts";
+import { errorKindOf } from "../sqlite-errors.ts";
 import { FileIdentity, HeldDirectory, type Owner } from "./file-identity.ts";
 
 export interface Lock {
@@ -43,12 +43,12 @@ export function takeLock(file: string): Lock {
   };
 }
 
-interface Held {
+interface HeldLock {
   readonly database: DatabaseSync;
   readonly identity: FileIdentity;
 }
 
-function lockNow(file: string): Held {
+function lockNow(file: string): HeldLock {
   const path = lockPath(file);
   const database = new DatabaseSync(path);
   try {
@@ -58,7 +58,7 @@ function lockNow(file: string): Held {
     return { database, identity };
   } catch (error) {
     database.close();
-    if (troubleOf(error) !== "locked") throw error;
+    if (errorKindOf(error) !== "locked") throw error;
     throw inUse(file, error);
   }
 }

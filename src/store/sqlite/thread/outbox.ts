@@ -39,7 +39,7 @@ export class Outbox {
   readonly #note: Note;
   #group: Group | undefined;
   /** Messages the writer has not answered yet: one, unless somebody was in a hurry. */
-  #flying = 0;
+  #inFlight = 0;
 
   constructor(writer: Writer, note: Note) {
     this.#writer = writer;
@@ -59,7 +59,7 @@ export class Outbox {
       }
       // @fault acknowledged-before-the-commit, call-begun-before-its-record
       waiting.push({ session: batch.session, resolve, reject });
-      if (this.#flying === 0 && waiting.length >= EARLY_APPENDS) this.flush();
+      if (this.#inFlight === 0 && waiting.length >= EARLY_APPENDS) this.flush();
     });
   }
 
@@ -68,7 +68,7 @@ export class Outbox {
     const group = this.#group;
     this.#group = undefined;
     if (group === undefined || group.waiting.length === 0) return;
-    this.#flying += 1;
+    this.#inFlight += 1;
     this.#writer
       .request("append", group.cells)
       .then(
@@ -78,13 +78,13 @@ export class Outbox {
         },
       )
       .finally(() => {
-        this.#flying -= 1;
+        this.#inFlight -= 1;
         this.#flushWhenFree();
       });
   }
 
   #flushWhenFree(): void {
-    if (this.#flying === 0) this.flush();
+    if (this.#inFlight === 0) this.flush();
   }
 
   #gathering(): Group {

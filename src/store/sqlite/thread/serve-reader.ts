@@ -8,12 +8,12 @@ import { Bug } from "../../../core/bug.ts";
 import { toControlError } from "../../../core/errors.ts";
 import { type Database, openReadOnly } from "../database.ts";
 import { queries } from "../log-reader.ts";
-import { troubleError } from "../sqlite-errors.ts";
+import { storeError } from "../sqlite-errors.ts";
 import { type Ask, type Reply, refusal } from "./message.ts";
 
 /** Answers what comes through `port`, until it is closed. */
 export function serveReader(port: MessagePort, file: string, open: (file: string) => Database = openReadOnly): void {
-  const desk = new ReaderDesk(file, open);
+  const desk = new ReaderWorker(file, open);
   port.on("message", (ask: Ask) => port.postMessage([desk.attempt(ask)]));
 }
 
@@ -22,7 +22,7 @@ interface Opened {
   readonly answers: ReturnType<typeof queries>;
 }
 
-class ReaderDesk {
+class ReaderWorker {
   readonly #file: string;
   readonly #open: (file: string) => Database;
   #opened: Opened | undefined;
@@ -38,7 +38,7 @@ class ReaderDesk {
       return { id, answer: answer(this.#opened, verb, ask) };
     } catch (error) {
       this.#drop();
-      return refusal(id, error instanceof Bug ? toControlError(error) : troubleError(error, this.#file));
+      return refusal(id, error instanceof Bug ? toControlError(error) : storeError(error, this.#file));
     }
   }
 

@@ -11,16 +11,16 @@ import type { SessionId } from "../../../core/model/ids.ts";
 import { isTight } from "../file/file-system.ts";
 import { type OpenFile, openFile } from "../file/open-file.ts";
 import { GROUP_BATCHES_MAX } from "../limits.ts";
-import { fullError, troubleError } from "../sqlite-errors.ts";
+import { fullError, storeError } from "../sqlite-errors.ts";
 import { type Ask, type Cell, type PackedBatch, packWritten, type Reply, refusal, unpackBatches } from "./message.ts";
 
 /** Answers what comes through `port`, until it is closed. */
 export function serveWriter(port: MessagePort, file: string, open: (file: string) => OpenFile = openFile): void {
-  const desk = new WriterDesk(port, file, open);
+  const desk = new WriterWorker(port, file, open);
   port.on("message", (first: Ask) => desk.serve(first));
 }
 
-class WriterDesk {
+class WriterWorker {
   readonly #port: MessagePort;
   readonly #file: string;
   readonly #open: (file: string) => OpenFile;
@@ -78,13 +78,13 @@ class WriterDesk {
 
   #attempt({ id, verb, ask }: Ask): Reply {
     try {
-      return { id, answer: this.#carryOut(verb, ask) };
+      return { id, answer: this.#execute(verb, ask) };
     } catch (error) {
       return this.#failed(id, error);
     }
   }
 
-  #carryOut(verb: string, ask: unknown): unknown {
+  #execute(verb: string, ask: unknown): unknown {
     switch (verb) {
       case "open":
       case "epochs":
@@ -120,7 +120,7 @@ class WriterDesk {
 
   /** Where the disk is full, SQLite may only say that something failed. Nothing of ours was written by then. */
   #told(error: unknown): ControlError {
-    const told = troubleError(error, this.#file);
+    const told = storeError(error, this.#file);
     return told.code === "unavailable" && isTight(this.#file) ? fullError(this.#file, told) : told;
   }
 }

@@ -19,7 +19,7 @@ import { callRow, eventsOf, processRow, runRow, sessionRow } from "../decode.ts"
 import { TakenOver } from "../file/ownership.ts";
 import { EPOCH_BLOCK, HEADS_MAX } from "../limits.ts";
 import type { ReaderVerbs } from "../log-reader.ts";
-import { Recent } from "../recent-entries.ts";
+import { RecentEntries } from "../recent-entries.ts";
 import type { WriterVerbs } from "./message.ts";
 import { Outbox } from "./outbox.ts";
 import { type Start, Thread } from "./thread.ts";
@@ -62,7 +62,7 @@ class ThreadedStore implements Store {
   readonly #growth = new Growth();
   readonly #clock: Pick<Clock, "elapsed">;
   readonly #leases: Leases;
-  readonly #heads = new Recent<SessionId, Seq>(HEADS_MAX);
+  readonly #heads = new RecentEntries<SessionId, Seq>(HEADS_MAX);
   #epoch: number;
   #epochEnd: number;
   #closing: Promise<void> | undefined;
