@@ -1,14 +1,14 @@
 // The command line: finds the command, carries it out, and leaves an exit code.
 import { CommanderError } from "commander";
 import { toControlError } from "../core/errors.ts";
-import { carryOut, makeProgram } from "./program.ts";
+import { runProgram, makeProgram } from "./program.ts";
 import { EXIT_CODE, EXIT_OK } from "./shared/exit-code.ts";
-import { unwritten } from "./shared/stdout-errors.ts";
+import { stdoutError } from "./shared/stdout-errors.ts";
 import { printError } from "./shared/terminal/terminal.ts";
 
 async function main(words: readonly string[]): Promise<number> {
   try {
-    await carryOut(makeProgram(), words);
+    await runProgram(makeProgram(), words);
     return Number(process.exitCode ?? EXIT_OK);
   } catch (error) {
     // Help or the version was asked for, and has been said.
@@ -23,7 +23,7 @@ process.stderr.on("error", () => {});
 
 /** Says what could not be written. Answers its exit code, or nothing if that is no error. */
 function lostWords(error: NodeJS.ErrnoException): number | undefined {
-  const lost = unwritten(error);
+  const lost = stdoutError(error);
   if (lost === undefined) return undefined;
   printError(lost);
   return EXIT_CODE[lost.code];

@@ -76,7 +76,7 @@ export function makeProgram(): Command {
 }
 
 /** Carries out what was typed. Without a word it says what there is, and that is no error. */
-export async function carryOut(program: Command, words: readonly string[]): Promise<void> {
+export async function runProgram(program: Command, words: readonly string[]): Promise<void> {
   const name = words.find((word) => !word.startsWith("-"));
   const known = program.commands.some((one) => one.name() === name || one.aliases().includes(name ?? ""));
   const [first = ""] = words;

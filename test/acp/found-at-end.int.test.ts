@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { expect, onTestFinished, test } from "vitest";
-import { EditorsEnd, EXIT_MS_MAX } from "../../src/cli/commands/acp/editor-disconnect.ts";
+import { EditorDisconnect, EXIT_MS_MAX } from "../../src/cli/commands/acp/editor-disconnect.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
 import type { RunControl } from "../../src/ports/control.ts";
 import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
@@ -72,7 +72,7 @@ test("what waits is cancelled before what it waits for: none begins because the 
   };
   const log = { info: () => {}, warn: () => {} };
   const answered = async (): Promise<void> => {};
-  const end = new EditorsEnd({ policy: "cancel", kept: "", answered, log, clock: manualClock() });
+  const end = new EditorDisconnect({ policy: "cancel", kept: "", answered, log, clock: manualClock() });
   const runs = [run("ses_1", "live"), run("ses_1", "next"), run("ses_2", "other"), run("ses_1", "last")];
   await end.come({ runs, settled: async () => {} });
   expect(order.indexOf("asked live")).toBeGreaterThan(order.indexOf("last"));
@@ -85,7 +85,7 @@ test("keep: a prompt that is on its way to the server is accepted before the pro
   const run = { accepted: accepted.promise } as Partial<RunControl> as RunControl;
   const clock = manualClock();
   const log = { info: () => {}, warn: () => {} };
-  const end = new EditorsEnd({ policy: "keep", kept: "", answered: async () => {}, log, clock });
+  const end = new EditorDisconnect({ policy: "keep", kept: "", answered: async () => {}, log, clock });
   let left = false;
   const coming = end.come({ runs: [run], settled: async () => {} }).then(() => {
     left = true;
@@ -101,7 +101,7 @@ test("keep: a server that does not answer is waited for no longer than there is 
   const run = { accepted: new Promise(() => {}) } as Partial<RunControl> as RunControl;
   const clock = manualClock();
   const log = { info: () => {}, warn: () => {} };
-  const end = new EditorsEnd({ policy: "keep", kept: "", answered: async () => {}, log, clock });
+  const end = new EditorDisconnect({ policy: "keep", kept: "", answered: async () => {}, log, clock });
   const coming = end.come({ runs: [run], settled: async () => {} });
   await clock.advance(EXIT_MS_MAX);
   await coming;

@@ -7,10 +7,10 @@ import { ControlError } from "../../core/errors.ts";
 import type { BelayControl } from "../../ports/control.ts";
 import { type Environment, type DataDir, openDataDir, readServer, type ServerNote } from "../../sdk/data-dir.ts";
 import { systemClock } from "../../system/system-clock.ts";
-import type { DoorOptions } from "./connection-options.ts";
+import type { ConnectionOptions } from "./connection-options.ts";
 import type { Holder } from "./store-holder.ts";
 
-export interface Door {
+export interface Connection {
   readonly control: BelayControl;
   /** `store`: nobody is at work there, so nothing happens until a server opens it. */
   readonly kind: "server" | "store";
@@ -42,10 +42,10 @@ export const UNTIL_ANSWERED: Patience = { patienceMs: Number.POSITIVE_INFINITY, 
 
 /** Opens the way that the options name. Rejects with a ControlError that says what to do. */
 export async function openControl(
-  options: DoorOptions,
+  options: ConnectionOptions,
   env: Environment = process.env,
   { patienceMs = PATIENCE_MS, absentMs = patienceMs, signal }: Patience = {},
-): Promise<Door> {
+): Promise<Connection> {
   if (options.store !== undefined) return throughStore(options.store);
   const home = openDataDir({ home: options.home, env });
   const place = await findServer(options, home);
@@ -64,14 +64,14 @@ type ServerPlace =
   | { readonly socket?: undefined; readonly url: URL; readonly home: DataDir | undefined };
 
 /** The server that is meant, if there is one. One that does not answer in time is there all the same: it is busy. */
-async function findServer({ socket, url }: DoorOptions, home: DataDir): Promise<ServerPlace> {
+async function findServer({ socket, url }: ConnectionOptions, home: DataDir): Promise<ServerPlace> {
   if (socket !== undefined) {
-    if (!(await isThere({ socket }))) throw nobodyAt(socket);
+    if (!(await isThere({ socket }))) throw noServerAt(socket);
     return { socket };
   }
   if (url !== undefined) {
     const parsed = urlOf(url);
-    if (!(await isThere({ url }))) throw nobodyAt(parsed.origin);
+    if (!(await isThere({ url }))) throw noServerAt(parsed.origin);
     return { url: parsed, home: isLoopback(parsed) ? home : undefined };
   }
   return inDataDirectory(home);
@@ -121,8 +121,8 @@ const addressOf = ({ socket, url }: ServerPlace): Pick<ServerNote, "socket" | "u
 
 /** Opens, works, and closes, whatever becomes of the work. */
 export async function withControl<T>(
-  options: DoorOptions,
-  work: (door: Door) => Promise<T>,
+  options: ConnectionOptions,
+  work: (door: Connection) => Promise<T>,
   patience: Patience = {},
 ): Promise<T> {
   const door = await openControl(options, process.env, patience);
@@ -133,14 +133,14 @@ export async function withControl<T>(
   }
 }
 
-async function throughStore(file: string): Promise<Door> {
-  const { openRestingStore } = await import("./offline-store.ts");
-  const control = await openRestingStore(file);
+async function throughStore(file: string): Promise<Connection> {
+  const { openOfflineStore } = await import("./offline-store.ts");
+  const control = await openOfflineStore(file);
   const where = `${file}, which no server has open`;
   return { control, kind: "store", where, close: async () => void (await control.close()) };
 }
 
-const server = (control: BelayControl, address: string): Door => ({
+const server = (control: BelayControl, address: string): Connection => ({
   control,
   kind: "server",
   where: `the server at ${address}`,
@@ -163,7 +163,7 @@ const isLoopback = ({ hostname }: URL): boolean =>
  * this machine: it is not shown to whoever is at some address that was typed. A socket wants none: who may open it may
  * ask, and a token that somebody keeps in the environment for another server would only be refused.
  */
-function tokenOf(options: DoorOptions, env: Environment, { url, home }: ServerPlace): string | undefined {
+function tokenOf(options: ConnectionOptions, env: Environment, { url, home }: ServerPlace): string | undefined {
   if (options.tokenFile !== undefined) return readToken(options.tokenFile);
   if (url === undefined) return undefined;
   const given = env.BELAY_TOKEN?.trim();
@@ -244,7 +244,7 @@ export class NoServer extends ControlError {
   }
 }
 
-const nobodyAt = (address: string): NoServer =>
+const noServerAt = (address: string): NoServer =>
   new NoServer(
     `No server answers at ${address}.`,
     "Check the address, and that the server runs: `belay serve` starts one.",

@@ -1,10 +1,10 @@
 // The options with which another command finds the same Belay, so that a line we print works when it is pasted.
 import { resolve } from "node:path";
 import { shellQuoted } from "../commands/serve/serve-greeting.ts";
-import type { DoorOptions } from "./connection-options.ts";
+import type { ConnectionOptions } from "./connection-options.ts";
 
 /** As they were typed, with whole paths and a space before each. Empty: nothing is needed. */
-export function doorWords({ url, socket, store, tokenFile, home }: DoorOptions): string {
+export function connectionArguments({ url, socket, store, tokenFile, home }: ConnectionOptions): string {
   const given: readonly (readonly [string, string | undefined])[] = [
     ["--url", url],
     ["--socket", whole(socket)],

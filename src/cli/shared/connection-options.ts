@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 
 /** As commander hands them on. */
-export interface DoorOptions {
+export interface ConnectionOptions {
   readonly url?: string;
   readonly socket?: string;
   readonly tokenFile?: string;
@@ -13,7 +13,7 @@ export interface DoorOptions {
 const HEADING = "Which Belay (default: the running server of this home):";
 
 /** Adds them to a command. Together they are an argument of `openControl()`. */
-export function withDoor(command: Command): Command {
+export function withConnectionOptions(command: Command): Command {
   return command
     .addOption(new Option("--url <url>", "a server at this address").conflicts(["socket", "store"]).helpGroup(HEADING))
     .addOption(new Option("--socket <path>", "a server at this unix socket").conflicts("store").helpGroup(HEADING))

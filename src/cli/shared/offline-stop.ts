@@ -3,13 +3,13 @@
 
 import { isRunId } from "../../core/model/ids.ts";
 import type { BelayControl } from "../../ports/control.ts";
-import type { Door } from "./connect.ts";
+import type { Connection } from "./connect.ts";
 import type { StopPart } from "./format/format-receipt.ts";
 
 /** More than these are counted, and not named. */
 const NAMED_MAX = 5;
 
-export async function restingLines({ control, kind }: Door, parts: readonly StopPart[]): Promise<readonly string[]> {
+export async function offlineStopLines({ control, kind }: Connection, parts: readonly StopPart[]): Promise<readonly string[]> {
   const stopping = parts.filter(({ receipt }) => receipt.kind === "stopping");
   if (kind !== "store" || stopping.length === 0) return [];
   const left: string[] = [];

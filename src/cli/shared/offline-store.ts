@@ -11,7 +11,7 @@ import { openOutput } from "../../process/output/saved-output.ts";
 import { type Belay, openBelay } from "../../sdk/belay.ts";
 import { openSqliteStore } from "../../store/sqlite/sqlite-store.ts";
 
-export async function openRestingStore(file: string): Promise<Belay> {
+export async function openOfflineStore(file: string): Promise<Belay> {
   // Opening makes a file where there is none, and whoever mistypes a name should not get an empty one.
   if (!existsSync(file)) {
     throw new ControlError("not_found", `There is no file ${file}.`, {
@@ -20,7 +20,7 @@ export async function openRestingStore(file: string): Promise<Belay> {
   }
   const store = await openSqliteStore({ file });
   try {
-    return await openBelay({ store: undriven(store), agent: nobody, processes: { spawner: keptOutput(file) } });
+    return await openBelay({ store: undriven(store), agent: noProcesses, processes: { spawner: keptOutput(file) } });
   } catch (error) {
     await store.close();
     throw error;
@@ -57,7 +57,7 @@ function undriven(store: Store): Store {
 const NEXT: WorkerId = "wrk_next";
 
 /** Nothing is driven here, so no turn is ever asked for. */
-const nobody: Agent = () => {
+const noProcesses: Agent = () => {
   throw new ControlError("internal", "A turn was asked for in a store that is only looked at.");
 };
 

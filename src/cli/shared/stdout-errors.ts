@@ -2,7 +2,7 @@
 import { ControlError } from "../../core/errors.ts";
 
 /** Undefined: whoever read it has stopped reading (`belay demo | head`). That is theirs to decide, and no error. */
-export function unwritten({ code = "", message }: NodeJS.ErrnoException): ControlError | undefined {
+export function stdoutError({ code = "", message }: NodeJS.ErrnoException): ControlError | undefined {
   if (code === "EPIPE") return undefined;
   const full = code === "ENOSPC" || code === "EDQUOT";
   return new ControlError(full ? "store_full" : "internal", `What this says cannot be written: ${message}.`, {

@@ -1,12 +1,12 @@
 // What is told to somebody who has mistyped something.
 import { describe, expect, test, vi } from "vitest";
 import { ControlError } from "../../core/errors.ts";
-import { carryOut, makeProgram } from "../program.ts";
+import { runProgram, makeProgram } from "../program.ts";
 
 /** The refusal, as its message and its hint. */
 async function refusal(...words: readonly string[]): Promise<string> {
   vi.spyOn(process.stderr, "write").mockReturnValue(true);
-  const error: unknown = await carryOut(makeProgram(), words).catch((thrown: unknown) => thrown);
+  const error: unknown = await runProgram(makeProgram(), words).catch((thrown: unknown) => thrown);
   if (!(error instanceof ControlError)) throw new Error(`${words.join(" ")} was not refused.`);
   expect(error.code).toBe("invalid");
   return `${error.message} ${error.hint}`;

@@ -16,27 +16,27 @@ import type { AuditTrail } from "../../../telemetry/audit/audit-trail.ts";
 import { type Log, openLog } from "../../../telemetry/log.ts";
 import { type Redactor, redactor } from "../../../telemetry/redactor.ts";
 import { openControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK, EXIT_SIGNAL } from "../../shared/exit-code.ts";
-import { CROWD, type OpenedHouse } from "../../shared/server/acp-host.ts";
-import { AcpHouse } from "../../shared/server/acp-hosts.ts";
+import { CROWD, type OpenedServer } from "../../shared/server/acp-host.ts";
+import { AcpHosts } from "../../shared/server/acp-hosts.ts";
 import { AGENT_FLAGS, markOf } from "../../shared/server/agent-digest.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
-import type { GivenAgent, Plan } from "../../shared/server/runtime.ts";
+import type { GivenAgent, RuntimePlan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
 import { version } from "../../shared/version.ts";
-import { ACP_GRACE_MS, type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./editor-disconnect.ts";
-import { greetTypist } from "./terminal-notice.ts";
+import { ACP_GRACE_MS, type AtEnd, EditorDisconnect, EXIT_MS_MAX } from "./editor-disconnect.ts";
+import { printTerminalNotice } from "./terminal-notice.ts";
 
-export interface AcpFlags extends Omit<DoorOptions, "store">, AgentFlags {
+export interface AcpFlags extends Omit<ConnectionOptions, "store">, AgentFlags {
   readonly atEnd?: AtEnd;
 }
 
 /** Where the work is done. */
-interface Place {
+interface AcpBackend {
   readonly control: BelayControl;
-  readonly kind: AcpHouse["kind"];
+  readonly kind: AcpHosts["kind"];
   readonly where: string;
   readonly audit?: AuditTrail | undefined;
   close(limitMs: number): Promise<void>;
@@ -53,19 +53,19 @@ export async function startAcp(flags: AcpFlags): Promise<number> {
 }
 
 /** What is there before the place is. */
-export interface Desk {
+export interface EditorContext {
   readonly log: Log;
   readonly redact: Redactor;
 }
 
 export interface Seated extends Pick<AcpAgentOptions, "onSession" | "behind"> {
-  readonly place: Place;
+  readonly place: AcpBackend;
 }
 
 /** Finds a seat for the editor, serves it until it is gone, and leaves. */
 export async function withEditor(
   { atEnd }: Pick<AcpFlags, "atEnd">,
-  seat: (desk: Desk) => Promise<Seated>,
+  seat: (desk: EditorContext) => Promise<Seated>,
 ): Promise<number> {
   // First of all, so that nothing that is loaded from here on can print into the protocol.
   const output: Writable = protocolOutput();
@@ -78,7 +78,7 @@ export async function withEditor(
     line.hangUp();
     return "leaving";
   });
-  if (input.isTTY) greetTypist(process.stderr);
+  if (input.isTTY) printTerminalNotice(process.stderr);
   const redact = redactor();
   const log = openLog({ redact, clock: systemClock, form: process.stderr.isTTY ? "pretty" : "json" });
   const seated = await seat({ log, redact });
@@ -102,7 +102,7 @@ async function serve(
   // What is done here goes with the editor, and so do its runs. A server stays, and goes on.
   const policy = atEnd ?? (kind === "editors" ? "cancel" : "keep");
   const kept = kind === "editors" ? "set down, and taken up at the next start" : "it goes on at the server";
-  const end = new EditorsEnd({ policy, kept, answered: line.answered, log, clock: systemClock });
+  const end = new EditorDisconnect({ policy, kept, answered: line.answered, log, clock: systemClock });
   const load = () => import("../../../protocols/acp/agent/acp-agent.ts");
   const { acpAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp", load);
   const door = acpAgent({
@@ -120,7 +120,7 @@ async function serve(
   await place.close(end.leftMs);
 }
 
-export interface EditorsWish {
+export interface EditorOptions {
   readonly home: DataDir;
   readonly flags: AgentFlags;
   /** A digest of the agent. */
@@ -129,22 +129,22 @@ export interface EditorsWish {
   readonly agent?: GivenAgent;
 }
 
-export async function amongEditors({ log, redact }: Desk, wish: EditorsWish): Promise<AcpHouse> {
+export async function amongEditors({ log, redact }: EditorContext, wish: EditorOptions): Promise<AcpHosts> {
   const { home, mark, flags, agent } = wish;
   makeDataDir(home);
-  let plan: Plan | undefined;
-  const open = async (): Promise<OpenedHouse> => {
+  let plan: RuntimePlan | undefined;
+  const open = async (): Promise<OpenedServer> => {
     const { makePlan } = await import("../../shared/server/runtime.ts");
-    const { openHouse } = await import("../../shared/server/compose-server.ts");
+    const { composeServer } = await import("../../shared/server/compose-server.ts");
     // Once: it takes the keys of providers out of the environment.
     plan ??= gentle(await makePlan({ home, flags: { directories: "any", ...flags }, server: serverOf(home) }));
     for (const secret of plan.taken.secrets) redact.add(secret);
     const given = agent === undefined ? {} : { agent };
-    const house = await openHouse({ plan, tcp: false, log, redact, version: version(), first: "processes", ...given });
+    const house = await composeServer({ plan, tcp: false, log, redact, version: version(), first: "processes", ...given });
     for (const notice of house.works.notices) log.info(notice);
     return { house, store: plan.store };
   };
-  const house = await AcpHouse.open({ home, mark, kind: "editor", open, log, clock: systemClock });
+  const house = await AcpHosts.open({ home, mark, kind: "editor", open, log, clock: systemClock });
   // A guest may have to take over, and then somebody waits.
   if (house.kind === "editors") void import("../../shared/server/compose-server.ts");
   return house;
@@ -152,12 +152,12 @@ export async function amongEditors({ log, redact }: Desk, wish: EditorsWish): Pr
 
 const serverOf = (home: DataDir) => ({ socket: socketOf(home), crowd: CROWD });
 
-const gentle = (plan: Plan): Plan => ({
+const gentle = (plan: RuntimePlan): RuntimePlan => ({
   ...plan,
   config: { ...plan.config, limits: { graceMs: ACP_GRACE_MS, ...plan.config.limits } },
 });
 
-async function goThere(flags: AcpFlags): Promise<Place> {
+async function goThere(flags: AcpFlags): Promise<AcpBackend> {
   const { control, where, close } = await openControl(flags, process.env, { patienceMs: PATIENCE_MS });
   const place = { control, kind: "server", where, close } as const;
   await refuseAgent(flags, place);
@@ -168,7 +168,7 @@ async function goThere(flags: AcpFlags): Promise<Place> {
 const PATIENCE_MS = 60_000;
 
 /** A server has an agent of its own, and who asks for another one should not get this one. */
-async function refuseAgent(flags: AgentFlags, place: Place): Promise<void> {
+async function refuseAgent(flags: AgentFlags, place: AcpBackend): Promise<void> {
   const given = AGENT_FLAGS.find((name) => flags[name] !== undefined);
   if (given === undefined) return;
   await place.close(0);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { RunControl } from "../../../ports/control.ts";
 import { manualClock } from "../../../testing/manual-clock.ts";
-import { type AtEnd, EditorsEnd, EXIT_MS_MAX } from "./editor-disconnect.ts";
+import { type AtEnd, EditorDisconnect, EXIT_MS_MAX } from "./editor-disconnect.ts";
 
 const never = new Promise<void>(() => {});
 
@@ -10,7 +10,7 @@ function stage({ policy = "cancel", answered = Promise.resolve() }: { policy?: A
   const clock = manualClock();
   const said: string[] = [];
   const log = { info: (text: string) => void said.push(text), warn: (text: string) => void said.push(text) };
-  const end = new EditorsEnd({ policy, kept: "kept somewhere", answered: () => answered, log, clock });
+  const end = new EditorDisconnect({ policy, kept: "kept somewhere", answered: () => answered, log, clock });
   return { clock, said, end };
 }
 

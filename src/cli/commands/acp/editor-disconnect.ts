@@ -29,7 +29,7 @@ const CLOSE_MS_MIN = 200;
 
 const GONE = { kind: "policy", note: "The editor is gone." } as const;
 
-export interface EndWish {
+export interface DisconnectOptions {
   readonly policy: AtEnd;
   /** What is true of runs that are kept, for people. */
   readonly kept: string;
@@ -39,11 +39,11 @@ export interface EndWish {
   readonly clock: Clock;
 }
 
-export class EditorsEnd {
-  readonly #wish: EndWish;
+export class EditorDisconnect {
+  readonly #wish: DisconnectOptions;
   #since: number | undefined;
 
-  constructor(wish: EndWish) {
+  constructor(wish: DisconnectOptions) {
     this.#wish = wish;
   }
 

@@ -5,7 +5,7 @@ const SETTINGS = {
   agent_servers: { Belay: { command: "belay", args: ["acp"], env: {} } },
 };
 
-export function greetTypist(to: Writable): void {
+export function printTerminalNotice(to: Writable): void {
   const lines = [
     "belay: this speaks ACP, the protocol between editors and agents, on stdin and stdout. Editors start it.",
     "       In the settings of an editor that knows ACP:",

@@ -1,7 +1,7 @@
 // `belay answer QUESTION VALUE`: answers a question that is no approval.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { AnswerFlags } from "./answer.ts";
 
@@ -15,7 +15,7 @@ export function answerCommand(): Command {
     .action((question: string, value: string, flags: AnswerFlags) =>
       act(async () => (await import("./answer.ts")).runAnswer(question, value, flags)),
     );
-  return withExamples(withJson(withDoor(command)), [
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay answer ask_01jd8v.1 blue", "with a text"],
     ["belay answer ask_01jd8v.1 --as-json '{\"copies\":2}'", "with JSON"],
   ]);

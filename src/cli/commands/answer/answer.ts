@@ -2,12 +2,12 @@
 import { ControlError } from "../../../core/errors.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import { withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { answerExit, sayAnswerReceipt } from "../../shared/format/format-receipt.ts";
 import { findQuestion } from "../../shared/open-questions.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
-export interface AnswerFlags extends DoorOptions {
+export interface AnswerFlags extends ConnectionOptions {
   readonly asJson?: true;
   readonly by?: string;
   readonly json?: true;

@@ -1,7 +1,7 @@
 // `belay approve [QUESTION]`: a yes to a call that waits for one.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { ApproveFlags } from "./approve.ts";
 
@@ -17,7 +17,7 @@ export function approveCommand(): Command {
     .action((question: string | undefined, flags: ApproveFlags) =>
       act(async () => (await import("./approve.ts")).runApprove("allow", question, flags)),
     );
-  return withExamples(withJson(withDoor(command)), [
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay approve", "what is asked, and by whom"],
     ["belay approve ask_01jd8v.1", "shows it, and asks whether you mean it"],
     ["belay approve ask_01jd8v.1 --remember", "and is not asked again in this session"],

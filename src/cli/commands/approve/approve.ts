@@ -5,17 +5,17 @@ import type { AnswerReceipt } from "../../../core/model/question.ts";
 import type { ApprovalOptions, BelayControl } from "../../../ports/control.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { withControl } from "../../shared/connect.ts";
-import { doorWords } from "../../shared/connection-arguments.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import { connectionArguments } from "../../shared/connection-arguments.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_FOUND, EXIT_OK } from "../../shared/exit-code.ts";
 import { answerExit, sayAnswerReceipt } from "../../shared/format/format-receipt.ts";
 import { styleOf } from "../../shared/format/table.ts";
 import { exactly, findQuestion, type OpenQuestion, openQuestions, questionLines } from "../../shared/open-questions.ts";
 import { type AskedAs, askedAs } from "../../shared/terminal/asked-question.ts";
 import { print } from "../../shared/terminal/terminal.ts";
-import { atTerminal, hasTypist } from "../../shared/terminal/terminal-prompt.ts";
+import { atTerminal, isInteractive } from "../../shared/terminal/terminal-prompt.ts";
 
-export interface ApproveFlags extends DoorOptions {
+export interface ApproveFlags extends ConnectionOptions {
   readonly note?: string;
   readonly by?: string;
   readonly remember?: true;
@@ -38,7 +38,7 @@ export function runApprove(verdict: Verdict, typed: string | undefined, flags: A
         : await asked(question, flags);
     if (meant === undefined) {
       process.stderr.write(
-        `Nothing was answered; it still waits. To refuse it: belay deny ${question.id}${doorWords(flags)}\n`,
+        `Nothing was answered; it still waits. To refuse it: belay deny ${question.id}${connectionArguments(flags)}\n`,
       );
       return EXIT_FOUND;
     }
@@ -75,7 +75,7 @@ function shown(question: OpenQuestion, flags: ApproveFlags): Added {
 
 /** A yes is only taken from somebody who has seen what it is to. Undefined: they gave none. */
 async function asked(question: OpenQuestion, flags: ApproveFlags): Promise<Added | undefined> {
-  if (!hasTypist()) {
+  if (!isInteractive()) {
     shown(question, flags);
     const digest = question.about.kind === "approval" ? question.about.digest : "DIGEST";
     throw new ControlError("invalid", "What would be approved cannot be shown: this is not a terminal.", {

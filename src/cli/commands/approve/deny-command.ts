@@ -1,7 +1,7 @@
 // `belay deny QUESTION`: a no to a call that waits for a yes.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { ApproveFlags } from "./approve.ts";
 
@@ -15,7 +15,7 @@ export function denyCommand(): Command {
     .action((question: string, flags: ApproveFlags) =>
       act(async () => (await import("./approve.ts")).runApprove("deny", question, flags)),
     );
-  return withExamples(withJson(withDoor(command)), [
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay deny ask_01jd8v.1", "it is not carried out"],
     ["belay deny ask_01jd8v.1 --note 'not in production'", "and the model hears why"],
   ]);

@@ -14,21 +14,21 @@ import { openAuditTrail } from "../../../telemetry/audit/audit-file.ts";
 import { openLog } from "../../../telemetry/log.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
 import { openControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK, EXIT_SIGNAL } from "../../shared/exit-code.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
-import { makePlan, openWorks, type Plan } from "../../shared/server/runtime.ts";
+import { makePlan, openRuntime, type RuntimePlan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
 import { surviveRejections, STRAY } from "../../shared/unhandled-rejections.ts";
 import { version } from "../../shared/version.ts";
 
-export interface BridgeFlags extends DoorOptions, AgentFlags {
+export interface BridgeFlags extends ConnectionOptions, AgentFlags {
   readonly onHangup: "cancel" | "park";
 }
 
 /** The Belay behind the bridge, and what goes with it. */
-type Place = Pick<BridgeOptions, "control" | "close" | "audit" | "notice">;
+type BridgeBackend = Pick<BridgeOptions, "control" | "close" | "audit" | "notice">;
 
 export async function startBridge(flags: BridgeFlags): Promise<number> {
   // First of all, so that nothing that is loaded from here on can print into the protocol.
@@ -47,7 +47,7 @@ export async function startBridge(flags: BridgeFlags): Promise<number> {
   return code;
 }
 
-async function workHere(flags: BridgeFlags): Promise<Place> {
+async function workHere(flags: BridgeFlags): Promise<BridgeBackend> {
   const home = openDataDir({ home: flags.home, env: process.env });
   makeDataDir(home);
   const plan = await makePlan({ home, flags });
@@ -58,7 +58,7 @@ async function workHere(flags: BridgeFlags): Promise<Place> {
   });
   surviveRejections((error) => log.error(STRAY, { error }));
   const onNotice: Notify = ({ type, ...fields }) => log.warn(`notice: ${type}`, fields);
-  const { belay, agent, notices } = await openWorks(plan, {
+  const { belay, agent, notices } = await openRuntime(plan, {
     onNotice,
     loopWatch: log.form === "json" ? "json" : "text",
   });
@@ -74,14 +74,14 @@ async function workHere(flags: BridgeFlags): Promise<Place> {
 }
 
 /** Beside the store, whose lock keeps others away from it as well. What is kept nowhere leaves no trail either. */
-async function openTrail(home: DataDir, plan: Plan, log: ReturnType<typeof openLog>): Promise<Audit | undefined> {
+async function openTrail(home: DataDir, plan: RuntimePlan, log: ReturnType<typeof openLog>): Promise<Audit | undefined> {
   if (plan.store === ":memory:") return undefined;
   const folder = plan.store === home.storeFile ? home.auditDir : `${plan.store}.audit`;
   return openAuditTrail({ folder, redact: redactor(plan.taken.secrets), clock: systemClock, log });
 }
 
 /** A server keeps its own trail, and has an agent of its own: who asks for another one should not get this one. */
-async function goThere(flags: BridgeFlags): Promise<Place> {
+async function goThere(flags: BridgeFlags): Promise<BridgeBackend> {
   const door = await openControl(flags);
   const names = [
     ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),

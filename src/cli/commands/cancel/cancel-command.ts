@@ -1,7 +1,7 @@
 // `belay cancel ID`: stops one thing, whatever it is.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { CancelFlags } from "./cancel.ts";
 
@@ -15,7 +15,7 @@ export function cancelCommand(): Command {
     .option("--keep-background", "of a session: what goes on in the background goes on")
     .option("--session <id>", "the id is that of a call in this session: ours, or the model's own")
     .action((id: string, flags: CancelFlags) => act(async () => (await import("./cancel.ts")).runCancel(id, flags)));
-  return withExamples(withJson(withDoor(command), "the receipt as one JSON document on stdout"), [
+  return withExamples(withJson(withConnectionOptions(command), "the receipt as one JSON document on stdout"), [
     ["belay cancel run_01jd8v", "the run whose id begins so, with all it owns"],
     ["belay cancel call_01jd8v.3 --reason 'wrong folder'", "one call; its run goes on"],
     ["belay cancel ses_01jd8v --wait", "the session; says how each of its runs ended"],

@@ -6,16 +6,16 @@ import type { CancelReceipt, SessionReceipt } from "../../../core/model/cancel.t
 import { isSessionId } from "../../../core/model/ids.ts";
 import type { CancelOptions, AwaitedOutcome } from "../../../ports/control.ts";
 import { systemClock } from "../../../system/system-clock.ts";
-import { type Door, UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import { type Connection, UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { partsOf, receiptExit, receiptLines } from "../../shared/format/format-receipt.ts";
 import { kindOf, resolveId, resolveSession } from "../../shared/id-prefix.ts";
-import { restingLines } from "../../shared/offline-stop.ts";
+import { offlineStopLines } from "../../shared/offline-stop.ts";
 import { spinning } from "../../shared/terminal/spinner.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { wholeNumber } from "../../shared/whole-number.ts";
 
-export interface CancelFlags extends DoorOptions {
+export interface CancelFlags extends ConnectionOptions {
   readonly reason?: string;
   /** True: as long as is usual. */
   readonly wait?: string | true;
@@ -45,7 +45,7 @@ export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
       const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
       if (flags.json) print(JSON.stringify(receipt));
       else {
-        const resting = await restingLines(door, partsOf(target, receipt));
+        const resting = await offlineStopLines(door, partsOf(target, receipt));
         for (const line of [...receiptLines(target, receipt), ...resting]) print(line);
       }
       return receiptExit(receipt);
@@ -54,15 +54,15 @@ export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
   );
 }
 
-interface Wish {
+interface CancelRequest {
   readonly flags: CancelFlags;
   readonly waitMs: number | undefined;
 }
 
 function cancelOne(
-  { control }: Door,
+  { control }: Connection,
   target: string,
-  { flags, waitMs }: Wish,
+  { flags, waitMs }: CancelRequest,
 ): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
   const kind = kindOf(target);
   if (flags.remind === false && kind !== "call") throw onlyFor("--no-remind", "a call", target);
@@ -77,10 +77,10 @@ function cancelOne(
 }
 
 function cancelCallIn(
-  { control }: Door,
+  { control }: Connection,
   session: string,
   call: string,
-  { flags, waitMs }: Wish,
+  { flags, waitMs }: CancelRequest,
 ): Promise<CancelReceipt & AwaitedOutcome> {
   if (flags.keepBackground) throw onlyFor("--keep-background", "a session", call);
   return control.session(session).cancelCall(call, {

@@ -4,7 +4,7 @@
 import type { Explanation } from "../../../ports/explanation.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { openControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { kindOf } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
@@ -18,7 +18,7 @@ const IDS_MAX = 500;
 /** The newest sessions, for whoever follows or explains one that is idle. */
 const SESSIONS_MAX = 100;
 
-export async function completeIds(kinds: readonly string[], flags: DoorOptions): Promise<number> {
+export async function completeIds(kinds: readonly string[], flags: ConnectionOptions): Promise<number> {
   const limit = new Promise<readonly string[]>((resolve) => {
     systemClock.after(COMPLETE_MS_MAX, () => resolve([]), "idle");
   });
@@ -28,7 +28,7 @@ export async function completeIds(kinds: readonly string[], flags: DoorOptions):
   return EXIT_OK;
 }
 
-async function candidates(flags: DoorOptions): Promise<readonly string[]> {
+async function candidates(flags: ConnectionOptions): Promise<readonly string[]> {
   const { control, close } = await openControl(flags);
   try {
     const live = (await control.live()).flatMap(liveIds);

@@ -1,7 +1,7 @@
 // `belay delete SESSION`: deletes a session permanently.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { DeleteFlags } from "./delete.ts";
 
@@ -13,7 +13,7 @@ export function deleteCommand(): Command {
     .action((session: string, flags: DeleteFlags) =>
       act(async () => (await import("./delete.ts")).runDelete(session, flags)),
     );
-  return withExamples(withJson(withDoor(command)), [
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay delete ses_01jd8v", "stops everything in it first; it cannot be restored"],
     ["belay delete ses_01jd8v --yes", "from a script"],
   ]);

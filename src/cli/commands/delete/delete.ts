@@ -1,14 +1,14 @@
 // `belay delete SESSION`: deletes a session permanently.
 
 import { UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_FOUND, EXIT_OK } from "../../shared/exit-code.ts";
 import { count } from "../../shared/format/format-outcome.ts";
 import { resolveSession } from "../../shared/id-prefix.ts";
 import { confirm, isAttended } from "../../shared/terminal/confirm.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
-export interface DeleteFlags extends DoorOptions {
+export interface DeleteFlags extends ConnectionOptions {
   readonly yes?: true;
   readonly json?: true;
 }

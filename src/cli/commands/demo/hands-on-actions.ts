@@ -13,7 +13,7 @@ import { brief, type HandsOnView } from "./hands-on-view.ts";
 /** How much of the log is shown. */
 const LOG_EVENTS = 12;
 
-export interface DeskParts {
+export interface HandsOnParts {
   readonly belay: Belay;
   readonly session: Session;
   readonly screen: Screen;
@@ -23,26 +23,26 @@ export interface DeskParts {
 /** Commands about what there is, rather than about what is going on. */
 type Looking = Extract<Command, { kind: "drop" }> | { readonly kind: "queue" | "why" | "log" };
 
-export class HandsOnDesk {
-  readonly #parts: DeskParts;
+export class HandsOnActions {
+  readonly #parts: HandsOnParts;
   /** Every run that was prompted here. */
   readonly runs: RunHandle[] = [];
 
-  constructor(parts: DeskParts) {
+  constructor(parts: HandsOnParts) {
     this.#parts = parts;
   }
 
   /** Never rejects: what was refused is said. */
-  async carryOut(command: Exclude<Command, { kind: "quit" }>, begunMs?: number): Promise<void> {
+  async run(command: Exclude<Command, { kind: "quit" }>, begunMs?: number): Promise<void> {
     try {
-      await this.#carryOut(command, begunMs);
+      await this.#execute(command, begunMs);
     } catch (error) {
       const { message, hint } = toControlError(error);
       this.#say(`${message} ${hint}`);
     }
   }
 
-  async #carryOut(command: Exclude<Command, { kind: "quit" }>, begunMs: number | undefined): Promise<void> {
+  async #execute(command: Exclude<Command, { kind: "quit" }>, begunMs: number | undefined): Promise<void> {
     switch (command.kind) {
       case "nothing":
         break;

@@ -13,7 +13,7 @@ import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { Screen } from "../../shared/terminal/screen.ts";
 import { print } from "../../shared/terminal/terminal.ts";
-import { HandsOnDesk } from "./hands-on-actions.ts";
+import { HandsOnActions } from "./hands-on-actions.ts";
 import { commandOf } from "./hands-on-input.ts";
 import { HandsOnView } from "./hands-on-view.ts";
 import { PromptLine } from "./prompt-line.ts";
@@ -75,7 +75,7 @@ class HandsOn {
   readonly #line: PromptLine;
   readonly #screen: Screen;
   readonly #view: HandsOnView;
-  readonly #desk: HandsOnDesk;
+  readonly #desk: HandsOnActions;
   readonly #left = Promise.withResolvers<number>();
   /** What was typed is carried out in the order in which it was typed. */
   #last: Promise<void> = Promise.resolve();
@@ -94,7 +94,7 @@ class HandsOn {
     });
     this.#screen = new Screen(this.#line);
     this.#view = new HandsOnView(this.#screen, systemClock);
-    this.#desk = new HandsOnDesk({ belay, session, screen: this.#screen, view: this.#view });
+    this.#desk = new HandsOnActions({ belay, session, screen: this.#screen, view: this.#view });
     for (const line of GREETING) this.#screen.raw(line);
   }
 
@@ -143,7 +143,7 @@ class HandsOn {
       if (text.trim() !== "") this.#screen.say("you", text);
       const command = commandOf(text);
       if (command.kind === "quit") this.#left.resolve(EXIT_OK);
-      else await this.#desk.carryOut(command, begunMs);
+      else await this.#desk.run(command, begunMs);
     });
   }
 
@@ -151,7 +151,7 @@ class HandsOn {
     this.#interrupted = true;
     this.#inTurn(async () => {
       this.#screen.say("you", "Ctrl-C");
-      await this.#desk.carryOut({ kind: "stop-session", note: "Ctrl-C" });
+      await this.#desk.run({ kind: "stop-session", note: "Ctrl-C" });
       this.#screen.say("belay", "Ctrl-C again leaves");
     });
   }

@@ -4,8 +4,8 @@ import type { LiveExplained } from "../../../core/read/explained.ts";
 import type { Explanation } from "../../../ports/explanation.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { withControl } from "../../shared/connect.ts";
-import { doorWords } from "../../shared/connection-arguments.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import { connectionArguments } from "../../shared/connection-arguments.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { ageOf } from "../../shared/format/age.ts";
 import { sayReason } from "../../shared/format/format-outcome.ts";
@@ -16,22 +16,22 @@ import { print } from "../../shared/terminal/terminal.ts";
 /** Of a prompt, a title or a question: enough to know which it is. */
 const BRIEF_CHARS_MAX = 100;
 
-export function runExplain(typed: string, flags: DoorOptions & { readonly json?: true }): Promise<number> {
+export function runExplain(typed: string, flags: ConnectionOptions & { readonly json?: true }): Promise<number> {
   return withControl(flags, async ({ control }) => {
     const explanation = await control.session(await resolveSession(control, typed)).explain();
     if (flags.json) print(JSON.stringify(explanation));
-    else for (const line of explained(explanation, { now: systemClock.now(), options: doorWords(flags) })) print(line);
+    else for (const line of explained(explanation, { now: systemClock.now(), options: connectionArguments(flags) })) print(line);
     return EXIT_OK;
   });
 }
 
-interface Around {
+interface ExplainContext {
   readonly now: number;
   /** What other commands need to find the same Belay. */
   readonly options: string;
 }
 
-function explained(explanation: Explanation, around: Around): readonly string[] {
+function explained(explanation: Explanation, around: ExplainContext): readonly string[] {
   const { sessionId, summary, live, queue, steers, processes, asOf, driver } = explanation;
   return [
     `${sessionId}  ${brief(summary, 400)}`,
@@ -47,7 +47,7 @@ function explained(explanation: Explanation, around: Around): readonly string[] 
   ];
 }
 
-function liveLines(live: LiveExplained, { now, options }: Around): readonly string[] {
+function liveLines(live: LiveExplained, { now, options }: ExplainContext): readonly string[] {
   const { runId, phase, reason, attempt, calls, questions, since, blocked } = live;
   const age = since === undefined ? "" : ` for ${ageOf(since, now)}`;
   const again = attempt === 1 ? "" : `, attempt ${attempt}`;

@@ -1,7 +1,7 @@
 // `belay follow [ID]`: what happens, as it happens.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { FollowFlags } from "./follow.ts";
 
@@ -13,7 +13,7 @@ export function followCommand(): Command {
     .action((id: string | undefined, flags: FollowFlags) =>
       act(async () => (await import("./follow.ts")).runFollow(id, flags)),
     );
-  return withExamples(withJson(withDoor(command), "lines of JSON on stdout, one for each event"), [
+  return withExamples(withJson(withConnectionOptions(command), "lines of JSON on stdout, one for each event"), [
     ["belay follow run_01jd8v", "from its acceptance to its outcome"],
     ["belay follow ses_01jd8v --after 0", "everything, and then what comes"],
     ["belay follow --json | jq .event.type", "every session, for a script"],

@@ -5,20 +5,20 @@ import type { Delta, Gap } from "../../../core/model/delta.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import { isSessionId } from "../../../core/model/ids.ts";
 import type { BelayControl, AllSessionsEvent } from "../../../ports/control.ts";
-import { type Door, withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import { type Connection, withControl } from "../../shared/connect.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
 import { kindOf, resolveId, resolveSession } from "../../shared/id-prefix.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { wholeNumber } from "../../shared/whole-number.ts";
 import { FollowView } from "./follow-view.ts";
 
-export interface FollowFlags extends DoorOptions {
+export interface FollowFlags extends ConnectionOptions {
   readonly after?: string;
   readonly json?: true;
 }
 
-type Heard = Recorded | Delta | Gap | AllSessionsEvent;
+type FollowedEvent = Recorded | Delta | Gap | AllSessionsEvent;
 
 /** Follows until it has ended, or somebody leaves. */
 export function runFollow(typed: string | undefined, flags: FollowFlags): Promise<number> {
@@ -32,12 +32,12 @@ export function runFollow(typed: string | undefined, flags: FollowFlags): Promis
 /** Who follows comes back to a server that is started anew. */
 const PATIENCE = { patienceMs: 60_000 };
 
-interface Wish {
+interface FollowRequest {
   readonly after: number | undefined;
   readonly form: "text" | "lines";
 }
 
-async function follow(door: Door, typed: string | undefined, { after, form }: Wish): Promise<number> {
+async function follow(door: Connection, typed: string | undefined, { after, form }: FollowRequest): Promise<number> {
   const leave = new AbortController();
   let left: StopSignal | undefined;
   const dispose = onStopSignals((signal) => {
@@ -65,7 +65,7 @@ interface From {
   readonly signal: AbortSignal;
 }
 
-async function* hear(door: Door, typed: string | undefined, { after, signal }: From): AsyncGenerator<Heard, void> {
+async function* hear(door: Connection, typed: string | undefined, { after, signal }: From): AsyncGenerator<FollowedEvent, void> {
   const { control, kind } = door;
   if (kind === "store") return yield* kept(control, typed, after);
   const id = typed === undefined ? undefined : await resolveId(control, typed);
@@ -79,7 +79,7 @@ async function* hear(door: Door, typed: string | undefined, { after, signal }: F
 }
 
 /** From its acceptance to its outcome. Leaving does not wait for the next thing it says. */
-async function* ofRun(control: BelayControl, id: string, signal: AbortSignal): AsyncGenerator<Heard, void> {
+async function* ofRun(control: BelayControl, id: string, signal: AbortSignal): AsyncGenerator<FollowedEvent, void> {
   const events = (await control.run(id))[Symbol.asyncIterator]();
   const left = new Promise<{ readonly done: true }>((resolve) => {
     signal.addEventListener("abort", () => resolve({ done: true }), { once: true });
@@ -97,7 +97,7 @@ const onlyOfSessions = (): ControlError =>
   });
 
 /** Of a store at rest: what is there. Nothing comes after it. */
-async function* kept(control: BelayControl, typed: string | undefined, after = 0): AsyncGenerator<Heard, void> {
+async function* kept(control: BelayControl, typed: string | undefined, after = 0): AsyncGenerator<FollowedEvent, void> {
   if (typed === undefined) {
     throw new ControlError("invalid", "Nothing new happens in a file that no server has open.", {
       hint: "Name a session or a run to see what has happened in it: belay follow ID --store FILE",

@@ -1,7 +1,7 @@
 // `belay logs`: its words.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 
 export function logsCommand(): Command {
@@ -12,7 +12,7 @@ export function logsCommand(): Command {
     .addOption(new Option("--stream <name>", "of a process").choices(["all", "stdout", "stderr"]).default("all"))
     .option("--limit <n>", "records of the audit trail, the newest ones", "50")
     .action((id, flags) => act(async () => (await import("./logs.ts")).showLogs(id, flags)));
-  return withExamples(withJson(withDoor(command), "JSON lines on stdout, and nothing else there"), [
+  return withExamples(withJson(withConnectionOptions(command), "JSON lines on stdout, and nothing else there"), [
     ["belay logs", "the last 50 requests to control something: who, what, and what they were told"],
     ["belay logs proc_7f3 --follow", "the output of a process, as it comes"],
     ["belay logs run_7f3", "everything that is recorded of a run"],

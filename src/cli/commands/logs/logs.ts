@@ -10,7 +10,7 @@ import { auditPage } from "../../../telemetry/audit/audit-page.ts";
 import type { AuditRecord } from "../../../telemetry/audit/audit-record.ts";
 import { AUDIT_PAGE_MAX } from "../../../telemetry/limits.ts";
 import { withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { eventLine } from "../../shared/format/event-line.ts";
 import { plainText } from "../../shared/format/plain-text.ts";
@@ -19,7 +19,7 @@ import { print } from "../../shared/terminal/terminal.ts";
 import { wholeNumber } from "../../shared/whole-number.ts";
 import { auditLine } from "./logs-audit.ts";
 
-export interface LogsOptions extends DoorOptions {
+export interface LogsOptions extends ConnectionOptions {
   readonly follow?: boolean;
   readonly stream?: Stream;
   readonly limit: string;
@@ -69,13 +69,13 @@ const nothingKept = (id: string): ControlError =>
     hint: "Output is kept beside the store, for as long as the store keeps the process.",
   });
 
-interface EventsWish extends LogsOptions {
+interface EventsFlags extends LogsOptions {
   /** Undefined: everything in the session. */
   readonly run: RunId | undefined;
 }
 
 /** What is recorded by now; followed, also what comes, to the end of the run. */
-async function events(control: BelayControl, id: SessionId, wish: EventsWish): Promise<void> {
+async function events(control: BelayControl, id: SessionId, wish: EventsFlags): Promise<void> {
   const session = control.session(id);
   const { head } = await session.row();
   const row = wish.run === undefined ? undefined : await (await control.run(wish.run)).row();

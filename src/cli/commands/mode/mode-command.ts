@@ -1,7 +1,7 @@
 // `belay mode SESSION [MODE]`: shows or sets the mode of a session.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { ModeFlags } from "./mode.ts";
 
@@ -14,7 +14,7 @@ export function modeCommand(): Command {
     .action((session: string, mode: string | undefined, flags: ModeFlags) =>
       act(async () => (await import("./mode.ts")).runMode(session, mode, flags)),
     );
-  return withExamples(withJson(withDoor(command)), [
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay mode ses_01jd8v", "the mode it is in, and those there are"],
     ["belay mode ses_01jd8v read-only", "from its next call on it changes nothing"],
   ]);

@@ -4,13 +4,13 @@ import { ControlError } from "../../../core/errors.ts";
 import type { AgentMode } from "../../../ports/agent.ts";
 import type { BelayControl, SessionControl } from "../../../ports/control.ts";
 import { withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import { resolveSession } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
-export interface ModeFlags extends DoorOptions {
+export interface ModeFlags extends ConnectionOptions {
   readonly by?: string;
   readonly json?: true;
 }
@@ -20,7 +20,7 @@ const WORDS_CHARS_MAX = 100;
 
 export function runMode(typed: string, wanted: string | undefined, flags: ModeFlags): Promise<number> {
   return withControl(flags, async ({ control, kind }) => {
-    if (kind === "store") throw nobodyThere();
+    if (kind === "store") throw noAgent();
     const session = control.session(await resolveSession(control, typed));
     return wanted === undefined ? show(control, session, flags) : set(session, wanted, flags);
   });
@@ -60,7 +60,7 @@ async function modesOf(control: BelayControl): Promise<readonly AgentMode[]> {
   }
 }
 
-const nobodyThere = (): ControlError =>
+const noAgent = (): ControlError =>
   new ControlError("invalid", "Which modes there are is for the agent to say, and nobody is at work on that store.", {
     hint: "Start a server on it with `belay serve --store FILE`, and ask that one.",
   });

@@ -5,7 +5,7 @@ import type { CallExplained, LiveExplained } from "../../../core/read/explained.
 import type { Explanation } from "../../../ports/explanation.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { ageOf } from "../../shared/format/age.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
@@ -22,7 +22,7 @@ const COLUMNS = [
   { title: "SESSION", widthMin: 7 },
 ] as const;
 
-export function runPs(flags: DoorOptions & { readonly json?: true }): Promise<number> {
+export function runPs(flags: ConnectionOptions & { readonly json?: true }): Promise<number> {
   return withControl(flags, async ({ control }) => {
     const sessions = await control.live();
     if (flags.json) print(JSON.stringify({ sessions }));

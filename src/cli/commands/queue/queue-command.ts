@@ -1,7 +1,7 @@
 // `belay queue SESSION`: what waits, and changes of it.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { QueueFlags } from "./queue.ts";
 
@@ -18,7 +18,7 @@ export function queueCommand(): Command {
     .action((session: string, value: string | undefined, flags: QueueFlags) =>
       act(async () => (await import("./queue.ts")).runQueue(session, value, flags)),
     );
-  return withExamples(withJson(withDoor(command)), [
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay queue ses_01jd8v", "what waits, next first"],
     ["belay queue ses_01jd8v --edit run_01jd9 'another text'", "before it begins; else it says `started`"],
     ["belay queue ses_01jd8v --move run_01jd9 front", "it is next"],

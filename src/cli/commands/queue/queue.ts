@@ -5,7 +5,7 @@ import type { QueuePlace, QueueReceipt } from "../../../core/model/command.ts";
 import { isRunId } from "../../../core/model/ids.ts";
 import type { QueuedRun, SessionControl } from "../../../ports/control.ts";
 import { UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { queueExit, sayQueueReceipt } from "../../shared/format/format-receipt.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
@@ -13,7 +13,7 @@ import { styleOf, table } from "../../shared/format/table.ts";
 import { resolveSession } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
-export interface QueueFlags extends DoorOptions {
+export interface QueueFlags extends ConnectionOptions {
   readonly edit?: string;
   readonly move?: string;
   readonly withdraw?: string;
@@ -62,13 +62,13 @@ function checkValue(kind: Change | undefined, value: string | undefined, session
   throw usage(`queue takes no "${plainLine(value ?? "", 40)}" here.`, `Try: belay queue ${session}`);
 }
 
-interface Wish {
+interface QueueChange {
   readonly kind: Change;
   readonly run: string;
   readonly value: string;
 }
 
-async function changeQueue(session: SessionControl, wish: Wish, flags: QueueFlags): Promise<number> {
+async function changeQueue(session: SessionControl, wish: QueueChange, flags: QueueFlags): Promise<number> {
   const queue = await session.queue.list();
   const runId = waiting(queue, wish.run);
   if (!isRunId(runId)) {
@@ -76,15 +76,15 @@ async function changeQueue(session: SessionControl, wish: Wish, flags: QueueFlag
     const what = `No run that waits here is called "${plainLine(wish.run, 40)}".`;
     throw usage(what, `The run comes first, as in: belay queue SESSION --${wish.kind} RUN${value}`);
   }
-  const receipt = await carryOut(session, { ...wish, run: runId }, queue, flags.reason);
+  const receipt = await applyChange(session, { ...wish, run: runId }, queue, flags.reason);
   if (flags.json) print(JSON.stringify(receipt));
   else print(`${runId}  ${sayQueueReceipt(receipt)}`);
   return queueExit(receipt);
 }
 
-function carryOut(
+function applyChange(
   { queue }: SessionControl,
-  { kind, run, value }: Wish,
+  { kind, run, value }: QueueChange,
   listed: readonly QueuedRun[],
   reason: string | undefined,
 ): Promise<QueueReceipt> {

@@ -4,7 +4,7 @@ import type { SessionId } from "../../../core/model/ids.ts";
 /** How far our own cancel has come. Only one that was answered is known to have been recorded. */
 export type CancelSent = "none" | "sent" | "answered" | "failed";
 
-export interface Parting {
+export interface ExitMessage {
   /** The run, if its id is known. */
   readonly name: string;
   /** Undefined: the server has not answered yet, so it is not known whether the prompt was accepted. */
@@ -15,7 +15,7 @@ export interface Parting {
   readonly options: string;
 }
 
-export function sayParting({ name, sessionId, place, cancel, options }: Parting): string {
+export function formatExitMessage({ name, sessionId, place, cancel, options }: ExitMessage): string {
   if (sessionId === undefined) {
     const sent = cancel === "none" ? "" : " at once, before the cancel was answered";
     return `Left${sent}. ${name} may have been accepted and may go on: belay ps${options}, belay stop-all${options}`;

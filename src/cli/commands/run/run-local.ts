@@ -6,13 +6,13 @@ import { type DataDir, makeDataDir, openDataDir, socketOf } from "../../../sdk/d
 import { systemClock } from "../../../system/system-clock.ts";
 import { openLog } from "../../../telemetry/log.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
-import { doorWords } from "../../shared/connection-arguments.ts";
+import { connectionArguments } from "../../shared/connection-arguments.ts";
 import { count } from "../../shared/format/format-outcome.ts";
-import { CROWD, type OpenedHouse } from "../../shared/server/acp-host.ts";
-import { AcpHouse } from "../../shared/server/acp-hosts.ts";
+import { CROWD, type OpenedServer } from "../../shared/server/acp-host.ts";
+import { AcpHosts } from "../../shared/server/acp-hosts.ts";
 import { markOf } from "../../shared/server/agent-digest.ts";
-import type { House } from "../../shared/server/compose-server.ts";
-import type { Plan } from "../../shared/server/runtime.ts";
+import type { ComposedServer } from "../../shared/server/compose-server.ts";
+import type { RuntimePlan } from "../../shared/server/runtime.ts";
 import { surviveRejections, STRAY } from "../../shared/unhandled-rejections.ts";
 import { version } from "../../shared/version.ts";
 import type { RunPlace } from "./run.ts";
@@ -26,13 +26,13 @@ const REST_LOOK_MS = 100;
 
 /** On a store that was named: it is no part of the data directory, and nobody else finds it. */
 export async function runOnStore(flags: RunFlags): Promise<RunPlace> {
-  const { makePlan, openWorks } = await import("../../shared/server/runtime.ts");
+  const { makePlan, openRuntime } = await import("../../shared/server/runtime.ts");
   const home = openDataDir({ home: flags.home, env: process.env });
   makeDataDir(home);
   const plan = await makePlan({ home, flags, trust: "ask" });
   const isNew = isNewStore(plan);
   surviveRejections((failure) => say(`${STRAY}: ${messageOf(failure)}`));
-  const { belay, agent, notices } = await openWorks(plan, {});
+  const { belay, agent, notices } = await openRuntime(plan, {});
   for (const notice of notices) say(notice);
   if (!isNew) sayTaken((await belay.live()).length);
   return { control: belay, close: () => belay.close({ limitMs: CLOSE_MS }), ...here(agent, plan) };
@@ -44,7 +44,7 @@ export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
   makeDataDir(home);
   const opener = new Opener(home, flags);
   const given = givenAgent(flags);
-  const house = await AcpHouse.open({
+  const house = await AcpHosts.open({
     ...{ home, mark: markOf(flags), kind: "run", clock: systemClock, log: opener.log },
     open: () => opener.open(),
     ...(flags.local === true ? { joins: "none" } : given === undefined ? { joins: "any" } : {}),
@@ -57,18 +57,18 @@ export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
       await close();
       refuseAgent(flags, where);
     }
-    return { control, kind: "server", where, options: doorWords(flags), close };
+    return { control, kind: "server", where, options: connectionArguments(flags), close };
   }
   const { plan, isNew } = opener.opened();
   if (!isNew) sayTaken((await hosted.works.belay.live()).length);
   return { control, close, rest: (leave) => atRest(hosted, leave), ...here(hosted.works.agent, plan) };
 }
 
-const here = (agent: string, { store }: Plan): Pick<RunPlace, "kind" | "where" | "options"> => ({
+const here = (agent: string, { store }: RuntimePlan): Pick<RunPlace, "kind" | "where" | "options"> => ({
   kind: "here",
   where: `in this program (no server), by ${agent}, on ${store}`,
   // A command that comes after its end finds no server, but the file.
-  options: doorWords({ store }),
+  options: connectionArguments({ store }),
 });
 
 /** Opens the server of a run, perhaps later: when the program that it has joined is gone. */
@@ -77,7 +77,7 @@ class Opener {
   readonly log = openLog({ redact: this.redact, clock: systemClock, form: "pretty", level: "warn" });
   readonly #home: DataDir;
   readonly #flags: RunFlags;
-  #plan: Plan | undefined;
+  #plan: RuntimePlan | undefined;
   #isNew = false;
   /** While a run is followed, the terminal is held for its questions. */
   trust: "ask" | "refuse" = "ask";
@@ -87,9 +87,9 @@ class Opener {
     this.#flags = flags;
   }
 
-  async open(): Promise<OpenedHouse> {
+  async open(): Promise<OpenedServer> {
     const { makePlan } = await import("../../shared/server/runtime.ts");
-    const { openHouse } = await import("../../shared/server/compose-server.ts");
+    const { composeServer } = await import("../../shared/server/compose-server.ts");
     const server = { socket: socketOf(this.#home), crowd: CROWD };
     // Once: it takes the keys of providers out of the environment.
     this.#plan ??= await makePlan({ home: this.#home, flags: this.#flags, server, trust: this.trust });
@@ -97,19 +97,19 @@ class Opener {
     for (const secret of plan.taken.secrets) this.redact.add(secret);
     this.#isNew = isNewStore(plan);
     const { log, redact } = this;
-    const house = await openHouse({ plan, tcp: false, log, redact, version: version() });
+    const house = await composeServer({ plan, tcp: false, log, redact, version: version() });
     for (const notice of house.works.notices) say(notice);
     return { house, store: plan.store };
   }
 
-  opened(): { readonly plan: Plan; readonly isNew: boolean } {
+  opened(): { readonly plan: RuntimePlan; readonly isNew: boolean } {
     if (this.#plan === undefined) throw new ControlError("internal", "A run has a server that was never opened.");
     return { plan: this.#plan, isNew: this.#isNew };
   }
 }
 
 /** The runs of programs that joined this one are not cut off: it stays until they have ended, or is told to leave. */
-async function atRest({ works: { belay } }: House, leave: Promise<unknown>): Promise<void> {
+async function atRest({ works: { belay } }: ComposedServer, leave: Promise<unknown>): Promise<void> {
   let isLeaving = false;
   void leave.then(() => {
     isLeaving = true;
@@ -121,7 +121,7 @@ async function atRest({ works: { belay } }: House, leave: Promise<unknown>): Pro
   }
 }
 
-const isNewStore = ({ store }: Plan): boolean => store === ":memory:" || !existsSync(store);
+const isNewStore = ({ store }: RuntimePlan): boolean => store === ":memory:" || !existsSync(store);
 
 const say = (text: string): void => void process.stderr.write(`belay: ${text}\n`);
 

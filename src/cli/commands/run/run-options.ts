@@ -2,11 +2,11 @@
 
 import { ControlError } from "../../../core/errors.ts";
 import type { Delivery } from "../../../core/model/prompt.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { AGENT_FLAGS } from "../../shared/server/agent-digest.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
 
-export interface RunFlags extends DoorOptions, AgentFlags {
+export interface RunFlags extends ConnectionOptions, AgentFlags {
   readonly session?: string;
   readonly title?: string;
   readonly cwd?: string;

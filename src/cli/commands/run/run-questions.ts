@@ -12,16 +12,16 @@ import type { QuestionId } from "../../../core/model/ids.ts";
 import type { AnswerReceipt } from "../../../core/model/question.ts";
 import type { BelayControl } from "../../../ports/control.ts";
 import { type AskedAs, askedAs } from "../../shared/terminal/asked-question.ts";
-import type { Typist } from "../../shared/terminal/terminal-prompt.ts";
+import type { TerminalPrompt } from "../../shared/terminal/terminal-prompt.ts";
 import type { RunView } from "./run-view.ts";
 
-type Asked = Extract<Recorded, { type: "question.asked" }>;
+type AskedQuestion = Extract<Recorded, { type: "question.asked" }>;
 
 export interface RunQuestionsOptions {
   readonly control: BelayControl;
   readonly view: RunView;
   /** Undefined: nobody sits here. */
-  readonly typist: Typist | undefined;
+  readonly terminalPrompt: TerminalPrompt | undefined;
   /** `here`: the run goes on in this very program, and nobody else can reach it. */
   readonly place: "server" | "here";
   /** What other commands need to find that place. */
@@ -50,7 +50,7 @@ export class RunQuestions {
     this.#open.clear();
   }
 
-  #asked(event: Asked): void {
+  #asked(event: AskedQuestion): void {
     const open = new AbortController();
     this.#open.set(event.questionId, open);
     const { view } = this.#options;
@@ -59,13 +59,13 @@ export class RunQuestions {
       .catch((error: unknown) => view.note(`${event.questionId} could not be answered: ${messageOf(error)}`));
   }
 
-  async #put(event: Asked, signal: AbortSignal): Promise<void> {
-    const { typist } = this.#options;
+  async #put(event: AskedQuestion, signal: AbortSignal): Promise<void> {
+    const { terminalPrompt: typist } = this.#options;
     await (typist === undefined ? this.#unattended(event) : this.#atTerminal(event, typist, signal));
   }
 
   /** Asks until there is an answer that fits, or the question is settled, or whoever was asked has gone. */
-  async #atTerminal(event: Asked, typist: Typist, signal: AbortSignal): Promise<void> {
+  async #atTerminal(event: AskedQuestion, typist: TerminalPrompt, signal: AbortSignal): Promise<void> {
     const { view } = this.#options;
     while (!signal.aborted) {
       const asked = askedAs({ ...event, id: event.questionId });
@@ -85,13 +85,13 @@ export class RunQuestions {
   }
 
   /** Nobody sits here, or whoever did has gone: others can answer a server's, and nobody what goes on in here. */
-  async #unattended(event: Asked): Promise<void> {
+  async #unattended(event: AskedQuestion): Promise<void> {
     const { place, view, options } = this.#options;
-    if (place === "here") await this.#nobody(event);
+    if (place === "here") await this.#cannotAsk(event);
     else for (const line of howToAnswer(event, options)) view.note(line);
   }
 
-  async #answer(event: Asked, asked: AskedAs, typed: string): Promise<AnswerReceipt | undefined> {
+  async #answer(event: AskedQuestion, asked: AskedAs, typed: string): Promise<AnswerReceipt | undefined> {
     const { questionId, about } = event;
     const { control, view } = this.#options;
     const { questions } = control;
@@ -110,7 +110,7 @@ export class RunQuestions {
     }
   }
 
-  async #nobody({ questionId, about }: Asked): Promise<void> {
+  async #cannotAsk({ questionId, about }: AskedQuestion): Promise<void> {
     const { control, view } = this.#options;
     if (about.kind === "question") {
       view.note(`${questionId} asks: ${about.text}`);
@@ -125,7 +125,7 @@ export class RunQuestions {
 
 const remembered = (always: boolean): { readonly remember?: "session" } => (always ? { remember: "session" } : {});
 
-function howToAnswer({ questionId, about }: Asked, options: string): readonly string[] {
+function howToAnswer({ questionId, about }: AskedQuestion, options: string): readonly string[] {
   if (about.kind === "question") {
     return [`${questionId} asks: ${about.text}`, `It waits. Answer with: belay answer${options} ${questionId} VALUE`];
   }

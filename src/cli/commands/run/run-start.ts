@@ -4,7 +4,7 @@ import { ControlError } from "../../../core/errors.ts";
 import { openDataDir, readServer } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { NoServer, openControl } from "../../shared/connect.ts";
-import { doorWords } from "../../shared/connection-arguments.ts";
+import { connectionArguments } from "../../shared/connection-arguments.ts";
 import { resolveId } from "../../shared/id-prefix.ts";
 import { wholeNumber } from "../../shared/whole-number.ts";
 import { cannotDetach, type RunPlace, runPrompt } from "./run.ts";
@@ -65,7 +65,7 @@ async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace>
       // A host for the time being is joined below, with the same agent, and taken over when it leaves.
       if (!isHost) {
         refuseAgent(flags, door.where);
-        return { ...door, kind: "server", options: doorWords(flags) };
+        return { ...door, kind: "server", options: connectionArguments(flags) };
       }
       await door.close();
     }

@@ -14,7 +14,7 @@ interface SaidTurn {
   kept: string;
 }
 
-export class RunSaid {
+export class RunTextSoFar {
   /** Only turns that go on: one that has settled says nothing more. */
   readonly #turns = new Map<TurnId, SaidTurn>();
   /** The turn that settled last, all of which was handed on. */

@@ -14,7 +14,7 @@ import { sayExit, sayOutcome, sayReason } from "../../shared/format/format-outco
 import { sayEnding } from "../../shared/format/format-receipt.ts";
 import { plainLine, plainText } from "../../shared/format/plain-text.ts";
 import { inMargin, Margin, REPORTED, SPOKEN } from "../../shared/terminal/margin.ts";
-import { RunSaid } from "./run-text-so-far.ts";
+import { RunTextSoFar } from "./run-text-so-far.ts";
 
 /** Of an input, a result or a note: enough to know which it is. */
 const BRIEF_CHARS_MAX = 160;
@@ -32,7 +32,7 @@ export interface RunViewOptions {
 
 export class RunView {
   readonly #options: RunViewOptions;
-  readonly #said = new RunSaid();
+  readonly #said = new RunTextSoFar();
   readonly #names = new Map<CallId, string>();
   /** Those that calls of this run have started; how one in the foreground ended is told by its call. */
   readonly #processes = new Map<ProcessId, "foreground" | "background">();

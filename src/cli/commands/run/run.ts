@@ -15,11 +15,11 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { BelayControl, RunControl } from "../../../ports/control.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
 import { count, sayOutcome, sayReceipt } from "../../shared/format/format-outcome.ts";
-import { unwritten } from "../../shared/stdout-errors.ts";
+import { stdoutError } from "../../shared/stdout-errors.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { print } from "../../shared/terminal/terminal.ts";
-import { atTerminal, hasTypist, type Typist } from "../../shared/terminal/terminal-prompt.ts";
-import { type CancelSent, sayParting } from "./exit-message.ts";
+import { atTerminal, isInteractive, type TerminalPrompt } from "../../shared/terminal/terminal-prompt.ts";
+import { type CancelSent, formatExitMessage } from "./exit-message.ts";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "./run-exit.ts";
 import { RunQuestions } from "./run-questions.ts";
 import { RunView } from "./run-view.ts";
@@ -37,7 +37,7 @@ export interface RunPlace {
   close(): Promise<unknown>;
 }
 
-export interface RunWish {
+export interface RunRequest {
   readonly key: string | undefined;
   readonly title: string | undefined;
   /** The directory of the new session, absolute. */
@@ -71,7 +71,7 @@ const LINGER_MS = 500;
 const CATCH_UP_MS = 10_000;
 
 /** Reads the prompt, finds the place and stays until the outcome. Ctrl-C is heard from the first moment on. */
-export async function runPrompt(prepare: () => Promise<Prepared>, wish: RunWish): Promise<number> {
+export async function runPrompt(prepare: () => Promise<Prepared>, wish: RunRequest): Promise<number> {
   let live: LiveRun | undefined;
   const leave = Promise.withResolvers<"leaving">();
   let hear = (signal: StopSignal): "leaving" | "staying" => live?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]);
@@ -105,7 +105,7 @@ function onUnread(call: () => void): () => void {
   const { stdout } = process;
   const others = stdout.listeners("error") as ((error: Error) => void)[];
   const listen = (error: NodeJS.ErrnoException): void => {
-    if (unwritten(error) === undefined) call();
+    if (stdoutError(error) === undefined) call();
     else for (const other of others) other.call(stdout, error);
   };
   stdout.removeAllListeners("error").on("error", listen);
@@ -115,7 +115,7 @@ function onUnread(call: () => void): () => void {
   };
 }
 
-function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place">, wish: RunWish): RunControl {
+function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place">, wish: RunRequest): RunControl {
   const { key, title, cwd, delivery } = wish;
   const keyed = key === undefined ? {} : { key };
   if (session === undefined) {
@@ -128,9 +128,9 @@ function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place
 class LiveRun {
   readonly #run: RunControl;
   readonly #place: RunPlace;
-  readonly #wish: RunWish;
+  readonly #wish: RunRequest;
   readonly #view: RunView;
-  readonly #typist: Typist | undefined;
+  readonly #terminalPrompt: TerminalPrompt | undefined;
   readonly #questions: RunQuestions;
   readonly #following = new AbortController();
   #accepted: Accepted | undefined;
@@ -144,7 +144,7 @@ class LiveRun {
   /** The last position in the log that was shown. */
   #seen: Seq = 0;
 
-  constructor(run: RunControl, place: RunPlace, wish: RunWish) {
+  constructor(run: RunControl, place: RunPlace, wish: RunRequest) {
     this.#run = run;
     this.#place = place;
     this.#wish = wish;
@@ -152,9 +152,9 @@ class LiveRun {
       ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options },
     });
     const follows = wish.form === "text" && wish.after === "outcome";
-    this.#typist = follows && hasTypist() ? atTerminal(wish.clock) : undefined;
+    this.#terminalPrompt = follows && isInteractive() ? atTerminal(wish.clock) : undefined;
     const { control, kind, options } = place;
-    this.#questions = new RunQuestions({ control, view: this.#view, typist: this.#typist, place: kind, options });
+    this.#questions = new RunQuestions({ control, view: this.#view, terminalPrompt: this.#terminalPrompt, place: kind, options });
   }
 
   /** Until it has ended, or was accepted if that is all that is wanted. */
@@ -167,7 +167,7 @@ class LiveRun {
       if (this.#wish.after === "acceptance") return this.#detached(accepted);
       const { where } = this.#place;
       this.#view.note(`${accepted.runId} in ${this.#run.sessionId}, ${where}${place(accepted)}`);
-      const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#outOfSight(accepted, error));
+      const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#inBackground(accepted, error));
       // The outcome may be heard of before the receipt, and whoever pressed Ctrl-C is owed both.
       await this.#within(CANCEL_MS, this.#cancelled);
       return this.#end(outcome);
@@ -176,12 +176,12 @@ class LiveRun {
       leave();
       this.#questions.close();
       this.#following.abort();
-      this.#typist?.release();
+      this.#terminalPrompt?.release();
     }
   }
 
   /** Nobody can be asked any more: says of which run, and how to find it later. */
-  #outOfSight({ runId }: Accepted, error: unknown): never {
+  #inBackground({ runId }: Accepted, error: unknown): never {
     if (!(error instanceof ControlError) || error.code !== "disconnected") throw error;
     throw new ControlError("disconnected", `How ${runId} ends is not known: ${error.message}`, {
       hint: `It goes on where it was once the server is back. Then: belay follow ${runId}${this.#place.options}`,
@@ -232,8 +232,8 @@ class LiveRun {
 
   /** Also while a question is on the screen. */
   #sayNow(text: string): void {
-    if (this.#typist === undefined) this.#view.note(text);
-    else this.#typist.interject(this.#view.noted(text));
+    if (this.#terminalPrompt === undefined) this.#view.note(text);
+    else this.#terminalPrompt.interject(this.#view.noted(text));
   }
 
   #leave(signal: StopSignal): void {
@@ -244,9 +244,9 @@ class LiveRun {
     const { kind, options } = this.#place;
     const sessionId = this.#sessionId();
     const name = this.#accepted?.runId ?? "The prompt";
-    this.#typist?.release();
+    this.#terminalPrompt?.release();
     this.#view.endLine();
-    process.stderr.write(`${sayParting({ name, sessionId, place: kind, cancel: this.#cancel, options })}\n`);
+    process.stderr.write(`${formatExitMessage({ name, sessionId, place: kind, cancel: this.#cancel, options })}\n`);
     const exit = (): never => process.exit(code);
     // Asked to go by the system: a run of this very program is set down in order, one of a server goes on by itself.
     if (kind === "here" && this.#cancel === "none") void this.#place.close().then(exit, exit);

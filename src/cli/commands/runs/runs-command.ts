@@ -1,7 +1,7 @@
 // `belay runs [SESSION]`: runs, and how they ended.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { RunsFlags } from "./runs.ts";
 
@@ -12,9 +12,9 @@ export function runsCommand(): Command {
     .option("--limit <number>", "at most so many, 1 to 1000 (default 100)")
     .option("--before <position>", "of a session: those that were accepted before this position of its log")
     .action((session: string | undefined, flags: RunsFlags) =>
-      act(async () => (await import("./runs.ts")).listRuns(session, flags)),
+      act(async () => (await import("./runs.ts")).printRuns(session, flags)),
     );
-  return withExamples(withJson(withDoor(command)), [
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay runs", "what has been going on lately"],
     ["belay runs ses_01jd8v --limit 5", "the last five of one session"],
   ]);

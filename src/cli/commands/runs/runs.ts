@@ -3,7 +3,7 @@
 import type { RunRow } from "../../../core/model/rows.ts";
 import type { BelayControl } from "../../../ports/control.ts";
 import { withControl } from "../../shared/connect.ts";
-import { doorWords } from "../../shared/connection-arguments.ts";
+import { connectionArguments } from "../../shared/connection-arguments.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { sayOutcome } from "../../shared/format/format-outcome.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
@@ -19,7 +19,7 @@ export interface RunsFlags extends ListFlags {
 /** Without a session: of so many sessions, the newest. */
 const RECENT_SESSIONS = 20;
 
-export function listRuns(typed: string | undefined, flags: RunsFlags): Promise<number> {
+export function printRuns(typed: string | undefined, flags: RunsFlags): Promise<number> {
   const limit = limitOf(flags.limit);
   const before =
     flags.before === undefined
@@ -35,7 +35,7 @@ export function listRuns(typed: string | undefined, flags: RunsFlags): Promise<n
     else if (runs.length === 0) print("There are no runs.");
     else for (const line of lines(runs)) print(line);
     if (next !== null && !flags.json) {
-      process.stderr.write(`There may be more: belay runs ${typed} --before ${next}${doorWords(flags)}\n`);
+      process.stderr.write(`There may be more: belay runs ${typed} --before ${next}${connectionArguments(flags)}\n`);
     }
     return EXIT_OK;
   });

@@ -53,7 +53,7 @@ export function serverOf(flags: ServeFlags): ServerConfig {
       hint: "Give --tls-cert FILE and --tls-key FILE.",
     });
   }
-  const crowd = crowdOf(flags);
+  const crowd = rateLimitsOf(flags);
   const port = flags.port === undefined ? undefined : wholeNumber(flags.port, "--port", { from: 0, to: 65_535 });
   return {
     ...(host === undefined ? {} : { host }),
@@ -67,7 +67,7 @@ export function serverOf(flags: ServeFlags): ServerConfig {
   };
 }
 
-function crowdOf({ changesPerSecond, streamsPerToken, connections }: ServeFlags): RateLimitsConfig {
+function rateLimitsOf({ changesPerSecond, streamsPerToken, connections }: ServeFlags): RateLimitsConfig {
   const many = (typed: string | undefined, option: string): number | undefined =>
     typed === undefined ? undefined : wholeNumber(typed, option, { from: 1, to: CROWD_MAX });
   const wanted = {

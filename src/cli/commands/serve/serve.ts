@@ -13,8 +13,8 @@ import type { LineForm } from "../../../telemetry/log-line.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
 import { EXIT_CODE, EXIT_FOUND, EXIT_OK, type StopSignal } from "../../shared/exit-code.ts";
 import { dayAndTime } from "../../shared/format/age.ts";
-import { type House, openHouse } from "../../shared/server/compose-server.ts";
-import { makePlan, type Plan } from "../../shared/server/runtime.ts";
+import { type ComposedServer, composeServer } from "../../shared/server/compose-server.ts";
+import { makePlan, type RuntimePlan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { version } from "../../shared/version.ts";
@@ -37,8 +37,8 @@ export async function runServe(flags: ServeFlags): Promise<number> {
       return level;
     },
   });
-  const open = (): Promise<House> =>
-    openHouse({ plan, tcp: flags.tcp, log, redact, version: version(), first: "processes" });
+  const open = (): Promise<ComposedServer> =>
+    composeServer({ plan, tcp: flags.tcp, log, redact, version: version(), first: "processes" });
   const house = await whenFree(open, { home, log, asked: ending.asked });
   if (house === undefined) return EXIT_OK;
   const announcement = present(house, plan, { log, flags, onLost: () => ending.lose() });
@@ -72,7 +72,7 @@ interface Waiting {
 }
 
 /** Opens it, after the end of a `belay run` that has the directory. Undefined: it was asked to end before. */
-async function whenFree(open: () => Promise<House>, { home, log, asked }: Waiting): Promise<House | undefined> {
+async function whenFree(open: () => Promise<ComposedServer>, { home, log, asked }: Waiting): Promise<ComposedServer | undefined> {
   let isLeaving = false;
   void asked.then(() => {
     isLeaving = true;
@@ -150,7 +150,7 @@ interface Presenting {
 }
 
 /** Announces it to commands, and prints where it is. */
-function present(house: House, plan: Plan, { log, flags, onLost }: Presenting): Announcement {
+function present(house: ComposedServer, plan: RuntimePlan, { log, flags, onLost }: Presenting): Announcement {
   const { home, store } = plan;
   const { socket, url } = house.listeners;
   const note: ServerNote = {
@@ -168,8 +168,8 @@ function present(house: House, plan: Plan, { log, flags, onLost }: Presenting): 
 }
 
 function greetingOf(
-  { works, listeners, tokenFile }: House,
-  { home, config, store }: Plan,
+  { works, listeners, tokenFile }: ComposedServer,
+  { home, config, store }: RuntimePlan,
   { onStop }: ServeFlags,
 ): Greeting {
   const { socket, url, instead } = listeners;

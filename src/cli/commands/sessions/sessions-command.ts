@@ -1,7 +1,7 @@
 // `belay sessions`: the sessions there are.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { SessionsFlags } from "./sessions.ts";
 
@@ -13,8 +13,8 @@ export function sessionsCommand(): Command {
     .addOption(
       new Option("--after <session>", "those that were created after this one, oldest first").conflicts("before"),
     )
-    .action((flags: SessionsFlags) => act(async () => (await import("./sessions.ts")).listSessions(flags)));
-  return withExamples(withJson(withDoor(command)), [
+    .action((flags: SessionsFlags) => act(async () => (await import("./sessions.ts")).printSessions(flags)));
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay sessions", "the newest hundred"],
     ["belay sessions --before ses_01jd8v", "the hundred before them"],
     ["belay sessions --store belay.db", "those in a file that no server has open"],

@@ -3,8 +3,8 @@ import { PAGE_ROWS_MAX } from "../../../core/limits.ts";
 import type { SessionRow } from "../../../ports/store.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { withControl } from "../../shared/connect.ts";
-import { doorWords } from "../../shared/connection-arguments.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import { connectionArguments } from "../../shared/connection-arguments.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { ageOf, dayAndTime } from "../../shared/format/age.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
@@ -12,7 +12,7 @@ import { resolveId } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { wholeNumber } from "../../shared/whole-number.ts";
 
-export interface ListFlags extends DoorOptions {
+export interface ListFlags extends ConnectionOptions {
   readonly limit?: string;
   readonly json?: true;
 }
@@ -27,7 +27,7 @@ const LIMIT = 100;
 export const limitOf = (typed: string | undefined): number =>
   typed === undefined ? LIMIT : wholeNumber(typed, "--limit", { from: 1, to: PAGE_ROWS_MAX });
 
-export function listSessions(flags: SessionsFlags): Promise<number> {
+export function printSessions(flags: SessionsFlags): Promise<number> {
   const limit = limitOf(flags.limit);
   return withControl(flags, async ({ control }) => {
     const cursor = flags.after === undefined ? "before" : "after";
@@ -40,7 +40,7 @@ export function listSessions(flags: SessionsFlags): Promise<number> {
     else if (sessions.length === 0) print("There are no sessions.");
     else for (const line of lines(sessions)) print(line);
     if (next !== null && !flags.json)
-      process.stderr.write(`There may be more: belay sessions --${cursor} ${next}${doorWords(flags)}\n`);
+      process.stderr.write(`There may be more: belay sessions --${cursor} ${next}${connectionArguments(flags)}\n`);
     return EXIT_OK;
   });
 }

@@ -5,7 +5,7 @@ import { isCallId, isRunId } from "../../../core/model/ids.ts";
 import type { CallView } from "../../../core/read/call-view.ts";
 import type { ModelUsage, Moment, RunCall, RunView } from "../../../core/read/run-view.ts";
 import { withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { dayAndTime } from "../../shared/format/age.ts";
 import { count, sayOutcome, sayReason } from "../../shared/format/format-outcome.ts";
@@ -16,7 +16,7 @@ import { print } from "../../shared/terminal/terminal.ts";
 /** Of a prompt, an input or a result: enough to know which it is. `--json` has all of it. */
 const BRIEF_CHARS_MAX = 400;
 
-export interface ShowFlags extends DoorOptions {
+export interface ShowFlags extends ConnectionOptions {
   /** The id is that of a call in this session: ours, or the model's own. */
   readonly session?: string;
   readonly json?: true;

@@ -3,13 +3,13 @@
 import type { Status } from "../../../ports/explanation.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { ageOf } from "../../shared/format/age.ts";
 import { count } from "../../shared/format/format-outcome.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
-export function runStatus(flags: DoorOptions & { readonly json?: true }): Promise<number> {
+export function runStatus(flags: ConnectionOptions & { readonly json?: true }): Promise<number> {
   return withControl(flags, async ({ control }) => {
     const status = await control.status();
     if (flags.json) print(JSON.stringify(status));

@@ -1,7 +1,7 @@
 // `belay stop-all`: stops everything that goes on.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
-import { withDoor, withJson } from "../../shared/connection-options.ts";
+import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
 import { withExamples } from "../../shared/examples.ts";
 import type { StopAllFlags } from "./stop-all.ts";
 
@@ -13,7 +13,7 @@ export function stopAllCommand(): Command {
     .option("--keep-background", "what goes on in the background goes on")
     .option("-y, --yes", "do not ask first; without a terminal it never asks")
     .action((flags: StopAllFlags) => act(async () => (await import("./stop-all.ts")).runStopAll(flags)));
-  return withExamples(withJson(withDoor(command)), [
+  return withExamples(withJson(withConnectionOptions(command)), [
     ["belay stop-all", "asks first, at a terminal"],
     ["belay stop-all --yes --wait", "at once, and says how each run ended"],
   ]);

@@ -3,18 +3,18 @@
 import type { CancelAllOptions, CoveredSession } from "../../../ports/control.ts";
 import type { Explanation } from "../../../ports/explanation.ts";
 import { systemClock } from "../../../system/system-clock.ts";
-import { type Door, UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
-import type { DoorOptions } from "../../shared/connection-options.ts";
+import { type Connection, UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
+import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_FOUND, EXIT_OK } from "../../shared/exit-code.ts";
 import { count } from "../../shared/format/format-outcome.ts";
 import { partsOf, receiptLines } from "../../shared/format/format-receipt.ts";
-import { restingLines } from "../../shared/offline-stop.ts";
+import { offlineStopLines } from "../../shared/offline-stop.ts";
 import { confirm, isAttended } from "../../shared/terminal/confirm.ts";
 import { spinning } from "../../shared/terminal/spinner.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { waitOf } from "../cancel/cancel.ts";
 
-export interface StopAllFlags extends DoorOptions {
+export interface StopAllFlags extends ConnectionOptions {
   readonly reason?: string;
   readonly wait?: string | true;
   readonly keepBackground?: true;
@@ -39,7 +39,7 @@ export function runStopAll(flags: StopAllFlags): Promise<number> {
       if (flags.json) print(JSON.stringify({ sessions: covered }));
       else {
         const parts = covered.flatMap(({ sessionId, receipt }) => partsOf(sessionId, receipt));
-        for (const line of [...report(covered), ...(await restingLines(door, parts))]) print(line);
+        for (const line of [...report(covered), ...(await offlineStopLines(door, parts))]) print(line);
       }
       return EXIT_OK;
     },
@@ -47,7 +47,7 @@ export function runStopAll(flags: StopAllFlags): Promise<number> {
   );
 }
 
-async function isMeant({ control, where }: Door): Promise<boolean> {
+async function isMeant({ control, where }: Connection): Promise<boolean> {
   const live = await control.live();
   // Nobody is bothered about nothing; the cancel is still sent, since something may begin at this moment.
   if (live.length === 0) return true;

@@ -15,7 +15,7 @@ import { visibleText } from "../../shared/format/visible-text.ts";
 import type { Ask } from "../../shared/terminal/held-terminal.ts";
 import { inMargin, SPOKEN } from "../../shared/terminal/margin.ts";
 import { print } from "../../shared/terminal/terminal.ts";
-import { atTerminal, hasTypist } from "../../shared/terminal/terminal-prompt.ts";
+import { atTerminal, isInteractive } from "../../shared/terminal/terminal-prompt.ts";
 import { TrustedConfigs } from "./trusted-configs.ts";
 
 export interface TrustFlags {
@@ -73,7 +73,7 @@ export const trustOf =
   async (content) => {
     const trusted = new TrustedConfigs(home);
     if (trusted.has(content)) return "trusted";
-    if (may === "refuse" || !hasTypist() || !(await isTrusted(content))) return "untrusted";
+    if (may === "refuse" || !isInteractive() || !(await isTrusted(content))) return "untrusted";
     trusted.add(content, systemClock.now());
     return "trusted";
   };

@@ -10,12 +10,12 @@ import { type Announcement, announce } from "../../../sdk/announcement.ts";
 import type { DataDir, HostKind } from "../../../sdk/data-dir.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { version } from "../version.ts";
-import type { House } from "./compose-server.ts";
+import type { ComposedServer } from "./compose-server.ts";
 
 /** Connections of editors share one name, and each follows all of its sessions. */
 export const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
 
-export interface HostWish {
+export interface HostOptions {
   readonly home: DataDir;
   /** A digest of the agent that is wanted. */
   readonly mark: string;
@@ -23,25 +23,25 @@ export interface HostWish {
   /** `any`: a host with another agent will do, because none was asked for. `none`: only this program. */
   readonly joins?: "any" | "none";
   /** Opens the house in this very program. */
-  readonly open: () => Promise<OpenedHouse>;
+  readonly open: () => Promise<OpenedServer>;
   readonly log: Pick<Log, "info" | "warn" | "error">;
   readonly clock: Clock;
 }
 
-export interface OpenedHouse {
-  readonly house: House;
+export interface OpenedServer {
+  readonly house: ComposedServer;
   /** Where everything is kept. */
   readonly store: string;
 }
 
 /** The house, as long as this program is its host. */
 export interface Hosted {
-  readonly house: House;
+  readonly house: ComposedServer;
   readonly announcement: Announcement;
 }
 
 /** Opens the house here, unless somebody has it: then the answer says who. */
-export async function host(wish: HostWish): Promise<Hosted | ControlError> {
+export async function host(wish: HostOptions): Promise<Hosted | ControlError> {
   try {
     return await announced(await wish.open(), wish);
   } catch (error) {
@@ -51,7 +51,7 @@ export async function host(wish: HostWish): Promise<Hosted | ControlError> {
 }
 
 /** With the note by which it is found; or, if that cannot be written, closed again. */
-async function announced(opened: OpenedHouse, wish: HostWish): Promise<Hosted> {
+async function announced(opened: OpenedServer, wish: HostOptions): Promise<Hosted> {
   const { house } = opened;
   try {
     return { house, announcement: found(opened, wish) };
@@ -61,7 +61,7 @@ async function announced(opened: OpenedHouse, wish: HostWish): Promise<Hosted> {
   }
 }
 
-function found({ house, store }: OpenedHouse, { home, mark, kind, clock, log }: HostWish): Announcement {
+function found({ house, store }: OpenedServer, { home, mark, kind, clock, log }: HostOptions): Announcement {
   const { listeners, lock } = house;
   const note = {
     ...{ pid: process.pid, socket: listeners.socket, startedAt: clock.now(), version: version(), store },
@@ -80,7 +80,7 @@ function found({ house, store }: OpenedHouse, { home, mark, kind, clock, log }: 
 }
 
 /** Not to be found first: whoever comes now waits for the lock, and takes up what is set down here. */
-export async function leave(hosted: Hosted, limitMs: number, log: HostWish["log"]): Promise<void> {
+export async function leave(hosted: Hosted, limitMs: number, log: HostOptions["log"]): Promise<void> {
   const { house, announcement } = hosted;
   announcement.hide();
   const unfinished = await house.close({ mode: "park", limitMs });

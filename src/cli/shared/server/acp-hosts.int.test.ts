@@ -12,9 +12,9 @@ import { openLog } from "../../../telemetry/log.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
 import { manualClock, settled } from "../../../testing/manual-clock.ts";
 import { openControl } from "../connect.ts";
-import type { HostWish, OpenedHouse } from "./acp-host.ts";
-import { AcpHouse } from "./acp-hosts.ts";
-import { openHouse } from "./compose-server.ts";
+import type { HostOptions, OpenedServer } from "./acp-host.ts";
+import { AcpHosts } from "./acp-hosts.ts";
+import { composeServer } from "./compose-server.ts";
 import { makePlan } from "./runtime.ts";
 
 const AGENT = join(import.meta.dirname, "../../../../test/fixtures/obedient-agent.ts");
@@ -25,27 +25,27 @@ const log = openLog({
   stream: { write: () => true, on: () => undefined, writableLength: 0 },
 });
 
-async function openHere(home: DataDir): Promise<OpenedHouse> {
+async function openHere(home: DataDir): Promise<OpenedServer> {
   const plan = await makePlan({
     home,
     flags: { agent: AGENT, config: false },
     server: { socket: socketOf(home) },
   });
-  const house = await openHouse({ plan, tcp: false, log, redact: redactor(), version: "0" });
+  const house = await composeServer({ plan, tcp: false, log, redact: redactor(), version: "0" });
   return { house, store: plan.store };
 }
 
 const LIMIT_MS = 2_000;
 
-async function editor(home: DataDir, wish: Partial<HostWish> = {}): Promise<AcpHouse> {
-  const open = (): Promise<OpenedHouse> => openHere(home);
-  const house = await AcpHouse.open({ home, mark: "an agent", kind: "editor", open, log, clock: systemClock, ...wish });
+async function editor(home: DataDir, wish: Partial<HostOptions> = {}): Promise<AcpHosts> {
+  const open = (): Promise<OpenedServer> => openHere(home);
+  const house = await AcpHosts.open({ home, mark: "an agent", kind: "editor", open, log, clock: systemClock, ...wish });
   onTestFinished(() => house.close(LIMIT_MS));
   return house;
 }
 
 /** A run that has said something, and is done when it is taken up again. */
-async function begun(house: AcpHouse): Promise<RunControl> {
+async function begun(house: AcpHosts): Promise<RunControl> {
   const session = await house.control.createSession();
   const run = session.prompt("resume");
   for await (const event of run) if (event.type === "delta") break;

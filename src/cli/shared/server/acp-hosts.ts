@@ -13,11 +13,11 @@ import type { BelayControl } from "../../../ports/control.ts";
 import { type DataDir, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import type { AuditTrail } from "../../../telemetry/audit/audit-trail.ts";
-import { type Door, openControl } from "../connect.ts";
+import { type Connection, openControl } from "../connect.ts";
 import { holderOf } from "../store-holder.ts";
-import { type Hosted, type HostWish, host, leave } from "./acp-host.ts";
+import { type Hosted, type HostOptions, host, leave } from "./acp-host.ts";
 import { type HostWatch, watchHost } from "./acp-host-watch.ts";
-import type { House } from "./compose-server.ts";
+import type { ComposedServer } from "./compose-server.ts";
 
 /** How long a home may be in use by somebody who does not answer: longer than a host takes to open or to leave. */
 const SETTLE_MS_MAX = 5_000;
@@ -34,17 +34,17 @@ const LINGER_MS = 250;
 
 /** What a guest has. */
 interface Visited {
-  readonly door: Door;
+  readonly door: Connection;
   readonly note: ServerNote;
 }
 
-export class AcpHouse {
+export class AcpHosts {
   /** `editors`: the work is done among them, and goes with them. `server`: it goes on without any. */
   readonly kind: "editors" | "server";
   readonly control: BelayControl;
   readonly where: string;
-  readonly #wish: HostWish;
-  readonly #door: Door | undefined;
+  readonly #wish: HostOptions;
+  readonly #door: Connection | undefined;
   #hosted: Hosted | undefined;
   #watch: HostWatch | undefined;
   #moving: Promise<void> = Promise.resolve();
@@ -52,13 +52,13 @@ export class AcpHouse {
   #closing: Promise<void> | undefined;
 
   /** Finds who is there, or opens the house. Rejects with what keeps it from both. */
-  static async open(wish: HostWish): Promise<AcpHouse> {
+  static async open(wish: HostOptions): Promise<AcpHosts> {
     let looks = new Looks(wish.clock);
     for (let holder = ""; ; ) {
       const found = wish.joins === "none" ? undefined : await visit(wish.home);
-      if (found !== undefined) return new AcpHouse(wish, await welcome(found, wish));
+      if (found !== undefined) return new AcpHosts(wish, await checkSameAgent(found, wish));
       const hosted = await host(wish);
-      if ("house" in hosted) return new AcpHouse(wish, hosted);
+      if ("house" in hosted) return new AcpHosts(wish, hosted);
       if (wish.joins === "none") throw hosted;
       // It names the program that has the directory. Each has its time to answer.
       if (hosted.message !== holder) looks = new Looks(wish.clock);
@@ -68,7 +68,7 @@ export class AcpHouse {
     }
   }
 
-  private constructor(wish: HostWish, at: Hosted | Visited) {
+  private constructor(wish: HostOptions, at: Hosted | Visited) {
     this.#wish = wish;
     if ("house" in at) {
       const { works } = at.house;
@@ -90,7 +90,7 @@ export class AcpHouse {
   }
 
   /** What this program does the work with. Undefined: another does it. */
-  get hosted(): House | undefined {
+  get hosted(): ComposedServer | undefined {
     return this.#hosted?.house;
   }
 
@@ -197,7 +197,7 @@ async function visit(home: DataDir): Promise<Visited | undefined> {
     await door.close();
     return undefined;
   } catch (error) {
-    return left.signal.aborted ? undefined : orNobody(error);
+    return left.signal.aborted ? undefined : undefinedIfDisconnected(error);
   } finally {
     unwatch();
   }
@@ -226,12 +226,12 @@ async function serving(home: DataDir): Promise<ServerNote | undefined> {
   return found?.note;
 }
 
-const orNobody = (error: unknown): undefined => {
+const undefinedIfDisconnected = (error: unknown): undefined => {
   if (error instanceof ControlError && error.code === "disconnected") return undefined;
   throw error;
 };
 
-async function welcome(found: Visited, { home, mark, joins }: HostWish): Promise<Visited> {
+async function checkSameAgent(found: Visited, { home, mark, joins }: HostOptions): Promise<Visited> {
   const { host: kind, agent } = found.note;
   if (kind === undefined || agent === mark || joins === "any") return found;
   await found.door.close();

@@ -7,7 +7,7 @@ import { emptyHome } from "../../../../test/fixtures/empty-data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { openLog } from "../../../telemetry/log.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
-import { openHouse } from "./compose-server.ts";
+import { composeServer } from "./compose-server.ts";
 import { makePlan } from "./runtime.ts";
 
 const log = openLog({
@@ -46,7 +46,7 @@ test("whoever asks while it starts is told that, and not that the store did not 
   const module = join(home.dir, "agent.mjs");
   writeFileSync(module, AT_THE_GATE);
   const plan = await makePlan({ home, flags: { agent: module, store: ":memory:", config: false } });
-  const opening = openHouse({ plan, tcp: false, log, redact: redactor(), version: "0" });
+  const opening = composeServer({ plan, tcp: false, log, redact: redactor(), version: "0" });
   await gate.reached.promise;
   const { status, body } = await ask(home.socketFile ?? "", "/v1/status");
   expect(status).toBe(503);

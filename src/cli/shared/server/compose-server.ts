@@ -33,10 +33,10 @@ import type { Telemetry, TelemetryOptions } from "../../../telemetry/telemetry.t
 import { surviveRejections, STRAY, type RejectionGuard } from "../unhandled-rejections.ts";
 import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
-import { checkPlan, type GivenAgent, makePrivate, openWorks, type Plan, type Works } from "./runtime.ts";
+import { checkPlan, type GivenAgent, makePrivate, openRuntime, type RuntimePlan, type Runtime } from "./runtime.ts";
 
-export interface HouseWish {
-  readonly plan: Plan;
+export interface ComposeOptions {
+  readonly plan: RuntimePlan;
   readonly tcp: boolean;
   readonly log: Log;
   readonly redact: Redactor;
@@ -47,8 +47,8 @@ export interface HouseWish {
   readonly first?: "processes";
 }
 
-export interface House {
-  readonly works: Works;
+export interface ComposedServer {
+  readonly works: Runtime;
   readonly audit: AuditTrail;
   readonly listeners: Listeners;
   readonly lock: DataLock;
@@ -59,7 +59,7 @@ export interface House {
   close(how: { readonly mode: "park" | "cancel"; readonly limitMs: number }): Promise<readonly SessionId[]>;
 }
 
-export async function openHouse(wish: HouseWish): Promise<House> {
+export async function composeServer(wish: ComposeOptions): Promise<ComposedServer> {
   const { plan } = wish;
   checkPlan(plan, wish.agent);
   checkOpenFiles();
@@ -73,7 +73,7 @@ export async function openHouse(wish: HouseWish): Promise<House> {
   }
 }
 
-async function openBehind(lock: DataLock, wish: HouseWish): Promise<House> {
+async function openBehind(lock: DataLock, wish: ComposeOptions): Promise<ComposedServer> {
   const { plan, log } = wish;
   const server = plan.config.server ?? {};
   const tokens = openTokens({
@@ -83,7 +83,7 @@ async function openBehind(lock: DataLock, wish: HouseWish): Promise<House> {
   });
   const { file: tokenFile } = tokens.ensureLocal();
   const names = { names: server.hosts ?? [], origins: server.origins ?? [] };
-  const guard = new Guard({ tokens, clock: systemClock, ...names, ...crowdOf(server) });
+  const guard = new Guard({ tokens, clock: systemClock, ...names, ...rateLimitsOf(server) });
   let ready: Handle | undefined;
   const listeners = await openListeners(
     async (request) => (ready === undefined ? starting.answer(request.id) : ready(request)),
@@ -104,7 +104,7 @@ async function openBehind(lock: DataLock, wish: HouseWish): Promise<House> {
 }
 
 /** Twice as many changes at once as there may be in a second. */
-function crowdOf({ crowd = {} }: ServerConfig): Partial<GuardOptions> {
+function rateLimitsOf({ crowd = {} }: ServerConfig): Partial<GuardOptions> {
   const { changesPerSecond: rate, streamsPerToken } = crowd;
   return {
     ...(rate === undefined ? {} : { mutationsPerSecond: rate, mutationsBurst: 2 * rate }),
@@ -118,22 +118,22 @@ const starting = new Denial(503, "unavailable", "The server is starting.", {
 });
 
 interface Inside {
-  readonly works: Works;
+  readonly works: Runtime;
   readonly audit: AuditTrail;
   readonly telemetry: Telemetry | undefined;
   readonly handler: Handler;
-  readonly strays: RejectionGuard;
+  readonly rejections: RejectionGuard;
 }
 
 /** Who may come in, and where. */
-interface Front {
+interface ServerAccess {
   readonly guard: Guard;
   readonly socket: string;
   readonly store: DataLock["store"];
 }
 
 /** The store, what hears of it, and what answers. */
-async function openInside(wish: HouseWish, { guard, socket, store: opened }: Front): Promise<Inside> {
+async function openInside(wish: ComposeOptions, { guard, socket, store: opened }: ServerAccess): Promise<Inside> {
   const { plan, log, redact, version, agent, first } = wish;
   const metrics = new Metrics();
   const measure = eventMetrics(metrics);
@@ -152,7 +152,7 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
   const strays = surviveRejections((error) => log.error(STRAY, { error }));
   const loopWatch = log.form === "json" ? "json" : "text";
   const begin = { ...given, ...(first === undefined ? {} : { first }) };
-  const works = await openWorks(plan, { onNotice, onRecorded, loopWatch, socket, opened, ...begin }).catch(
+  const works = await openRuntime(plan, { onNotice, onRecorded, loopWatch, socket, opened, ...begin }).catch(
     (error: unknown) => {
       strays.dispose();
       throw error;
@@ -174,7 +174,7 @@ async function openInside(wish: HouseWish, { guard, socket, store: opened }: Fro
       works,
       audit,
       telemetry,
-      strays,
+      rejections: strays,
       handler: makeHandler({ ...parts, metrics: serverMetrics(metrics, works.belay) }),
     };
   } catch (error) {
@@ -202,7 +202,7 @@ const startRecord = (tier: Tier | undefined, notices: readonly string[]): AuditR
   ...(notices.length === 0 ? {} : { note: notices.join(" ") }),
 });
 
-function house({ works, audit, telemetry, handler, strays }: Inside, outside: Outside): House {
+function house({ works, audit, telemetry, handler, rejections: strays }: Inside, outside: Outside): ComposedServer {
   const { lock, listeners, tokens, tokenFile, log } = outside;
   const files = new FileWatch(systemClock, log);
   return {
@@ -268,7 +268,7 @@ function tell(log: Log, notice: Notice): void {
   }
 }
 
-function gauges(metrics: Metrics, { belay }: Works, audit: AuditTrail): void {
+function gauges(metrics: Metrics, { belay }: Runtime, audit: AuditTrail): void {
   const gauge = (name: string, help: string, read: () => number): void => metrics.gauge({ name, help }, read);
   gauge("belay_runs_live", "Runs that are live.", () => belay.load.live);
   gauge("belay_sessions_waiting", "Sessions that wait for a place among the live runs.", () => belay.load.waiting);

@@ -16,7 +16,7 @@ import { proxyOf } from "../../commands/serve/serve-options.ts";
 /** The usual one. If somebody else has it, and nobody asked for it, another will do. */
 export const DEFAULT_PORT = 23_529;
 
-export interface ListenWish {
+export interface ListenersOptions {
   readonly home: DataDir;
   readonly server: ServerConfig;
   readonly tcp: boolean;
@@ -42,7 +42,7 @@ export interface Listeners {
 }
 
 /** Both or none: what was opened is closed again if the other cannot be. */
-export async function openListeners(handle: Handle, wish: ListenWish): Promise<Listeners> {
+export async function openListeners(handle: Handle, wish: ListenersOptions): Promise<Listeners> {
   const { socket: asked } = wish.server;
   const own = asked === undefined && wish.home.socketFile === undefined;
   const path = asked ?? wish.home.socketFile ?? join(mkdtempSync(join(tmpdir(), "belay-")), "belay.sock");

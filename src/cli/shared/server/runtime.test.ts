@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { emptyHome } from "../../../../test/fixtures/empty-data-dir.ts";
-import { makePlan, openWorks } from "./runtime.ts";
+import { makePlan, openRuntime } from "./runtime.ts";
 
 const AGENT = join(import.meta.dirname, "../../../../test/fixtures/obedient-agent.ts");
 
@@ -32,7 +32,7 @@ describe("the demo agent", () => {
     const home = emptyHome();
     const config = join(home.dir, "mine.json");
     writeFileSync(config, JSON.stringify({ mode: "auto", workspace: "/nope", store: ":memory:" }));
-    const { belay, notices, workspace } = await openWorks(await makePlan({ home, flags: { config } }), {});
+    const { belay, notices, workspace } = await openRuntime(await makePlan({ home, flags: { config } }), {});
     await belay.close();
     expect(workspace).toBe(join(home.dir, "demo"));
     expect(notices).toContain("The demo agent has no modes, and asks before it writes: the mode auto is not used.");
@@ -42,7 +42,7 @@ describe("the demo agent", () => {
   test("says nothing about a mode and a workspace that nobody has asked for", async () => {
     const home = emptyHome();
     const plan = await makePlan({ home, flags: { store: ":memory:", config: false } });
-    const { belay, notices } = await openWorks(plan, {});
+    const { belay, notices } = await openRuntime(plan, {});
     await belay.close();
     expect(notices.join("\n")).not.toMatch(/not used/);
   });

@@ -19,7 +19,7 @@ import type { AgentFlags } from "./agent-options.ts";
 import { retentionOf } from "./retention-flag.ts";
 
 /** Everything that has to be known before anything is opened. */
-export interface Plan {
+export interface RuntimePlan {
   readonly home: DataDir;
   readonly config: SettledConfig;
   /** Where everything is kept: a file, or `:memory:`. */
@@ -28,7 +28,7 @@ export interface Plan {
   readonly notices: readonly string[];
 }
 
-export interface PlanWish {
+export interface PlanOptions {
   readonly home: DataDir;
   readonly flags: AgentFlags & { readonly store?: string | undefined; readonly retention?: string };
   readonly server?: ServerConfig;
@@ -37,7 +37,7 @@ export interface PlanWish {
 }
 
 /** Reads the configuration, and takes the keys of providers out of this program's environment. */
-export async function makePlan({ home, flags, server, trust = "refuse" }: PlanWish): Promise<Plan> {
+export async function makePlan({ home, flags, server, trust = "refuse" }: PlanOptions): Promise<RuntimePlan> {
   const { config, notices } = await loadConfig({
     cwd: process.cwd(),
     flags: { ...configOf(flags), ...(server === undefined ? {} : { server }) },
@@ -78,7 +78,7 @@ function idleNotices({ mode, workspace }: SettledConfig): readonly string[] {
   ];
 }
 
-function configOf(flags: PlanWish["flags"]): BelayConfig & { readonly config?: string | false } {
+function configOf(flags: PlanOptions["flags"]): BelayConfig & { readonly config?: string | false } {
   const { model, agent, tools, instructions, workspace, directories, mode, config, require, store, retention } = flags;
   const { modes } = flags;
   const given = { model, agent, tools, workspace, directories, config, store };
@@ -100,7 +100,7 @@ function modeOf(word: string): SettledConfig["mode"] {
   });
 }
 
-export interface Works {
+export interface Runtime {
   readonly belay: Belay;
   /** Who works, in a few words. */
   readonly agent: string;
@@ -110,7 +110,7 @@ export interface Works {
   readonly notices: readonly string[];
 }
 
-export interface Ears extends Pick<BelayOptions, "onNotice" | "onRecorded" | "loopWatch"> {
+export interface RuntimeOptions extends Pick<BelayOptions, "onNotice" | "onRecorded" | "loopWatch"> {
   /** `processes`: how surely they are held is found out at once, and not when the first one is wanted. */
   readonly first?: "processes";
   /** Where it is reached, if that is not known from its home. */
@@ -145,7 +145,7 @@ export function makePrivate(store: string): void {
  * A command that reads these could speak as the owner, and approve the next one by itself. The data directory is hidden
  * as a whole, and so is a directory for sockets of ours; the others are files elsewhere.
  */
-function secretsOf({ home, config, store, taken }: Plan, socket: string | undefined): readonly string[] {
+function secretsOf({ home, config, store, taken }: RuntimePlan, socket: string | undefined): readonly string[] {
   const { dir, socketFile } = home;
   const { tls, trustedProxy } = config.server ?? {};
   const kept = store === ":memory:" ? [] : ["", "-wal", "-shm", ".processes"].map((end) => resolve(`${store}${end}`));
@@ -158,7 +158,7 @@ function secretsOf({ home, config, store, taken }: Plan, socket: string | undefi
 }
 
 /** To be asked before anything is made: a plan whose workspace is missing leaves no trace. */
-export function checkPlan({ config }: Plan, given: GivenAgent | undefined): void {
+export function checkPlan({ config }: RuntimePlan, given: GivenAgent | undefined): void {
   if (given !== undefined || !isDemo(config)) checkWorkspace(config.workspace);
 }
 
@@ -180,7 +180,7 @@ function hiddenWorkspace(workspace: string, { dir }: DataDir): readonly string[]
 }
 
 /** Opens the store and takes up what an earlier life left. */
-export async function openWorks(plan: Plan, wish: Ears): Promise<Works> {
+export async function openRuntime(plan: RuntimePlan, wish: RuntimeOptions): Promise<Runtime> {
   const { home, config, store, taken, notices } = plan;
   const { first, socket, agent: given, opened = store, ...ears } = wish;
   const hidden = secretsOf(plan, socket);

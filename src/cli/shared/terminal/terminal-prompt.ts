@@ -4,13 +4,13 @@ import type { Clock } from "../../../ports/clock.ts";
 import { HeldTerminal } from "./held-terminal.ts";
 
 /** Holds the terminal until it is released. Questions are on stderr: stdout carries the words of the run alone. */
-export interface Typist {
+export interface TerminalPrompt {
   readonly ask: HeldTerminal["ask"];
   readonly interject: HeldTerminal["interject"];
   release(): void;
 }
 
-export function atTerminal(clock: Clock): Typist {
+export function atTerminal(clock: Clock): TerminalPrompt {
   const held = new HeldTerminal({
     ...{ input: process.stdin, output: process.stderr, clock },
     afterReads: async () => {
@@ -34,5 +34,5 @@ export function atTerminal(clock: Clock): Typist {
 }
 
 /** Whether somebody can be asked here. */
-export const hasTypist = (): boolean =>
+export const isInteractive = (): boolean =>
   process.stdin.isTTY === true && process.stderr.isTTY === true && process.env.TERM !== "dumb";
